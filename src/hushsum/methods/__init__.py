@@ -6,14 +6,15 @@ from hushsum.methods.fourier_series import fourier_series
 from hushsum.methods.grid import grid
 from hushsum.methods.hermite import hermite
 from hushsum.methods.histogram import histogram, histogram_tally
-from hushsum.methods.kme import kme
+from hushsum.methods.kernel_mean_embedding import kme
 from hushsum.methods.landmarks import landmarks
 from hushsum.methods.locality_sensitive_quantization import lsq_fgt, lsq_rff
+from hushsum.methods.marginals import marginals
 from hushsum.methods.monomials import monomials
 from hushsum.methods.mwem import mwem
-from hushsum.methods.pfda import pfda
 from hushsum.methods.private_choice_of_kernel import choose_kernel
 from hushsum.methods.private_choice_of_release import choose
+from hushsum.methods.private_functional_data_analysis import pfda
 from hushsum.methods.privbayes import privbayes
 from hushsum.methods.quantiles import private_bounds, private_quantiles
 from hushsum.methods.race import race
@@ -45,6 +46,7 @@ __all__ = [
     "landmarks",
     "lsq_fgt",
     "lsq_rff",
+    "marginals",
     "method_named",
     "method_names",
     "monomials",

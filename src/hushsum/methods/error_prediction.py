@@ -303,21 +303,23 @@ def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
     if not isinstance(kernel, ColumnKernel) or bounds is None:
         return DEFAULT_DENSITY if hashable or not isinstance(kernel, ColumnKernel) else _UNBOUNDED
     sides = (high - low for low, high in zip(bounds.low, bounds.high, strict=True))
-    spread = [side / BOX_IN_DEVIATIONS for side in sides]
+    # In units of the width along each column.
+    spread = [
+        side / BOX_IN_DEVIATIONS / width for side, width in zip(sides, kernel.column_widths(), strict=True)
+    ]
     part = math.pow(kernel.dim, EFFECTIVE_POWER - 1.0)
     if hashable:
-        return max(DEFAULT_DENSITY, _collisions(kernel.width, spread, part))
-    width = kernel.width
-    normal = math.prod(width / math.hypot(math.sqrt(2.0) * each, width) for each in spread)
+        return max(DEFAULT_DENSITY, _collisions(spread, part))
+    normal = math.prod(1.0 / math.hypot(math.sqrt(2.0) * each, 1.0) for each in spread)
     return max(DEFAULT_DENSITY, math.pow(normal, part))
 
 
-def _collisions(width: float, spread: list[float], part: float) -> float:
-    """The mean of the Euclidean kernel between two normal records: of the Gaussians it is a mixture of; each
-    column counts as this part of one.
+def _collisions(spread: list[float], part: float) -> float:
+    """The mean of the Euclidean kernel between two normal records, of these deviations in bandwidths: of the
+    Gaussians it is a mixture of; each column counts as this part of one.
     """
     frequency = np.geomspace(1e-4, 1e4, 2000)
     density = np.sinc(frequency / (2.0 * math.pi)) ** 2 / math.pi
     for each in spread:
-        density = density / (1.0 + 2.0 * (frequency * each / width) ** 2) ** (part / 2.0)
+        density = density / (1.0 + 2.0 * (frequency * each) ** 2) ** (part / 2.0)
     return float(((density[1:] + density[:-1]) / 2.0 * np.diff(frequency)).sum())

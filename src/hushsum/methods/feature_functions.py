@@ -15,7 +15,7 @@ import numpy as np
 
 from hushsum._types import Floats, Integers
 from hushsum.errors import DataRefused
-from hushsum.methods.hinge import FeatureGram, certificate_error, certified_gap, solve_hinge
+from hushsum.methods.support_vector_solver import FeatureGram, certificate_error, certified_gap, solve_hinge
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.functional_perturbation import ANALYTIC, lattice_variance, perturb_lattice
 

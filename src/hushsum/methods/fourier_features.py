@@ -10,7 +10,12 @@ from itertools import product
 import numpy as np
 
 from hushsum.bases.base import Reading
-from hushsum.bases.features_theory import FeatureError, pair_variance, pairs_for_laplace, predicted_error
+from hushsum.bases.fourier_feature_errors import (
+    FeatureError,
+    pair_variance,
+    pairs_for_laplace,
+    predicted_error,
+)
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.kernels.base import Kernel, SpectralKernel
 from hushsum.kernels.registry import SPECTRAL

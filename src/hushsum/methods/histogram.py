@@ -10,14 +10,14 @@ import numpy as np
 from hushsum.bases.bins import Bins
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.registry import COLUMNS
-from hushsum.methods.direct_release import DeclaredBox, ReleaseKeywords
+from hushsum.methods.one_call_methods import DeclaredBox, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.methods.tally_methods import release_counted
 from hushsum.privacy.calibration import LAPLACE
 from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.records.bounds import Bounds, DeclaredBounds
-from hushsum.records.cell_grid import bins_for_bandwidth
+from hushsum.records.discretised_box import bins_for_bandwidth
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.releases.weighted_points import PointsFunction
@@ -150,7 +150,9 @@ def points_of(function: ReleasedFunction) -> PointsFunction:
 def _bins(box: Bounds, kernel: Kernel, bins: int | Sequence[int] | None) -> tuple[int, ...]:
     if bins is None:
         assert isinstance(kernel, ColumnKernel)
-        bins = bins_for_bandwidth(box, kernel.bandwidth, fraction=DEFAULT_WIDTH, most_cells=_DEFAULT_CELLS)
+        bins = bins_for_bandwidth(
+            box, kernel.column_bandwidths(), fraction=DEFAULT_WIDTH, most_cells=_DEFAULT_CELLS
+        )
         return tuple(bins)
     return (bins,) * box.dim if isinstance(bins, int) else tuple(bins)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,15 +38,15 @@ class LandmarkError:
 
 
 def predicted_error(
-    width: float, bounds: Bounds, *, density: float, deviation: float, penalty: float
+    widths: Sequence[float], bounds: Bounds, *, density: float, deviation: float, penalty: float
 ) -> LandmarkError:
     """For normal records that vary along d^0.27 of the d columns, so much that their mean kernel value is
     ``density``.
 
     Parameters
     ----------
-    width : float
-        The bandwidth.
+    widths : sequence of float
+        The bandwidth along each column.
     deviation : float
         The standard deviation of the noise of one feature where one is measured; m features have √m times
         that.
@@ -55,7 +56,7 @@ def predicted_error(
     Examples
     --------
     >>> box = Bounds.of((0, 1), 8)
-    >>> error = predicted_error(0.1, box, density=0.2, deviation=1e-4, penalty=1e-4)
+    >>> error = predicted_error([0.1] * 8, box, density=0.2, deviation=1e-4, penalty=1e-4)
     >>> error.features, 0.001 < math.hypot(error.noise, error.approximation) < 0.01
     (40, True)
     """
@@ -64,7 +65,7 @@ def predicted_error(
     prior, variance = PRIOR_VARIANCE * values, number * deviation**2
     noise = float((values * prior * variance / (prior + variance))[:number].sum())
     left = float((values * prior)[number:].sum())
-    missed = _OF_PLACES * full_depth(bounds, width) * penalty
+    missed = _OF_PLACES * full_depth(bounds, widths) * penalty
     scale = math.hypot(_OF_MODEL * (_AT_DEVIATION / deviation) ** _MODEL_POWER, missed)
     scale *= NORMAL_MEAN_ABSOLUTE
     return LandmarkError(scale * math.sqrt(noise), scale * math.sqrt(left), number)

@@ -16,8 +16,8 @@ from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel, SpectralKernel
 from hushsum.kernels.parameters import one_of, positive_integer
 from hushsum.kernels.registry import SPECTRAL
-from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.principal_features import LENGTH, PrincipalFeatures, best_number, fitted_weights
 from hushsum.methods.private_tree import column_histograms, depth_penalty, draw_points, private_leaves
 from hushsum.methods.registry import Method, register
@@ -167,9 +167,10 @@ def landmarks(
             moved = 1 if prepared.private_count else 2
             if given is None:
                 half, left = left * share / 2, left * (1 - share)
-                leaves = private_leaves(rows, box, width=kernel.width, epsilon=half, moved=moved, noise=noise)
+                widths = kernel.column_widths()
+                leaves = private_leaves(rows, box, widths=widths, epsilon=half, moved=moved, noise=noise)
                 histograms = column_histograms(
-                    rows, box, width=kernel.width, epsilon=half, moved=moved, noise=noise
+                    rows, box, widths=widths, epsilon=half, moved=moved, noise=noise
                 )
                 places = draw_points(leaves, histograms, number, rng)
             else:
@@ -227,7 +228,7 @@ def predict(request: PredictionRequest) -> list[Option]:
     for law in (LAPLACE, GAMMA) if request.allow_real else (LAPLACE,):
         left = request.promise.epsilon * (1 - paid)
         found = predicted_error(
-            kernel.width,
+            kernel.column_widths(),
             bounds,
             density=request.density,
             deviation=_LAWS[law] * request.moves / (float(left * (1 - _LOCATION_SHARE)) * request.records),

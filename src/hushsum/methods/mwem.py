@@ -14,7 +14,7 @@ from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.kernels.registry import COLUMNS
-from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
+from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import LAPLACE
@@ -27,7 +27,7 @@ from hushsum.privacy.release_noise import (
     release_noise,
 )
 from hushsum.records.bounds import Bounds, DeclaredBounds
-from hushsum.records.cell_grid import CellGrid, bins_for_bandwidth
+from hushsum.records.discretised_box import CellGrid, bins_for_bandwidth
 from hushsum.releases.weighted_points import PointsFunction
 
 NAME = "mwem"
@@ -204,7 +204,7 @@ def _multiply(weights: Floats, query: Floats, answer: float) -> None:
 def _grid(box: Bounds, kernel: Kernel, bins: int | Sequence[int] | None) -> CellGrid:
     if bins is None:
         assert isinstance(kernel, ColumnKernel)
-        bins = bins_for_bandwidth(box, kernel.bandwidth, fraction=0.25, most_cells=_DEFAULT_CELLS)
+        bins = bins_for_bandwidth(box, kernel.column_bandwidths(), fraction=0.25, most_cells=_DEFAULT_CELLS)
     return CellGrid.of(box, bins, most_cells=MOST_ENTRIES)
 
 

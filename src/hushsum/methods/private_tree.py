@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,7 +12,7 @@ import numpy as np
 from hushsum._types import Floats, Integers, Rows
 from hushsum.privacy.release_noise import ReleaseNoise
 from hushsum.records.bounds import Bounds
-from hushsum.records.cell_grid import CellGrid
+from hushsum.records.discretised_box import CellGrid
 
 TREE_SHARE = Fraction(7, 10)
 """Of the tree's ε: for its shape; the rest is for the counts of its leaves."""
@@ -35,7 +36,7 @@ class Leaves:
 
 
 def private_leaves(
-    rows: Rows, bounds: Bounds, *, width: float, epsilon: Fraction, moved: int, noise: ReleaseNoise
+    rows: Rows, bounds: Bounds, *, widths: Sequence[float], epsilon: Fraction, moved: int, noise: ReleaseNoise
 ) -> Leaves:
     """Boxes that are small where records are dense, halved until they are half a bandwidth wide.
 
@@ -43,8 +44,8 @@ def private_leaves(
     ----------
     rows : array of shape (n, columns)
         Records, centred on the box; secret.
-    width : float
-        The bandwidth.
+    widths : sequence of float
+        The bandwidth along each column.
     moved : int
         1 under add/remove, 2 under replace.
 
@@ -80,9 +81,10 @@ def private_leaves(
     depth = 0
     while len(low):
         inside = np.bincount(place, minlength=len(low)).astype(np.int64)
-        column = int(np.argmax(high[0] - low[0]))
+        sides = (high[0] - low[0]) / np.array(widths)
+        column = int(np.argmax(sides))
         split = np.zeros(len(low), bool)
-        if high[0, column] - low[0, column] > width / CELLS_PER_BANDWIDTH:
+        if sides[column] > 1.0 / CELLS_PER_BANDWIDTH:
             score = np.maximum(inside - depth * penalty, -penalty)
             split = noise.laplace(score, _TREE_COST * moved, shape_epsilon)[0] > 0
         lows.append(low[~split])
@@ -108,14 +110,14 @@ def depth_penalty(epsilon: Fraction, moved: int) -> int:
     return math.ceil(_TREE_COST * moved / (TREE_SHARE * epsilon) * _ABOVE_LN_2)
 
 
-def full_depth(bounds: Bounds, width: float) -> int:
+def full_depth(bounds: Bounds, widths: Sequence[float]) -> int:
     """How often the box is halved until its parts are half a bandwidth wide along every column.
 
-    >>> full_depth(Bounds.of((0, 1), 3), width=0.1)
+    >>> full_depth(Bounds.of((0, 1), 3), widths=[0.1] * 3)
     15
     """
-    sides = (high - low for low, high in zip(bounds.low, bounds.high, strict=True))
-    return sum(max(0, math.ceil(math.log2(side * CELLS_PER_BANDWIDTH / width))) for side in sides)
+    sides = ((high - low) / width for low, high, width in zip(bounds.low, bounds.high, widths, strict=True))
+    return sum(max(0, math.ceil(math.log2(side * CELLS_PER_BANDWIDTH))) for side in sides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ class ColumnHistograms:
 
 
 def column_histograms(
-    rows: Rows, bounds: Bounds, *, width: float, epsilon: Fraction, moved: int, noise: ReleaseNoise
+    rows: Rows, bounds: Bounds, *, widths: Sequence[float], epsilon: Fraction, moved: int, noise: ReleaseNoise
 ) -> ColumnHistograms:
     """Noisy histograms with cells half a bandwidth wide; small cells count as empty.
 
@@ -137,7 +139,9 @@ def column_histograms(
     that under replace.
     """
     spans = np.array(bounds.high) - np.array(bounds.low)
-    bins = np.clip(np.ceil(spans / width * CELLS_PER_BANDWIDTH), 1, _MOST_BINS).astype(int).tolist()
+    bins = (
+        np.clip(np.ceil(spans / np.array(widths) * CELLS_PER_BANDWIDTH), 1, _MOST_BINS).astype(int).tolist()
+    )
     grid = CellGrid.of(bounds, bins)
     codes = grid.codes(rows)
     edges, steps = [], []

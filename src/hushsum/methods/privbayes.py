@@ -13,7 +13,7 @@ from hushsum.errors import Parameter, UsageError, shown
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.kernels.registry import COLUMNS
-from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
+from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.privbayes_network import (
     SCORE_SENSITIVITY,
     Family,
@@ -33,7 +33,7 @@ from hushsum.privacy.release_noise import (
     release_noise,
 )
 from hushsum.records.bounds import DeclaredBounds
-from hushsum.records.cell_grid import CellGrid, Codes
+from hushsum.records.discretised_box import CellGrid, Codes
 from hushsum.releases.weighted_points import PointsFunction
 
 NAME = "privbayes"

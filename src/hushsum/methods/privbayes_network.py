@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.records.cell_grid import Codes
+from hushsum.records.discretised_box import Codes
 
 MOST_CANDIDATES = 4096
 """Families looked at for the next column; where there are more, a public random sample of them."""
@@ -18,6 +19,7 @@ MOST_CANDIDATES = 4096
 FINENESS = 1 << 10
 """Scores are counted in 1024ths of a record, rounded down."""
 
+_MOST_IN_64_BITS = 1 << 31
 SCORE_SENSITIVITY = 2 * FINENESS
 """How far one record present or absent moves a score; proven in `dependence_score`."""
 
@@ -104,7 +106,36 @@ def dependence_score(codes: Codes, family: Family, bins: Sequence[int]) -> int:
     column = np.bincount(own, minlength=bins[family.column])
     names, parent, parents = np.unique(cells, return_inverse=True, return_counts=True)
     joint, counts = np.unique(parent * bins[family.column] + own, return_counts=True)
-    product = column[joint % bins[family.column]] * parents[joint // bins[family.column]]
     del names
-    total = int(np.abs(records * counts - product).sum()) + records**2 - int(product.sum())
+    joint_counts = _exact(counts, records)
+    product = _exact(column, records)[joint % bins[family.column]] * parents[joint // bins[family.column]]
+    total = int(np.abs(records * joint_counts - product).sum()) + records**2 - int(product.sum())
     return total * FINENESS // (2 * records)
+
+
+def dependence_of_counts(counts: NDArray[np.int64]) -> int:
+    """`dependence_score` of two columns, from all counts of their pairs of values; secret.
+
+    Privacy
+    -------
+    The same number, so the same sensitivity: ``SCORE_SENSITIVITY`` for one record present or absent.
+
+    >>> dependence_of_counts(np.array([[50, 0], [0, 50]])) / FINENESS
+    50.0
+    """
+    records = int(counts.sum())
+    if not records:
+        return 0
+    table = _exact(counts, records)
+    product = np.outer(table.sum(axis=1), table.sum(axis=0))
+    return int(np.abs(records * table - product).sum()) * FINENESS // (2 * records)
+
+
+def _exact(counts: NDArray[Any], records: int) -> NDArray[Any]:
+    """Counts whose products do not overflow: the sums of a score are below 2·records².
+
+    >>> many = np.diag([1 << 33] * 2)
+    >>> dependence_of_counts(many) == (1 << 33) * FINENESS
+    True
+    """
+    return counts if records < _MOST_IN_64_BITS else counts.astype(object)

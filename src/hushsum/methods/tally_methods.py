@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from hushsum.bases.base import Basis
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.registry import Role
-from hushsum.methods.direct_release import OneCallRelease, ReleaseKeywords
+from hushsum.methods.one_call_methods import OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import (
     MakeTally,
     Method,

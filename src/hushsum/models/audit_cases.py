@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -10,9 +12,22 @@ from numpy.typing import NDArray
 
 from hushsum.auditing.gaussian_smoke_test import Separated, allowed_distance, normal_chances
 from hushsum.auditing.registry import MechanismCase, register_mechanism
+from hushsum.auditing.sensitivity import counted
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.models.density_functional import FunctionalSums
 from hushsum.models.density_tables import FUNCTIONAL, KernelTable
+from hushsum.models.kmeans import REFINING_STEPS, SPLITTING
+from hushsum.models.private_cells import (
+    SQUARES,
+    Measurement,
+    Partition,
+    PromiseParts,
+    counted_cells,
+    read,
+    split_cells,
+    vectors_by_cell,
+)
+from hushsum.models.refined_centres import refined_centres
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.functional_perturbation import LATTICE_GAUSSIAN
 from hushsum.privacy.release_noise import EXACT_INTEGERS
@@ -72,5 +87,68 @@ register_mechanism(
         partial(_density, (0.5, 2.0)),
         PROMISE,
         thorough=True,
+    )
+)
+
+
+class _Observed(PromiseParts):
+    """Steps whose partitions and noisy tables an auditor sees, as everyone may.
+
+    ``likelihood`` is Σ ⟨noisy − expected, v⟩/σ² over the steps, v what the record adds to a table: the test
+    of one record more, for partitions that follow from earlier tables. ``information`` is Σ ‖v‖²/σ².
+    """
+
+    def __init__(
+        self, promise: Promise, record: NDArray[np.float64], present: bool, seed: int | None
+    ) -> None:
+        super().__init__(promise)
+        self.record, self.present, self.seed = record, present, seed
+        self.likelihood = self.information = 0.0
+
+    def measure(
+        self, rows: NDArray[np.float64], partition: Partition, kind: str, part: Fraction
+    ) -> Measurement:
+        if self.seed is not None:
+            self.seed += 1
+        function = counted_cells(rows, partition, kind).release(
+            count_share=0.001, insecure_noise_seed=self.seed, **self.take(part)
+        )
+        assert isinstance(function, CoefficientFunction)
+        exact, added = (
+            counted(function.basis, vectors_by_cell(each, partition, kind)).astype(np.float64)
+            for each in (rows, self.record)
+        )
+        expected = exact - (added if self.present else 0.0)
+        self.likelihood += float(((function.table - expected) * added).sum()) / function.cell_variance
+        self.information += float(np.square(added).sum()) / function.cell_variance
+        return read(function, kind)
+
+
+def _clusters(promise: Promise) -> Separated:
+    """One record far from a crowd, in all steps of k-means: it has the whole length in each of them."""
+    record = np.array([[0.9]])
+    crowd = np.linspace(-0.7, -0.5, 300)[:, None]
+    sides = crowd, np.concatenate((crowd, record))
+
+    def run(side: int, seed: int | None) -> _Observed:
+        # No two runs share the seed of a step: a run has fewer than 64.
+        parts = _Observed(promise, record, side == 1, None if seed is None else 64 * seed)
+        cells = split_cells(sides[side], np.ones(1), 2, parts, SPLITTING, SQUARES)
+        centres = np.array([[-0.6], [0.0]])
+        refined_centres(sides[side], cells, centres, parts, REFINING_STEPS)
+        return parts
+
+    def release(side: int, seed: int | None) -> NDArray[np.float64]:
+        found = run(side, seed)
+        return np.array([found.likelihood / math.sqrt(found.information)])
+
+    distance = math.sqrt(run(0, 0).information)
+    exact = np.zeros(1), np.array([distance])
+    return Separated(exact, release, np.ones((1, 1)), allowed_distance(promise), normal_chances(distance))
+
+
+register_mechanism(
+    MechanismCase(
+        "PrivateKMeans and PrivateMixture, all steps", "one record", _clusters, PROMISE, thorough=True
     )
 )

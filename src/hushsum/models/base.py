@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
+from hushsum.kernels.bandwidth_scale import warn_of_bandwidth
 from hushsum.models.model_declaration import DeclaredModel
 from hushsum.models.model_state import ModelState, until_released
 from hushsum.models.parameters import (
@@ -23,12 +24,16 @@ from hushsum.models.parameters import (
     DELTA,
     EPSILON,
     OWNER_PARAMETERS,
+    PUBLIC,
+    PUBLIC_BOUNDS,
     documented,
     from_json,
     to_json,
     with_defaults,
+    without_public,
 )
-from hushsum.models.record_checks import checked_records, generator_of
+from hushsum.models.public_rows import refuse_repeated_rows
+from hushsum.models.record_checks import checked_records, generator_of, refuse_fit_arguments
 from hushsum.models.repeated_fits import RefitGuard, check_first, new_lineage, note_release
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.release_request import check_declared_delta
@@ -71,7 +76,10 @@ class PrivateModel(DeclaredModel):
             return
         if "PARAMETERS" in vars(cls):
             signature = inspect.signature(cls).parameters.values()
-            declared = (EPSILON, DELTA, BOUNDS, *cls.PARAMETERS, *OWNER_PARAMETERS)
+            taken = any(each.name == PUBLIC.name for each in signature)
+            usual = (EPSILON, DELTA, PUBLIC_BOUNDS, PUBLIC) if taken else (EPSILON, DELTA, BOUNDS)
+            own = cls.PARAMETERS if taken else map(without_public, cls.PARAMETERS)
+            declared = (*usual, *own, *OWNER_PARAMETERS)
             cls.PARAMETERS = with_defaults(
                 {each.name: each for each in declared}.values(),
                 {each.name: each.default for each in signature},
@@ -150,9 +158,10 @@ class PrivateModel(DeclaredModel):
         RepeatedSpending
             if this estimator or a clone of it has released before.
         """
-        self._refuse(refused)
+        refuse_fit_arguments(refused)
         self.check_parameters()
         records, target = self.check_records(X, y, reset=True)
+        refuse_repeated_rows(self.public, X, records, super()._column_names())
         if not self._is_repeated((X, y), records, target):
             state = self._begin()
             self._count(state.secret, records, target)
@@ -170,10 +179,11 @@ class PrivateModel(DeclaredModel):
         AlreadyReleased
             after the release: what was paid for is the model as it was then.
         """
-        self._refuse(refused)
+        refuse_fit_arguments(refused)
         self.check_parameters()
         state: ModelState | None = getattr(self, "_state", None)
         records, target = self.check_records(X, y, reset=state is None)
+        refuse_repeated_rows(self.public, X, records, super()._column_names())
         if state is None:
             state = self._begin()
         state.guard = None
@@ -186,6 +196,8 @@ class PrivateModel(DeclaredModel):
     def _begin(self) -> ModelState:
         if not hasattr(self, "_lineage"):
             self._lineage = new_lineage()
+        for kernel in self.compared_by(self.n_features_in_):
+            warn_of_bandwidth(kernel, self.column_bounds(), level=4)
         seed = int(generator_of(self.random_state).randint(np.iinfo(np.int32).max))
         return ModelState(
             secret=self._start(seed), facts=self._described(), seed=seed, key=self.idempotency_key
@@ -209,16 +221,6 @@ class PrivateModel(DeclaredModel):
     def _checked(self, X: object, y: object = "no_validation", *, reset: bool) -> Any:
         """Columns of finite numbers, for records and for queries; with ``y`` both."""
         return checked_records(self, X, y, reset=reset)
-
-    @staticmethod
-    def _refuse(parameters: dict[str, object]) -> None:
-        if parameters.pop("sample_weight", None) is not None:
-            raise UsageError(
-                parameter="sample_weight",
-                rule="must be left out: the noise would have to be as large as the largest weight allows",
-            )
-        if parameters:
-            raise TypeError(f"fit got an unexpected argument {next(iter(parameters))!r}")
 
     def release(self) -> Self:
         """Draw the noise and make the model public. Spends the budget, once; does nothing when repeated.
@@ -285,8 +287,8 @@ class PrivateModel(DeclaredModel):
         """Everything public that the bundle tells, but for the seed."""
         names = getattr(self, "feature_names_in_", None)
         parameters = {
-            name: to_json(name, value)
-            for name, value in self.get_params(deep=False).items()
+            name: to_json(name, self.effective(name))
+            for name in self.get_params(deep=False)
             if name not in self.not_stored()
         }
         return {
@@ -298,6 +300,12 @@ class PrivateModel(DeclaredModel):
             **self._facts(),
         }
 
+    def _column_names(self) -> list[str] | None:
+        """As of the records that were counted, also where queries come without names."""
+        state: ModelState | None = getattr(self, "_state", None)
+        known: list[str] | None = None if state is None else state.facts.get("feature_names")
+        return super()._column_names() if known is None else known
+
     def _queries(self, X: object) -> Floats:
         """Checked queries."""
         if not self.__sklearn_is_fitted__():
@@ -308,8 +316,7 @@ class PrivateModel(DeclaredModel):
     def _within_bounds(self, queries: Floats) -> Floats:
         """Queries moved to the nearest point of the box, beyond which there are no records."""
         low, high = np.array(self._box(self._fitted("bounds"))).T
-        clipped: Floats = np.clip(queries, low, high)
-        return clipped
+        return np.asarray(np.clip(queries, low, high))
 
     def _reading(self) -> Any:
         """What :meth:`_open` made of what was released."""

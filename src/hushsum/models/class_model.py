@@ -160,7 +160,7 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _assumptions(self) -> list[str]:
         from_labels = getattr(self, "_classes_from_labels", self.classes is None)
-        return [_PUBLIC_CLASSES] if from_labels else []
+        return [*super()._assumptions(), *([_PUBLIC_CLASSES] if from_labels else [])]
 
     def _restore(self, facts: dict[str, Any]) -> None:
         self.classes_ = labels_from_json(facts["classes"])

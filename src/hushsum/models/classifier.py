@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,25 +12,37 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.bases.class_moments import ClassMoments
-from hushsum.bases.monomials import MOST_SQUARED, PUBLIC_ROWS
+from hushsum.bases.monomials import PUBLIC_ROWS
 from hushsum.errors import UsageError
+from hushsum.kernels.bandwidth_scale import in_scale
+from hushsum.kernels.base import Kernel
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.race import race
+from hushsum.models.class_methods import (
+    AUTO,
+    DISCRIMINANT,
+    KERNEL,
+    MEANS,
+    METHOD,
+    METHODS,
+    RADIUS,
+    RULE,
+    chosen_class_method,
+    class_advice,
+)
 from hushsum.models.class_model import ClassModel
 from hushsum.models.class_moments_rule import (
     TOTAL_SHARE,
     LinearRule,
     TransformedRule,
     discriminant_basis,
-    largest_edge,
     mean_noise,
     means_basis,
     noise_of,
-    spectral_edge,
 )
 from hushsum.models.class_sketches import SketchReading
 from hushsum.models.enough_records import COUNT_SHARE
-from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, PUBLIC, TEXT, Parameter
+from hushsum.models.parameters import CLASSES, INTEGER, PUBLIC, SCALE, Parameter
 from hushsum.models.predicted_error import (
     NOISE,
     PLANNED,
@@ -42,12 +55,8 @@ from hushsum.records.transform import Transform
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
 
-RULES = ("likelihood", "map")
-AUTO, KERNEL, MEANS, DISCRIMINANT = "auto", "kernel", "means", "discriminant"
-METHODS = (AUTO, KERNEL, MEANS, DISCRIMINANT)
 _UNDECLARED = 10_000
 """The number of records that a method is chosen for where none is declared."""
-_MOST_KERNEL_COLUMNS = 32
 _PART = "moments"
 MOST_ROWS = 1000
 _ROWS_AT_ONE = 150
@@ -109,25 +118,10 @@ class PrivateClassifier(ClassModel):
     COMMAND = "classifier"
     PARAMETERS = (
         CLASSES,
-        Parameter(
-            "method",
-            TEXT,
-            "What is released of each class: a sketch (kernel), the sum of its vectors (means), or that and "
-            "second moments (discriminant). auto: discriminant where the predicted noise in second moments "
-            "is below 1/√columns of the squared radius; else kernel in up to 32 columns, and means in more "
-            "or where a radius or public rows are given.",
-            choices=METHODS,
-        ),
-        Parameter(
-            "rule",
-            TEXT,
-            "Compare the means f_c(q)/N_c, as if all classes were as frequent (likelihood), or the sums "
-            "f_c(q), so that frequent classes weigh more (map). The tails of the kernel are long, so that "
-            "the sums of a frequent class outweigh a rare one: the first is usually better even where "
-            "frequencies differ.",
-            choices=RULES,
-        ),
+        METHOD,
+        RULE,
         NEAR,
+        SCALE,
         POWER,
         Parameter(
             "rows",
@@ -138,15 +132,7 @@ class PrivateClassifier(ClassModel):
             at_least=1,
         ),
         WIDTH,
-        Parameter(
-            "radius",
-            NUMBER,
-            "For means and discriminant: the length that no record exceeds, from the middle of bounds and in "
-            "units of their half-width; declared, longer records are shortened to it. 1 for vectors of "
-            "length 1 and bounds from -1 to 1. Default: half of that of the box.",
-            above=0,
-            optional=True,
-        ),
+        RADIUS,
         Parameter(
             "records",
             INTEGER,
@@ -154,7 +140,14 @@ class PrivateClassifier(ClassModel):
             at_least=1,
             optional=True,
         ),
-        PUBLIC,
+        replace(
+            PUBLIC,
+            help="Rows like the records that are public, without labels: an array or a frame; or an "
+            "hs.Transform that was learned from such rows in units of the bounds, -1 to 1. Methods but "
+            "kernel learn from them which directions vary how much; bounds='public' takes the range from "
+            "them. What is learned from them is stored with the model, and the claim says that they were "
+            "assumed to be public; they are not stored.",
+        ),
     )
 
     def __init__(
@@ -166,6 +159,7 @@ class PrivateClassifier(ClassModel):
         method: str = "auto",
         rule: str = "likelihood",
         bandwidth: float = 1.0,
+        scale: str | None = None,
         power: int = 4,
         rows: int | str = "auto",
         width: int = 1000,
@@ -183,6 +177,7 @@ class PrivateClassifier(ClassModel):
         self.method = method
         self.rule = rule
         self.bandwidth = bandwidth
+        self.scale = scale
         self.power = power
         self.rows = rows
         self.width = width
@@ -202,30 +197,30 @@ class PrivateClassifier(ClassModel):
         return self._choose(self._width(n_features), records or self.records or _UNDECLARED, promise)
 
     def _check_together(self, promise: Promise) -> None:
-        if self.method == KERNEL:
-            for name in ("radius", "public"):
-                if getattr(self, name) is not None:
-                    raise UsageError(
-                        parameter=name,
-                        rule="must be left out for the method kernel",
-                        remedy="leave it out, or choose another method",
-                    )
+        if self.method == KERNEL and self.radius is not None:
+            raise UsageError(
+                parameter="radius",
+                rule="must be left out for the method kernel",
+                remedy="leave it out, or choose another method",
+            )
+
+    def _uses_public(self) -> bool:
+        return self.method != KERNEL or super()._uses_public()
 
     def _choose(self, dim: int, records: int, promise: Promise) -> str:
-        if self.method != AUTO:
-            return self.method
-        if isinstance(self.public, Transform):
-            dim = self.public.dim
-        if dim <= MOST_SQUARED:
-            basis = discriminant_basis(len(self.declared_classes()), dim, records, promise)
-            if spectral_edge(basis, promise, records) <= largest_edge(dim):
-                return DISCRIMINANT
-        if dim <= _MOST_KERNEL_COLUMNS and self.radius is None and self.public is None:
-            return KERNEL
-        return MEANS
+        given: dict[str, Any] = {"radius": self.radius, "public": self.public}
+        classes = len(self.declared_classes())
+        return chosen_class_method(
+            self.method, dim, classes=classes, records=records, promise=promise, **given
+        )
 
-    def _kernel(self, dim: int) -> EuclideanKernel:
-        return EuclideanKernel(dim=dim, bandwidth=self.bandwidth, power=self.power)
+    def compared_by(self, n_features: int) -> list[Kernel]:
+        """The kernel of the sketches, where that is the method."""
+        return [self._kernel(n_features)] if self.chosen_method(n_features) == KERNEL else []
+
+    def _kernel(self, dim: int) -> Kernel:
+        plain = EuclideanKernel(dim=dim, bandwidth=self.bandwidth, power=self.power)
+        return in_scale(plain, self.scale, self.column_bounds(dim))
 
     def _ball(self, dim: int) -> float:
         """The declared radius, or half of that of the box; with public rows the box itself suffices."""
@@ -262,18 +257,18 @@ class PrivateClassifier(ClassModel):
         self._transform = self._restored_digest = None
         if isinstance(self.public, Transform):
             self._transform = self.public.of_columns(dim)
-        elif self.public is not None:
-            rows = self._checked(self.public, reset=False)
-            self._transform = Transform.whitening(self._units(rows), input_radius=self._ball(dim))
+        elif self.public is not None and self.method_ != KERNEL:
+            units = self._units(self._public_rows(), self.effective("bounds"))
+            self._transform = Transform.whitening(units, input_radius=self._ball(dim))
 
-    def _units(self, X: Floats) -> Floats:
+    def _units(self, X: Floats, bounds: object) -> Floats:
         """Rows clipped to the bounds, from their middle and in units of their half-width."""
-        low, high = np.array(self.column_bounds()).T
+        low, high = np.array(self._box(bounds)).T
         units: Floats = (np.clip(X, low, high) - (low + high) / 2.0) / ((high - low) / 2.0)
         return units
 
-    def _vectors(self, X: Floats, transform: Transform | None) -> Floats:
-        units = self._units(X)
+    def _vectors(self, X: Floats, bounds: object, transform: Transform | None) -> Floats:
+        units = self._units(X, bounds)
         return units if transform is None else transform.apply(units)
 
     def _rows(self) -> int:
@@ -287,7 +282,7 @@ class PrivateClassifier(ClassModel):
     def _count(self, secret: list[Tally], X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
         if self.method_ != KERNEL:
-            secret[0].add(np.column_stack((y, self._vectors(X, self._transform))))
+            secret[0].add(np.column_stack((y, self._vectors(X, self.effective("bounds"), self._transform))))
             return
         for code, tally in enumerate(secret):
             members = X[y == code]
@@ -343,23 +338,30 @@ class PrivateClassifier(ClassModel):
         self.method_, self._restored_digest = facts["method"], digest
 
     def _assumptions(self) -> list[str]:
-        uses = getattr(self, "_restored_digest", None) is not None or self.public is not None
+        # Which method is chosen may not be known yet; the kernel rule alone learns no transformation.
+        learns = self.public is not None and self.method != KERNEL
+        uses = getattr(self, "_restored_digest", None) is not None or learns
         return [*super()._assumptions(), *([PUBLIC_ROWS] if uses else [])]
 
-    def _kernel_error(self, dim: int, records: int, promise: Promise) -> float:
-        return error_of_hash_rows(
-            self._kernel(dim),
-            max(1, records // len(self.declared_classes())),
-            promise,
-            bounds=self.column_bounds(dim),
-            rows=self._rows(),
-            width=self.width,
+    def _advice(self, n_features: int, promise: Promise) -> list[str]:
+        if self.classes is None:
+            return []
+        return class_advice(
+            self._choose(n_features, self.records or _UNDECLARED, promise),
+            n_features,
+            automatic=self.method == AUTO,
+            two_classes=len(self.declared_classes()) == 2,
+            pure=promise.pure,
+            undeclared=self.radius is None and self.public is None,
         )
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         method = self._choose(n_features, self.records or records, promise)
         if method == KERNEL:
-            error = self._kernel_error(n_features, records, promise)
+            each = max(1, records // len(self.declared_classes()))
+            box, rows = self.column_bounds(n_features), self._rows()
+            kernel = self._kernel(n_features)
+            error = error_of_hash_rows(kernel, each, promise, bounds=box, rows=rows, width=self.width)
             return PredictedError("mean kernel value of a class", error, records, PLANNED)
         classes = len(self.declared_classes())
         dim = self.public.dim if isinstance(self.public, Transform) else n_features
@@ -379,16 +381,15 @@ class PrivateClassifier(ClassModel):
         queries = self._within_bounds(self._queries(X))
         reading: SketchReading | TransformedRule = self._reading()
         if isinstance(reading, TransformedRule):
-            return reading.rule.probabilities(self._vectors(queries, reading.transform), self._fitted("rule"))
+            vectors = self._vectors(queries, self._fitted("bounds"), reading.transform)
+            return reading.rule.probabilities(vectors, self._fitted("rule"))
         masses = reading.masses(queries, self._fitted("rule"))
-        probabilities: Floats = masses / masses.sum(axis=1, keepdims=True)
-        return probabilities
+        return np.asarray(masses / masses.sum(axis=1, keepdims=True))
 
     def predict(self, X: object) -> NDArray[Any]:
         """The most probable class of each point, shape (n_queries,)."""
         best = np.argmax(self.predict_proba(X), axis=1)
-        labels: NDArray[Any] = self.classes_[best]
-        return labels
+        return np.asarray(self.classes_[best])
 
     @property
     def class_prior_(self) -> Floats:

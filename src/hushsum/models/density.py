@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,30 +13,33 @@ from numpy.typing import NDArray
 from hushsum._types import Box, Floats
 from hushsum.bases.grid_weights import GridReading, GridWeights
 from hushsum.errors import Argument, ClaimError, UsageError
+from hushsum.kernels.bandwidth_scale import in_units
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.registry import COLUMNS
-from hushsum.methods.registry import method_named
+from hushsum.kernels.scaled import ScaledKernel
 from hushsum.models.base import PrivateModel
 from hushsum.models.density_functional import FunctionalSums, functional_error
 from hushsum.models.density_tables import (
     FUNCTIONAL,
     METHODS,
     KernelTable,
+    TableSums,
     integral_over_box,
     normalising_constant,
     planned,
     tallies,
 )
 from hushsum.models.mode_search import spread_points
-from hushsum.models.parameters import NUMBER, TEXT, Parameter
+from hushsum.models.parameters import FROM_PUBLIC, NUMBER, SCALE, TEXT, Parameter
 from hushsum.models.predicted_error import PLANNED, PredictedError, planned_error, share_of
+from hushsum.models.public_rows import USUAL_RECORDS, visible_bandwidth
 from hushsum.models.record_checks import generator_of
+from hushsum.models.table_model import DENSITY_RULE
 from hushsum.models.weighted_sampling import by_chain, from_grid
 from hushsum.privacy.claim import Promise
 from hushsum.releases.answers import Answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
-from hushsum.tally.tally import Tally
 
 _GRID_COLUMNS = 3
 _STEPS = 60
@@ -145,10 +148,12 @@ class PrivateDensity(PrivateModel):
             "bandwidth",
             NUMBER,
             "Public: choose it by the subject, or on public data. Every kernel is estimated with every "
-            "bandwidth; predictions are those of the first unless another is named.",
+            "bandwidth; predictions are those of the first unless another is named." + DENSITY_RULE,
             above=0,
             several=True,
+            choices=(FROM_PUBLIC,),
         ),
+        SCALE,
         Parameter(
             "method",
             TEXT,
@@ -166,9 +171,11 @@ class PrivateDensity(PrivateModel):
         epsilon: float = 1.0,
         delta: float | None = None,
         kernel: str | Sequence[str] = "gaussian",
-        bandwidth: float | Sequence[float] = 0.25,
+        bandwidth: float | str | Sequence[float | str] = 0.25,
+        scale: str | None = None,
         method: str = "auto",
         bounds: Any = (-1, 1),
+        public: Any = None,
         random_state: Any = None,
         budget: Any = None,
         idempotency_key: str | None = None,
@@ -177,8 +184,10 @@ class PrivateDensity(PrivateModel):
         self.delta = delta
         self.kernel = kernel
         self.bandwidth = bandwidth
+        self.scale = scale
         self.method = method
         self.bounds = bounds
+        self.public = public
         self.random_state = random_state
         self.budget = budget
         self.idempotency_key = idempotency_key
@@ -187,8 +196,25 @@ class PrivateDensity(PrivateModel):
         """Every kernel with every bandwidth; predictions are those of the first unless another is named."""
         return [each.kernel for each in self._planned(self._width(n_features))]
 
+    def compared_by(self, n_features: int) -> list[Kernel]:
+        """Every kernel with every bandwidth."""
+        return self.kernels(n_features)
+
     def _planned(self, n_features: int) -> list[KernelTable]:
-        return planned(self.kernel, self.bandwidth, self.method, n_features)
+        bandwidth, box = self.effective("bandwidth", n_features), self.column_bounds(n_features)
+        return planned(self.kernel, bandwidth, self.method, n_features, scale=self.scale, box=box)
+
+    def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
+        """For the first kernel."""
+        dim, box = rows.shape[1], self.column_bounds(rows.shape[1])
+
+        def table(bandwidth: float) -> KernelTable:
+            return planned(self.kernel, bandwidth, self.method, dim, scale=self.scale, box=box)[0]
+
+        def error(kernel: Kernel) -> float:
+            return self._error_of([replace(table(1.0), kernel=kernel)], USUAL_RECORDS, promise, box)
+
+        return visible_bandwidth(lambda bandwidth: table(bandwidth).kernel, rows, USUAL_RECORDS, error)
 
     def _check_together(self, promise: Promise) -> None:
         if self.method == FUNCTIONAL and promise.pure:
@@ -201,54 +227,51 @@ class PrivateDensity(PrivateModel):
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         planned = self._planned(n_features)
-        tables = len({each.part for each in planned})
         first = planned[0]
-        box = self.column_bounds(n_features)
-        if first.method == FUNCTIONAL:
-            error = functional_error(planned, records, promise, box)
-        else:
-            # A grid has one spacing whatever ε is; other tables are sized by their release.
-            shared = method_named(first.method).shared
-            grid = tallies(planned, seed=0, box=box)[first.part].basis if shared else None
-            error = planned_error(
-                first.kernel,
-                records,
-                first.method,
-                bounds=box,
-                reading=GridReading(grid, first.kernel) if isinstance(grid, GridWeights) else None,
-                **share_of(promise, tables),
-            )
+        error = self._error_of(planned, records, promise, self.column_bounds(n_features))
         integral = normalising_constant(first.kernel)
         if integral is None:
             return PredictedError("mean kernel value", error, records, PLANNED)
         return PredictedError("density", error / integral, records, PLANNED)
 
+    def _error_of(self, planned: list[KernelTable], records: int, promise: Promise, box: Box) -> float:
+        """The predicted error of mean values of the first kernel."""
+        first = planned[0]
+        if first.method == FUNCTIONAL:
+            return functional_error(planned, records, promise, box)
+        # A grid has one spacing whatever ε is; other tables are sized by their release.
+        grid = tallies(planned, seed=0, box=box)[first.part].basis if first.shared else None
+        return planned_error(
+            first.kernel,
+            records,
+            first.method,
+            bounds=box,
+            reading=GridReading(grid, first.kernel) if isinstance(grid, GridWeights) else None,
+            **share_of(promise, len({each.part for each in planned})),
+        )
+
     def _facts(self) -> dict[str, Any]:
         return {"kernels": [each.as_json() for each in self._planned(self.n_features_in_)]}
 
-    def _start(self, seed: int) -> dict[str, Tally] | FunctionalSums:
+    def _start(self, seed: int) -> TableSums | FunctionalSums:
+        planned, box = self._planned(self.n_features_in_), self.column_bounds()
         if self.method == FUNCTIONAL:
             promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
-            return FunctionalSums(self._planned(self.n_features_in_), promise, seed, self.column_bounds())
-        return tallies(self._planned(self.n_features_in_), seed=seed, box=self.column_bounds())
+            return FunctionalSums(planned, promise, seed, box)
+        return TableSums(tallies(planned, seed=seed, box=box))
 
-    def _count(self, secret: dict[str, Tally] | FunctionalSums, X: Floats, y: NDArray[Any] | None) -> None:
-        for each in [secret] if isinstance(secret, FunctionalSums) else secret.values():
-            each.add(X)
+    def _count(self, secret: TableSums | FunctionalSums, X: Floats, y: NDArray[Any] | None) -> None:
+        secret.add(X)
 
-    def _draw(self, secret: dict[str, Tally] | FunctionalSums, promise: Promise) -> Bundle:
-        if isinstance(secret, FunctionalSums):
-            return self._bundle(promise, parts=secret.release(self._claim(promise)))
-        share = share_of(promise, len(secret))
-        return self._bundle(promise, parts={name: tally.release(**share) for name, tally in secret.items()})
+    def _draw(self, secret: TableSums | FunctionalSums, promise: Promise) -> Bundle:
+        return self._bundle(promise, parts=secret.release(self._claim(promise)))
 
     def _open(self, bundle: Bundle) -> list[_Estimate]:
         box = self._box(self._fitted("bounds"))
         estimates = []
         for each in map(KernelTable.from_json, self._state.facts["kernels"]):
             part: Any = bundle.parts[each.part]
-            shared = each.method == each.part
-            function = part.with_kernel(each.kernel) if shared else part
+            function = part.with_kernel(each.kernel) if each.shared else part
             estimates.append(_Estimate.of(each, function, box))
         return estimates
 
@@ -313,7 +336,7 @@ class PrivateDensity(PrivateModel):
         if len(low) <= _GRID_COLUMNS:
             return from_grid(estimate.above_noise, low, high, int(n_samples), random)
         kernel_used = estimate.planned.kernel
-        step = kernel_used.bandwidth if isinstance(kernel_used, ColumnKernel) else 0.25
+        step = np.array(kernel_used.column_bandwidths() if isinstance(kernel_used, ColumnKernel) else 0.25)
         return by_chain(estimate.above_noise, low, high, int(n_samples), random, step=step, steps=_STEPS)
 
     @property
@@ -328,12 +351,18 @@ class PrivateDensity(PrivateModel):
 
     def _estimate(self, kernel: str | None, bandwidth: float | None) -> _Estimate:
         estimates: list[_Estimate] = self._reading()
+        box = self._box(self._fitted("bounds"))
         for each in estimates:
             found = each.planned.kernel
-            if kernel not in (None, found.name):
+            plain = found.kernel if isinstance(found, ScaledKernel) else found
+            if kernel not in (None, plain.name):
                 continue
-            if bandwidth is None or math.isclose(getattr(found, "bandwidth", math.nan), bandwidth):
+            if bandwidth is None:
                 return each
+            if isinstance(found, ColumnKernel):
+                unit = in_units(plain, self._fitted("scale"), box)[0]
+                if math.isclose(found.column_bandwidths()[0], bandwidth * unit):
+                    return each
         raise UsageError(
             parameter="kernel",
             rule="and bandwidth must be among those the model was made with",

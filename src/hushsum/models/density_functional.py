@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hushsum._types import Box
 from hushsum.bases.base import LinearReading
 from hushsum.bases.declared_box import MAX_SCALE
-from hushsum.bases.features_theory import pair_variance
+from hushsum.bases.fourier_feature_errors import pair_variance
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.fourier_series import MAX_FREQUENCY, FourierSeries
 from hushsum.errors import Argument, ClaimError, SecretRefused
@@ -36,7 +36,7 @@ from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.version import PRODUCER
 
 RANDOM_FEATURES = 16_384
-"""Pairs of random features, where there are no exact ones: 2.7 s for 100,000 points with errors."""
+"""Pairs of random features, where there are no exact ones: about 1 s for 100,000 points with errors."""
 
 PADDING = 8.0
 """Bandwidths between the ends of the box in the periodic series, where the kernel is below 10⁻¹³."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,19 +12,27 @@ from numpy.typing import NDArray
 
 from hushsum._types import Box
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import ColumnKernel, GaussianProfileKernel, Kernel
+from hushsum.kernels.bandwidth_scale import in_scale
+from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.registry import (
     HASH_ROWS,
     HASHABLE,
+    SMOOTH_PROFILES,
     SPECTRAL,
+    Role,
     kernel_as_json,
     kernel_from_json,
     kernel_names,
     named,
     parameter_names,
 )
+from hushsum.methods.fourier_features import NAME as FOURIER_FEATURES
+from hushsum.methods.grid import NAME as GRID
+from hushsum.methods.race import NAME as RACE
 from hushsum.methods.registry import method_named, planned_methods
 from hushsum.models.mode_search import spread_points
+from hushsum.models.predicted_error import share_of
+from hushsum.privacy.claim import Claim
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
 
@@ -45,6 +53,12 @@ METHODS = (
     FUNCTIONAL,
 )
 MOST_GRID_COLUMNS = 4
+TABLES: tuple[tuple[Role, int | None, str], ...] = (
+    (HASH_ROWS, None, RACE),
+    (SMOOTH_PROFILES, MOST_GRID_COLUMNS, GRID),
+    (SPECTRAL, None, FOURIER_FEATURES),
+)
+"""Where a model counts a kernel: the first method whose role it has, in no more than so many columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +68,11 @@ class KernelTable:
     kernel: Kernel
     method: str
     part: str
+
+    @property
+    def shared(self) -> bool:
+        """Whether the part answers other kernels too, so that it needs the name of this one."""
+        return self.method != FUNCTIONAL and method_named(self.method).shared
 
     def as_json(self) -> dict[str, Any]:
         """For the bundle's header."""
@@ -65,7 +84,9 @@ class KernelTable:
         return cls(kernel_from_json(data["kernel"]), data["method"], data["part"])
 
 
-def planned(names: object, bandwidths: object, method: str, dim: int) -> list[KernelTable]:
+def planned(
+    names: object, bandwidths: object, method: str, dim: int, *, scale: str | None, box: Box
+) -> list[KernelTable]:
     """Every kernel with every bandwidth, in the order given.
 
     Gaussian kernels in few columns are read off one grid, whatever their number; every other one needs a
@@ -79,13 +100,13 @@ def planned(names: object, bandwidths: object, method: str, dim: int) -> list[Ke
     kernels = [
         each
         for name in _listed("kernel", names)
-        for each in _kernels(name, _listed("bandwidth", bandwidths), dim)
+        for each in _kernels(name, _listed("bandwidth", bandwidths), dim, scale, box)
     ]
     planned = []
     for number, kernel in enumerate(kernels):
         counting = table_method(kernel, dim) if method == "auto" else method
-        shared = counting != FUNCTIONAL and method_named(counting).shared
-        planned.append(KernelTable(kernel, counting, counting if shared else f"{counting} {number}"))
+        table = KernelTable(kernel, counting, part=f"{counting} {number}")
+        planned.append(replace(table, part=counting) if table.shared else table)
     return planned
 
 
@@ -103,6 +124,33 @@ def tallies(planned: Sequence[KernelTable], *, seed: int, box: Box) -> dict[str,
     }
 
 
+class TableSums:
+    """The tallies of a density estimate, by part; secret.
+
+    Privacy
+    -------
+    The parts count the same records, so they share the promise as `share_of` says.
+    """
+
+    __slots__ = ("tallies",)
+
+    def __init__(self, tallies: dict[str, Tally]) -> None:
+        self.tallies = tallies
+
+    def add(self, records: object) -> None:
+        """Count records in every part."""
+        for tally in self.tallies.values():
+            tally.add(records)
+
+    def release(self, claim: Claim) -> dict[str, ReleasedFunction]:
+        """Every part, each for its share of the claim."""
+        share = share_of(claim.promise, len(self.tallies))
+        return {name: tally.release(**share) for name, tally in self.tallies.items()}
+
+    def __repr__(self) -> str:
+        return "<TableSums CONFIDENTIAL>"
+
+
 def empty_table(kernel: Kernel, method: str, *, box: Box | None, **sizes: int) -> Tally:
     """An empty tally of a method, with those of the sizes that it takes."""
     counting = method_named(method)
@@ -113,13 +161,11 @@ def empty_table(kernel: Kernel, method: str, *, box: Box | None, **sizes: int) -
 
 def table_method(kernel: Kernel, dim: int) -> str:
     """Hash rows for hash kernels, a grid for Gaussian ones in few columns, random features otherwise."""
-    if HASH_ROWS.test(kernel):
-        return "race"
-    on_grid = isinstance(kernel, GaussianProfileKernel) and dim <= MOST_GRID_COLUMNS
-    return "grid" if on_grid else "fourier_features"
+    found = (name for role, most, name in TABLES if role.test(kernel) and (most is None or dim <= most))
+    return next(found, FOURIER_FEATURES)
 
 
-def _kernels(name: object, bandwidths: list[Any], dim: int) -> list[Kernel]:
+def _kernels(name: object, bandwidths: list[Any], dim: int, scale: str | None, box: Box) -> list[Kernel]:
     if not isinstance(name, str):
         raise UsageError(
             parameter="kernel",
@@ -137,7 +183,7 @@ def _kernels(name: object, bandwidths: list[Any], dim: int) -> list[Kernel]:
         )
     if "bandwidth" not in takes:
         return [named(name, dim=dim)]
-    return [named(name, dim=dim, bandwidth=each) for each in bandwidths]
+    return [in_scale(named(name, dim=dim, bandwidth=each), scale, box) for each in bandwidths]
 
 
 def _listed(name: str, value: object) -> list[Any]:

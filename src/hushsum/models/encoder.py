@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.parameters import one_of
-from hushsum.models.encoder_columns import MISSING, DeclaredColumn, NumberColumn
 from hushsum.models.record_checks import showing_nothing
 from hushsum.records.bounds import Bounds
+from hushsum.records.declared_columns import MISSING, DeclaredColumn
 from hushsum.records.mixed_columns import choose_mixed, mixed_columns
+from hushsum.records.number_column import NumberColumn
 
 OUTPUTS: Final = ("one-hot", "codes", "sets")
 
@@ -60,7 +61,8 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> from hushsum.models.encoder_columns import CategoryColumn, FlagColumn, NumberColumn
+    >>> from hushsum.records.declared_columns import CategoryColumn, FlagColumn
+    >>> from hushsum.records.number_column import NumberColumn
     >>> encoder = PublicEncoder({
     ...     "age": NumberColumn(0, 120, fill=60),
     ...     "job": CategoryColumn(["care", "trade"], unknown="other"),

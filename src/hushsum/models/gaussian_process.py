@@ -20,6 +20,7 @@ from hushsum.models.feature_space import (
     KeptPairs,
     feature_kernel,
     feature_space,
+    public_median_bandwidth,
     vectors_within,
 )
 from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Parameter
@@ -143,11 +144,13 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         delta: float | None = 1e-6,
         inputs: str = PUBLIC,
         kernel: Any = "gaussian",
-        bandwidth: float = 0.5,
+        bandwidth: float | str = 0.5,
+        scale: str | None = None,
         smoothness: float = 1.5,
         noise: float = 4.0,
         features: int | str = "auto",
         bounds: Any = (-1, 1),
+        public: Any = None,
         target_bounds: tuple[float, float] = (-1, 1),
         calibration: str = ANALYTIC,
         random_state: Any = None,
@@ -159,15 +162,23 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         self.inputs = inputs
         self.kernel = kernel
         self.bandwidth = bandwidth
+        self.scale = scale
         self.smoothness = smoothness
         self.noise = noise
         self.features = features
         self.bounds = bounds
+        self.public = public
         self.target_bounds = target_bounds
         self.calibration = calibration
         self.random_state = random_state
         self.budget = budget
         self.idempotency_key = idempotency_key
+
+    def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
+        box = self.column_bounds(rows.shape[1])
+        return public_median_bandwidth(
+            self.kernel, rows, smoothness=self.smoothness, scale=self.scale, box=box
+        )
 
     def _check_together(self, promise: Promise) -> None:
         if self.inputs == PUBLIC and promise.pure:
@@ -197,6 +208,8 @@ class PrivateGaussianProcessRegressor(RegressionModel):
             dim=self.n_features_in_,
             bandwidth=read("bandwidth"),
             smoothness=read("smoothness"),
+            scale=read("scale"),
+            box=self._box(read("bounds")),
         )
         features = read("features")
         if isinstance(features, str):
@@ -207,7 +220,7 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         return declared_target(read("target_bounds"))
 
     def _start(self, seed: int) -> KeptPairs | tuple[FourierFeatures, Tally]:
-        read = self.__getattribute__
+        read = self.effective
         space = self._space(seed, read)
         if self.inputs == PUBLIC:
             return KeptPairs(space)
@@ -223,7 +236,7 @@ class PrivateGaussianProcessRegressor(RegressionModel):
             space, tally = secret
             tally.add(np.column_stack((vectors_within(space, X), y)))
             return
-        target = self._targets(self.__getattribute__)
+        target = self._targets(self.effective)
         low, high = target.low[0], target.high[0]
         unit = (np.clip(y, low, high) - (low + high) / 2.0) / ((high - low) / 2.0)
         secret.add(X, np.rint(np.clip(unit, -1.0, 1.0) * (1 << TARGET_BITS)).astype(np.int64))
@@ -249,7 +262,7 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         return self._bundle(promise, arrays=arrays)
 
     def _assumptions(self) -> list[str]:
-        return [_PUBLIC_INPUTS] if self.inputs == PUBLIC else []
+        return [*super()._assumptions(), *([_PUBLIC_INPUTS] if self.inputs == PUBLIC else [])]
 
     def _claim(self, promise: Promise) -> Claim:
         claim = super()._claim(promise)

@@ -18,7 +18,7 @@ from hushsum.models.parameters import INTEGER, TEXT, Parameter
 from hushsum.models.predicted_error import NOISE, PredictedError
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.records.bounds import Bounds
-from hushsum.records.cell_grid import MOST_CELLS, CellGrid
+from hushsum.records.discretised_box import MOST_CELLS, CellGrid
 from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.coefficients import CoefficientFunction
@@ -89,6 +89,7 @@ class PrivateHistogram(PrivateModel):
         delta: float | None = None,
         bins: str | int | Sequence[int] = "auto",
         bounds: Any = (-1, 1),
+        public: Any = None,
         relation: str = "add/remove",
         random_state: Any = None,
         budget: Any = None,
@@ -98,6 +99,7 @@ class PrivateHistogram(PrivateModel):
         self.delta = delta
         self.bins = bins
         self.bounds = bounds
+        self.public = public
         self.relation = relation
         self.random_state = random_state
         self.budget = budget

@@ -26,6 +26,7 @@ from hushsum.models.feature_space import (
     KeptPairs,
     feature_kernel,
     feature_space,
+    public_median_bandwidth,
     vectors_within,
 )
 from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter
@@ -129,10 +130,12 @@ class PrivateKernelSVC(ClassModel):
         C: float = 30.0,
         classes: Sequence[Any] | None = None,
         kernel: Any = "gaussian",
-        bandwidth: float = 0.7,
+        bandwidth: float | str = 0.7,
+        scale: str | None = None,
         smoothness: float = 1.5,
         features: int = 128,
         bounds: Any = (-1, 1),
+        public: Any = None,
         calibration: str = ANALYTIC,
         random_state: Any = None,
         budget: Any = None,
@@ -144,9 +147,11 @@ class PrivateKernelSVC(ClassModel):
         self.classes = classes
         self.kernel = kernel
         self.bandwidth = bandwidth
+        self.scale = scale
         self.smoothness = smoothness
         self.features = features
         self.bounds = bounds
+        self.public = public
         self.calibration = calibration
         self.random_state = random_state
         self.budget = budget
@@ -158,9 +163,17 @@ class PrivateKernelSVC(ClassModel):
             dim=self.n_features_in_,
             bandwidth=read("bandwidth"),
             smoothness=read("smoothness"),
+            scale=read("scale"),
+            box=self._box(read("bounds")),
         )
         box = self._box(read("bounds"))
         return feature_space(kernel, features=read("features"), seed=seed, box=box)
+
+    def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
+        box = self.column_bounds(rows.shape[1])
+        return public_median_bandwidth(
+            self.kernel, rows, smoothness=self.smoothness, scale=self.scale, box=box
+        )
 
     def _check_together(self, promise: Promise) -> None:
         if promise.pure:
@@ -183,7 +196,7 @@ class PrivateKernelSVC(ClassModel):
         return PredictedError("decision", math.sqrt(square) * scale, records, f"{NOISE}; the margin is 1")
 
     def _start(self, seed: int) -> KeptPairs:
-        return KeptPairs(self._space(seed, self.__getattribute__))
+        return KeptPairs(self._space(seed, self.effective))
 
     def _count(self, secret: KeptPairs, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None

@@ -100,6 +100,7 @@ class PrivateLinearSVC(ClassModel):
         method: str = "sketch",
         classes: Sequence[Any] | None = None,
         bounds: Any = (-1, 1),
+        public: Any = None,
         radius: float | None = None,
         rows: int = 4000,
         ridge: float = 0.0,
@@ -112,6 +113,7 @@ class PrivateLinearSVC(ClassModel):
         self.method = method
         self.classes = classes
         self.bounds = bounds
+        self.public = public
         self.radius = radius
         self.rows = rows
         self.ridge = ridge
@@ -133,12 +135,12 @@ class PrivateLinearSVC(ClassModel):
         return n_features + 1 if self.method in KEEPING else 0
 
     def _start(self, seed: int) -> Any:
-        return self._linear_method().start(self._ball(self.bounds, self.radius), seed)
+        return self._linear_method().start(self._ball(self.effective("bounds"), self.radius), seed)
 
     def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
         self._linear_method().count(
-            secret, self._ball(self.bounds, self.radius), np.column_stack((X, 2.0 * y - 1.0))
+            secret, self._ball(self.effective("bounds"), self.radius), np.column_stack((X, 2.0 * y - 1.0))
         )
 
     def _draw(self, secret: Any, promise: Promise) -> Bundle:
@@ -147,6 +149,12 @@ class PrivateLinearSVC(ClassModel):
 
     def _claim(self, promise: Promise) -> Claim:
         return claim_of(self._linear_method(), promise, self._assumptions())
+
+    def _advice(self, n_features: int, promise: Promise) -> list[str]:
+        if self.method in KEEPING:
+            return []
+        better = "PrivateClassifier" if not promise.pure else "PrivateClassifier or method='objective'"
+        return [f"a sketch serves many uses, and as a classifier it is less accurate than {better}"]
 
     def _open(self, bundle: Bundle) -> tuple[Floats, float]:
         ball = self._ball(self._fitted("bounds"), self._fitted("radius"))

@@ -13,6 +13,7 @@ from hushsum.files.container import canonical_json
 from hushsum.models.base import MODELS, PrivateModel
 from hushsum.models.model_state import ModelState
 from hushsum.models.parameters import from_json
+from hushsum.models.public_rows import PUBLIC_PARAMETERS
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load_released
 
@@ -82,6 +83,7 @@ def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
         model.feature_names_in_ = np.array(names, dtype=object)
     model.check_parameters()
     facts = {name: value for name, value in about.items() if name != "seed"}
+    model._public_assumed = PUBLIC_PARAMETERS in about["assumptions"]
     model._restore(facts)
     model._state = ModelState.opened(bundle, facts, seed)
     for name, part in bundle.parts.items():
@@ -96,9 +98,7 @@ def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
 
 def _probe(model: Any) -> None:
     """Query the model once, inside its bounds: parts that do not fit together fail here, not later."""
-    point = np.zeros((1, model.n_features_in_))
-    if model.bounds is not None:
-        point[0] = [low for low, _ in model.column_bounds()]
+    point = model._example()
     answer = next(
         getattr(model, name)
         for name in ("decision_function", "score_samples", "predict", "sample")

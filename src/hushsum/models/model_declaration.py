@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
-from hushsum.errors import UsageError
-from hushsum.models.parameters import OWNER, RELEASE, Parameter
+from hushsum._types import Floats
+from hushsum.errors import Argument, UsageError
+from hushsum.kernels.base import Kernel
+from hushsum.models.parameters import FROM_PUBLIC, OWNER, RELEASE, Parameter
 from hushsum.models.predicted_error import NoPlanWithinLimits, PredictedError
+from hushsum.models.public_rows import PUBLIC_PARAMETERS, bounds_of_rows, public_table
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.release_request import check_declared_delta
 from hushsum.records.bounds import Bounds
+from hushsum.records.mixed_columns import column_names_of
 
 
 class DeclaredModel(BaseEstimator):  # type: ignore[misc]
@@ -32,6 +37,10 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
     bounds: Any
     random_state: Any
     n_features_in_: int
+    public: Any = None
+    """Public rows, of a model that takes them."""
+    _public_assumed: bool = False
+    """Whether parameters of a model that was loaded were derived from public rows."""
 
     @classmethod
     def not_stored(cls) -> frozenset[str]:
@@ -47,7 +56,15 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
 
     def _assumptions(self) -> list[str]:
         """What must be public knowledge for the claim to hold, in words that follow "assumes that"."""
-        return []
+        return [PUBLIC_PARAMETERS] if self._public_assumed or self.decided_by_public() else []
+
+    def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
+        """The bandwidth that public rows suggest, for a model whose parameter may be left to them."""
+        raise NotImplementedError
+
+    def _uses_public(self) -> bool:
+        """Whether public rows are used for anything: by default, where a parameter is left to them."""
+        return bool(self.decided_by_public())
 
     def _claim(self, promise: Promise) -> Claim:
         """What the release will claim, known before anything is drawn."""
@@ -66,6 +83,10 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
         """How many numbers the model keeps of each record until its release; 0 where it only counts."""
         return 0
 
+    def compared_by(self, n_features: int) -> list[Kernel]:
+        """The kernels that records are compared by, whose bandwidths should suit the bounds."""
+        return []
+
     # -- before any record is seen ----------------------------------------------------------------------
 
     def check_parameters(self) -> Promise:
@@ -83,8 +104,68 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
                 each.check(getattr(self, each.name))
         promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
         check_declared_delta(promise, None)
+        self._check_public()
         self._check_together(promise)
         return promise
+
+    def _check_public(self) -> None:
+        decided = self.decided_by_public()
+        if decided and self.public is None:
+            raise UsageError(
+                parameter=decided[0],
+                rule="is left to public rows, which must be given",
+                got="none",
+                remedy="give them, or declare it",
+            )
+        if "bandwidth" in decided and isinstance(getattr(self, "kernel", None), Kernel):
+            raise UsageError(
+                parameter="bandwidth",
+                rule="must be left out for a kernel, which has its own",
+                remedy="leave it out, or name the kernel",
+            )
+        if self.public is not None and not self._uses_public():
+            may = [each.name for each in self.PARAMETERS if each.from_public]
+            raise UsageError(
+                parameter="public",
+                rule="must decide a parameter",
+                got="rows that nothing is left to",
+                remedy=("give ", Argument(may[0], FROM_PUBLIC), ", or leave them out"),
+            )
+
+    def decided_by_public(self) -> list[str]:
+        """The parameters that are left to the public rows."""
+        return [each.name for each in self.PARAMETERS if each.left_to_public(getattr(self, each.name))]
+
+    def _public_rows(self, n_features: int | None = None) -> Floats:
+        """The public rows, with the columns of the records in their order."""
+        named = getattr(self, "feature_names_in_", None) if column_names_of(self.public) else None
+        columns = None if named is None else [str(each) for each in named]
+        return public_table(self.public, self._width(n_features), columns)
+
+    def effective(self, name: str, n_features: int | None = None) -> Any:
+        """A parameter as the model uses it: what public rows decide, where it is left to them.
+
+        Parameters
+        ----------
+        name : str
+        n_features : int, optional
+            How many columns the records will have; needed before any are counted.
+        """
+        value = getattr(self, name)
+        if name not in self.decided_by_public():
+            return value
+        names = getattr(self, "feature_names_in_", None)
+        columns = (
+            None if names is None or column_names_of(self.public) is None else [str(each) for each in names]
+        )
+        rows = public_table(self.public, self._width(n_features), columns)
+        if name == "bounds":
+            return bounds_of_rows(rows)
+        promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
+        decided = self._public_bandwidth(rows, promise)
+        if isinstance(value, list | tuple):
+            return [decided if each == FROM_PUBLIC else each for each in value]
+        return decided
 
     def claim(self, n_features: int | None = None) -> Claim:
         """What the release will claim. Known before any record is seen, and spends nothing.
@@ -118,6 +199,21 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError | None:
         return None
 
+    def advice(self, n_features: int | None = None) -> list[str]:
+        """What to consider before spending, from declared quantities alone: sentences, empty where there is
+        nothing to say. The command line and the service show them with the claim.
+
+        Parameters
+        ----------
+        n_features : int, optional
+            How many columns the records will have; needed before any are counted.
+        """
+        promise = self.check_parameters()
+        return self._advice(self._width(n_features), promise)
+
+    def _advice(self, n_features: int, promise: Promise) -> list[str]:
+        return []
+
     def _settle(self, n_features: int | None) -> None:
         """Decide what depends on the number of columns, from declared quantities alone."""
 
@@ -148,12 +244,22 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
 
     def column_bounds(self, n_features: int | None = None) -> list[tuple[float, float]]:
         """The declared bounds, one (low, high) for each column."""
-        return self._box(self.bounds, n_features)
+        return self._box(self.effective("bounds", n_features), n_features)
+
+    def _example(self) -> Any:
+        """A query that the model answers, for the check of a file."""
+        point = np.zeros((1, self.n_features_in_))
+        if self.bounds is not None:
+            point[0] = [low for low, _ in self.column_bounds()]
+        return point
+
+    def _column_names(self) -> list[str] | None:
+        """What the columns are called, if they have names."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
 
     def _box(self, bounds: object, n_features: int | None = None) -> list[tuple[float, float]]:
-        names = getattr(self, "feature_names_in_", None)
-        columns = None if names is None else [str(name) for name in names]
-        box = Bounds.of(bounds, self._width(n_features), columns)
+        box = Bounds.of(bounds, self._width(n_features), self._column_names())
         if box is None:
             raise UsageError(
                 parameter="bounds",

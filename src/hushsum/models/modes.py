@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -109,7 +110,8 @@ class PrivateModes(TableModel):
         delta: float | None = None,
         method: str = "search",
         kernel: Any = "euclidean",
-        bandwidth: float = 0.5,
+        bandwidth: float | str = 0.5,
+        scale: str | None = None,
         power: int = 2,
         n_modes: int | None = None,
         prominence: float = 3.0,
@@ -117,6 +119,7 @@ class PrivateModes(TableModel):
         rows: int = 1000,
         width: int = 1000,
         bounds: Any = (-1, 1),
+        public: Any = None,
         random_state: Any = None,
         budget: Any = None,
         idempotency_key: str | None = None,
@@ -126,6 +129,7 @@ class PrivateModes(TableModel):
         self.method = method
         self.kernel = kernel
         self.bandwidth = bandwidth
+        self.scale = scale
         self.power = power
         self.n_modes = n_modes
         self.prominence = prominence
@@ -133,6 +137,7 @@ class PrivateModes(TableModel):
         self.rows = rows
         self.width = width
         self.bounds = bounds
+        self.public = public
         self.random_state = random_state
         self.budget = budget
         self.idempotency_key = idempotency_key
@@ -150,7 +155,8 @@ class PrivateModes(TableModel):
         """
         queries = self._queries(X)
         modes = self.modes_
-        distances = [((queries - mode) ** 2).sum(axis=1) for mode in modes]
+        units = self._units()
+        distances = [(((queries - mode) / units) ** 2).sum(axis=1) for mode in modes]
         nearest: NDArray[np.int64] = np.argmin(distances, axis=0)
         return nearest
 
@@ -200,17 +206,23 @@ class PrivateModes(TableModel):
         return super()._open(bundle)
 
     def _derived(self, sketch: NoisyTable) -> dict[str, NDArray[Any]]:
-        low, high = np.array(self.column_bounds()).T
+        units = self._units()
+        low, high = np.array(self.column_bounds()).T / units
         split = HeldOut.of(sketch, self.holdout)
-        f = split.searched
-        points = self._candidates(f, low, high)
-        values = f(points)
+        searched = split.searched
+
+        def f(places: Floats) -> Floats:
+            return searched(places * units)
+
+        places = self._candidates(searched, f, low, high)
+        points = places * units
+        values = f(places)
         kept = distinct_modes(
             f,
-            points,
+            places,
             values,
             distance=self._reach / 2.0,
-            prominence=self.prominence * f.query(points).stderr,
+            prominence=self.prominence * searched.query(points).stderr,
             most=self.n_modes,
         )
         modes, heights = points[kept], values[kept]
@@ -224,12 +236,23 @@ class PrivateModes(TableModel):
     def _reach(self) -> float:
         """How far a mode reaches: the bandwidth of the kernel, or half of a radian for directions."""
         kernel = self._kernel()
-        return kernel.bandwidth if isinstance(kernel, ColumnKernel) else 0.5
+        return kernel.bandwidth / float(self._units().min()) if isinstance(kernel, ColumnKernel) else 0.5
 
-    def _candidates(self, f: NoisyTable, low: Floats, high: Floats) -> Floats:
-        """Where each method says that modes may be, before they are separated."""
+    def _units(self) -> Floats:
+        """What columns are divided by for distances: 1, but where they have units of their own."""
+        kernel = self._kernel()
+        if not isinstance(kernel, ColumnKernel):
+            return np.ones(self.n_features_in_)
+        widths = np.array(kernel.column_bandwidths())
+        return np.ones(len(widths)) if (widths == widths[0]).all() else widths
+
+    def _candidates(
+        self, table: NoisyTable, f: Callable[[Floats], Floats], low: Floats, high: Floats
+    ) -> Floats:
+        """Where each method says that modes may be, in units of the columns, before they are separated."""
         seed, reach = self._state.seed, self._reach
-        parts = None if self.method == "search" else Partitions.of(f, low, high)
+        # Cells of hash rows are for kernels whose columns have the same unit.
+        parts = None if self.method == "search" else Partitions.of(table, low, high)
         if parts is not None and self.method == "linear-program":
             found = solve(parts, most=_STARTS // 2 if self.n_modes is None else 2 * self.n_modes, seed=seed)
             return found if len(found) else (low + high)[None] / 2.0

@@ -7,9 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats
+from hushsum._types import Box, Floats
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import ColumnKernel
+from hushsum.kernels.base import ColumnKernel, Kernel
+from hushsum.models.embedding_scores import (
+    METHOD,
+    RADIUS,
+    RANKS,
+    embedding_advice,
+    in_ball,
+    inner_product,
+    noise_of,
+)
 from hushsum.models.parameters import NUMBER, Parameter
 from hushsum.models.predicted_error import PredictedError
 from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel
@@ -23,6 +32,12 @@ class PrivateNeighbors(TableModel):
     A record counts as much as it is near: 1 where it coincides with the candidate, k(x, q) elsewhere, with a
     tail that reaches far. So the count is a weighted one; raise ``power`` for a sharper edge. It never says
     *which* records are near, and no query can ask for it.
+
+    For vectors of a text or image model, in hundreds of columns, declare ``radius``: hash rows count
+    near-duplicates there, and little else that stands out of their noise. A record then counts with the
+    squared cosine of its angle to the candidate, so that even unrelated ones count about 1/columns each, or,
+    where noise would hide squares, with the cosine. Compare candidates with each other, or choose
+    ``min_records`` by the counts of public candidates.
 
     Privacy
     -------
@@ -54,6 +69,7 @@ class PrivateNeighbors(TableModel):
             "How many near records make a candidate a neighbour of the records.",
         ),
         *KERNEL_PARAMETERS,
+        RADIUS,
         Parameter(
             "level",
             NUMBER,
@@ -70,12 +86,15 @@ class PrivateNeighbors(TableModel):
         delta: float | None = None,
         min_records: float = 10.0,
         kernel: Any = "euclidean",
-        bandwidth: float = 0.5,
+        bandwidth: float | str = 0.5,
+        scale: str | None = None,
         power: int = 2,
         level: float = 0.95,
         rows: int = 1000,
         width: int = 1000,
+        radius: float | None = None,
         bounds: Any = (-1, 1),
+        public: Any = None,
         random_state: Any = None,
         budget: Any = None,
         idempotency_key: str | None = None,
@@ -85,14 +104,38 @@ class PrivateNeighbors(TableModel):
         self.min_records = min_records
         self.kernel = kernel
         self.bandwidth = bandwidth
+        self.scale = scale
         self.power = power
         self.level = level
         self.rows = rows
         self.width = width
+        self.radius = radius
         self.bounds = bounds
+        self.public = public
         self.random_state = random_state
         self.budget = budget
         self.idempotency_key = idempotency_key
+
+    def _kernel(self, n_features: int | None = None, bandwidth: float | None = None) -> Kernel:
+        if self.radius is None:
+            return super()._kernel(n_features, bandwidth)
+        promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
+        return inner_product(self._width(n_features), self.radius, promise, RANKS)
+
+    def _table_method(self, kernel: Kernel) -> str:
+        return super()._table_method(kernel) if self.radius is None else METHOD
+
+    def _advice(self, n_features: int, promise: Promise) -> list[str]:
+        return embedding_advice(n_features, promise) if self.radius is None else []
+
+    def _error_of(self, kernel: Kernel, records: int, promise: Promise, bounds: Box) -> float:
+        if self.radius is None:
+            return super()._error_of(kernel, records, promise, bounds)
+        return noise_of(kernel, records, promise)
+
+    def _candidates(self, X: object) -> Floats:
+        """Checked candidates, shortened to the radius if there is one."""
+        return in_ball(self._reading(), self._queries(X))
 
     def decision_function(self, X: object) -> Floats:
         """The estimated number of near records less ``min_records``, shape (n_samples,).
@@ -102,7 +145,7 @@ class PrivateNeighbors(TableModel):
         X : array-like of shape (n_samples, n_features)
             Public candidates.
         """
-        queries = self._queries(X)
+        queries = self._candidates(X)
         counts: Floats = self._reading().sum(queries)
         return counts - self.min_records
 
@@ -114,7 +157,7 @@ class PrivateNeighbors(TableModel):
         """The weighted number of near records with standard error and interval, for each candidate; at
         ``level``, or that of the model.
         """
-        queries = self._queries(X)
+        queries = self._candidates(X)
         chosen = self.level if level is None else level
         answers: Answers = self._reading().query(queries, of="sum", level=chosen)
         return answers
@@ -126,7 +169,7 @@ class PrivateNeighbors(TableModel):
         Sure is meant at ``level`` for the whole list together: each candidate is judged at 1 − (1 − level)/n,
         n of them.
         """
-        queries = self._queries(X)
+        queries = self._candidates(X)
         each = 1.0 - (1.0 - self.level) / len(queries)
         answers: Answers = self._reading().query(queries, of="sum", level=each)
         surely = (answers.lower >= self.min_records).astype(np.int64)
@@ -166,7 +209,7 @@ class PrivateNeighbors(TableModel):
                 got=shown(radius),
                 remedy="give a number from 0 on",
             )
-        queries = self._queries(X)
+        queries = self._candidates(X)
         f = self._reading()
         if not isinstance(f.kernel, ColumnKernel):
             raise UsageError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -11,30 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
-from hushsum._types import Floats
-from hushsum.bases.monomials import MOST_SQUARED, Monomials
+from hushsum._types import Box, Floats
+from hushsum.bases.monomials import Monomials
+from hushsum.kernels.bandwidth_scale import in_scale
 from hushsum.kernels.base import InnerProductKernel, Kernel
 from hushsum.kernels.euclidean import EuclideanKernel
-from hushsum.kernels.inner_product import DotProductKernel, PolynomialKernel
 from hushsum.methods.monomials import monomials
 from hushsum.methods.quantiles import private_quantiles
 from hushsum.methods.race import race
 from hushsum.models.base import PrivateModel
+from hushsum.models.embedding_scores import (
+    DECISIONS,
+    RADIUS,
+    embedding_advice,
+    in_ball,
+    inner_product,
+    noise_of,
+)
 from hushsum.models.enough_records import COUNT_SHARE, enough_records
-from hushsum.models.parameters import NUMBER, Parameter
+from hushsum.models.parameters import FROM_PUBLIC, NUMBER, SCALE, Parameter
 from hushsum.models.predicted_error import (
     PLANNED,
     PredictedError,
     error_of_hash_rows,
-    planned_error,
-    share_of,
 )
-from hushsum.models.table_model import NEAR, POWER, ROWS, WIDTH
+from hushsum.models.public_rows import USUAL_RECORDS, visible_bandwidth
+from hushsum.models.table_model import DENSITY_RULE, NEAR, POWER, ROWS, WIDTH
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
-from hushsum.records.ball import clipped_to_ball
+from hushsum.records.vectors_in_ball import clipped_to_ball
 from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
@@ -46,14 +52,6 @@ QUANTILE_SHARE = Fraction(1, 4)
 
 _THRESHOLDS: Floats = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 601)])
 """What a paid threshold may be: even in ratios, since scores range over orders of magnitude."""
-
-
-_CLEAR = 20.0
-"""Squared inner products are scored where their noise is so many times below 1/√columns. Looked at on two of
-the four classes of AG News against a third one: squares are better at ε = 1, products at ε = 0.1.
-"""
-_UNDECLARED = 10_000
-"""The number of records that this is decided for: the true one is private."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -135,19 +133,12 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
             at_most=0.5,
             optional=True,
         ),
-        NEAR,
+        replace(NEAR, help=NEAR.help + DENSITY_RULE, choices=(FROM_PUBLIC,)),
+        SCALE,
         POWER,
         ROWS,
         WIDTH,
-        Parameter(
-            "radius",
-            NUMBER,
-            "For vectors of a model: the length that no record exceeds, declared; 1 for vectors of length 1. "
-            "Scores are then mean squared inner products, or mean inner products where the predicted noise "
-            "is large beside 1/√columns; bandwidth, power, rows and width are not used.",
-            above=0,
-            optional=True,
-        ),
+        RADIUS,
     )
 
     def __init__(
@@ -157,12 +148,14 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         delta: float | None = None,
         threshold: float = 0.01,
         contamination: float | None = None,
-        bandwidth: float = 0.5,
+        bandwidth: float | str = 0.5,
+        scale: str | None = None,
         power: int = 4,
         rows: int = 1000,
         width: int = 1000,
         radius: float | None = None,
         bounds: Any = (-1, 1),
+        public: Any = None,
         random_state: Any = None,
         budget: Any = None,
         idempotency_key: str | None = None,
@@ -172,11 +165,13 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         self.threshold = threshold
         self.contamination = contamination
         self.bandwidth = bandwidth
+        self.scale = scale
         self.power = power
         self.rows = rows
         self.width = width
         self.radius = radius
         self.bounds = bounds
+        self.public = public
         self.random_state = random_state
         self.budget = budget
         self.idempotency_key = idempotency_key
@@ -192,35 +187,46 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
     def _start(self, seed: int) -> _Secret:
         if self.radius is not None:
             promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
-            return _Secret(monomials(self._inner_product(self.n_features_in_, promise)), [])
-        kernel = EuclideanKernel(dim=self.n_features_in_, bandwidth=self.bandwidth, power=self.power)
+            return _Secret(monomials(inner_product(self.n_features_in_, self.radius, promise, DECISIONS)), [])
+        kernel = self._hash_kernel(self.n_features_in_, self.effective("bandwidth"))
         tally = race(kernel, rows=self.rows, width=self.width, seed=seed, bounds=self.column_bounds())
         return _Secret(tally, [])
 
-    def _inner_product(self, dim: int, promise: Promise) -> DotProductKernel | PolynomialKernel:
-        """Squares where their noise is small for a usual number of records; looks at no data."""
-        assert self.radius is not None
-        squares = PolynomialKernel(dim=dim, radius=float(self.radius))
-        if dim <= MOST_SQUARED and _CLEAR * _noise(squares, _UNDECLARED, promise) <= 1.0 / math.sqrt(dim):
-            return squares
-        return DotProductKernel(dim=dim, radius=float(self.radius))
+    def compared_by(self, n_features: int) -> list[Kernel]:
+        """The kernel of hash rows, where there are any."""
+        if self.radius is not None:
+            return []
+        return [self._hash_kernel(n_features, self.effective("bandwidth", n_features))]
 
     def _kept_per_record(self, n_features: int) -> int:
         return 0 if self.contamination is None else n_features
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         if self.radius is not None:
-            kernel = self._inner_product(n_features, promise)
-            return PredictedError("score", _noise(kernel, records, promise), records, PLANNED)
-        error = error_of_hash_rows(
-            EuclideanKernel(dim=n_features, bandwidth=self.bandwidth, power=self.power),
-            records,
-            promise,
-            bounds=self.column_bounds(n_features),
-            rows=self.rows,
-            width=self.width,
-        )
+            error = noise_of(inner_product(n_features, self.radius, promise, DECISIONS), records, promise)
+            return PredictedError("score", error, records, PLANNED)
+        kernel = self._hash_kernel(n_features, self.effective("bandwidth", n_features))
+        error = self._error_of(kernel, records, promise, self.column_bounds(n_features))
         return PredictedError("score", error, records, PLANNED)
+
+    def _hash_kernel(self, dim: int, bandwidth: float) -> Kernel:
+        plain = EuclideanKernel(dim=dim, bandwidth=bandwidth, power=self.power)
+        return in_scale(plain, self.scale, self.column_bounds(dim))
+
+    def _advice(self, n_features: int, promise: Promise) -> list[str]:
+        return embedding_advice(n_features, promise) if self.radius is None else []
+
+    def _error_of(self, kernel: Kernel, records: int, promise: Promise, box: Box) -> float:
+        return error_of_hash_rows(kernel, records, promise, bounds=box, rows=self.rows, width=self.width)
+
+    def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
+        dim, box = rows.shape[1], self.column_bounds(rows.shape[1])
+        return visible_bandwidth(
+            lambda bandwidth: self._hash_kernel(dim, bandwidth),
+            rows,
+            USUAL_RECORDS,
+            lambda kernel: self._error_of(kernel, USUAL_RECORDS, promise, box),
+        )
 
     def _count(self, secret: _Secret, X: Floats, y: NDArray[Any] | None) -> None:
         secret.tally.add(X)
@@ -259,7 +265,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         if reading.too_few:
             inside: Floats = (queries == self._within_bounds(queries)).all(axis=1).astype(np.float64)
             return inside
-        return reading.function(_in_ball(reading.function, queries))
+        return reading.function(in_ball(reading.function, queries))
 
     def query(self, X: object, *, level: float = 0.95) -> Answers:
         """The score of each point with standard error and interval; without them where there are
@@ -270,7 +276,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         if reading.too_few:
             scores = self.score_samples(X)
             return normal_answers(scores, np.full(len(scores), np.nan), level, queries)
-        return reading.function.query(_in_ball(reading.function, queries), level=level)
+        return reading.function.query(in_ball(reading.function, queries), level=level)
 
     def decision_function(self, X: object) -> Floats:
         """The score less the threshold, shape (n_queries,); negative for outliers."""
@@ -284,17 +290,6 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
     def offset_(self) -> float:
         """The threshold in use; only after the release."""
         return float(self.released_.arrays["offset"][0])
-
-
-def _noise(kernel: Kernel, records: int, promise: Promise) -> float:
-    """The predicted error of a score by inner products."""
-    return planned_error(kernel, records, "monomials", bounds=None, **share_of(promise, 1))
-
-
-def _in_ball(function: ReleasedFunction, queries: Floats) -> Floats:
-    """Queries shortened to the radius of inner products: a long vector is not like many records."""
-    kernel = function.kernel
-    return clipped_to_ball(queries, kernel.radius) if isinstance(kernel, InnerProductKernel) else queries
 
 
 def _scores_alone(function: ReleasedFunction, records: Floats) -> Floats:

@@ -17,16 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError, shown
+from hushsum.kernels.bandwidth_scale import SCALES
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.registry import kernel_as_json, kernel_from_json
+from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
+from hushsum.records.column_declarations import column_from_json
+from hushsum.records.declared_columns import DeclaredColumn
 
 NUMBER, INTEGER, TEXT, PAIR, BOUNDS_TYPE, LABELS, ANY = (
     "number", "integer", "text", "pair", "bounds", "labels", "any",
 )  # fmt: skip
 RELEASE, RECORDS, SETTING, OWNER = "release", "records", "setting", "owner"
 MOST_LISTED: Final = 64
+FROM_PUBLIC: Final = "public"
+"""The word in place of a number or of bounds that leaves the parameter to public rows."""
 _KERNEL = "a kernel"
+_COLUMN = "a column"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,8 @@ class Parameter:
     help : str
         What it means, in whole sentences of plain text.
     choices : tuple of str
-        Of a text, all there are; of a number, words that may stand in its place, such as ``"auto"``.
+        Of a text, all there are; of a number or of bounds, words that may stand in its place, such as
+        ``"auto"``, and ``"public"`` for one that public rows may decide.
     at_least, above, at_most, below : float, optional
         The range of a number.
     optional : bool
@@ -71,6 +79,20 @@ class Parameter:
     kernel: bool = False
     group: str = SETTING
     default: Any = None
+
+    @property
+    def from_public(self) -> bool:
+        """Whether public rows may decide it."""
+        return self.type != TEXT and FROM_PUBLIC in self.choices
+
+    def left_to_public(self, value: object) -> bool:
+        """Whether a value leaves the parameter to public rows.
+
+        >>> Parameter("bandwidth", NUMBER, "Scale.", choices=("public",), several=True).left_to_public([0.1])
+        False
+        """
+        listed = value if isinstance(value, list | tuple) else [value]
+        return self.from_public and any(isinstance(each, str) and each == FROM_PUBLIC for each in listed)
 
     def check(self, value: object) -> None:
         """Refuse what the declaration does not allow.
@@ -131,7 +153,7 @@ class Parameter:
             ANY: "an object",
         }
         if self.type in fixed:
-            return fixed[self.type]
+            return f"{fixed[self.type]}, or {words}" if words else fixed[self.type]
         kind = "an integer" if self.type == INTEGER else "a number"
         if self.at_least is not None and self.at_most is not None:
             ends = [f"from {self.at_least:g} to {self.at_most:g}"]
@@ -200,6 +222,13 @@ TARGET_BOUNDS = Parameter(
     "target_bounds", PAIR,
     "The range of the target: declared, never computed from the records; targets are clipped to it.",
 )  # fmt: skip
+SCALE = Parameter(
+    "scale", TEXT,
+    "What the bandwidth is measured in: the units of the data, or (bounds) the declared range of each "
+    "column, of which it is then a fraction. Default: bounds where the declared ranges of two columns differ "
+    "by more than ten times.",
+    choices=SCALES, optional=True,
+)  # fmt: skip
 OWNER_PARAMETERS = (
     Parameter(
         "random_state", ANY, "An integer, a RandomState or None: seeds hash functions and features, "
@@ -215,11 +244,24 @@ OWNER_PARAMETERS = (
 )  # fmt: skip
 PUBLIC = Parameter(
     "public", ANY,
-    "Rows like the records that are public, without labels: an array or a frame; or an hs.Transform that was "
-    "learned from such rows in units of the bounds, -1 to 1. What is learned from them is stored with the "
-    "model and the claim says that they were assumed to be public; they are not stored.",
+    "At least 10 rows like the records that are public, without targets: an array or a frame. They decide "
+    "the parameters that are 'public'. What they decide is stored with the model, and the claim says that "
+    "they were assumed to be public; they are not stored. A held-out part of the private records is not "
+    "public.",
     optional=True, group=OWNER,
 )  # fmt: skip
+PUBLIC_BOUNDS = replace(
+    BOUNDS,
+    choices=(FROM_PUBLIC,),
+    help=BOUNDS.help + " 'public': that of the public rows, and a tenth of it beyond on either side.",
+)
+
+
+def without_public(parameter: Parameter) -> Parameter:
+    """The parameter of a model that takes no public rows."""
+    if not parameter.from_public:
+        return parameter
+    return replace(parameter, choices=tuple(each for each in parameter.choices if each != FROM_PUBLIC))
 
 
 def with_defaults(declared: Iterable[Parameter], defaults: Mapping[str, Any]) -> tuple[Parameter, ...]:
@@ -254,7 +296,7 @@ def _is_number(value: object) -> bool:
 
 
 def to_json(name: str, value: object) -> Any:
-    """A parameter for a file's header; kernels under a mark of their own.
+    """A parameter for a file's header; kernels and declared columns under marks of their own.
 
     >>> to_json("bandwidth", (np.float64(0.5), None))
     [0.5, None]
@@ -267,6 +309,8 @@ def to_json(name: str, value: object) -> Any:
         return {_KERNEL: kernel_as_json(value)}
     if isinstance(value, Bounds):
         return value.as_json()
+    if isinstance(value, DeclaredColumn):
+        return {_COLUMN: value.as_json()}
     if isinstance(value, Mapping):
         return {str(key): to_json(name, each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -291,6 +335,8 @@ def from_json(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {_KERNEL}:
             return kernel_from_json(value[_KERNEL])
+        if set(value) == {_COLUMN}:
+            return column_from_json(value[_COLUMN])
         return {key: from_json(each) for key, each in value.items()}
     if isinstance(value, list):
         return [from_json(each) for each in value]
@@ -323,3 +369,11 @@ def labels_from_json(data: dict[str, Any]) -> NDArray[Any]:
     """
     types = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64, "U": np.str_, "O": object}
     return np.array(data["values"], dtype=types[data["kind"]])
+
+
+def parameters_of_claim(claim: Claim) -> dict[str, Any]:
+    """ε and δ as a model's file states them, of a model that was made of a released function."""
+    promise = claim.promise
+    if promise.epsilon is None:
+        return {}
+    return {"epsilon": float(promise.epsilon), "delta": float(promise.delta) if promise.delta else None}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final
 
 from hushsum.bases.base import Reading
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
+from hushsum.methods.race import NAME as RACE
 from hushsum.planning.plan import plan
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.privacy.claim import Promise
@@ -75,18 +77,28 @@ def error_of_hash_rows(
     """Of hash rows, of which a release with pure ε publishes as many as suit it."""
     fewer = [each for each in _ROWS if promise.pure and each < rows]
     return planned_error(
-        kernel, records, "race", bounds=bounds, rows=[*fewer, rows], width=width, **share_of(promise, 1)
+        kernel, records, RACE, bounds=bounds, rows=[*fewer, rows], width=width, **share_of(promise, 1)
     )
 
 
 def share_of(promise: Promise, tables: int) -> dict[str, Any]:
     """What each of so many tables of the same records may spend, as arguments of ``Tally.release``."""
-    from fractions import Fraction
+    return part_of(promise, Fraction(1, tables))
 
+
+def part_of(promise: Promise, part: Fraction) -> dict[str, Any]:
+    """A part of a promise, as arguments of ``Tally.release``: parts that add up to 1 compose to the promise.
+
+    Pure ε adds up. (ε, δ) is first turned into the ρ that gives it, and ρ adds up, also where later parts
+    depend on what earlier ones released.
+    """
     from hushsum.privacy.accounting.zcdp import zcdp_rho
 
-    if tables == 1 or promise.epsilon is None:
+    if part == 1:
         return {"epsilon": promise.epsilon, "delta": promise.delta or None, "rho": promise.rho}
+    if promise.epsilon is None:
+        assert promise.rho is not None
+        return {"rho": promise.rho * part}
     if promise.pure:
-        return {"epsilon": promise.epsilon / tables}
-    return {"rho": Fraction(zcdp_rho(promise.epsilon, promise.delta)) / tables}
+        return {"epsilon": promise.epsilon * part}
+    return {"rho": Fraction(zcdp_rho(promise.epsilon, promise.delta)) * part}

@@ -150,3 +150,14 @@ def generator_of(random_state: Any) -> np.random.RandomState:
         got=shown(random_state),
         remedy="try 0",
     )
+
+
+def refuse_fit_arguments(arguments: dict[str, object]) -> None:
+    """Refuse what scikit-learn's ``fit`` may be given and a private one may not."""
+    if arguments.pop("sample_weight", None) is not None:
+        raise UsageError(
+            parameter="sample_weight",
+            rule="must be left out: the noise would have to be as large as the largest weight allows",
+        )
+    if arguments:
+        raise TypeError(f"fit got an unexpected argument {next(iter(arguments))!r}")

@@ -13,6 +13,7 @@ from hushsum.errors import UsageError, shown
 from hushsum.models.base import PrivateModel
 from hushsum.models.record_checks import showing_nothing
 from hushsum.records.bounds import Bounds
+from hushsum.records.data_derived_parameters import warn_of_clipping
 
 
 class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
@@ -27,7 +28,12 @@ class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
     ) -> tuple[Floats, NDArray[Any] | None]:
         """Records and targets as the model counts them, checked."""
         records, target = self._checked(X, y, reset=reset)
-        return records, showing_nothing(lambda: np.asarray(target, np.float64))
+        numbers: NDArray[Any] = showing_nothing(lambda: np.asarray(target, np.float64))
+        box = Bounds.of(self.column_bounds(records.shape[1]), records.shape[1])
+        warn_of_clipping(records, box, "records", level=5)
+        if numbers.ndim == 1:
+            warn_of_clipping(numbers[:, None], declared_target(self.target_bounds), "targets", level=5)
+        return records, numbers
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """R² of the predictions; as private as the points and targets are."""

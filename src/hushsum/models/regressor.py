@@ -173,6 +173,7 @@ class PrivateRegressor(RegressionModel):
         delta: float | None = 1e-6,
         method: str = "auto",
         bounds: Any = (-1, 1),
+        public: Any = None,
         target_bounds: tuple[float, float] = (-1, 1),
         radius: float | None = None,
         records: int | None = None,
@@ -187,6 +188,7 @@ class PrivateRegressor(RegressionModel):
         self.delta = delta
         self.method = method
         self.bounds = bounds
+        self.public = public
         self.target_bounds = target_bounds
         self.radius = radius
         self.records = records
@@ -247,7 +249,7 @@ class PrivateRegressor(RegressionModel):
         return unit_ball(self._box(bounds), (target.low[0], target.high[0]), radius)
 
     def _now(self) -> UnitBall:
-        return self._ball(self.bounds, self.target_bounds, self.radius)
+        return self._ball(self.effective("bounds"), self.target_bounds, self.radius)
 
     def _start(self, seed: int) -> Any:
         return self._linear_method().start(self._now(), seed)

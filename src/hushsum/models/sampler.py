@@ -9,21 +9,24 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError, shown
-from hushsum.kernels.base import ColumnKernel
 from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
 from hushsum.models.record_checks import generator_of
-from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel
+from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel, reach_of
 from hushsum.models.weighted_sampling import by_chain, by_rejection, diverse_choice, from_grid, from_list
+from hushsum.privacy.claim import Promise
 
 METHODS: Final = ("chain", "grid", "rejection")
+MOST_ADVISED: Final = 3
+"""Columns up to which a kernel sum resolves the joint density of usual data."""
 
 
 class PrivateSampler(TableModel):
     """Records that look like the private ones, drawn from one released kernel sum.
 
     Synthetic records follow the data *smoothed by the kernel*: they are wider than the data by about a
-    bandwidth, and what is finer than it is lost. In many columns the kernel sum says little about the joint
-    density; choose among public candidates there.
+    bandwidth, and what is finer than it is lost. In more than three columns the kernel sum says little about
+    the joint density: use `PrivateSynthesizer` there, which also takes categories and missing values, or
+    choose among public candidates.
 
     Privacy
     -------
@@ -80,11 +83,13 @@ class PrivateSampler(TableModel):
         floor: float = 2.0,
         steps: int = 50,
         kernel: Any = "gaussian",
-        bandwidth: float = 0.1,
+        bandwidth: float | str = 0.1,
+        scale: str | None = None,
         power: int = 1,
         rows: int = 1000,
         width: int = 1000,
         bounds: Any = (-1, 1),
+        public: Any = None,
         random_state: Any = None,
         budget: Any = None,
         idempotency_key: str | None = None,
@@ -96,10 +101,12 @@ class PrivateSampler(TableModel):
         self.steps = steps
         self.kernel = kernel
         self.bandwidth = bandwidth
+        self.scale = scale
         self.power = power
         self.rows = rows
         self.width = width
         self.bounds = bounds
+        self.public = public
         self.random_state = random_state
         self.budget = budget
         self.idempotency_key = idempotency_key
@@ -137,8 +144,9 @@ class PrivateSampler(TableModel):
             return from_grid(self._weights, low, high, number, random)
         if self.method == "rejection":
             return by_rejection(self._weights, low, high, number, random)
-        step = kernel.bandwidth if isinstance(kernel, ColumnKernel) else 0.5
-        return by_chain(self._weights, low, high, number, random, step=step, steps=self.steps)
+        return by_chain(
+            self._weights, low, high, number, random, step=reach_of(kernel, len(low)), steps=self.steps
+        )
 
     def select(
         self, candidates: object, n_samples: int, *, diverse: bool = True, random_state: Any = None
@@ -162,6 +170,14 @@ class PrivateSampler(TableModel):
             return from_list(weights, number, _generator(random_state))
         kernel = self._reading().kernel
         return diverse_choice(weights, lambda i: kernel.similarity(points[i : i + 1], points)[0], number)
+
+    def _advice(self, n_features: int, promise: Promise) -> list[str]:
+        if n_features <= MOST_ADVISED:
+            return []
+        return [
+            f"in {n_features} columns a kernel sum says little about the joint density; the synthesizer "
+            "model keeps the dependences of all pairs of columns"
+        ]
 
     def _weights(self, points: Floats) -> Floats:
         answers = self._reading().query(points)

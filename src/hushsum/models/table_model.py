@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats
+from hushsum._types import Box, Floats
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.bandwidth_scale import in_scale
+from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.registry import HASH_ROWS, named, parameter_names
 from hushsum.models.base import PrivateModel
 from hushsum.models.density_tables import KERNELS, empty_table, table_method
-from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
+from hushsum.models.parameters import FROM_PUBLIC, INTEGER, NUMBER, SCALE, TEXT, Parameter
 from hushsum.models.predicted_error import (
     PLANNED,
     PredictedError,
@@ -20,6 +22,7 @@ from hushsum.models.predicted_error import (
     planned_error,
     share_of,
 )
+from hushsum.models.public_rows import USUAL_RECORDS, visible_bandwidth
 from hushsum.privacy.claim import Promise
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.noisy_table import NoisyTable
@@ -28,8 +31,12 @@ from hushsum.tally.tally import Tally
 NEAR = Parameter(
     "bandwidth",
     NUMBER,
-    "Scale of the kernel: what near means. Public, chosen without looking at the records.",
+    "How near records must be to count as similar; chosen without looking at the records. See scale.",
     above=0,
+)
+DENSITY_RULE = (
+    " 'public': by Silverman's rule from the public rows, doubled until sums at a typical one of them stand "
+    "out of the predicted noise."
 )
 POWER = Parameter("power", INTEGER, "The kernel to that power, which falls off faster.", at_least=1)
 ROWS = Parameter(
@@ -48,9 +55,12 @@ KERNEL_PARAMETERS = (
     Parameter(
         "bandwidth",
         NUMBER,
-        "Scale of the kernel; chosen without looking at the records.",
+        "How near records must be to count as similar; chosen without looking at the records. See scale."
+        + DENSITY_RULE,
         above=0,
+        choices=(FROM_PUBLIC,),
     ),
+    SCALE,
     POWER,
     ROWS,
     WIDTH,
@@ -60,12 +70,17 @@ PART = "sketch"
 """What the sketch is called in the bundle."""
 
 
+def reach_of(kernel: Kernel, dim: int) -> Floats:
+    """How far a step of the kernel is in each column: its bandwidth; half a radian for directions."""
+    return np.array(kernel.column_bandwidths() if isinstance(kernel, ColumnKernel) else [0.5] * dim)
+
+
 class TableModel(PrivateModel):
     """A model that counts its records into one tally, and releases that: hash rows for hash kernels, a grid
     for the Gaussian one in up to four columns, random features otherwise.
 
-    A subclass has the parameters ``kernel``, ``bandwidth``, ``power``, ``rows`` and ``width`` besides those
-    of every model.
+    A subclass has the parameters ``kernel``, ``bandwidth``, ``scale``, ``power``, ``rows`` and ``width``
+    besides those of every model.
 
     Privacy
     -------
@@ -73,7 +88,8 @@ class TableModel(PrivateModel):
     """
 
     kernel: Any
-    bandwidth: float
+    bandwidth: float | str
+    scale: str | None
     power: int
     rows: int
     width: int
@@ -82,7 +98,7 @@ class TableModel(PrivateModel):
         kernel = self._kernel()
         return empty_table(
             kernel,
-            table_method(kernel, self.n_features_in_),
+            self._table_method(kernel),
             box=self.column_bounds(),
             rows=self.rows,
             width=self.width,
@@ -108,27 +124,51 @@ class TableModel(PrivateModel):
             )
         return sketch
 
-    def _kernel(self, n_features: int | None = None) -> Kernel:
-        """The kernel by its name, or as it was given."""
+    def _kernel(self, n_features: int | None = None, bandwidth: float | None = None) -> Kernel:
+        """The kernel by its name, or as it was given; with another bandwidth, if there is one."""
         if isinstance(self.kernel, Kernel):
-            return self.kernel
-        given = {"bandwidth": self.bandwidth, "power": self.power}
+            return self._in_scale(self.kernel, n_features)
+        used = self.effective("bandwidth", n_features) if bandwidth is None else bandwidth
+        given = {"bandwidth": used, "power": self.power}
         taken: dict[str, Any] = {
             name: value for name, value in given.items() if name in parameter_names(self.kernel)
         }
-        return named(self.kernel, dim=self._width(n_features), **taken)
+        return self._in_scale(named(self.kernel, dim=self._width(n_features), **taken), n_features)
+
+    def _in_scale(self, kernel: Kernel, n_features: int | None) -> Kernel:
+        by_name = not isinstance(self.kernel, Kernel)
+        return in_scale(kernel, self.scale, self.column_bounds(n_features), default=by_name)
+
+    def compared_by(self, n_features: int) -> list[Kernel]:
+        """The one kernel."""
+        return [self._kernel(n_features)]
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         kernel, bounds = self._kernel(n_features), self.column_bounds(n_features)
+        error = self._error_of(kernel, records, promise, bounds)
+        return PredictedError("mean kernel value", error, records, PLANNED)
+
+    def _error_of(self, kernel: Kernel, records: int, promise: Promise, bounds: Box) -> float:
         if HASH_ROWS.test(kernel):
-            error = error_of_hash_rows(
+            return error_of_hash_rows(
                 kernel, records, promise, bounds=bounds, rows=self.rows, width=self.width
             )
-        else:
-            error = planned_error(
-                kernel, records, table_method(kernel, n_features), bounds=bounds, **share_of(promise, 1)
-            )
-        return PredictedError("mean kernel value", error, records, PLANNED)
+        method = self._table_method(kernel)
+        return planned_error(kernel, records, method, bounds=bounds, **share_of(promise, 1))
+
+    def _table_method(self, kernel: Kernel) -> str:
+        """What the records are counted into for a kernel."""
+        return table_method(kernel, kernel.dim or 1)
+
+    def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
+        dim = rows.shape[1]
+        box = self.column_bounds(dim)
+        return visible_bandwidth(
+            lambda bandwidth: self._kernel(dim, bandwidth),
+            rows,
+            USUAL_RECORDS,
+            lambda kernel: self._error_of(kernel, USUAL_RECORDS, promise, box),
+        )
 
     @property
     def function_(self) -> NoisyTable:

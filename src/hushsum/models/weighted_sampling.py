@@ -81,13 +81,13 @@ def by_chain(
     number: int,
     random: np.random.Generator,
     *,
-    step: float,
+    step: float | Floats,
     steps: int,
 ) -> Floats:
     """One Metropolis chain a point, in any number of columns.
 
     Chains start at evenly spread points drawn by their weights, which is close to the goal already, and take
-    ``steps`` steps of three sizes, reflected at the box.
+    ``steps`` steps of three sizes, relative to ``step``, which may differ by column, reflected at the box.
     """
     cloud = spread_points(low, high, _SPREAD, int(random.integers(1 << 31)))
     weights = _positive(w(cloud))

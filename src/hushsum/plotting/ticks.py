@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _MINUS: Final = "\N{MINUS SIGN}"
 _MOST_DECIMALS: Final = 5
+_APART: Final = 10_000
 
 
 def label_ticks(axis: Axis) -> None:
@@ -24,12 +25,15 @@ def label_ticks(axis: Axis) -> None:
 
 
 def written_alike(values: Sequence[float]) -> list[str]:
-    """Numbers with as many decimals as the one that needs most, thousands apart, and a true minus.
+    """Numbers with as many decimals as the one that needs most, and a true minus; thousands apart from 10,000
+    on, so that years have no comma.
 
     >>> written_alike([-0.5, 0.0, 0.25])
     ['−0.50', '0.00', '0.25']
     >>> written_alike([0, 5000, 10000])
     ['0', '5,000', '10,000']
+    >>> written_alike([1990, 2000])
+    ['1990', '2000']
     >>> written_alike([0, 2e-07])
     ['0e+00', '2e−07']
     """
@@ -38,7 +42,8 @@ def written_alike(values: Sequence[float]) -> list[str]:
     slack = 1e-6 * largest
     for decimals in range(_MOST_DECIMALS + 1):
         if all(abs(round(number, decimals) - number) <= slack for number in numbers):
-            return [_text(f"{round(number, decimals) + 0.0:,.{decimals}f}") for number in numbers]
+            apart = "," if largest >= _APART else ""
+            return [_text(f"{round(number, decimals) + 0.0:{apart}.{decimals}f}") for number in numbers]
     digits = next((d for d in range(4) if all(abs(float(f"{n:.{d}e}") - n) <= slack for n in numbers)), 4)
     return [_text(f"{number:.{digits}e}") for number in numbers]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats, Rows
 from hushsum.kernels.base import Batch
 from hushsum.kernels.gaussian import GaussianKernel
-from hushsum.records.cell_grid import CellGrid
+from hushsum.records.discretised_box import CellGrid
 
 _NUMBERS_AT_A_TIME = 1 << 22
 

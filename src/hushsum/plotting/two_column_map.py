@@ -15,8 +15,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+_DECADES = 1e4
+"""What a logarithmic scale spans at most."""
+_NOISE = 3.0
+"""Standard errors below which a logarithmic scale shows nothing."""
+
+
 @dataclass(frozen=True, slots=True)
-class HeatMap:
+class TwoColumnMap:
     """Values on a grid, shape (len(y), len(x)), the lower ends of their intervals, and the median standard
     error; NaN and None where these are not known.
     """
@@ -30,6 +36,8 @@ class HeatMap:
     lower: Floats
     level: float
     stderr: float | None
+    simultaneous: bool = True
+    log: bool = False
 
     @property
     def has_edge(self) -> bool:
@@ -37,16 +45,27 @@ class HeatMap:
         return bool(self.lower.min() < 0.0 < self.lower.max())
 
 
-def draw_heat_map(axes: Axes, heat: HeatMap, *, x_label: str, y_label: str, value_label: str) -> None:
+def draw_heat_map(axes: Axes, heat: TwoColumnMap, *, x_label: str, y_label: str, value_label: str) -> None:
     """Draw a grid of values with its colour bar.
 
     The dashed line encloses where the interval lies above 0. Values below 0, which are noise, have the colour
-    of 0.
+    of 0; so have, on a logarithmic scale, those below three median standard errors.
     """
+    from matplotlib.colors import LogNorm, Normalize
+
     axes.grid(visible=False)
     highest = max(float(heat.value.max()), np.finfo(float).tiny)
+    # On a logarithmic scale whatever is within the noise has the colour of its least value.
+    floor = max(highest / _DECADES, _NOISE * (heat.stderr or 0.0)) if heat.log else 0.0
+    norm = LogNorm(min(floor, highest / 2.0), highest) if heat.log else Normalize(0.0, highest)
     mesh = axes.pcolormesh(
-        heat.x, heat.y, heat.value, cmap="viridis", vmin=0.0, vmax=highest, shading="gouraud", rasterized=True
+        heat.x,
+        heat.y,
+        np.maximum(heat.value, floor) if heat.log else heat.value,
+        cmap="viridis",
+        norm=norm,
+        shading="gouraud",
+        rasterized=True,
     )
     if heat.has_edge:
         axes.contour(
@@ -59,7 +78,7 @@ def draw_heat_map(axes: Axes, heat: HeatMap, *, x_label: str, y_label: str, valu
         bar.set_label(value_label, color=INK)
     bar.outline.set_visible(False)
     bar.ax.tick_params(colors=INK, labelsize=9, length=3, color=FAINT)
-    for axis in (axes.xaxis, axes.yaxis, bar.ax.yaxis):
+    for axis in (axes.xaxis, axes.yaxis) if heat.log else (axes.xaxis, axes.yaxis, bar.ax.yaxis):
         label_ticks(axis)
     axes.set_xlabel(x_label, color=INK)
     axes.set_ylabel(y_label, color=INK)

@@ -15,7 +15,7 @@ from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.kernels.registry import POSITIVE
-from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
+from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, release_noise

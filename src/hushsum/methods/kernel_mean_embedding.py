@@ -16,14 +16,14 @@ from hushsum.kernels.base import Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.parameters import one_of, positive_integer
 from hushsum.kernels.registry import GAUSSIAN, POSITIVE
-from hushsum.methods.direct_release import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.herding import reduced_set
-from hushsum.methods.kme_lattice import Lattice
+from hushsum.methods.kernel_mean_embedding_lattice import Lattice
+from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, ReleaseNoise, release_noise
 from hushsum.records.bounds import Bounds, DeclaredBounds
-from hushsum.records.cell_grid import CellGrid
+from hushsum.records.discretised_box import CellGrid
 from hushsum.releases.point_errors import all_measured
 from hushsum.releases.weighted_points import PointsFunction
 
