@@ -5,5 +5,6 @@ from hushsum.client.dataset import RemoteDataset
 from hushsum.client.remote_function import RemoteFunction
 from hushsum.client.remote_model import RemoteModel
 from hushsum.client.service import Service
+from hushsum.client.shared_link import open_link
 
-__all__ = ["RemoteDataset", "RemoteFunction", "RemoteModel", "Service", "connect"]
+__all__ = ["RemoteDataset", "RemoteFunction", "RemoteModel", "Service", "connect", "open_link"]

@@ -9,6 +9,8 @@ from hushsum.errors import Argument, UsageError
 from hushsum.version import PRODUCER
 
 if TYPE_CHECKING:
+    import httpx
+
     from hushsum.client.service import Service
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -35,12 +37,30 @@ def connect(url: str, token: str, *, timeout: float = 60.0, allow_plain_http: bo
     ServiceRefused
         if the service cannot be reached, or does not know the token.
     """
+    from hushsum.client.http_client import Connection
+    from hushsum.client.service import Service
+
+    if not token.isascii() or not token.isprintable() or not token:
+        raise UsageError(
+            parameter="token", rule="must be the text that an administrator gave", remedy="copy it whole"
+        )
+    client, address = open_client(url, timeout=timeout, token=token, allow_plain_http=allow_plain_http)
+    return Service(Connection(client, address))
+
+
+def open_client(
+    url: str, *, timeout: float, token: str | None, allow_plain_http: bool
+) -> tuple[httpx.Client, str]:
+    """An HTTP client for a service, with a token or without, and its address.
+
+    Raises
+    ------
+    UsageError
+        if the address is no such one, or ``hushsum[service]`` is not installed.
+    """
     if find_spec("httpx") is None:
         raise UsageError(rule="the client needs another package", remedy="install hushsum[service]")
     import httpx
-
-    from hushsum.client.http_client import Connection
-    from hushsum.client.service import Service
 
     try:
         parsed = httpx.URL(url)
@@ -59,15 +79,12 @@ def connect(url: str, token: str, *, timeout: float = 60.0, allow_plain_http: bo
             got="http://",
             remedy=("use https://, or ", Argument("allow_plain_http", True), " on a network of your own"),
         )
-    if not token.isascii() or not token.isprintable() or not token:
-        raise UsageError(
-            parameter="token", rule="must be the text that an administrator gave", remedy="copy it whole"
-        )
+    authorization = {} if token is None else {"authorization": f"Bearer {token}"}
     client = httpx.Client(
         base_url=parsed,
         timeout=timeout,
-        headers={"authorization": f"Bearer {token}", "user-agent": PRODUCER},
+        headers={**authorization, "user-agent": PRODUCER},
         # A service never redirects; a token must not follow somebody who does.
         follow_redirects=False,
     )
-    return Service(Connection(client, str(parsed)))
+    return client, str(parsed)

@@ -97,7 +97,10 @@ class RemoteDataset:
         return str(made["id"])
 
     def tally(self, upload: str, *, idempotency_key: str | None = None, **request: Any) -> str:
-        """Count an upload into a confidential tally, which stays in the service; returns its id."""
+        """Count an upload into a confidential tally, which stays in the service; returns its id.
+
+        With ``public``, an upload of public rows, these decide bandwidth and bounds where they are not given.
+        """
         job = self._submit("tallies", {"upload": upload, **request}, idempotency_key)
         return str(self.wait(job)["tally"])
 
@@ -108,9 +111,11 @@ class RemoteDataset:
             request["epsilon"] = [epsilon]
         return self._connection.object("POST", f"{self._path}/plans", json=request)
 
-    def claim(self, tally: str, name: str, **request: Any) -> dict[str, Any]:
+    def claim(self, tally: str, name: str, *, public: str | None = None, **request: Any) -> dict[str, Any]:
         """What a release would claim and cost. Nothing is spent; parameters as for :meth:`release`."""
-        return self._claim({"tally": tally, "name": name, **ReleaseRequest(**request).as_json()})
+        return self._claim(
+            {"tally": tally, "name": name, "public": public, **ReleaseRequest(**request).as_json()}
+        )
 
     def _claim(self, body: dict[str, Any]) -> dict[str, Any]:
         return self._connection.object("POST", f"{self._path}/claims", json=body)
@@ -131,6 +136,7 @@ class RemoteDataset:
         rounded: bool | None = None,
         population: int | None = None,
         allow_large_delta: bool = False,
+        public: str | None = None,
         idempotency_key: str | None = None,
     ) -> RemoteFunction:
         """Release a tally's function, and wait for it. This spends; the same key never spends twice.
@@ -144,6 +150,9 @@ class RemoteDataset:
         epsilon, delta, rho, relation, unit, mechanism, rows, count_share, rounded, population, \
 allow_large_delta
             As for ``Tally.release``. The budget is that of this dataset.
+        public : str, optional
+            What :meth:`upload` returned for a file of public rows like the records, which the function is
+            combined with by their variances. The claim states the assumption that they are public.
         idempotency_key : str, optional
             The name of this attempt, so that a retry does not spend again; by default a new one.
 
@@ -165,7 +174,7 @@ allow_large_delta
             population=population,
             allow_large_delta=allow_large_delta,
         )
-        body = {"tally": tally, "name": name, **request.as_json()}
+        body = {"tally": tally, "name": name, "public": public, **request.as_json()}
         job = self._submit("releases", {**body, "confirm": self._claim(body)["confirm"]}, idempotency_key)
         found = self._connection.json("GET", f"/functions/{self.wait(job)['function']}")
         return RemoteFunction(self._connection, found)
@@ -192,7 +201,9 @@ allow_large_delta
             Its kind, as ``hushsum fit`` and :meth:`Service.model_kinds` call it.
         **terms
             ``columns``, ``bounds`` and ``epsilon``; ``delta``; ``target`` and, for labels, ``classes``, as
-            text; ``seed``; and ``settings``, a dictionary of the model's own parameters.
+            text; ``seed``; ``settings``, a dictionary of the model's own parameters; and ``public``, an
+            upload of public rows that decide the bounds, and settings that may be ``"public"``, where these
+            are not given.
 
         Raises
         ------
@@ -212,6 +223,37 @@ allow_large_delta
         self._connection.json(
             "PUT", f"/functions/{function.id}/grants/{analyst}", json={"download": download}
         )
+
+    def share(
+        self,
+        function: RemoteFunction | RemoteModel,
+        *,
+        label: str = "",
+        origins: Sequence[str] = (),
+        download: bool = False,
+        days: int | None = None,
+    ) -> dict[str, Any]:
+        """Make a link by which anybody may query a function; its ``path`` is returned only here.
+
+        Parameters
+        ----------
+        function : RemoteFunction or RemoteModel
+            One of the owner's; not a model in exact mode.
+        label : str
+            For the owner and the log.
+        origins : sequence of str
+            Sites that may embed it in a frame, such as ``"https://www.example.org"``.
+        download : bool
+            Whether the link also leads to the ``.hush`` file.
+        days : int, optional
+            When it expires; by default it works until it is revoked.
+        """
+        request = {"label": label, "origins": list(origins), "download": download, "days": days}
+        return self._connection.object("POST", f"/functions/{function.id}/shares", json=request)
+
+    def shares(self, function: RemoteFunction | RemoteModel) -> list[dict[str, Any]]:
+        """The links of a function, without their keys."""
+        return self._connection.objects("GET", f"/functions/{function.id}/shares")
 
     def wait(self, job: str, *, timeout: float = 3600.0) -> dict[str, Any]:
         """Wait for a job; returns its result.

@@ -12,8 +12,8 @@ from hushsum.errors import FileRefused
 from hushsum.files.atomic import atomic_file
 
 
-def fetch_file(connection: Connection, function: str, sha256: str) -> bytes:
-    """The bytes, checked against the digest of the release.
+def fetch_file(connection: Connection, path: str, sha256: str) -> bytes:
+    """The bytes of the function at a path, checked against the digest of the release.
 
     Raises
     ------
@@ -22,7 +22,7 @@ def fetch_file(connection: Connection, function: str, sha256: str) -> bytes:
     FileRefused
         if the digest differs.
     """
-    data = connection.request("GET", f"/functions/{function}/file", again=True).content
+    data = connection.request("GET", f"{path}/file", again=True).content
     if hashlib.sha256(data).hexdigest() != sha256:
         raise FileRefused(
             rule="the downloaded file is not the one that was released",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -22,13 +23,21 @@ AT_A_TIME: Final = 100_000
 _ARROW: Final = "application/vnd.apache.arrow.stream"
 
 
+@dataclass(frozen=True, slots=True)
+class FunctionAddress:
+    """Where a function is in a service: the path of its routes, and how many points a request may have."""
+
+    path: str
+    at_a_time: int = AT_A_TIME
+
+
 def query_function(
-    connection: Connection, function: str, points: Any, request: Mapping[str, Any]
+    connection: Connection, where: FunctionAddress, points: Any, request: Mapping[str, Any]
 ) -> dict[str, NDArray[Any]]:
     """Every answer of a function at the points of an Arrow table, by name."""
     pieces = [
-        _piece(connection, function, points.slice(start, AT_A_TIME), request)
-        for start in range(0, points.num_rows, AT_A_TIME)
+        _piece(connection, where.path, points.slice(start, where.at_a_time), request)
+        for start in range(0, points.num_rows, where.at_a_time)
     ]
     return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
 
@@ -51,7 +60,7 @@ def table_of(values: Floats, columns: Sequence[str] | None) -> Any:
 
 
 def _piece(
-    connection: Connection, function: str, points: Any, request: Mapping[str, Any]
+    connection: Connection, path: str, points: Any, request: Mapping[str, Any]
 ) -> dict[str, NDArray[Any]]:
     ipc = pyarrow("ipc")
     sink = io.BytesIO()
@@ -59,7 +68,7 @@ def _piece(
         stream.write_table(points)
     answer = connection.request(
         "POST",
-        f"/functions/{function}/query",
+        f"{path}/query",
         again=True,
         params=dict(request),
         content=sink.getvalue(),

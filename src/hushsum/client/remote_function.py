@@ -10,7 +10,7 @@ from hushsum import _html
 from hushsum._types import Floats, PathOrFile
 from hushsum.client.function_file import fetch_file, save_file
 from hushsum.client.http_client import Connection
-from hushsum.client.query_function import AT_A_TIME, query_function, table_of, values_of
+from hushsum.client.query_function import AT_A_TIME, FunctionAddress, query_function, table_of, values_of
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.registry import kernel_from_json
@@ -32,9 +32,12 @@ class RemoteFunction(Presented):
     double precision.
     """
 
-    def __init__(self, connection: Connection, response: Mapping[str, Any]) -> None:
+    def __init__(
+        self, connection: Connection, response: Mapping[str, Any], where: FunctionAddress | None = None
+    ) -> None:
         self._connection = connection
         self.id: str = response["id"]
+        self._where = where or FunctionAddress(f"/functions/{self.id}")
         self.name: str = response["name"]
         self.sha256: str = response["sha256"]
         facts = response["facts"]
@@ -127,14 +130,14 @@ class RemoteFunction(Presented):
         ServiceRefused
             if the owner did not.
         """
-        save_file(fetch_file(self._connection, self.id, self.sha256), target)
+        save_file(fetch_file(self._connection, self._where.path, self.sha256), target)
 
     def local(self) -> ReleasedFunction:
         """The function itself, which needs the service no more; for those whom its owner allows it."""
-        return load_function(io.BytesIO(fetch_file(self._connection, self.id, self.sha256)))
+        return load_function(io.BytesIO(fetch_file(self._connection, self._where.path, self.sha256)))
 
     def _query(self, Q: object, **request: Any) -> dict[str, Floats]:
-        return query_function(self._connection, self.id, self._points(Q), request)
+        return query_function(self._connection, self._where, self._points(Q), request)
 
     def _points(self, Q: object) -> Any:
         """The points as an Arrow table, checked here as a local function checks them."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats, PathOrFile
 from hushsum.client.function_file import fetch_file, save_file
 from hushsum.client.http_client import Connection
-from hushsum.client.query_function import query_function, table_of, values_of
+from hushsum.client.query_function import FunctionAddress, query_function, table_of, values_of
 from hushsum.errors import DataRefused, SecretRefused, UsageError
 from hushsum.privacy.claim import Claim
 from hushsum.releases.answers import Answers
@@ -40,9 +40,12 @@ class RemoteModel:
     classes_ : array, or None for a model without classes
     """
 
-    def __init__(self, connection: Connection, response: Mapping[str, Any]) -> None:
+    def __init__(
+        self, connection: Connection, response: Mapping[str, Any], where: FunctionAddress | None = None
+    ) -> None:
         self._connection = connection
         self.id: str = response["id"]
+        self._where = where or FunctionAddress(f"/functions/{self.id}")
         self.name: str = response["name"]
         self.sha256: str = response["sha256"]
         self.facts: dict[str, Any] = dict(response["facts"]["model"])
@@ -98,14 +101,14 @@ class RemoteModel:
         ServiceRefused
             if the owner did not, or the model is not a file.
         """
-        save_file(fetch_file(self._connection, self.id, self.sha256), target)
+        save_file(fetch_file(self._connection, self._where.path, self.sha256), target)
 
     def local(self) -> PrivateModel:
         """The model itself, which needs the service no more; for those whom its owner allows it."""
         import hushsum.models  # noqa: F401  # the models make themselves known
         from hushsum.models.load import load_model
 
-        return load_model(io.BytesIO(fetch_file(self._connection, self.id, self.sha256)))
+        return load_model(io.BytesIO(fetch_file(self._connection, self._where.path, self.sha256)))
 
     def _part(self, X: object, name: str) -> NDArray[Any]:
         self._check(name)
@@ -127,5 +130,5 @@ class RemoteModel:
         if not np.isfinite(values).all():
             raise DataRefused(rule="X must be finite", got="NaN or infinity", remedy="leave those points out")
         return query_function(
-            self._connection, self.id, table_of(values, names), {"of": "predict", "level": level}
+            self._connection, self._where, table_of(values, names), {"of": "predict", "level": level}
         )

@@ -109,6 +109,14 @@ class Service:
             self._connection, self._connection.json("POST", "/datasets", json={"name": name, **terms})
         )
 
+    def revoke_share(self, share: str) -> None:
+        """Revoke a link at once: one of this owner's or, as an administrator, any; by its id."""
+        self._connection.request("DELETE", f"/shares/{share}")
+
+    def create_sample(self) -> dict[str, Any]:
+        """A dataset of made-up records with its upload, and what its owner would declare of them."""
+        return self._connection.object("POST", "/datasets/samples")
+
     def usage(self) -> dict[str, Any]:
         """What this account uses of its quotas: bytes, cells of tallies, jobs and tokens."""
         return self._connection.object("GET", "/usage")

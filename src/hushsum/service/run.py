@@ -35,7 +35,7 @@ def serve(settings: Settings) -> None:
     """
     import uvicorn
 
-    from hushsum.service.http.connections import Connection, ConnectionLimits, available_connections
+    from hushsum.service.http.connection_limits import Connection, ConnectionLimits, available_connections
 
     start_logs(settings.log_level)
     app = create_app(settings)

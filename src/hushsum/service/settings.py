@@ -81,6 +81,17 @@ class Settings:
     requests_per_second: float = _setting(50.0, "Other requests of an account, with bursts of ten seconds.")
     failures_per_minute: float = _setting(30.0, "Wrong tokens accepted from one address.")
     requests_at_once: int = _setting(64, "Concurrent requests of an account.")
+    sharing: str = _setting(
+        "owners", "Who may make links by which anybody queries a function: owners, or nobody (off)."
+    )
+    max_links: int = _setting(20, "Valid links that a function may have.")
+    shared_requests_per_second: float = _setting(
+        20.0, "Requests by shared links from one address, with bursts of ten seconds."
+    )
+    link_requests_per_second: float = _setting(
+        100.0, "Requests by one shared link from all addresses, with bursts of ten seconds."
+    )
+    shared_max_points: int = _setting(10_000, "Most points of one query by a shared link.")
     streams_at_once: int = _setting(10, "Event streams that an account may have open.")
     large_queries_at_once: int = _setting(
         2, "Queries of more than 64 KiB that are answered at a time; an account has at most half of them."
@@ -122,6 +133,8 @@ class Settings:
                 remedy="correct it",
             )
         TrustedProxies.of(self.trusted_proxies, self.forwarded_header)
+        if self.sharing not in ("owners", "off"):
+            raise UsageError(rule=f"{PREFIX}SHARING must be owners or off", remedy="choose one")
         if self.log_level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
             raise UsageError(
                 rule=f"{PREFIX}LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR", remedy="choose one"
@@ -144,6 +157,11 @@ class Settings:
                 values[each.name] = _read(each.name, text, type(each.default))
         values.update({name: value for name, value in given.items() if value is not None})
         return cls(**values)
+
+    @property
+    def sharing_is_on(self) -> bool:
+        """Whether owners may share functions, and links work."""
+        return self.sharing == "owners"
 
     @property
     def proxies(self) -> TrustedProxies:
@@ -171,12 +189,12 @@ class Settings:
         return Quota(self.owner_bytes, self.owner_cells)
 
     def path(self, kind: str, name: str = "") -> Path:
-        """A place in the folder: ``uploads``, ``tallies``, ``functions`` or ``served``."""
+        """A place in the folder: ``uploads``, ``tallies``, ``functions``, ``served`` or ``streams``."""
         return Path(self.folder) / kind / name
 
     def prepare(self) -> None:
         """Make the folders, for the owner of the process alone."""
-        for kind in ("", "uploads", "tallies", "functions", "served"):
+        for kind in ("", "uploads", "tallies", "functions", "served", "streams"):
             path = self.path(kind)
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not os.access(path, os.W_OK | os.X_OK):

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from hushsum.errors import HushsumError, UsageError
 from hushsum.ledger import Ledger
-from hushsum.service.http.access import (
+from hushsum.service.http.authentication import (
     ADMINISTRATOR,
     SCOPES,
     TokenAuthenticator,
@@ -26,8 +26,22 @@ from hushsum.service.http.middleware import QueryFastPath, RequestMiddleware
 from hushsum.service.http.openapi import describe
 from hushsum.service.http.problem_responses import answer_problem
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
-from hushsum.service.http.routes import accounts, datasets, functions, models, page, releases, sign_in, system
-from hushsum.service.queries.answer_guard import RollbackGuards
+from hushsum.service.http.routes import (
+    accounts,
+    datasets,
+    functions,
+    models,
+    page,
+    releases,
+    samples,
+    shared,
+    shares,
+    sign_in,
+    streams,
+    system,
+)
+from hushsum.service.http.shared_links import SharedLinks
+from hushsum.service.queries.answer_rollback_guard import RollbackGuards
 from hushsum.service.queries.function_cache import FunctionCache
 from hushsum.service.settings import Settings
 from hushsum.service.store import (
@@ -37,7 +51,9 @@ from hushsum.service.store import (
     Functions,
     Identities,
     JobQueue,
+    LogReader,
     ServedAnswers,
+    Shares,
     Store,
 )
 from hushsum.service.store.service_coordination import agree_on_folder, starting
@@ -99,10 +115,13 @@ def create_app(settings: Settings) -> FastAPI:
         identities=Identities(store.database),
         datasets=Datasets(store.database),
         functions=Functions(store.database),
+        shares=Shares(store.database),
+        log=LogReader(store.database),
         jobs=JobQueue(store.database),
         ledger=ledger,
         authenticator=authenticator,
         visible=TtlCache(settings.cache_seconds),
+        shared_links=SharedLinks(Shares(store.database), settings),
         function_cache=FunctionCache(RollbackGuards(ServedAnswers(store.database), ledger)),
         metrics=metrics,
         streams=ConcurrencyLimit(settings.streams_at_once),
@@ -115,7 +134,20 @@ def create_app(settings: Settings) -> FastAPI:
         sign_in=provider,
     )
     # Routes are matched in order, and most requests are queries.
-    parts = (functions, system, page, accounts, sign_in, datasets, releases, models)
+    parts = (
+        functions,
+        shared,
+        system,
+        page,
+        accounts,
+        sign_in,
+        datasets,
+        samples,
+        releases,
+        streams,
+        models,
+        shares,
+    )
     routers = [part.router for part in parts]
     for router in routers:
         app.include_router(router)

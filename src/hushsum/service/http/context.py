@@ -10,14 +10,16 @@ from fastapi import Request
 
 from hushsum.ledger import Account, Charge, Ledger
 from hushsum.privacy.claim import Claim
-from hushsum.service.http.access import Caller, TokenAuthenticator, TtlCache, nothing_here
+from hushsum.service.http.authentication import Caller, TokenAuthenticator, TtlCache, nothing_here
 from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
+from hushsum.service.http.shared_links import SharedLinks
 from hushsum.service.queries.function_cache import FunctionCache
 from hushsum.service.schemas import (
     ConfirmedModelRequest,
     ConfirmedReleaseRequest,
+    ConfirmedStreamRequest,
     JobResponse,
     RequestBody,
 )
@@ -32,6 +34,8 @@ from hushsum.service.store import (
     Identities,
     Job,
     JobQueue,
+    LogReader,
+    Shares,
     Store,
 )
 
@@ -49,10 +53,13 @@ class Context:
     identities: Identities
     datasets: Datasets
     functions: Functions
+    shares: Shares
+    log: LogReader
     jobs: JobQueue
     ledger: Ledger
     authenticator: TokenAuthenticator
     visible: TtlCache[bool]
+    shared_links: SharedLinks
     function_cache: FunctionCache
     metrics: Metrics
     streams: ConcurrencyLimit
@@ -96,10 +103,10 @@ class Context:
 
     def submit_confirmed(
         self,
-        kind: Literal["release", "model"],
+        kind: Literal["release", "model", "stream"],
         dataset: Dataset,
         key: str,
-        body: ConfirmedReleaseRequest | ConfirmedModelRequest,
+        body: ConfirmedReleaseRequest | ConfirmedModelRequest | ConfirmedStreamRequest,
         actor: Actor,
         claim: Claim,
         *,

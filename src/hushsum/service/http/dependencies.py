@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Header
 
-from hushsum.service.http.access import Caller, actor_of, caller_of, needs
+from hushsum.service.http.authentication import Caller, actor_of, caller_of, needs
 from hushsum.service.http.context import Context, context_of
 from hushsum.service.store import Actor
 

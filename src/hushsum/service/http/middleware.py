@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hushsum.errors import HushsumError
-from hushsum.service.http.access import Caller, TokenAuthenticator
+from hushsum.service.http.authentication import Caller, TokenAuthenticator
 from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.problem_responses import Refusal, problem_response
 from hushsum.service.http.request_limits import (
@@ -29,6 +29,7 @@ from hushsum.service.http.request_limits import (
     too_large,
     too_often,
 )
+from hushsum.service.http.shared_links import SHARED_PREFIX
 from hushsum.service.logs import described, log_event
 from hushsum.service.settings import Settings
 
@@ -36,9 +37,11 @@ PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.jso
 SIGN_IN: Final = frozenset({"/oidc/start", "/oidc/callback", "/oidc/finish"})
 """The sign-in routes, which need no token and authenticate the caller themselves."""
 PUBLIC_PREFIX: Final = "/assets/"
-_QUERY = re.compile(r"/functions/[^/]+/query")
+_QUERY = re.compile(r"/functions/[^/]+/query|/shared/[^/]+/query")
 _UPLOAD = re.compile(r"/datasets/[^/]+/uploads")
 _LONGEST_TOKEN = 512
+_SHARED_QUERY_BYTES = 4 << 20
+"""Largest body of a query by a shared link, which anybody may send."""
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 
 _HEADERS: Final = [
@@ -56,6 +59,11 @@ _HEADERS: Final = [
     (b"cache-control", b"no-store"),
 ]
 _SECURE: Final = (b"strict-transport-security", b"max-age=63072000")
+
+
+def is_public(path: str) -> bool:
+    """Whether a path needs no token: it is public, authenticates the caller itself, or has a link's key."""
+    return path in PUBLIC | SIGN_IN or path.startswith((PUBLIC_PREFIX, SHARED_PREFIX))
 
 
 class RequestMiddleware:
@@ -103,11 +111,11 @@ class RequestMiddleware:
                 await RedirectResponse(address, 308)(scope, receive, reply)
                 return
             limit = await self._admit(scope, headers)
-            caller = scope["state"].get("caller")
-            if caller is None:
+            name = self._limited_name(scope)
+            if name is None:
                 await self._app(scope, bounded(receive, limit), reply)
             else:
-                with self._under_way.entered(caller.account):
+                with self._under_way.entered(name):
                     await self._app(scope, bounded(receive, limit), reply)
         except Exception as error:
             if not isinstance(error, Refusal | HushsumError | ClientDisconnect):
@@ -142,7 +150,7 @@ class RequestMiddleware:
         path = scope["path"]
         query = _QUERY.fullmatch(path) is not None
         limit = self._limit(path, query=query)
-        if path not in PUBLIC | SIGN_IN and not path.startswith(PUBLIC_PREFIX):
+        if not is_public(path):
             caller = await self._caller(scope, headers)
             scope["state"]["caller"] = caller
             rate = self._queries if query else self._requests
@@ -153,7 +161,17 @@ class RequestMiddleware:
             raise too_large(limit.bytes)
         return limit
 
+    def _limited_name(self, scope: Scope) -> str | None:
+        """Whose concurrent requests are limited: an account's, or of shared links those of an address."""
+        caller = scope["state"].get("caller")
+        if caller is not None:
+            return str(caller.account)
+        shared = scope["path"].startswith(SHARED_PREFIX)
+        return address_group(scope["client"][0]) if shared else None
+
     def _limit(self, path: str, *, query: bool) -> BodyLimit:
+        if query and path.startswith(SHARED_PREFIX):
+            return BodyLimit(min(_SHARED_QUERY_BYTES, self._settings.max_query_bytes))
         if query:
             return BodyLimit(self._settings.max_query_bytes)
         if _UPLOAD.fullmatch(path):
@@ -197,20 +215,22 @@ class RequestMiddleware:
 
 
 def _with_security_headers(headers: Any, id: str, *, secure: bool) -> list[tuple[bytes, bytes]]:
-    """The response's headers, and the default ones that it does not set."""
-    own = list(headers)
-    named = {name for name, _ in own}
+    """The response's headers, and the default ones that it does not set; one that it sets to nothing is left
+    out.
+    """
+    named = {name for name, _ in headers}
+    own = [(name, value) for name, value in headers if value]
     added = [pair for pair in (*_HEADERS, *([_SECURE] if secure else [])) if pair[0] not in named]
     return [*own, *added, (b"x-request-id", id.encode())]
 
 
 QUERY: Final = "/functions/{function}/query"
-_QUERY = re.compile(r"/functions/([^/]+)/query")
+_FUNCTION = re.compile(r"/functions/([^/]+)/query")
 
 
 def queried_function(path: str) -> str | None:
     """The id of the function, if the path is that of a query."""
-    found = _QUERY.fullmatch(path)
+    found = _FUNCTION.fullmatch(path)
     return None if found is None else found[1]
 
 

@@ -11,8 +11,8 @@ from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from hushsum.service.http.access import Needed, caller_of
-from hushsum.service.http.middleware import PUBLIC, SIGN_IN
+from hushsum.service.http.authentication import Needed, caller_of
+from hushsum.service.http.middleware import PUBLIC, SIGN_IN, is_public
 from hushsum.service.problem_types import MEDIA_TYPE
 from hushsum.service.schemas import Problem
 from hushsum.version import __version__
@@ -41,7 +41,7 @@ def describe(app: FastAPI, routers: Iterable[APIRouter], root_path: str = "") ->
         title="Hushsum",
         version=__version__,
         openapi_version="3.1.0",
-        summary="Release a function of your private data once; ask it questions for ever.",
+        summary="Release a function of your private data once; query it forever.",
         routes=app.routes,
         servers=[{"url": root_path}] if root_path else None,
     )
@@ -79,7 +79,7 @@ def _security(route: APIRoute | None, path: str) -> list[dict[str, list[str]]]:
 
     Each entry is an alternative. A route that declares nothing gets none, and a test finds it.
     """
-    if path in PUBLIC | SIGN_IN:
+    if is_public(path):
         return []
     scopes = [] if route is None else list(scopes_of(route.dependant)) + list(declared_scopes(route.endpoint))
     if not scopes:

@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from hushsum.files.container import FileKind
-from hushsum.service.http.access import Caller
+from hushsum.service.http.authentication import Caller
 from hushsum.service.http.context import Context
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.store import Actor, Quota, Upload
@@ -75,6 +75,31 @@ async def receive_upload(
         _IN_PROGRESS[owner] -= size
         if not _IN_PROGRESS[owner]:
             del _IN_PROGRESS[owner]
+
+
+def store_upload(context: Context, dataset: str, content: bytes, format: str, actor: Actor) -> Upload:
+    """Store bytes of the service's own, as if its owner had uploaded them.
+
+    Raises
+    ------
+    QuotaExceeded
+        if the owner then keeps too many bytes.
+    """
+    id = new_id("up")
+    path = context.settings.path("uploads", f"{id}.{format}")
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            _settle(stream, part, path)
+        return context.datasets.add_upload(
+            id, dataset, format, len(content), actor, quota=context.settings.quota
+        )
+    except BaseException:
+        part.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        raise
 
 
 async def _write_body(

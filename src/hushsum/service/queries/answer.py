@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.jobs.exact_predictions import ExactModel
+from hushsum.jobs.exact_mode_predictions import ExactModel
 from hushsum.jobs.model_answers import AnsweringModel
 from hushsum.records.arrow import pyarrow
 from hushsum.records.arrow_stream import read_stream
@@ -31,9 +31,11 @@ _ARROW_PER_NUMBER: Final = 17
 """The widest number has 16 bytes, and one bit marks whether it is null."""
 
 
-def largest_body(function: Queryable, request_type: str, settings: Settings) -> int:
-    """The largest body that a query of this function can need; a larger one is refused before it is read."""
-    dim, points = function.dim, settings.max_points
+def largest_body(function: Queryable, request_type: str, settings: Settings, *, most: int) -> int:
+    """The largest body that ``most`` points of this function can need; a larger one is refused before it is
+    read.
+    """
+    dim, points = function.dim, most
     if dim is None:
         return settings.max_query_bytes
     if request_type == ARROW:

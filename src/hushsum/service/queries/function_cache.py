@@ -7,12 +7,12 @@ from collections import OrderedDict
 from functools import partial
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.jobs.exact_predictions import ExactModel
+from hushsum.jobs.exact_mode_predictions import ExactModel
 from hushsum.jobs.model_answers import AnsweringModel
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load_released
-from hushsum.service.queries.answer_guard import RollbackGuards
+from hushsum.service.queries.answer_rollback_guard import RollbackGuards
 from hushsum.service.settings import Settings
 
 Queryable = ReleasedFunction | AnsweringModel | ExactModel

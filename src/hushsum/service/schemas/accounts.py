@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from hushsum.service.schemas.fields import Name, RequestBody, ResponseBody, Scope
+from hushsum.service.schemas.fields import Label, Name, RequestBody, ResponseBody, Scope
 
 
 class AccountRequest(RequestBody):
@@ -57,7 +57,7 @@ class UsageResponse(ResponseBody):
 class TokenRequest(RequestBody):
     """A token to issue; by default with all scopes of the role and the longest lifetime allowed."""
 
-    label: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9 ._-]*$", max_length=80)] = ""
+    label: Label = ""
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=4)] | None = None
     days: Annotated[int, Field(ge=1, le=3650)] | None = None
 
@@ -112,7 +112,7 @@ class IdentityResponse(ResponseBody):
 
 
 class LogEntryResponse(ResponseBody):
-    """An entry of the audit log."""
+    """An entry of the audit log; names are null where nothing is known by the id any more."""
 
     sequence: int
     at: str
@@ -120,3 +120,5 @@ class LogEntryResponse(ResponseBody):
     account: str
     action: str
     object: str
+    account_name: str | None = None
+    object_name: str | None = None

@@ -10,7 +10,6 @@ from pydantic_core import PydanticCustomError
 
 from hushsum.methods.registry import planned_methods, tally_methods
 from hushsum.service.schemas.fields import (
-    Bounds,
     Column,
     Count,
     Id,
@@ -78,14 +77,25 @@ class UploadResponse(ResponseBody):
     created: str
 
 
+class SampleResponse(ResponseBody):
+    """A dataset of made-up records with its upload, and what its owner would declare of them."""
+
+    dataset: DatasetResponse
+    upload: UploadResponse
+    header: list[str]
+    columns: list[str]
+    bounds: list[list[float]]
+    bandwidth: float
+    records: int
+
+
 GridStep = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """The distance of neighbouring values of a column; 0 for a column without."""
 
 
-class TallyRequest(KernelRequest):
-    """What to count of an upload, and how. No parameter may be chosen by looking at the records."""
+class CountRequest(KernelRequest):
+    """What is counted of records, and how. No parameter may be chosen by looking at the records."""
 
-    upload: Id
     columns: Annotated[list[Column], Field(min_length=1, max_length=4096)] | None = None
     unit_column: Column | None = None
     set_column: Column | None = None
@@ -93,14 +103,24 @@ class TallyRequest(KernelRequest):
     rows: Count | None = None
     width: Annotated[int, Field(ge=2, le=10**8)] | None = None
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
-    bounds: Bounds | None = None
     spacing: Positive | None = None
     features: Count | None = None
     degree: Annotated[int, Field(ge=2, le=5)] | None = None
-    steps: Annotated[list[GridStep], Field(min_length=1, max_length=4)] | None = None
     groups: Annotated[int, Field(ge=1, le=1 << 10)] | None = None
     structured: bool | None = None
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+
+
+class TallyRequest(CountRequest):
+    """What to count of an upload, and how. No parameter may be chosen by looking at the records.
+
+    ``public`` is an upload of rows that the owner declares public: it decides ``bandwidth`` and ``bounds``
+    where they are not given, and the claims of releases say so.
+    """
+
+    upload: Id
+    public: Id | None = None
+    steps: Annotated[list[GridStep], Field(min_length=1, max_length=4)] | None = None
 
 
 class TallyResponse(ResponseBody):
@@ -127,9 +147,11 @@ class PlanRequest(KernelRequest):
 
     With ``tally`` the plan is for releasing that tally: its kernel, bounds, shape and records per person
     replace those of the request. With ``error`` in place of ``epsilon``, for the smallest ε that reaches it.
+    ``public`` is an upload of rows that the owner declares public, from which errors are estimated.
     """
 
     tally: Id | None = None
+    public: Id | None = None
     records: Annotated[int, Field(ge=1, le=10**12)]
     dim: Annotated[int, Field(ge=1, le=1 << 16)] | None = None
     epsilon: Annotated[list[Positive], Field(min_length=1, max_length=8)] | None = None
@@ -138,7 +160,6 @@ class PlanRequest(KernelRequest):
     rows: Annotated[list[Count], Field(min_length=1, max_length=8)] | None = None
     width: Annotated[int, Field(ge=2, le=10**8)] | None = None
     method: PlannedMethod = "auto"
-    bounds: Bounds | None = None
     density: Annotated[float, Field(gt=0, le=1)] | None = None
     relation: Relation = "add/remove"
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.kernels.expressions import LONGEST
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$", max_length=80)]
+_SIGNS = " ._-'’(),&+"
+
+
+def _checked_text(text: str) -> str:
+    """Letters and digits of any script and some signs, in the composed form.
+
+    Control characters, and those that are not seen or reverse the direction of what follows, are refused: two
+    names that look the same should be the same.
+    """
+    composed = unicodedata.normalize("NFC", text)
+    if not all(each.isalnum() or each in _SIGNS or unicodedata.category(each)[0] == "M" for each in composed):
+        raise PydanticCustomError("must have letters, digits, spaces and simple signs only", "not a name")
+    return composed
+
+
+def _checked_name(text: str) -> str:
+    composed = _checked_text(text)
+    if not composed[0].isalnum() or composed[-1] == " " or len(composed) > LONGEST_NAME:
+        raise PydanticCustomError("must begin with a letter or digit and not end with a space", "not a name")
+    return composed
+
+
+LONGEST_NAME = 80
+Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME), AfterValidator(_checked_name)]
+Label = Annotated[str, StringConstraints(max_length=LONGEST_NAME), AfterValidator(_checked_text)]
 Column = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z]+_[0-9a-f]{16}$")]
 Positive = Annotated[float, Field(gt=0, lt=1e9)]
@@ -54,6 +80,8 @@ class KernelRequest(RequestBody):
     projection: Literal["dense", "structured"] | None = None
     smoothness: Annotated[float, Field(ge=0.5, le=2.5)] | None = None
     radius: Annotated[float, Field(ge=1e-15, le=1e15)] | None = None
+    scale: Literal["units", "bounds"] | None = None
+    bounds: Bounds | None = None
 
     def choice(self) -> KernelChoice:
         """The kernel of the request, before the number of columns is known."""
@@ -65,6 +93,8 @@ class KernelRequest(RequestBody):
             self.projection,
             self.smoothness,
             self.radius,
+            self.scale,
+            bounds_of(self.bounds),
         )
 
 

@@ -8,7 +8,9 @@ from hushsum.service.schemas.fields import RequestBody, ResponseBody
 
 
 class FunctionResponse(ResponseBody):
-    """A released function: its claim and everything else that is public."""
+    """A released function: its claim and everything else that is public. Sums of a function that is not
+    ``signed`` are counts of records, each weighted by its similarity.
+    """
 
     id: str
     dataset: str
@@ -17,6 +19,7 @@ class FunctionResponse(ResponseBody):
     created: str
     owned: bool
     download: bool
+    signed: bool
     facts: dict[str, Any]
 
 

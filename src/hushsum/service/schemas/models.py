@@ -16,8 +16,10 @@ class ModelClaimRequest(RequestBody):
     """A model to fit on an upload, and its privacy parameters. None may be chosen by looking at the data.
 
     ``classes`` lists every label, as text. ``records`` is a declared or estimated number, from which the
-    error is predicted; it changes nothing else. In the mode ``exact`` the service keeps the records and
-    answers at most ``most_questions`` different points; ``file`` answers any number, and can be downloaded.
+    error is predicted; it changes nothing else. ``public`` is an upload of rows that the owner declares
+    public: it decides ``bounds``, and the settings that may be ``public``, where they are not given. In the
+    mode ``exact`` the service keeps the records and answers at most ``most_questions`` different points;
+    ``file`` answers any number, and can be downloaded.
     """
 
     upload: Id
@@ -26,7 +28,8 @@ class ModelClaimRequest(RequestBody):
     columns: Annotated[list[Column], Field(min_length=1, max_length=4096)]
     target: Column | None = None
     classes: Annotated[list[Column], Field(min_length=1, max_length=1000)] | None = None
-    bounds: Annotated[Bounds, Field(min_length=1)]
+    bounds: Annotated[Bounds, Field(min_length=1)] | None = None
+    public: Id | None = None
     epsilon: Positive
     delta: Annotated[float, Field(ge=0, lt=1)] | None = None
     seed: Annotated[int, Field(ge=0, lt=1 << 31)] | None = None
@@ -58,9 +61,12 @@ class PredictedErrorResponse(ResponseBody):
 
 
 class ModelClaimResponse(ClaimResponse):
-    """The claim of a model; ``predicted`` is null where declared numbers predict no error."""
+    """The claim of a model; ``predicted`` is null where declared numbers predict no error. ``advice`` are
+    sentences about what to consider before spending, such as a model that is usually better.
+    """
 
     predicted: PredictedErrorResponse | None
+    advice: list[str]
 
 
 class ModelSettingResponse(ResponseBody):
@@ -79,10 +85,14 @@ class ModelSettingResponse(ResponseBody):
 
 
 class KernelResponse(ResponseBody):
-    """A kernel of columns, and the names of its parameters."""
+    """A kernel of columns, and the names of its parameters. Sums of one that is not ``signed`` are counts.
+    ``settings`` are what a form offers beside its bandwidth.
+    """
 
     name: str
     parameters: list[str]
+    signed: bool
+    settings: list[ModelSettingResponse]
 
 
 class ModelKindResponse(ResponseBody):
@@ -93,6 +103,7 @@ class ModelKindResponse(ResponseBody):
     summary: str
     learns: str | None
     needs_delta: bool
+    takes_public: bool
     relation: str
     modes: list[str]
     settings: list[ModelSettingResponse]

@@ -16,13 +16,16 @@ from hushsum.service.schemas.fields import Count, Id, Name, PrivacyRequest, Rela
 
 
 class ReleaseClaimRequest(PrivacyRequest):
-    """The parameters of a release; see Tally.release."""
+    """The parameters of a release; see Tally.release. ``public`` is an upload of rows that the owner declares
+    public: the function is combined with them, see hushsum.combine.
+    """
 
     tally: Id
     name: Name
+    public: Id | None = None
     relation: Relation = "add/remove"
     unit: Unit | None = None
-    mechanism: Literal["gamma radius"] | None = None
+    mechanism: Literal["gamma radius", "binomial"] | None = None
     rows: Count | Literal["auto"] = "auto"
     count_share: Annotated[float, Field(gt=0, lt=1)] = 0.02
     rounded: bool | None = None

@@ -6,6 +6,8 @@ from hushsum.service.store.datasets import Dataset, Datasets, Quota, StoredTally
 from hushsum.service.store.functions import Function, Functions
 from hushsum.service.store.identities import Identities, Link
 from hushsum.service.store.job_queue import Job, JobQueue
+from hushsum.service.store.log_reader import LogFilter, LogReader, NamedLine
+from hushsum.service.store.shares import Share, SharedFunction, Shares
 from hushsum.service.store.transactions import Actor, LogLine, Store
 
 __all__ = [
@@ -20,9 +22,15 @@ __all__ = [
     "Job",
     "JobQueue",
     "Link",
+    "LogFilter",
     "LogLine",
+    "LogReader",
+    "NamedLine",
     "Quota",
     "ServedAnswers",
+    "Share",
+    "SharedFunction",
+    "Shares",
     "Store",
     "StoredTally",
     "Token",

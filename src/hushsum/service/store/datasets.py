@@ -109,6 +109,12 @@ class Datasets:
             row = connection.execute(query).one_or_none()
         return None if row is None else Dataset(**as_dict(row))
 
+    def exists(self, id: str) -> bool:
+        """Whether there is such a dataset, of any owner, that was not deleted."""
+        query = sa.select(datasets.c.id).where(datasets.c.id == id, datasets.c.deleted.is_(None))
+        with self._database.reading() as connection:
+            return connection.execute(query).one_or_none() is not None
+
     def delete(self, id: str, actor: Actor) -> tuple[list[Upload], list[str]]:
         """Forget a dataset, its uploads and its tallies; those whose files are to be deleted. The row stays,
         for the functions that were released from it.

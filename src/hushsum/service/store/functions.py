@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from hushsum.kernels.registry import kernel_from_json
 from hushsum.ledger.database import Database
 from hushsum.service.store.schema import accounts, datasets, functions, grants
 from hushsum.service.store.transactions import Actor, now, write_log
@@ -30,6 +31,11 @@ class Function:
     def is_served(self) -> bool:
         """Whether it is a model in exact mode, which has no public file."""
         return _is_exact(self.facts)
+
+    @property
+    def signed(self) -> bool:
+        """Whether its sums are not counts of records, because its kernel may be negative."""
+        return is_signed(self.facts)
 
 
 class Functions:
@@ -118,6 +124,11 @@ class Functions:
         )
         with self._database.reading() as connection:
             return [(row.name, bool(row.download)) for row in connection.execute(query)]
+
+
+def is_signed(facts: dict[str, Any]) -> bool:
+    """Whether a function's kernel may be negative; a model has none."""
+    return "model" not in facts and kernel_from_json(facts["kernel"]).signed
 
 
 def _is_exact(facts: dict[str, Any]) -> bool:

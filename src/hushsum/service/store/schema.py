@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, String, Table, Text
 
-REVISION = "0001"
+REVISION = "0002"
 """The migration this code needs; a test compares it with Alembic's newest."""
 
 OLDEST_CODE = "0001"
@@ -146,6 +146,22 @@ grants = Table(
     Column("download", Boolean, nullable=False),
     Column("created", String(40), nullable=False),
 )
+
+shares = Table(
+    "hushsum_shares",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("function", String(40), nullable=False, index=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("label", String(80), nullable=False),
+    Column("origins", Text, nullable=False),
+    Column("download", Boolean, nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("expires", String(40)),
+    Column("revoked", String(40)),
+)
+"""Links by which anybody may query a function. ``hash``: SHA-256 of the key in the link, as for tokens.
+``origins``: the sites that may frame it, with spaces between them."""
 
 served = Table(
     "hushsum_served",

@@ -16,11 +16,17 @@ GRACE_SECONDS: Final = 3600.0
 """Younger files may still be written. A slower upload than a mebibyte in this time is refused."""
 
 
-def delete_orphaned_files(settings: Settings, datasets: Datasets, is_served: Callable[[str], bool]) -> int:
-    """Delete unfinished files, and uploads, tallies and records without a row; returns how many.
+def delete_orphaned_files(
+    settings: Settings,
+    datasets: Datasets,
+    is_served: Callable[[str], bool],
+    is_continued: Callable[[str], bool],
+) -> int:
+    """Delete unfinished files, and uploads, tallies, records and states without a row; returns how many.
 
     A function's file is always kept: it is public and paid for, and its job may still need it. The
-    records of a model in exact mode are kept if ``is_served`` says so of its id.
+    records of a model in exact mode are kept if ``is_served`` says so of its id, and the state of a stream if
+    ``is_continued`` does.
     """
     waiting = {f"{each.id}.{each.format}" for each in datasets.uploads_before(now())}
     tallies = {f"{id}.tally" for id in datasets.tally_ids()}
@@ -29,6 +35,9 @@ def delete_orphaned_files(settings: Settings, datasets: Datasets, is_served: Cal
     left += [path for path in _old(settings.path("functions")) if path.name.startswith(".")]
     for path in _old(settings.path("served")):
         if path.name.startswith(".") or not is_served(path.name.partition(".")[0]):
+            left.append(path)
+    for path in _old(settings.path("streams")):
+        if path.name.startswith(".") or not is_continued(path.name.partition(".")[0]):
             left.append(path)
     for path in left:
         path.unlink(missing_ok=True)

@@ -12,14 +12,18 @@ from typing import Any
 
 from hushsum.bases.registry import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable, UsageError
+from hushsum.jobs.deliver_release import LedgerOptions
 from hushsum.jobs.describe_function import describe_file
 from hushsum.jobs.kernel_and_method import TableSize
-from hushsum.jobs.ledger_release import LedgerOptions
+from hushsum.jobs.plan_release import refuse_private_file
 from hushsum.jobs.progress import Progress
 from hushsum.jobs.record_files import RecordFiles
+from hushsum.jobs.release_records import declared_or_public
 from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import tally_records
+from hushsum.kernels.bandwidth_scale import bandwidth_warnings
 from hushsum.ledger import Ledger
+from hushsum.records.bounds import DeclaredBounds
 from hushsum.service.logs import described, log_event
 from hushsum.service.problem_types import problem, problem_of_error
 from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest, bounds_of, release_request
@@ -54,6 +58,7 @@ from hushsum.service.work.job_lease import (
     collect_parameter_warnings,
     renewed_lease,
 )
+from hushsum.service.work.public_uploads import DERIVED, public_file, release_assumptions
 from hushsum.tally.file import load_tally, public_header
 
 #: Before a job that met an unavailable database is tried again; doubled after each further attempt.
@@ -120,6 +125,13 @@ class JobRunner:
 
             fitter = ModelFitter(self._settings, self._datasets, self._functions)
             return fitter.fit(running, self._ledger_options(job))
+        if job.kind in ("stream", "step"):
+            from hushsum.service.work.stream_jobs import StreamSteps
+
+            streams = StreamSteps(self._settings, self._datasets, self._functions, self._jobs)
+            if job.kind == "stream":
+                return streams.start(running, self._ledger_options(job))
+            return streams.step(running)
         return self._release(running)
 
     def _is_closed(self, job: Job) -> bool:
@@ -129,7 +141,7 @@ class JobRunner:
 
     def _is_paid(self, job: Job) -> bool:
         """Whether the ledger has the job's debit; True if that is unknown, so that it can be finished."""
-        if job.kind == "tally":
+        if job.kind in ("tally", "step"):
             return False
         try:
             return self._ledger().find(_ledger_key(job)) is not None
@@ -145,7 +157,7 @@ class JobRunner:
         for each in self._datasets.uploads_before(moment.isoformat(timespec="microseconds")):
             self._datasets.end_upload(each.id, DELETED, Actor("service"))
             self._settings.path("uploads", f"{each.id}.{each.format}").unlink(missing_ok=True)
-        delete_orphaned_files(self._settings, self._datasets, self._is_served)
+        delete_orphaned_files(self._settings, self._datasets, self._is_served, self._is_continued)
 
     def _is_served(self, id: str) -> bool:
         """Whether a model in exact mode is in use, or a job may continue with its files.
@@ -160,6 +172,14 @@ class JobRunner:
         if ledger.rollback_problem() is not None:
             return True
         return job is not None and job.state == FAILED and ledger.find(_ledger_key(job)) is not None
+
+    def _is_continued(self, id: str) -> bool:
+        """Whether a stream may take further steps: its dataset was not deleted."""
+        job = self._jobs.find("job_" + id.removeprefix("st_"))
+        if job is not None and self._datasets.exists(job.dataset):
+            return True
+        # A restored database may not know yet what a newer one does.
+        return self._ledger().rollback_problem() is not None
 
     def _count(self, running: RunningJob) -> dict[str, Any]:
         job = running.job
@@ -176,7 +196,7 @@ class JobRunner:
                 if upload.format == "tally":
                     facts = self._store_uploaded_tally(source, output)
                 else:
-                    facts = self._tally(request, source, output, notes, running.report_progress)
+                    facts = self._tally(request, job.dataset, source, output, notes, running.report_progress)
                 running.report_progress(1.0)
                 made = StoredTally(id, job.dataset, _cells(facts), output.stat().st_size, facts, now())
                 self._check_cells(made.cells)
@@ -200,20 +220,39 @@ class JobRunner:
             )
 
     def _tally(
-        self, request: TallyRequest, source: Path, output: Path, notes: list[str], report_progress: Progress
+        self,
+        request: TallyRequest,
+        dataset: str,
+        source: Path,
+        output: Path,
+        notes: list[str],
+        report_progress: Progress,
     ) -> dict[str, Any]:
         columns = None if request.columns is None else tuple(request.columns)
+        kernel = request.choice()
+        bounds: DeclaredBounds | None = bounds_of(request.bounds)
+        public = public_file(
+            self._datasets,
+            self._settings,
+            dataset,
+            request.public,
+            columns=columns,
+            private=request.upload,
+        )
+        refuse_private_file(public, [str(source)])
+        if public is not None:
+            kernel, bounds = declared_or_public(kernel, bounds, public)
         with collect_parameter_warnings(notes):
-            tally_records(
+            written = tally_records(
                 RecordFiles((str(source),), columns, request.unit_column, request.set_column, UPLOAD_NAME),
                 str(output),
-                kernel=request.choice(),
+                kernel=kernel,
                 size=TableSize(
                     request.method,
                     request.rows,
                     request.width,
                     request.seed,
-                    bounds_of(request.bounds),
+                    bounds,
                     request.spacing,
                     request.features,
                     request.degree,
@@ -225,7 +264,9 @@ class JobRunner:
                 encryption_key=self._settings.tally_key(),
                 progress=report_progress,
             )
-        return _facts(output)
+        # Public, and in time: nothing is spent before the release.
+        notes += bandwidth_warnings(written.kernel, written.bounds)
+        return {**_facts(output), **({} if public is None else {DERIVED: True})}
 
     def _store_uploaded_tally(self, source: Path, output: Path) -> dict[str, Any]:
         """Store an uploaded tally, which is read once to check that it is intact."""
@@ -247,14 +288,20 @@ class JobRunner:
         request = ConfirmedReleaseRequest.model_validate(job.request)
         id = "fn_" + job.id.removeprefix("job_")
         output = self._settings.path("functions", f"{id}.hush")
-        released = release_tally(
-            str(self._settings.path("tallies", f"{request.tally}.tally")),
-            str(output),
-            release_request(request),
-            encryption_key=self._settings.tally_key(),
-            approve=lambda claim, account: running.pay(),
-            ledger=self._ledger_options(job),
-        )
+        stored = self._datasets.tally(request.tally, dataset=job.dataset)
+        assert stored is not None
+        # The owner saw warnings of parameters when the tally was counted.
+        with collect_parameter_warnings([]):
+            released = release_tally(
+                str(self._settings.path("tallies", f"{request.tally}.tally")),
+                str(output),
+                release_request(request),
+                public=public_file(self._datasets, self._settings, job.dataset, request.public),
+                assumptions=release_assumptions(request, stored),
+                encryption_key=self._settings.tally_key(),
+                approve=lambda claim, account: running.pay(),
+                ledger=self._ledger_options(job),
+            )
         assert released is not None
         facts = describe_file(str(output)).as_json()
         del facts["source"]
@@ -276,7 +323,10 @@ class JobRunner:
 
     def _problem(self, error: Exception) -> dict[str, Any]:
         """The problem that is reported to the owner; it does not contain the service's paths."""
-        places = [f"{self._settings.path(kind)}/" for kind in ("uploads", "tallies", "functions", "served")]
+        places = [
+            f"{self._settings.path(kind)}/"
+            for kind in ("uploads", "tallies", "functions", "served", "streams")
+        ]
         folder = str(Path(self._settings.folder))
         # The current folder is a full stop, which every message may contain.
         places += [folder] if folder != "." else []
@@ -287,8 +337,9 @@ class JobRunner:
 
 
 def _ledger_key(job: Job) -> str:
-    """The key of a release or a model in the ledger."""
-    return f"{job.dataset}:model:{job.key}" if job.kind == "model" else f"{job.dataset}:{job.key}"
+    """The key of a release, a model or a stream in the ledger."""
+    kind = f"{job.kind}:" if job.kind in ("model", "stream") else ""
+    return f"{job.dataset}:{kind}{job.key}"
 
 
 def _cells(facts: dict[str, Any]) -> int:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.errors import HushsumError, UsageError
+from hushsum.jobs.deliver_release import LedgerOptions
 from hushsum.jobs.describe_model import describe_model
-from hushsum.jobs.exact_model import SecretModel, secret_model
-from hushsum.jobs.exact_predictions import describe_exact
+from hushsum.jobs.exact_mode_fit import SecretModel, secret_model
+from hushsum.jobs.exact_mode_predictions import describe_exact
 from hushsum.jobs.fit_model import count_model, release_model
-from hushsum.jobs.ledger_release import LedgerOptions
+from hushsum.jobs.plan_release import PublicFile
 from hushsum.privacy.claim import Claim
 from hushsum.service.schemas import ConfirmedModelRequest, ModelClaimRequest
 from hushsum.service.schemas.releases import confirmation
@@ -23,6 +24,7 @@ from hushsum.service.store.datasets import USED
 from hushsum.service.work.file_cleanup import delete_exact_model_files
 from hushsum.service.work.job_lease import RunningJob, collect_parameter_warnings
 from hushsum.service.work.model_requests import choice_of, files_of, most_numbers
+from hushsum.service.work.public_uploads import public_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,10 @@ class ModelFitter:
         """Release a model as a public file; returns its digest and its public description."""
         output = self._settings.path("functions", f"{fit.id}.hush")
         with collect_parameter_warnings(fit.notes):
+            public = self._public(fit)
             counted = count_model(
-                choice_of(fit.request, self._settings),
-                files_of(fit.request, str(fit.source)),
+                choice_of(fit.request, self._settings, public),
+                files_of(fit.request, str(fit.source), public),
                 str(output),
                 ledger=fit.ledger,
                 progress=fit.running.report_progress,
@@ -97,6 +100,17 @@ class ModelFitter:
             raise _not_confirmed()
         facts = describe_model(released.bundle, target=fit.request.target, size=released.size)
         return hashlib.sha256(output.read_bytes()).hexdigest(), facts
+
+    def _public(self, fit: _Fit) -> PublicFile | None:
+        """The upload that the request declares public, if there is one."""
+        return public_file(
+            self._datasets,
+            self._settings,
+            fit.running.job.dataset,
+            fit.request.public,
+            columns=fit.request.columns,
+            private=fit.request.upload,
+        )
 
     def _open(self, fit: _Fit) -> tuple[str, dict[str, Any]]:
         """Open a model in exact mode, which has no public file and no digest."""
@@ -115,7 +129,7 @@ class ModelFitter:
         else:
             with collect_parameter_warnings(fit.notes):
                 kept = secret_model(
-                    choice_of(fit.request, self._settings),
+                    choice_of(fit.request, self._settings, self._public(fit)),
                     files_of(fit.request, str(fit.source)),
                     most_questions=fit.request.most_questions,
                     progress=fit.running.report_progress,

@@ -5,21 +5,26 @@ from __future__ import annotations
 import threading
 
 from hushsum.errors import UsageError
-from hushsum.jobs.exact_model import exact_claim
-from hushsum.jobs.fit_model import TrainingFiles
+from hushsum.jobs.exact_mode_fit import exact_claim
+from hushsum.jobs.fit_model import TrainingFiles, public_features
 from hushsum.jobs.model_catalogue import ModelChoice, model_kind
 from hushsum.jobs.model_claim import claim_beforehand, predicted_error
+from hushsum.jobs.plan_release import PublicFile
+from hushsum.kernels.bandwidth_scale import bandwidth_warnings
 from hushsum.models.predicted_error import PredictedError
 from hushsum.privacy.claim import Claim
+from hushsum.records.bounds import Bounds
 from hushsum.service.schemas import ModelClaimRequest
 from hushsum.service.settings import Settings
-from hushsum.service.work.job_lease import UPLOAD_NAME
+from hushsum.service.work.job_lease import UPLOAD_NAME, collect_parameter_warnings
 
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def choice_of(request: ModelClaimRequest, settings: Settings) -> ModelChoice:
-    """The model with its parameters.
+def choice_of(
+    request: ModelClaimRequest, settings: Settings, public: PublicFile | None = None
+) -> ModelChoice:
+    """The model with its parameters, and the public rows that decide some of them.
 
     Raises
     ------
@@ -38,15 +43,26 @@ def choice_of(request: ModelClaimRequest, settings: Settings) -> ModelChoice:
             rule=f"the tables of a model must have at most {most} cells in total",
             remedy="choose smaller ones",
         )
-    pairs = [(low, high) for low, high in request.bounds]
     given = {
         **chosen,
         "epsilon": request.epsilon,
         "delta": request.delta or None,
-        "bounds": pairs[0] if len(pairs) == 1 else pairs,
         "random_state": request.seed,
     }
-    return ModelChoice(request.model, given)
+    if request.bounds is not None:
+        pairs = [(low, high) for low, high in request.bounds]
+        given["bounds"] = pairs[0] if len(pairs) == 1 else pairs
+    elif public is None:
+        raise UsageError(
+            parameter="bounds",
+            rule="must be declared",
+            got="none",
+            remedy="give [low, high], one pair for each column, or public rows",
+        )
+    if public is None:
+        return ModelChoice(request.model, given)
+    with _ONE_AT_A_TIME:
+        return ModelChoice(request.model, given, public=public_features(public, request.target))
 
 
 def most_numbers(settings: Settings) -> int:
@@ -56,8 +72,9 @@ def most_numbers(settings: Settings) -> int:
 
 def claim_for(choice: ModelChoice, request: ModelClaimRequest) -> Claim:
     """What the model will claim, before any record is read."""
-    # It is computed with made-up records, whose tables are as large as real ones.
-    with _ONE_AT_A_TIME:
+    # It is computed with made-up records, whose tables are as large as real ones; what a model would warn of
+    # in its parameters is in `advice_for`.
+    with _ONE_AT_A_TIME, collect_parameter_warnings([]):
         if request.mode == "exact":
             return exact_claim(
                 choice,
@@ -86,10 +103,24 @@ def error_for(choice: ModelChoice, request: ModelClaimRequest) -> PredictedError
         )
 
 
-def files_of(request: ModelClaimRequest, path: str) -> TrainingFiles:
+def advice_for(choice: ModelChoice, request: ModelClaimRequest) -> list[str]:
+    """What to consider before spending, from declared quantities alone."""
+    model = choice.build()
+    if request.classes is not None:
+        model.set_params(classes=list(request.classes))
+    if request.mode != "file":
+        return []
+    columns = len(request.columns)
+    box = Bounds.of(model.column_bounds(columns), columns)
+    kernels = model.compared_by(columns)
+    return [*model.advice(columns), *(each for kernel in kernels for each in bandwidth_warnings(kernel, box))]
+
+
+def files_of(request: ModelClaimRequest, path: str, public: PublicFile | None = None) -> TrainingFiles:
     """The columns of an upload that the model is fitted on."""
     classes = None if request.classes is None else tuple(request.classes)
-    return TrainingFiles((path,), tuple(request.columns), request.target, classes, name=UPLOAD_NAME)
+    columns = tuple(request.columns)
+    return TrainingFiles((path,), columns, request.target, classes, name=UPLOAD_NAME, public=public)
 
 
 def _size(value: object) -> int:

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import jwt
 
-from hushsum.service.http.oidc.keys import KIND_OF
 from hushsum.service.http.oidc.provider import Provider
+from hushsum.service.http.oidc.provider_keys import KIND_OF
 from hushsum.service.http.oidc.provider_settings import ProviderSettings, comparable
-from hushsum.service.http.oidc.refusals import not_proven
+from hushsum.service.http.oidc.sign_in_errors import not_proven
 
 SKEW_SECONDS: Final = 60.0
 _SIGNED: Final = jwt.PyJWS(algorithms=list(KIND_OF))

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote_plus
 
-from hushsum.service.http.oidc.keys import VerifyingKeys
+from hushsum.service.http.oidc.provider_keys import VerifyingKeys
 from hushsum.service.http.oidc.provider_requests import fetch
 from hushsum.service.http.oidc.provider_settings import ProviderSettings, is_safe
-from hushsum.service.http.oidc.refusals import not_proven, unavailable
+from hushsum.service.http.oidc.sign_in_errors import not_proven, unavailable
 
 _CACHE_SECONDS: Final = 3600.0
 _PAUSE_SECONDS: Final = 30.0

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import httpx
 
-from hushsum.service.http.oidc.refusals import unavailable
+from hushsum.service.http.oidc.sign_in_errors import unavailable
 
 _SILENCE_SECONDS: Final = 5.0
 _DEADLINE_SECONDS: Final = 10.0

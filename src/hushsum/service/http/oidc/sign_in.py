@@ -9,11 +9,11 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
-from hushsum.service.http.oidc.flow import Flow, flow_of, new_cookie, same
 from hushsum.service.http.oidc.id_token import Identity, identify
 from hushsum.service.http.oidc.provider import Provider
 from hushsum.service.http.oidc.provider_settings import ProviderSettings
-from hushsum.service.http.oidc.refusals import not_proven, stale
+from hushsum.service.http.oidc.sign_in_cookie import Flow, flow_of, new_cookie, same
+from hushsum.service.http.oidc.sign_in_errors import not_proven, stale
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import RateLimit, address_group, too_often
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from hushsum.service.http.access import ADMINISTRATOR, SCOPES, nothing_here
+from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, nothing_here
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import ActorDependency, Admin, AnyCaller, ContextDependency
 from hushsum.service.http.problem_responses import Refusal
@@ -21,9 +22,13 @@ from hushsum.service.schemas import (
     TokenResponse,
     UsageResponse,
 )
-from hushsum.service.store import Actor
+from hushsum.service.store import Actor, LogFilter
+from hushsum.service.store.log_reader import MOST_LINES
 
 router = APIRouter(tags=["accounts"])
+
+Sequence = Annotated[int, Query(ge=0, lt=1 << 62)]
+Day = Annotated[str, Query(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 
 
 @router.get("/me")
@@ -82,6 +87,7 @@ def disable_account(
     if not context.accounts.disable(account, actor):
         raise nothing_here()
     context.authenticator.clear_cache()
+    context.shared_links.clear_cache()
     return Response(status_code=204)
 
 
@@ -147,12 +153,27 @@ def revoke_token(
 def read_log(
     caller: Admin,
     context: ContextDependency,
-    after: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Sequence = 0,
+    before: Sequence | None = None,
+    account: Annotated[str | None, Query(max_length=40)] = None,
+    action: Annotated[str | None, Query(min_length=1, max_length=40)] = None,
+    since: Day | None = None,
+    until: Day | None = None,
+    order: Literal["oldest", "newest"] = "oldest",
+    limit: Annotated[int, Query(ge=1, le=MOST_LINES)] = 100,
 ) -> list[LogEntryResponse]:
-    """The append-only audit log, oldest entry first."""
+    """The append-only audit log, with the names of accounts and objects.
+
+    `account` is an id, `action` a part of the text, `since` and `until` are days, both included.
+    """
+    found = context.log.lines(
+        LogFilter(after, before, account, action, since, until),
+        newest_first=order == "newest",
+        limit=limit,
+    )
     return [
-        LogEntryResponse.model_validate(each) for each in context.store.log_lines(after=after, limit=limit)
+        LogEntryResponse(**asdict(each.line), account_name=each.account_name, object_name=each.object_name)
+        for each in found
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -11,7 +12,7 @@ from hushsum.bases.registry import reading_from_json
 from hushsum.jobs.ledger_commands import amount, status_of
 from hushsum.jobs.plan_release import plan_release
 from hushsum.ledger import DatasetTerms
-from hushsum.service.http.access import nothing_here
+from hushsum.service.http.authentication import nothing_here
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import (
     ActorDependency,
@@ -39,6 +40,7 @@ from hushsum.service.store import Dataset, Quota
 from hushsum.service.store.datasets import DELETED, WAITING, check_quota
 from hushsum.service.store.transactions import new_id
 from hushsum.service.work.file_cleanup import delete_exact_model_files
+from hushsum.service.work.public_uploads import public_file
 
 router = APIRouter(prefix="/datasets", tags=["datasets"])
 
@@ -75,13 +77,13 @@ def create_dataset(
     id = new_id("ds")
     # A crash between the two leaves a ledger account that nothing can debit.
     context.ledger.create_dataset(id, terms, who=caller.name)
-    return _dataset_response(context, context.datasets.create(id, caller.account, body.name, actor))
+    return dataset_response(context, context.datasets.create(id, caller.account, body.name, actor))
 
 
 @router.get("/{dataset}")
 def show_dataset(dataset: str, caller: Uploader, context: ContextDependency) -> DatasetResponse:
     """One dataset, and the state of its budget."""
-    return _dataset_response(context, context.dataset(dataset, caller))
+    return dataset_response(context, context.dataset(dataset, caller))
 
 
 @router.delete("/{dataset}", status_code=204, response_class=Response)
@@ -110,6 +112,11 @@ def delete_dataset(
         context.functions.end(function, actor)
         context.function_cache.remove(function)
         delete_exact_model_files(context.settings, function)
+    for job in context.jobs.of(found.id):
+        if job.kind == "stream":
+            name = "st_" + job.id.removeprefix("job_")
+            for path in context.settings.path("streams").glob(f"{name}.*"):
+                path.unlink(missing_ok=True)
     context.visible.clear()
     return Response(status_code=204)
 
@@ -125,7 +132,7 @@ def write_off(
     context.check_booking()
     charge = amount(epsilon=body.epsilon, delta=body.delta, rho=body.rho)
     context.ledger.write_off(found.id, charge, reason=body.reason, who=caller.name)
-    return _dataset_response(context, found)
+    return dataset_response(context, found)
 
 
 @router.get("/{dataset}/ledger")
@@ -174,7 +181,7 @@ def delete_upload(
     found = context.datasets.upload(upload, dataset=context.dataset(dataset, caller).id)
     if found is None or found.state != WAITING:
         raise nothing_here()
-    if context.jobs.using(found.dataset, "upload", found.id):
+    if any(context.jobs.using(found.dataset, name, found.id) for name in ("upload", "public")):
         raise Refusal(409, "in-use", "a job needs this upload; cancel the job first, or wait for it")
     context.datasets.end_upload(found.id, DELETED, actor)
     context.settings.path("uploads", f"{found.id}.{found.format}").unlink(missing_ok=True)
@@ -234,9 +241,12 @@ def make_tally(
             raise Refusal(
                 422, "parameter-refused", "upload must be one that was not counted; upload the file again"
             )
+        public_file(context.datasets, context.settings, found.id, body.public, private=body.upload)
         # Errors that do not depend on the records are reported at once.
         if upload.format != "tally":
             choice = body.choice()
+            if body.public is not None and body.bandwidth is None and not choice.takes_sets:
+                choice = replace(choice, bandwidth=1.0)
             if body.columns:
                 choice.build(len(body.columns), body.columns)
             else:
@@ -253,6 +263,7 @@ def make_plan(dataset: str, body: PlanRequest, caller: Releaser, context: Contex
     """The predicted error of each release option, from declared quantities; no record is read."""
     context.dataset(dataset, caller)
     reading, per_unit = _reading_of(context, dataset, body.tally)
+    public = public_file(context.datasets, context.settings, dataset, body.public)
     planned = plan_release(
         records=body.records,
         kernel=body.choice(),
@@ -265,6 +276,7 @@ def make_plan(dataset: str, body: PlanRequest, caller: Releaser, context: Contex
         method=body.method,
         bounds=bounds_of(body.bounds),
         density=body.density,
+        public=public,
         relation=body.relation,
         max_per_unit=body.max_per_unit if reading is None else per_unit,
         reading=reading,
@@ -292,7 +304,8 @@ def _status(context: Context, dataset: str) -> dict[str, Any]:
     return status_of(context.ledger, dataset)[0].as_json()
 
 
-def _dataset_response(context: Context, dataset: Dataset) -> DatasetResponse:
+def dataset_response(context: Context, dataset: Dataset) -> DatasetResponse:
+    """A dataset, and the state of its budget."""
     return DatasetResponse(
         id=dataset.id, name=dataset.name, created=dataset.created, budget=_status(context, dataset.id)
     )

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
 from starlette.concurrency import run_in_threadpool
 
-from hushsum.jobs.exact_predictions import ExactModel
-from hushsum.service.http.access import ANALYST, Caller, checked_by, needs, nothing_here
+from hushsum.service.http.authentication import ANALYST, Caller, checked_by, needs, nothing_here
 from hushsum.service.http.context import Context, context_of
 from hushsum.service.http.dependencies import ActorDependency, ContextDependency, Querier, Releaser
+from hushsum.service.http.function_files import function_file
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import read_body, too_large
-from hushsum.service.queries.answer import ARROW, JSON, PREDICT, answer, largest_body
+from hushsum.service.http.query_responses import QUERY_OPENAPI, answered
+from hushsum.service.queries.answer import ARROW
 from hushsum.service.schemas import (
     FunctionResponse,
     GrantRequest,
     GrantResponse,
     Problem,
-    QueryRequest,
     QueryResponse,
 )
 from hushsum.service.store import Function
@@ -28,37 +25,13 @@ from hushsum.service.work.file_cleanup import delete_exact_model_files
 
 router = APIRouter(prefix="/functions", tags=["functions"])
 
-_SMALL = 1 << 12
-"""A body up to this size is answered at once; larger ones in a thread, so that others need not wait."""
-
-_LARGE = 1 << 16
-"""Larger bodies wait for their turn, so that no account occupies all memory and threads."""
-
 _NEEDED = needs("query")
-
-_OF: Final = (None, "mean", "sum", PREDICT)
-_OPENAPI: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "content": {JSON: {"schema": QueryRequest.model_json_schema()}, ARROW: {}},
-    },
-    "parameters": [
-        {"name": "of", "in": "query", "schema": {"enum": ["mean", "sum", "predict"]}},
-        {
-            "name": "level",
-            "in": "query",
-            "schema": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
-        },
-        {"name": "only", "in": "query", "schema": {"const": "value"}},
-        {"name": "simultaneous", "in": "query", "schema": {"enum": ["true", "false"], "default": "false"}},
-    ],
-}
 
 
 @router.post(
     "/{function}/query",
     response_class=Response,
-    openapi_extra=_OPENAPI,
+    openapi_extra=QUERY_OPENAPI,
     responses={
         200: {"model": QueryResponse, "content": {ARROW: {}}},
         415: {"model": Problem, "description": "Neither JSON nor an Arrow stream"},
@@ -73,51 +46,11 @@ async def query(
     # No dependency is declared that FastAPI would resolve: that took half of the time of a single point.
     caller = await _NEEDED(request)
     context = await context_of(request)
-    of, level, only_values, simultaneous = _query_parameters(request)
     key = f"{caller.account} {function}"
     if context.visible.get(key) is None:
         await run_in_threadpool(_find, context, function, caller)
         context.visible.put(key, True)
-    opened = context.function_cache.get(function)
-    if opened is None:
-        opened = await run_in_threadpool(context.function_cache.load, function, context.settings)
-    request_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-    if request_type not in (JSON, ARROW):
-        raise Refusal(
-            415, "unsupported-media-type", f"the content type must be {JSON} or {ARROW}; send one of them"
-        )
-    response_type = ARROW if ARROW in request.headers.get("accept", "") else JSON
-    limit = largest_body(opened, request_type, context.settings)
-
-    def work(body: bytearray) -> tuple[bytes, int]:
-        return answer(
-            opened,
-            body,
-            request_type=request_type,
-            response_type=response_type,
-            of=of,
-            level=level,
-            only_values=only_values,
-            simultaneous=simultaneous,
-            most=context.settings.max_points,
-        )
-
-    declared = int(request.headers.get("content-length", limit))
-    if declared > limit:
-        raise too_large(limit)
-    # Simultaneous intervals draw the noise some hundred times, which takes as long as many points.
-    if declared > _LARGE or simultaneous:
-        async with context.large_queries.place(caller.account):
-            body = await read_body(request, limit)
-            async with context.large_queries.turn():
-                encoded, points = await run_in_threadpool(work, body)
-    else:
-        body = await read_body(request, limit)
-        # A model in exact mode stores its answers, and may have to wait for a lock.
-        quick = len(body) <= _SMALL and not isinstance(opened, ExactModel)
-        encoded, points = work(body) if quick else await run_in_threadpool(work, body)
-    context.metrics.points.inc(points)
-    return Response(encoded, media_type=response_type)
+    return await answered(request, context, function, who=caller.account, most=context.settings.max_points)
 
 
 @router.get("")
@@ -173,11 +106,9 @@ def download(
         raise Refusal(
             403, "forbidden", "the owner of this function did not grant its download; ask the owner"
         )
-    path = context.settings.path("functions", f"{found.id}.hush")
-    if not path.is_file():
-        raise Refusal(503, "file-missing", "the function's file is missing; report it to the administrator")
+    response = function_file(context, found.id, found.name)
     context.store.log(actor, "function downloaded", found.id)
-    return FileResponse(path, media_type="application/octet-stream", filename=f"{found.name}.hush")
+    return response
 
 
 @router.get("/{function}/grants")
@@ -219,30 +150,6 @@ def withdraw(
         raise nothing_here()
     context.visible.clear()
     return Response(status_code=204)
-
-
-def _query_parameters(request: Request) -> tuple[str | None, float, bool, bool]:
-    """The query parameters: of what, at which confidence level, whether values only, and whether intervals
-    hold together.
-    """
-    if not request.scope["query_string"]:
-        return None, 0.95, False, False
-    given = dict(request.query_params)
-    of, only = given.pop("of", None), given.pop("only", None)
-    try:
-        level = float(given.pop("level", "0.95"))
-    except ValueError:
-        level = 0.0
-    together = given.pop("simultaneous", "false")
-    allowed = of in _OF and only in (None, "value") and together in ("true", "false") and 0.0 < level < 1.0
-    if given or not allowed:
-        raise Refusal(
-            422,
-            "parameter-refused",
-            "a query takes of=mean, sum or predict, a level between 0 and 1, only=value, and "
-            "simultaneous=true or false; remove others",
-        )
-    return of, level, only is not None, together == "true"
 
 
 def _find(context: Context, id: str, caller: Caller) -> Function:

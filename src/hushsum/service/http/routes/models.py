@@ -6,7 +6,9 @@ from dataclasses import asdict
 
 from fastapi import APIRouter
 
+from hushsum.jobs.plan_release import PublicFile
 from hushsum.kernels import kernel_names, parameter_names
+from hushsum.kernels.registry import is_signed
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import ActorDependency, ContextDependency, IdempotencyKey, Releaser
 from hushsum.service.http.problem_responses import Refusal
@@ -17,10 +19,12 @@ from hushsum.service.schemas import (
     ModelClaimRequest,
     ModelClaimResponse,
     ModelKindResponse,
+    ModelSettingResponse,
     PredictedErrorResponse,
 )
 from hushsum.service.schemas.releases import confirmation
 from hushsum.service.store.datasets import WAITING
+from hushsum.service.work.public_uploads import public_file
 
 router = APIRouter(tags=["models"])
 
@@ -28,9 +32,20 @@ router = APIRouter(tags=["models"])
 @router.get("/kernels")
 def list_kernels(caller: Releaser) -> list[KernelResponse]:
     """The kernels that compare columns, and the parameters of each."""
+    from hushsum.jobs.model_catalogue import setting_as_json  # imports scikit-learn
+    from hushsum.models.parameters import SCALE
+
+    beside = [ModelSettingResponse.model_validate(setting_as_json(SCALE))]
     parameters = {name: list(parameter_names(name)) for name in kernel_names()}
     return [
-        KernelResponse(name=name, parameters=names) for name, names in parameters.items() if "dim" in names
+        KernelResponse(
+            name=name,
+            parameters=names,
+            signed=is_signed(name),
+            settings=beside if "bandwidth" in names else [],
+        )
+        for name, names in parameters.items()
+        if "dim" in names
     ]
 
 
@@ -52,11 +67,16 @@ def show_model_claim(
     dataset: str, body: ModelClaimRequest, caller: Releaser, context: ContextDependency
 ) -> ModelClaimResponse:
     """What a model would claim and cost, and its predicted error. Nothing is read or spent."""
-    from hushsum.service.work.model_requests import choice_of, claim_for, error_for  # imports scikit-learn
+    from hushsum.service.work.model_requests import (  # imports scikit-learn
+        advice_for,
+        choice_of,
+        claim_for,
+        error_for,
+    )
 
     found = context.dataset(dataset, caller)
     _check_upload(context, found.id, body)
-    choice = choice_of(body, context.settings)
+    choice = choice_of(body, context.settings, _public(context, found.id, body))
     claim = claim_for(choice, body)
     error = error_for(choice, body)
     charge, after = context.price(found, claim)
@@ -66,6 +86,7 @@ def show_model_claim(
         remaining=after.remaining.as_json(),
         confirm=confirmation(found.id, body, claim, of=ModelClaimRequest),
         predicted=None if error is None else PredictedErrorResponse.model_validate(error),
+        advice=advice_for(choice, body),
     )
 
 
@@ -82,7 +103,7 @@ def fit_model(
     from hushsum.service.work.model_requests import choice_of, claim_for  # imports scikit-learn
 
     found = context.dataset(dataset, caller)
-    choice = choice_of(body, context.settings)
+    choice = choice_of(body, context.settings, _public(context, found.id, body))
     claim = claim_for(choice, body)
     return context.submit_confirmed(
         "model",
@@ -93,6 +114,17 @@ def fit_model(
         claim,
         of=ModelClaimRequest,
         check=lambda: _check_upload(context, found.id, body, waiting=True),
+    )
+
+
+def _public(context: Context, dataset: str, body: ModelClaimRequest) -> PublicFile | None:
+    return public_file(
+        context.datasets,
+        context.settings,
+        dataset,
+        body.public,
+        columns=body.columns,
+        private=body.upload,
     )
 
 

@@ -11,11 +11,14 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
-from hushsum.service.http.access import nothing_here
+from hushsum.plotting.web_page import reader_module
+from hushsum.service.http.authentication import nothing_here
 
 router = APIRouter(tags=["system"])
 
 FRONT: Final = "index.html"
+READER: Final = "reader.js"
+"""The reader of ``.hush`` files, which is not below ``web``: other pages use it too."""
 _MODULES: Final = b"<!-- modules -->"
 _MEDIA: Final = {
     ".html": "text/html; charset=utf-8",
@@ -36,8 +39,9 @@ class Asset:
 
 @cache
 def assets() -> dict[str, Asset]:
-    """The files by their names below ``web``, read once. No other file is served."""
-    return dict(_inside(files("hushsum.service") / "web", ""))
+    """The files by their names below ``web``, and the reader, read once. No other file is served."""
+    found = dict(_inside(files("hushsum.service") / "web", ""))
+    return {**found, READER: _asset(READER, reader_module().encode())}
 
 
 def _inside(folder: Traversable, prefix: str) -> list[tuple[str, Asset]]:
@@ -45,17 +49,24 @@ def _inside(folder: Traversable, prefix: str) -> list[tuple[str, Asset]]:
     for each in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if each.is_dir():
             found += _inside(each, f"{prefix}{each.name}/")
-        elif (media_type := _MEDIA.get(f".{each.name.rpartition('.')[2]}")) is not None:
-            body = each.read_bytes()
-            tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-            found.append((f"{prefix}{each.name}", Asset(body, media_type, tag)))
+        elif _ending(each.name) in _MEDIA:
+            found.append((f"{prefix}{each.name}", _asset(each.name, each.read_bytes())))
     return found
+
+
+def _asset(name: str, body: bytes) -> Asset:
+    return Asset(body, _MEDIA[_ending(name)], f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+
+
+def _ending(name: str) -> str:
+    return f".{name.rpartition('.')[2]}"
 
 
 @cache
 def front() -> bytes:
     """The page, with the names of all modules: a browser then fetches them at once, not one by one."""
-    modules = [name for name in assets() if name.startswith("app/") and name != "app/early.js"]
+    alone = ("app/early.js", "app/shared.js")
+    modules = [name for name in assets() if name.startswith("app/") and name not in alone]
     links = "\n".join(f'<link rel="modulepreload" href="assets/{name}">' for name in modules)
     return assets()[FRONT].body.replace(_MODULES, links.encode())
 
@@ -73,9 +84,15 @@ def asset(name: str, request: Request) -> Response:
     Modules of two versions must never meet in one tab, so a browser always revalidates its copy.
     """
     found = assets().get(name)
-    if found is None or name == FRONT:
+    if found is None or name.endswith(".html"):
         raise nothing_here()
-    headers = {"cache-control": "no-cache", "etag": found.tag}
+    # Pages of shared functions run in an origin of their own, and fetch these files from this one.
+    headers = {
+        "cache-control": "no-cache",
+        "etag": found.tag,
+        "access-control-allow-origin": "*",
+        "cross-origin-resource-policy": "cross-origin",
+    }
     if request.headers.get("if-none-match") == found.tag:
         return Response(status_code=304, headers=headers)
     return Response(found.body, media_type=found.media_type, headers=headers)

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from hushsum.bases.registry import reading_from_json
 from hushsum.errors import HushsumError
 from hushsum.privacy.claim import Claim
-from hushsum.service.http.access import Caller, nothing_here
+from hushsum.service.http.authentication import Caller, nothing_here
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import (
     ActorDependency,
@@ -36,6 +36,7 @@ from hushsum.service.schemas import (
 from hushsum.service.schemas.releases import confirmation
 from hushsum.service.store import Job
 from hushsum.service.store.job_queue import CANCELLED, ENDED
+from hushsum.service.work.public_uploads import public_file, release_assumptions
 from hushsum.tally.tally import Tally
 
 router = APIRouter(tags=["releases"])
@@ -179,4 +180,5 @@ def _claim(context: Context, dataset: str, body: ReleaseClaimRequest) -> Claim:
     empty = Tally(
         basis, max_per_unit=stored.facts["max_per_unit"], edge_lists=stored.facts.get("edge_lists", 1)
     )
-    return empty.prepare(release_request(body)).claim
+    public_file(context.datasets, context.settings, dataset, body.public)
+    return empty.prepare(release_request(body), assumptions=release_assumptions(body, stored)).claim

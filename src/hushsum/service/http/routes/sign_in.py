@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from hushsum.service.http.access import SCOPES, nothing_here
+from hushsum.service.http.authentication import SCOPES, nothing_here
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import ActorDependency, Admin, ContextDependency
-from hushsum.service.http.oidc.flow import FLOW_SECONDS
 from hushsum.service.http.oidc.provider_settings import comparable
-from hushsum.service.http.oidc.refusals import not_admitted
+from hushsum.service.http.oidc.sign_in_cookie import FLOW_SECONDS
+from hushsum.service.http.oidc.sign_in_errors import not_admitted
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.logs import log_event
 from hushsum.service.schemas import (

@@ -15,6 +15,7 @@ export class Problem extends Error {
     this.status = response.status ?? 0;
     this.kind = String(response.type ?? "").split(":").pop();
     this.faults = response.faults ?? [];
+    this.parameter = response.error?.parameter ?? null;
     this.request = response.request ?? "";
     this.retryAfter = response.retryAfter ?? 0;
   }
@@ -40,23 +41,26 @@ function refused(status, text, quiet = false, headers = null) {
     response.detail = `The service answered with status ${status} and no explanation; try again later.`;
   }
   const problem = new Problem(response);
-  if (problem.status === 401 && token() && !quiet) {
+  if (problem.status === 401 && !quiet && token()) {
     forget();
     whenRefused(problem);
   }
   return problem;
 }
 
-async function send(method, path, { body, headers = {}, signal, anonymous = false } = {}) {
+async function send(method, path, { body, headers = {}, signal, anonymous = false, byLink = false } = {}) {
   const all = { ...headers };
-  if (!anonymous) all.authorization = `Bearer ${token()}`;
-  if (body !== undefined) all["content-type"] = "application/json";
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  if (!anonymous && !byLink) all.authorization = `Bearer ${token()}`;
+  if (text !== undefined && !byLink) all["content-type"] = "application/json";
   try {
     return await fetch(addressOf(path), {
       method,
       headers: all,
-      body: body === undefined ? undefined : JSON.stringify(body),
+      // The page of a shared function has another origin. Bytes have no content type, so the browser sends them at once.
+      body: byLink && text !== undefined ? new TextEncoder().encode(text) : text,
       signal,
+      credentials: byLink ? "omit" : "same-origin",
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
@@ -86,8 +90,8 @@ export async function offered(path) {
 }
 
 /** A file's bytes, for saving. */
-export async function bytes(path) {
-  const answer = await send("GET", path);
+export async function bytes(path, options) {
+  const answer = await send("GET", path, options);
   if (!answer.ok) throw refused(answer.status, await answer.text());
   return answer.blob();
 }

@@ -159,6 +159,7 @@ function named(name) {
 
 /** A kernel with its width: gaussian, bandwidth 2. */
 export function kernelInWords({ name, parameters }) {
+  if (name === "scaled") return `${kernelInWords(parameters.kernel)} of each column's range`;
   return parameters.bandwidth ? `${name}, bandwidth ${short(parameters.bandwidth)}` : name;
 }
 

@@ -3,24 +3,28 @@
 import { ask, get, onSignedOut } from "./api.js";
 import { announce, h } from "./dom.js";
 import { problemBox } from "./parts/feedback.js";
-import { forget, known, may, me, token } from "./session.js";
+import { forget, joinTabs, known, leave, may, me, token } from "./session.js";
 import { themeSwitch } from "./theme.js";
 import { accountView } from "./views/account.js";
 import { datasetView } from "./views/dataset.js";
 import { datasetsView } from "./views/datasets.js";
+import { filmView } from "./views/film.js";
 import { functionView } from "./views/function.js";
 import { functionsView } from "./views/functions.js";
 import { logView } from "./views/log.js";
 import { peopleView } from "./views/people.js";
 import { releaseView } from "./views/release.js";
 import { signInView } from "./views/sign_in.js";
+import { streamView } from "./views/stream.js";
 
 const ROUTES = [
   [/^\/functions$/, functionsView, "query"],
   [/^\/functions\/(fn_[0-9a-f]+)$/, functionView, "query"],
-  [/^\/datasets$/, datasetsView, "upload"],
+  [/^\/films\/([0-9a-f]{32})$/, filmView, "query"],
+  [/^\/datasets(\?new)?$/, datasetsView, "upload"],
   [/^\/datasets\/(ds_[0-9a-f]+)$/, datasetView, "upload"],
   [/^\/datasets\/(ds_[0-9a-f]+)\/release(?:\?tally=(ta_[0-9a-f]+))?$/, releaseView, "release"],
+  [/^\/datasets\/(ds_[0-9a-f]+)\/stream$/, streamView, "release"],
   [/^\/people$/, peopleView, "admin"],
   [/^\/log$/, logView, "admin"],
   [/^\/account$/, accountView, null],
@@ -111,10 +115,10 @@ function frame() {
 }
 
 async function signOut() {
-  // A token from a sign-in is this tab's alone, so it is revoked. One that was typed in belongs to its owner.
+  // A token from a sign-in is this browser's alone, so it is revoked. One that was typed in belongs to its owner.
   const mine = me();
   if (mine?.signed_in) await ask("DELETE", `/tokens/${mine.token}`, { quiet: true }).catch(() => {});
-  forget();
+  leave();
   history.replaceState(null, "", "#/");
   announce("You are signed out.");
   show();
@@ -129,4 +133,7 @@ onSignedOut((problem) => show({ notice: problem }));
 addEventListener("hashchange", () => {
   if (location.hash.startsWith("#/")) show();
 });
-show({ first: true });
+joinTabs(() => {
+  announce("You signed out in another tab.");
+  show();
+}).then(() => show({ first: true }));

@@ -33,6 +33,14 @@ export function ramp(fraction) {
   return VIRIDIS[below].map((part, channel) => part + (VIRIDIS[below + 1][channel] - part) * (at - below));
 }
 
+const [BELOW, ABOVE] = ["2166ac", "b35806"].map(rgb);
+
+/** From blue, below zero, over the ground in the middle to orange, above it. */
+export function diverging(fraction, dark) {
+  const from = Math.min(1, Math.max(-1, 2 * fraction - 1));
+  return faded(from < 0 ? BELOW : ABOVE, dark, Math.abs(from));
+}
+
 export const classColour = (index) => CLASSES[index % CLASSES.length];
 
 /** A colour, paler on the ground it stands on: what a region is filled with, so that lines on it stay visible. */

@@ -3,6 +3,8 @@
 import { h } from "../dom.js";
 import { table } from "../parts/tables.js";
 import { columnValue, short, withError } from "../format.js";
+import { difference } from "./comparison.js";
+import { valueName } from "./picture.js";
 
 const ROWS = 12;
 const CELLS = 6;
@@ -31,7 +33,7 @@ export function summary(subject, state, { xs, ys }, answers) {
     known.find(([value]) => value === pick(...known.map(([each]) => each)))[1]
   );
   const output = (index) => `${numberWords(answers, index)} at ${where(index)}`;
-  return `${name} of ${subject.readings.find(([of]) => of === state.of)[1]}. Highest: ${
+  return `${name} of ${valueName(subject, state)}. Highest: ${
     output(high)
   }. Lowest: ${output(low)}.`;
 }
@@ -40,6 +42,27 @@ export function summary(subject, state, { xs, ys }, answers) {
 export function numberWords(answers, index) {
   const { value, error } = withError(answers.value[index], answers.stderr[index]);
   return error === "unknown" ? value : `${value} ± ${error}`;
+}
+
+const PARTS = ["value", "stderr", "lower", "upper"];
+
+/** Everything that is shown as columns and rows, for a file. */
+export function exported(subject, state, { points }, { own, others, shown }) {
+  const sets = others
+    ? [[subject.title, own], [state.other.title, others], ["difference", difference(own, others)]]
+    : [["", shown]];
+  const label = shown.label ? ["class"] : [];
+  const columns = [
+    ...subject.names,
+    ...label,
+    ...sets.flatMap(([name]) => PARTS.map((part) => (name ? `${name}: ${part}` : part))),
+  ];
+  const rows = points.map((point, at) => [
+    ...point,
+    ...(shown.label ? [shown.label[at]] : []),
+    ...sets.flatMap(([, answers]) => PARTS.map((part) => answers[part][at])),
+  ]);
+  return { columns, rows };
 }
 
 export function asTable(subject, state, { xs, ys }, answers) {

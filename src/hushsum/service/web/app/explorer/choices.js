@@ -2,12 +2,35 @@
 
 import { h } from "../dom.js";
 import { field, segments, select } from "../parts/fields.js";
+import { caution } from "./comparison.js";
 
 const labelled = (name, ...given) =>
   h("div", {}, h("span", { class: "label", "aria-hidden": "true" }, name), segments(name, ...given));
 
+/** Which other function is shown with it, and how. */
+function comparison(subject, state, others, arranged) {
+  const options = [["", "nothing"], ...others.map(({ id, title }) => [id, title])];
+  const taken = select(options, state.other?.id ?? "", {
+    onchange: () => {
+      state.other = others.find(({ id }) => id === taken.value) ?? null;
+      arranged();
+    },
+  });
+  const warning = state.other && caution(subject, state.other);
+  return h(
+    "div",
+    { class: "stack-small" },
+    field("Compare with", taken),
+    state.other && segments("Comparison", [["overlay", "Overlay"], ["difference", "Difference"]], state.mode, (mode) => {
+      state.mode = mode;
+      arranged();
+    }),
+    warning && h("p", { class: "hint" }, warning),
+  );
+}
+
 /** The controls. `arranged` is called when other axes are shown, `read` for another reading, `coloured` for other colours. */
-export function choicesOf(subject, state, { arranged, read, coloured }) {
+export function choicesOf(subject, state, others, { arranged, read, coloured }) {
   const dim = subject.names.length;
   const [first, second] = state.shown;
   const axes = subject.labels.map((label, at) => [String(at), label]);
@@ -50,6 +73,7 @@ export function choicesOf(subject, state, { arranged, read, coloured }) {
       coloured();
     }));
   }
+  if (others.length) parts.push(comparison(subject, state, others, arranged));
   return [
     h("h2", {}, "What is shown"),
     h("div", { class: "stack" }, parts, h("p", { class: "hint" }, subject.about)),

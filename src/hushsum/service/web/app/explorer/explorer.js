@@ -1,27 +1,35 @@
-// The explorer: choose what is plotted, and query points.
+// The explorer: choose what is plotted, query points, compare with another function, export.
 
 import { plot } from "../charts/plot.js";
 import { freshId, h, refill, settled } from "../dom.js";
 import { problemBox } from "../parts/feedback.js";
 import { onTheme } from "../theme.js";
-import { asTable, summary } from "./answer_table.js";
+import { asTable, exported, summary } from "./answer_table.js";
 import { choicesOf } from "./choices.js";
+import { difference } from "./comparison.js";
+import { exportRow } from "./exports.js";
 import { lattice, pictureOf } from "./picture.js";
 import { knownRanges, rangeForm } from "./ranges.js";
 import { readout } from "./readout.js";
 import { sliders } from "./sliders.js";
 import { answersAt } from "./subject.js";
 
-/** Fill a place with the explorer of a subject; returns how to leave it. */
-export function explorer(place, subject) {
+const QUICK_MILLISECONDS = 25;
+
+/**
+ * Fill a place with the explorer of a subject; returns how to leave it. `others` are subjects that it can be compared
+ * with; `requests` makes texts for terminals and programs, by their names.
+ */
+export function explorer(place, subject, { others = [], requests = {}, compact = false } = {}) {
+  const options = { others, requests, compact };
   const ranges = knownRanges(subject);
-  if (ranges) return explore(place, subject, ranges);
+  if (ranges) return explore(place, subject, ranges, options);
   let leave = () => {};
   place.replaceChildren(h(
     "div",
     { class: "card" },
     rangeForm(subject, null, (found) => {
-      leave = explore(place, subject, found);
+      leave = explore(place, subject, found, options);
       place.querySelector("svg").focus();
     }, {
       heading: "Which range should be shown?",
@@ -31,7 +39,7 @@ export function explorer(place, subject) {
   return () => leave();
 }
 
-function explore(place, subject, ranges) {
+function explore(place, subject, ranges, { others, requests, compact }) {
   const dim = subject.names.length;
   const state = {
     ranges,
@@ -39,6 +47,8 @@ function explore(place, subject, ranges) {
     shown: dim === 1 ? [0, null] : [0, 1],
     of: subject.readings[0][0],
     layer: "value",
+    other: null,
+    mode: "overlay",
   };
   const about = freshId("about");
   const picture = plot({
@@ -56,17 +66,20 @@ function explore(place, subject, ranges) {
   const legend = h("ul", { class: "legend" });
   const words = h("p", { class: "small soft", id: `${about}-words` });
   const numbers = h("div", {});
+  const origin = h("p", { class: "small soft" });
   const said = h("div", {});
   const here = readout(subject, (axis, value) => move([[axis, value]], { ask: !frugal }), () => askPoint());
   const choices = h("div", {});
   let current = null;
   let waiting = null;
   let asking = null;
+  let frame = null;
+  let took = Infinity;
 
   place.replaceChildren(
     h(
       "div",
-      { class: "explorer" },
+      { class: compact ? "explorer explorer-compact" : "explorer" },
       h(
         "div",
         { class: "card" },
@@ -82,6 +95,8 @@ function explore(place, subject, ranges) {
             { class: "unseen", id: about },
             "Arrow keys move the point, with Shift ten times as far. The answer is read out. A table follows.",
           ),
+          origin,
+          exportRow(shownNow, requests),
           numbers,
         ),
       ),
@@ -115,7 +130,7 @@ function explore(place, subject, ranges) {
     picture.marker = null;
     refill(
       choices,
-      choicesOf(subject, state, {
+      choicesOf(subject, state, others, {
         arranged() {
           arrange();
           show();
@@ -156,7 +171,25 @@ function explore(place, subject, ranges) {
     if (frugal) refill(said, offer(subject, lattice(subject, state).points.length, fetchPicture));
     else fetchPicture();
   }
-  const showSoon = settled(90, show);
+  // Answers that are computed here come with the next frame; of requests only the last of a row of moves is sent.
+  const showSettled = settled(90, show);
+  const showSoon = () => {
+    if (took > QUICK_MILLISECONDS) return showSettled();
+    frame ??= requestAnimationFrame(() => {
+      frame = null;
+      show();
+    });
+  };
+
+  /** The answers of both functions, the other's null where there is none, and what is shown: one or the difference. */
+  async function bothAt(points, options) {
+    const [own, others] = await Promise.all([
+      answersAt(subject, state.of, points, options),
+      state.other && answersAt(state.other, state.of, points, options),
+    ]);
+    const shown = others && state.mode === "difference" ? difference(own, others) : own;
+    return { own, others, shown };
+  }
 
   async function fetchPicture() {
     waiting?.abort();
@@ -164,8 +197,11 @@ function explore(place, subject, ranges) {
     picture.node.setAttribute("aria-busy", "true");
     try {
       const request = lattice(subject, state);
-      const answers = await answersAt(subject, state.of, request.points, waiting.signal);
+      const started = performance.now();
+      const answers = await bothAt(request.points, { signal: waiting.signal, lattice: request.lattice });
+      took = performance.now() - started;
       current = { request, answers };
+      origin.textContent = subject.source.origin() ?? "";
       said.replaceChildren();
       picture.node.hidden = false;
       draw();
@@ -183,13 +219,20 @@ function explore(place, subject, ranges) {
   function draw() {
     if (current === null) return;
     const { spec, legend: items } = pictureOf(subject, state, current.request, current.answers);
-    const text = summary(subject, state, current.request, current.answers);
+    const text = summary(subject, state, current.request, current.answers.shown);
     picture.draw({ ...spec, label: text, marker: picture.marker });
     refill(legend, items);
     words.textContent = text;
     const open = numbers.querySelector("details")?.open ?? false;
-    refill(numbers, asTable(subject, state, current.request, current.answers));
+    refill(numbers, asTable(subject, state, current.request, current.answers.shown));
     numbers.querySelector("details").open = open;
+  }
+
+  function shownNow() {
+    if (current === null) return null;
+    const title = state.other ? `${subject.title} and ${state.other.title}` : subject.title;
+    const table = exported(subject, state, current.request, current.answers);
+    return { svg: picture.node.querySelector("svg"), title, point: state.at, of: state.of, ...table };
   }
 
   /** Show the point; on a curve its answer gives the height, if it is known. */
@@ -205,9 +248,9 @@ function explore(place, subject, ranges) {
     asking?.abort();
     asking = new AbortController();
     try {
-      const answers = await answersAt(subject, state.of, [state.at], asking.signal);
-      here.report(subject.readings.find(([of]) => of === state.of)[1], answers);
-      mark(answers);
+      const answers = await bothAt([state.at], { signal: asking.signal });
+      here.report(state, answers);
+      mark(answers.shown);
     } catch (problem) {
       if (problem.name === "AbortError") return;
       if (problem.status === undefined) throw problem;
@@ -221,6 +264,8 @@ function explore(place, subject, ranges) {
   return () => {
     stop();
     picture.end();
+    if (frame !== null) cancelAnimationFrame(frame);
+    showSettled.cancel();
     waiting?.abort();
     asking?.abort();
   };

@@ -1,13 +1,16 @@
 // From answers to a picture: a curve, curves of classes, a heat map, or regions.
 
-import { classColour, css, faded, painted, ramp } from "../charts/colour.js";
-import { curves } from "../charts/curve.js";
+import { classColour, css, diverging, faded, painted, ramp } from "../charts/colour.js";
+import { apartFromZero, curves } from "../charts/curve.js";
 import { filled, hatched, zeroLine } from "../charts/map.js";
 import { extent, roomy, spread } from "../charts/scale.js";
 import { h } from "../dom.js";
 import { isDark } from "../theme.js";
 import { sameUnit, short } from "../format.js";
 
+/** The colour of a function that is compared with another. */
+const OTHER = classColour(4);
+const CONTOURS = [0.25, 0.5, 0.75];
 const ALONG = { plenty: 241, few: 41 };
 const ACROSS = { plenty: 73, few: 9 };
 
@@ -25,37 +28,50 @@ export function lattice(subject, state) {
       return point;
     })
   );
-  return { xs, ys, points };
+  const axes = second === null ? [first] : [first, second];
+  return { xs, ys, points, lattice: { axes, steps: second === null ? [xs] : [xs, ys], fixed: [...state.at] } };
 }
 
-/** What a plot draws, and the legend beside it. */
-export function pictureOf(subject, state, { xs, ys }, answers) {
+/** The name of what is read: that of the reading, or of the difference of two. */
+export function valueName(subject, state) {
+  const name = subject.readings.find(([of]) => of === state.of)[1];
+  return state.other && state.mode === "difference" ? `difference in ${name}` : name;
+}
+
+/**
+ * What a plot draws, and the legend beside it. `answers` are those of the function, of another one, and what is shown. A
+ * `span` in the state are numbers that the scale must include, so that pictures can be compared; with `marks` the parts of a
+ * curve that differ from zero are marked.
+ */
+export function pictureOf(subject, state, { xs, ys }, { shown: answers, others }) {
   const [first, second] = state.shown;
   const axis = (at) => ({ range: state.ranges[at], name: subject.labels[at] });
-  const valueName = subject.readings.find(([of]) => of === state.of)[1];
+  const name = valueName(subject, state);
+  const overlaid = others && state.mode === "overlay" ? others : null;
   if (second === null) {
     const lines = subject.classes ? classLines(subject, answers) : [answers];
+    if (overlaid) lines.push({ ...overlaid, colour: css(OTHER), dashed: true });
     const all = lines.flatMap((each) => [...each.value, ...(each.lower ?? []), ...(each.upper ?? [])]);
     return {
       spec: {
         x: axis(first),
         y: {
-          range: subject.classes || state.of === "predict" ? roomy(all) : roomy([...all, 0]),
-          name: valueName,
+          range: subject.classes || state.of === "predict" ? roomy(all) : roomy([...all, 0, ...(state.span ?? [])]),
+          name,
         },
-        draw: curves(xs, lines),
+        draw: (frame) => [curves(xs, lines)(frame), state.marks && apartFromZero(xs, answers)(frame)],
       },
-      legend: subject.classes ? classLegend(subject) : bandLegend(),
+      legend: subject.classes ? classLegend(subject) : bandLegend(subject, state),
     };
   }
-  const map = subject.classes ? regions(subject, xs, ys, answers) : heat(state, xs, ys, answers, valueName);
+  const map = subject.classes ? regions(subject, xs, ys, answers) : heat(subject, state, xs, ys, answers, overlaid);
   return {
     spec: {
       x: axis(first),
       y: axis(second),
       alike: alike(subject, state),
       filled: true,
-      pale: subject.classes !== null,
+      pale: subject.classes !== null || map.pale,
       draw: (frame) => map.layers.map((each) => each(frame)),
     },
     legend: map.legend,
@@ -75,10 +91,16 @@ export function alike({ names }, { shown: [first, second], ranges }) {
     (sameUnit(names[first], names[second]) && ratio <= STRETCH && ratio >= 1 / STRETCH);
 }
 
-const bandLegend = () => [
-  h("li", {}, swatch("var(--accent)"), "value"),
+const bandLegend = (subject, state) => [
+  h("li", {}, swatch("var(--accent)"), state.other ? shownName(subject, state) : "value"),
+  state.other && state.mode === "overlay" && h("li", {}, swatch(css(OTHER)), state.other.title),
   h("li", {}, swatch("var(--band)"), "95 % interval of the noise and the approximation"),
+  state.marks && h("li", {}, swatch("var(--ink)"), "different from 0"),
 ];
+
+/** Which function a curve or a map shows, where there are two. */
+const shownName = (subject, state) =>
+  state.mode === "difference" ? `${subject.title} − ${state.other.title}` : subject.title;
 
 function classLines(subject, { scores, errors, label }) {
   return subject.classes.map((name, index) => {
@@ -88,14 +110,17 @@ function classLines(subject, { scores, errors, label }) {
   });
 }
 
-function heat(state, xs, ys, answers, valueName) {
+function heat(subject, state, xs, ys, answers, overlaid) {
   const shown = state.layer === "error" ? answers.stderr : answers.value;
-  const [low, high] = extent(shown);
+  const signed = state.other !== null && state.mode === "difference" && state.layer === "value";
+  const range = extent([...shown, ...(state.span ?? [])]);
+  const [low, high] = signed ? symmetric(range) : range;
   const at = (value) => (value - low) / (high - low);
+  const colour = signed ? (fraction) => diverging(fraction, isDark()) : ramp;
   const canvas = painted(
     xs.length,
     ys.length,
-    (index) => (shown[index] === null ? null : ramp(at(shown[index]))),
+    (index) => (shown[index] === null ? null : colour(at(shown[index]))),
   );
   const unsure = (index) =>
     answers.lower[index] !== null && answers.lower[index] <= 0 && answers.upper[index] >= 0;
@@ -103,28 +128,43 @@ function heat(state, xs, ys, answers, valueName) {
   const hatch = state.layer === "value" && state.of !== "predict" &&
     answers.value.some((_, index) => unsure(index));
   if (hatch) layers.push(hatched(xs, ys, unsure));
+  if (overlaid) layers.push(...contours(xs, ys, overlaid.value));
   return {
     layers,
+    pale: signed,
     legend: [
       h(
         "li",
         { class: "ramp" },
         h("span", { class: "number" }, short(low)),
-        rampBar(),
+        rampBar(colour),
         h(
           "span",
           { class: "number" },
-          `${short(high)} ${state.layer === "error" ? "standard error" : valueName}`,
+          `${short(high)} ${state.layer === "error" ? "standard error" : valueName(subject, state)}`,
         ),
       ),
+      state.other && h("li", {}, signed ? shownName(subject, state) : `Colours: ${subject.title}`),
+      overlaid && h("li", {}, `Lines: ${state.other.title}, at ${CONTOURS.map((each) => `${100 * each} %`).join(", ")} of its highest value`),
       hatch &&
       h("li", {}, h("span", { class: "swatch swatch-hatch" }), "no different from 0, given its error"),
     ],
   };
 }
 
-function rampBar() {
-  const canvas = painted(128, 1, (index) => ramp(index / 127));
+const symmetric = ([low, high]) => {
+  const most = Math.max(Math.abs(low), Math.abs(high));
+  return [-most, most];
+};
+
+/** Lines of another function over a map, at shares of its highest value. */
+function contours(xs, ys, values) {
+  const [, high] = extent(values);
+  return CONTOURS.map((share) => zeroLine(xs, ys, values.map((value) => (value ?? 0) - share * high)));
+}
+
+function rampBar(colour) {
+  const canvas = painted(128, 1, (index) => colour(index / 127));
   canvas.setAttribute("aria-hidden", "true");
   return canvas;
 }

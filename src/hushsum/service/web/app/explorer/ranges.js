@@ -2,6 +2,7 @@
 
 import { h } from "../dom.js";
 import { number, numberIn } from "../parts/fields.js";
+import { remember, remembered } from "../storage.js";
 
 const key = (id) => `hushsum-ranges-${id}`;
 
@@ -11,7 +12,7 @@ export function knownRanges(subject) {
   if (subject.bounds) {
     return subject.bounds.length === count ? subject.bounds : subject.names.map(() => subject.bounds[0]);
   }
-  const kept = JSON.parse(sessionStorage.getItem(key(subject.id)) ?? "null");
+  const kept = remembered(key(subject.id));
   return kept?.length === count ? kept : null;
 }
 
@@ -41,7 +42,7 @@ export function rangeForm(subject, ranges, taken, { heading, hint }) {
           rows[wrong].low.focus();
           return;
         }
-        sessionStorage.setItem(key(subject.id), JSON.stringify(found));
+        remember(key(subject.id), found);
         taken(found);
       },
     },

@@ -19,7 +19,7 @@ export function setExplorer(place, subject) {
       const answers = await answersAt(subject, of, [
         members.value.split(/[\s,]+/).filter(Boolean).map(Number),
       ]);
-      output.report(subject.readings.find(([each]) => each === of)[1], answers);
+      output.report({ of, other: null }, { own: answers, others: null, shown: answers });
     } catch (problem) {
       if (problem.status === undefined) throw problem;
       output.fail(problem);
@@ -43,7 +43,7 @@ export function setExplorer(place, subject) {
       h(
         "div",
         { class: "row" },
-        h("button", {}, "Ask"),
+        h("button", {}, "Query"),
         segments("Reading", subject.readings.map(([each, , name]) => [each, name]), of, (next) => {
           of = next;
           if (members.value) ask();

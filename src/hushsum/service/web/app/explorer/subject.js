@@ -1,7 +1,6 @@
 // What a function can be queried for, and how its answers are shown: a number with its error, or a class.
 
-import { post } from "../api.js";
-import { columnLabel } from "../format.js";
+import { columnLabel, short } from "../format.js";
 
 const VALUES = {
   density: "density",
@@ -12,13 +11,17 @@ const VALUES = {
   neighbors: "neighbours",
 };
 
-/** The subject of an explorer. `kind` is "number", "classes", "sets" or "none". */
-export function subjectOf(response) {
-  return response.facts.model ? ofModel(response) : ofSum(response);
+/**
+ * The subject of an explorer. `kind` is "number", "classes", "sets" or "none"; `source` is where its answers come from
+ * (see sources/service.js).
+ */
+export function subjectOf(response, source) {
+  return { ...(response.facts.model ? ofModel(response) : ofSum(response)), source, title: response.name };
 }
 
-function ofSum({ id, facts }) {
-  const dim = facts.kernel.parameters.dim ?? null;
+function ofSum({ id, facts, signed }) {
+  const dim = facts.dim ?? facts.kernel.parameters.dim ?? null;
+  const near = facts.kernel.parameters.bandwidth;
   const names = facts.columns ?? Array.from({ length: dim ?? 0 }, (_, at) => `column ${at + 1}`);
   return {
     id,
@@ -28,10 +31,25 @@ function ofSum({ id, facts }) {
     bounds: facts.bounds,
     classes: null,
     questions: null,
-    readings: [["mean", "mean kernel value", "Mean"], ["sum", "kernel sum (records)", "Sum"]],
-    about: "How similar the records are to a point: 1 if all are at the point, 0 if none is near.",
+    counts: !signed,
+    kernel: facts.kernel,
+    stream: facts.stream?.stream ?? null,
+    readings: signed
+      ? [["sum", "sum of kernel values", "Sum"], ["mean", "mean kernel value", "Mean"]]
+      : [["sum", "records near here", "Count"], ["mean", "share of records near here", "Share"]],
+    about: signed
+      ? "The kernel compares each record with the point; its values are added up."
+      : `How many records are near a point. A record at the point counts as 1, farther ones as less${
+        near ? `, at a distance set by the bandwidth, ${short(near)}` : inRanges(facts.kernel)
+      }.`,
   };
 }
+
+/** Of a bandwidth that is a fraction of every column's range. */
+const inRanges = ({ name, parameters }) =>
+  name === "scaled" && parameters.kernel.parameters.bandwidth
+    ? `, at a distance set by the bandwidth, ${short(parameters.kernel.parameters.bandwidth)} of each column's range`
+    : "";
 
 function ofModel({ id, facts }) {
   const { model } = facts;
@@ -46,6 +64,9 @@ function ofModel({ id, facts }) {
     names,
     labels: names.map(columnLabel),
     bounds: model.bounds,
+    counts: false,
+    kernel: null,
+    stream: null,
     classes: chooses ? model.classes : null,
     // A model in exact mode answers a limited number of distinct points in total; a file answers any number.
     questions: model.mode === "exact" ? model.most_questions : null,
@@ -63,8 +84,8 @@ function ofModel({ id, facts }) {
 }
 
 /** Answers at points: lists of value, stderr, lower, upper; of classes also their names and scores. */
-export async function answersAt(subject, of, points, signal) {
-  const response = await post(`/functions/${subject.id}/query?of=${of}`, { points }, { signal });
+export async function answersAt(subject, of, points, options = {}) {
+  const response = await subject.source.answer(of, points, options);
   return subject.classes ? chosen(subject, response, points.length) : numbers(response, points.length);
 }
 

@@ -21,9 +21,9 @@ export const claimNumbers = (claim) =>
 /** The parts of a claim as a list of facts. */
 export function claimFacts(claim) {
   return [
-    ["Promise", promise(claim)],
+    ["Privacy parameters", promise(claim)],
     ["Protects", protectedUnit(claim)],
-    ["Compares data", claim.relation === "replace" ? "with it or with another" : "with and without it"],
+    ["Neighbouring datasets", claim.relation === "replace" ? "one is replaced" : "one is added or removed"],
     ["Noise", claim.mechanism],
     ["Arithmetic", claim.arithmetic],
   ];

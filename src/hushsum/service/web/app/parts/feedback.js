@@ -17,13 +17,21 @@ const TITLES = {
   "too-large": "Too large",
   "too-often": "Too many requests",
   "disk-full": "The service's disk is full",
+  "quota-exceeded": "A limit is reached",
+  "sharing-is-off": "Sharing is off",
   "unreachable": "No connection",
 };
+
+/** A rule that a field breaks, in words. */
+export const ruleInWords = (rule) => RULES[rule] ?? rule.replace(/_/g, " ");
 
 const RULES = {
   missing: "must be given",
   finite_number: "must be a number",
-  string_pattern_mismatch: "has letters that a name cannot have",
+  string_pattern_mismatch: "has characters that are not allowed here",
+  string_too_short: "must not be empty",
+  string_too_long: "is too long",
+  too_long: "has too many entries",
   greater_than: "is too small",
   less_than: "is too large",
   int_type: "must be a whole number",
@@ -37,7 +45,7 @@ export function problemBox(problem, { heading = "h2", again = null } = {}) {
       "li",
       {},
       h("code", {}, each.at.replace(/^body\//, "")),
-      ` ${RULES[each.rule] ?? each.rule.replace(/_/g, " ")}`,
+      ` ${ruleInWords(each.rule)}`,
     )
   );
   return h(

@@ -16,6 +16,15 @@ export function field(label, control, { hint = null, wide = false } = {}) {
   );
 }
 
+/** Another hint for a control that has one. */
+export function hintOf(control, text) {
+  const about = control.parentElement?.querySelector(`#${control.id}-hint`);
+  if (about && about.textContent !== text) about.textContent = text;
+}
+
+/** What the service accepts as a name: letters and digits of any script, and some signs. */
+export const NAME_PATTERN = "[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N} ._\\-'’\\(\\),&+]*";
+
 export const text = (attributes = {}) =>
   h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...attributes });
 /** Numbers are typed, not spun: `step="any"` refuses no decimals. */

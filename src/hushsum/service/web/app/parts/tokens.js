@@ -8,11 +8,11 @@ export function tokenTable(tokens, revoke, { own = null } = {}) {
   const state = (each) => {
     if (each.revoked) return h("span", { class: "tag tag-bad" }, `revoked ${day(each.revoked)}`);
     if (new Date(each.expires) < new Date()) return h("span", { class: "tag" }, "expired");
-    return h("span", { class: "tag tag-good" }, own === each.id ? "in use here" : "good");
+    return h("span", { class: "tag tag-good" }, own === each.id ? "in use here" : "valid");
   };
   return table(
     "Tokens, oldest first",
-    [{ name: "Label", head: true }, { name: "Good for", minor: true }, { name: "Issued", minor: true }, {
+    [{ name: "Label", head: true }, { name: "Scopes", minor: true }, { name: "Issued", minor: true }, {
       name: "Until",
     }, {
       name: "State",

@@ -6,21 +6,23 @@ import { gauge } from "../parts/gauge.js";
 import { modelTitle } from "../format.js";
 import { columnsForm } from "./columns_form.js";
 import { modelForm } from "./model_form.js";
+import { publicRows } from "./public_rows.js";
 import { existingForm, sumForm } from "./sum_form.js";
 import { termsForm } from "./terms_form.js";
 
 const SUM = "kernel-sums";
 
 /** `done({name, promise, tally | count | model})`: release an existing tally, count one first, or fit a model. */
-export function chooseStep(place, { dataset, models, kernels, upload, columns: names, nameless, tally, earlier }, done, back) {
+export function chooseStep(place, { dataset, models, kernels, uploads, upload, columns: names, nameless, tally, earlier, declared }, done, back) {
   const look = () => {
     current?.look();
     const { rho, epsilon } = terms.promise() ?? {};
     refill(budget, gauge(dataset.budget, { next: rho ?? epsilon ?? 0 }));
   };
   const budget = h("section", { class: "card", "aria-label": "Budget" });
-  const terms = termsForm(dataset, look, earlier);
-  const columns = tally ? null : columnsForm(names, look, nameless);
+  const terms = termsForm(dataset, look, earlier, declared);
+  const columns = tally ? null : columnsForm(names, look, { nameless, declared });
+  const sample = publicRows(dataset, uploads, upload, look);
   const goal = goals(models, arrange);
   const own = h("div", { class: "fields" });
   const more = h("details", {}, h("summary", {}, "More settings"));
@@ -38,13 +40,15 @@ export function chooseStep(place, { dataset, models, kernels, upload, columns: n
       onsubmit: async (event) => {
         event.preventDefault();
         const [name, promise] = [terms.name(), terms.promise()];
-        if (tally) return done({ name, promise, tally: tally.id });
+        const names = [...terms.names, ...(current.names ?? []), ["public", sample.control]];
+        const rows = sample.id();
+        if (tally) return done({ name, promise, names, rows, tally: tally.id });
         if (goal.value === SUM) {
           const count = await current.tally();
-          if (count && promise) return done({ name, promise, count: { upload: upload.id, ...count } });
+          if (count && promise) return done({ name, promise, names, rows, count: { upload: upload.id, ...count } });
         } else {
           const model = current.request();
-          if (model) return done({ name, promise, model: { ...model, name } });
+          if (model) return done({ name, promise, names, model: { ...model, name } });
         }
         announce(`Not yet: ${beside.querySelector("[role=status]").textContent}`);
         beside.scrollIntoView({ block: "nearest" });
@@ -53,13 +57,15 @@ export function chooseStep(place, { dataset, models, kernels, upload, columns: n
     h(
       "div",
       { class: "card stack" },
+      declared && h("p", { class: "note" }, "Sample records: made up by the service, so their columns, bounds and number are filled in. Of your own data, declare them from public knowledge."),
       !tally && models.length > 0 && field("Release", goal),
       about,
       columns?.node,
       own,
       more,
+      sample.node,
     ),
-    h("div", { class: "card stack" }, h("h2", {}, "Promise"), h("div", { class: "fields" }, terms.fields)),
+    h("div", { class: "card stack" }, h("h2", {}, "Privacy and name"), h("div", { class: "fields" }, terms.fields)),
     h(
       "div",
       { class: "row go-on" },
@@ -75,10 +81,10 @@ export function chooseStep(place, { dataset, models, kernels, upload, columns: n
     current = null;
     const kind = models.find((each) => each.name === goal.value);
     const next = tally
-      ? existingForm(dataset, tally, { terms, report })
+      ? existingForm(dataset, tally, { kernels, terms, sample, report })
       : kind
-      ? modelForm(dataset, kind, { columns, terms, upload, names, report }, look)
-      : sumForm(dataset, { kernels, columns, terms, names, report }, look);
+      ? modelForm(dataset, kind, { columns, terms, upload, names, sample, report }, look)
+      : sumForm(dataset, { kernels, columns, terms, names, sample, report, declared }, look);
     refill(own, next.fields);
     refill(about, next.about);
     more.replaceChildren(more.firstChild, h("div", { class: "fields" }, ...(next.more ?? [])));

@@ -8,14 +8,21 @@ const TYPED = "Their names, separated by commas.";
 const NAMELESS =
   "The header could not be read: it has a number or nothing in the place of a name. Type the names of the header, separated by commas.";
 
-/** Column choice. `names` are those of the file, or null where they must be typed; `nameless` if its header has none. */
-export function columnsForm(names, changed, nameless = false) {
+/**
+ * Column choice. `names` are those of the file, or null where they must be typed; `nameless` if its header has none;
+ * `declared` is what is known of sample records.
+ */
+export function columnsForm(names, changed, { nameless = false, declared = null } = {}) {
   const typed = names === null
     ? text({ required: true, placeholder: "age, hours_per_week", onchange: () => rebuild() })
     : null;
   const boxes = names?.map((name, at) => ({
     name,
-    box: h("input", { type: "checkbox", checked: at < 2 && names.length <= 6, onchange: () => rebuild() }),
+    box: h("input", {
+      type: "checkbox",
+      checked: declared ? declared.columns.includes(name) : at < 2 && names.length <= 6,
+      onchange: () => rebuild(),
+    }),
   })) ?? [];
   const bounds = new Map();
   const rows = h("div", {});
@@ -40,8 +47,12 @@ export function columnsForm(names, changed, nameless = false) {
       if (!bounds.has(name)) {
         bounds.set(
           name,
-          ["lowest", "highest"].map((end) =>
-            number({ "aria-label": `${end} ${columnLabel(name)}`, oninput: () => changed() })
+          ["lowest", "highest"].map((end, side) =>
+            number({
+              "aria-label": `${end} ${columnLabel(name)}`,
+              value: declared?.bounds[declared.columns.indexOf(name)]?.[side] ?? "",
+              oninput: () => changed(),
+            })
           ),
         );
       }
@@ -106,7 +117,14 @@ export function columnsForm(names, changed, nameless = false) {
   };
 }
 
-export const BANDWIDTH =
-  "The distance at which records count as near, in the columns' units: try a tenth of a range. Do not choose it by looking at the records.";
+const WIDTHS = {
+  units: "in the columns' units: try a tenth of a range",
+  bounds: "as a fraction of each column's range: try 0.1",
+  "": "in the columns' units: try a tenth of a range. Where the ranges of two columns differ by more than ten times, it is a fraction of each: try 0.1",
+};
+
+/** What a bandwidth is, by the scale that is chosen. */
+export const bandwidthHint = (scale = "") =>
+  `The distance at which records count as near, ${WIDTHS[scale]}. Do not choose it by looking at the records.`;
 
 export const allBounded = (pairs) => pairs.length > 0 && pairs.every((each) => each !== null);

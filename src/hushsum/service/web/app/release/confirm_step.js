@@ -5,6 +5,7 @@ import { h } from "../dom.js";
 import { claimFacts, claimSentence, facts } from "../parts/claims.js";
 import { problemBox, progress } from "../parts/feedback.js";
 import { gauge, standing } from "../parts/gauge.js";
+import { meaning } from "../parts/meaning.js";
 import { exact, promise as inNumbers, short } from "../format.js";
 
 const STATES = { queued: "Waiting for a worker", running: "Working", done: "Done", failed: "Failed" };
@@ -44,12 +45,13 @@ export async function confirmStep(place, { dataset, terms, paths, signal }, done
     { class: "card stack narrow-card" },
     h("h2", {}, "What this release claims"),
     claimSentence(response.claim),
+    meaning(response.claim),
     gauge(dataset.budget, { charges: null, next: cost }),
     h(
       "dl",
       { class: "figures" },
       [["It costs", inNumbers(response.cost)], [
-        "Then remains",
+        "Remaining afterwards",
         `${letter} ${short(exact(response.remaining[name]))}`,
       ]].map(([what, amount]) => h("div", {}, h("dt", {}, what), h("dd", {}, amount))),
     ),

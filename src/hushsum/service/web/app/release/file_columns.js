@@ -6,7 +6,9 @@ const HEAD = 1 << 16;
 export function formatOf(name) {
   const endings = [
     [".csv.gz", "csv.gz"],
+    [".tsv.gz", "csv.gz"],
     [".csv", "csv"],
+    [".tsv", "csv"],
     [".parquet", "parquet"],
     [".pq", "parquet"],
     [".arrow", "arrow"],
@@ -47,15 +49,20 @@ async function unpackedHead(file) {
   return text;
 }
 
+const SEPARATORS = [",", ";", "\t"];
+
 /** The fields of the first line, with quotes as RFC 4180 has them; null if it does not look like names. */
 export function headerOf(text) {
   const line = text.replace(/^\ufeff/, "").split(/\r?\n/, 1)[0];
+  // What separates the names outside of quotes most often, as the service decides it.
+  const outside = line.split('"').filter((_, at) => at % 2 === 0).join("");
+  const [comma, ...others] = SEPARATORS.map((each) => [outside.split(each).length, each]);
+  const [, separator] = others.reduce((most, each) => (each[0] > most[0] ? each : most), comma);
   const names = [];
-  for (const match of line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)) {
+  for (const match of line.matchAll(new RegExp(`(?:^|${separator})(?:"((?:[^"]|"")*)"|([^${separator}]*))`, "g"))) {
     names.push((match[1]?.replace(/""/g, '"') ?? match[2]).trim());
   }
   const looksRight = names.length > 0 &&
-    names.every((each) => each !== "" && each.length <= 200 && Number.isNaN(Number(each))) &&
-    !/\p{Cc}/u.test(line);
+    names.every((each) => each !== "" && each.length <= 200 && Number.isNaN(Number(each)) && !/\p{Cc}/u.test(each));
   return looksRight ? names : null;
 }

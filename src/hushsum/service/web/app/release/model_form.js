@@ -4,23 +4,29 @@ import { post } from "../api.js";
 import { h, settled } from "../dom.js";
 import { field, number, numberIn, select, text } from "../parts/fields.js";
 import { sentence, short } from "../format.js";
-import { allBounded, BANDWIDTH } from "./columns_form.js";
+import { allBounded } from "./columns_form.js";
+import { settingField } from "./setting_field.js";
 
 const MODES = [["file", "Any number of queries, from a file"], ["exact", "Exact answers, a limited number of queries"]];
 
 /** The fields of one kind of model, and what it would claim. */
-export function modelForm(dataset, kind, { columns, terms, upload, names, report }, changed) {
+export function modelForm(dataset, kind, { columns, terms, upload, names, sample, report }, changed) {
   const learns = kind.learns !== null;
   const aim = () => {
-    columns.bar("target", target.value);
+    columns.bar("target", target.value || null);
     changed();
   };
   const target = names
-    ? select(names.map((each) => [each, each]), names[names.length - 1], { onchange: aim })
+    ? select([["", "choose a column"], ...names.map((each) => [each, each])], "", { onchange: aim, required: true })
     : text({ required: true, onchange: aim });
   const classes = text({ required: true, placeholder: "no, yes", oninput: changed });
   const settings = kind.settings.map((each) => settingField(each, changed));
   const [first, more] = [settings.filter((each) => !each.known), settings.filter((each) => each.known)];
+  const given = () => (kind.takes_public ? sample.id() : null);
+  /** A setting that must be entered and is not yet. Public rows decide some of them, and the bounds. */
+  const open = () =>
+    settings.find((each) => each.required && each.value() === undefined && !(given() && each.leftToPublic));
+  const bounded = () => (given() ? !columns.halfBounded() : allBounded(columns.bounds()));
   const panel = claimPanel(report);
   const mode = select(MODES, "file", {
     onchange() {
@@ -34,7 +40,7 @@ export function modelForm(dataset, kind, { columns, terms, upload, names, report
   });
   most.hidden = true;
   const modes = (kind.modes ?? []).includes("exact") ? [field("Answered", mode), most] : [];
-  if (learns) columns.bar("target", target.value);
+  if (learns) columns.bar("target", target.value || null);
   terms.needDelta(kind.needs_delta);
 
   return {
@@ -52,37 +58,51 @@ export function modelForm(dataset, kind, { columns, terms, upload, names, report
       ...first.map((each) => each.node),
     ],
     more: [...modes, ...more.map((each) => each.node)],
+    names: [
+      ["target", target],
+      ["classes", classes],
+      ["most_questions", questions],
+      ...settings.flatMap(({ name, control }) => (control ? [[name, control], [`settings/${name}`, control]] : [])),
+    ],
     request() {
       const promise = terms.promise();
       const bounds = columns.bounds();
-      if (!promise || why(promise, kind, dataset) || !columns.chosen().length || !allBounded(bounds)) {
+      if (!promise || why(promise, kind, dataset) || !columns.chosen().length || !bounded()) {
         return null;
       }
-      const given = {
+      if ((learns && !target.value.trim()) || open()) return null;
+      const request = {
         upload: upload.id,
         name: terms.name() || "unnamed",
         model: kind.name,
         columns: columns.chosen(),
-        bounds,
         ...promise,
         settings: {},
       };
+      if (allBounded(bounds)) request.bounds = bounds;
+      if (given()) request.public = given();
       if (mode.value === "exact") {
-        Object.assign(given, { mode: "exact", most_questions: numberIn(questions) });
+        Object.assign(request, { mode: "exact", most_questions: numberIn(questions) });
       }
-      if (terms.records()) given.records = terms.records();
-      if (learns) given.target = target.value.trim();
+      if (terms.records()) request.records = terms.records();
+      if (learns) request.target = target.value.trim();
       if (kind.learns === "label") {
-        given.classes = classes.value.split(",").map((each) => each.trim()).filter(Boolean);
+        request.classes = classes.value.split(",").map((each) => each.trim()).filter(Boolean);
       }
-      for (const each of settings) if (each.value() !== undefined) given.settings[each.name] = each.value();
-      return given.classes && given.classes.length < 2 ? null : given;
+      for (const each of settings) if (each.value() !== undefined) request.settings[each.name] = each.value();
+      return request.classes && request.classes.length < 2 ? null : request;
     },
     look() {
+      sample.offer(kind.takes_public);
+      const scale = settings.find((each) => each.name === "scale")?.value();
+      for (const each of settings) each.look?.(Boolean(given()), scale);
       const request = this.request();
       if (request) return panel.ask(dataset, request);
       const reason = why(terms.promise(), kind, dataset);
-      panel.clear(reason ?? "Fill in the form, with bounds for every column, to see it.");
+      const missing = learns && !target.value.trim()
+        ? "Choose the column to predict."
+        : open() && `Enter the ${open().required.toLowerCase()}.`;
+      panel.clear(reason ?? (missing || "Fill in the form, with bounds for every column, to see it."));
     },
     leave() {
       columns.bar("target", null);
@@ -100,56 +120,6 @@ function why(promise, kind, dataset) {
     return "This model needs a δ, and the budget of this dataset is in ε only. Use a dataset with a budget of ε and δ.";
   }
   return null;
-}
-
-/** One setting. `known` ones have a default and may be left alone. */
-function settingField(setting, changed) {
-  const name = setting.name.replace(/_/g, " ");
-  const label = name.charAt(0).toUpperCase() + name.slice(1);
-  // Defaults suit columns from −1 to 1; a bandwidth is in the columns' own units, so it must always be entered.
-  const own = setting.name === "bandwidth";
-  const known = !own && (setting.default !== null || setting.optional);
-  if (setting.type === "pair") {
-    const [low, high] = [0, 1].map((side) =>
-      number({
-        "aria-label": `${side ? "highest" : "lowest"} ${name}`,
-        value: setting.default?.[side] ?? "",
-        oninput: changed,
-      })
-    );
-    return {
-      name: setting.name,
-      known: false,
-      node: h(
-        "fieldset",
-        { class: "field" },
-        h("legend", { class: "label" }, label),
-        h("div", { class: "row row-tight" }, low, high),
-        h("p", { class: "hint" }, setting.help),
-      ),
-      value: () => (numberIn(low) === null || numberIn(high) === null
-        ? undefined
-        : [numberIn(low), numberIn(high)]),
-    };
-  }
-  const control = setting.type === "text" && setting.choices
-    ? select(setting.choices.map((each) => [each, each]), setting.default, { onchange: changed })
-    : text({
-      placeholder: own || setting.default === null ? "" : String(setting.default),
-      required: own,
-      oninput: changed,
-    });
-  const value = () => {
-    const typed = control.value.trim();
-    if (typed === "") return undefined;
-    return setting.type === "text" || setting.choices?.includes(typed) ? typed : Number(typed);
-  };
-  return {
-    name: setting.name,
-    known,
-    node: field(label, control, { hint: own ? BANDWIDTH : setting.help || null }),
-    value,
-  };
 }
 
 function claimPanel(report) {

@@ -35,6 +35,10 @@ export function planPanel(dataset, report) {
   let answered = Promise.resolve();
   let tellAnswered = () => {};
 
+  // Errors are planned for means, between 0 and 1; of a kernel that counts records they are shown as records.
+  let records = null;
+  const amount = (error) => (records === null ? `± ${short(error, 2)}` : `± ${short(error * records, 2)} records`);
+
   const send = settled(250, async (question) => {
     const mine = ++turn;
     try {
@@ -46,7 +50,8 @@ export function planPanel(dataset, report) {
     }
   });
 
-  function ask(question) {
+  function ask(question, { counted }) {
+    records = counted ? question.records : null;
     tellAnswered();
     answered = new Promise((done) => {
       tellAnswered = done;
@@ -101,7 +106,7 @@ export function planPanel(dataset, report) {
           },
         }),
         h("span", { class: "option-name" }, NAMES[each.method] ?? each.method),
-        h("span", { class: "number" }, `± ${short(each.error, 2)}`),
+        h("span", { class: "number" }, amount(each.error)),
         h("span", { class: "small soft" }, ABOUT[each.method] ?? ""),
         h("span", { class: "small soft number" }, each.best ? "best" : ""),
         h("span", { class: "option-bar", "aria-hidden": "true" }, bar),
@@ -113,10 +118,13 @@ export function planPanel(dataset, report) {
   function take(option) {
     taken = option;
     for (const input of list.querySelectorAll("input")) input.checked = input.value === taken.method;
-    say(`± ${short(taken.error, 2)}`);
-    words.textContent = `at a typical point, where values lie between 0 and 1: noise ${
-      short(taken.noise, 2)
-    }, approximation ${short(taken.approximation, 2)}. Nothing is spent yet.`;
+    say(amount(taken.error));
+    const parts = `noise ${amount(taken.noise)}, approximation ${amount(taken.approximation)}`;
+    words.textContent = records === null
+      ? `at a typical point, where values lie between 0 and 1: ${parts}. Nothing is spent yet.`
+      : `near a typical point, of about ${records.toLocaleString("en")}: ${parts}. As a share of all: ± ${
+        short(taken.error, 2)
+      }. Nothing is spent yet.`;
     tellAnswered();
   }
 

@@ -1,10 +1,11 @@
 // A function of kernel sums: which kernel, how wide, by which method.
 
 import { h } from "../dom.js";
-import { field, number, numberIn, select, text } from "../parts/fields.js";
+import { field, hintOf, number, numberIn, select, text } from "../parts/fields.js";
 import { columnLabel, kernelInWords, wayOf } from "../format.js";
-import { allBounded, BANDWIDTH } from "./columns_form.js";
+import { allBounded, bandwidthHint } from "./columns_form.js";
 import { planPanel } from "./plan_panel.js";
+import { settingField } from "./setting_field.js";
 
 const ABOUT = {
   gaussian: "falls off smoothly",
@@ -19,7 +20,7 @@ const ABOUT = {
 const capital = (name) => name.charAt(0).toUpperCase() + name.slice(1);
 
 /** Every kernel of the service, those that are described first. */
-function kernelChoices(kernels) {
+export function kernelChoices(kernels) {
   const order = Object.keys(ABOUT);
   const rank = ({ name }) => (order.includes(name) ? order.indexOf(name) : order.length);
   return [...kernels]
@@ -28,10 +29,10 @@ function kernelChoices(kernels) {
 }
 
 /** The fields for a new tally, and its plan. */
-export function sumForm(dataset, { kernels, columns, terms, names, report }, changed) {
+export function sumForm(dataset, { kernels, columns, terms, names, sample, report, declared }, changed) {
   const person = dataset.budget.terms.unit === "person";
   const kernel = select(kernelChoices(kernels), "gaussian", { onchange: changed });
-  const bandwidth = number({ required: true, min: 0, oninput: changed });
+  const bandwidth = number({ required: true, min: 0, value: declared?.bandwidth ?? "", oninput: changed });
   const who = personColumn(names, columns, person);
   const most = number({
     required: person,
@@ -39,18 +40,27 @@ export function sumForm(dataset, { kernels, columns, terms, names, report }, cha
     step: 1,
     value: dataset.budget.terms.max_per_unit ?? "",
   });
-  const width = field("Bandwidth", bandwidth, { hint: BANDWIDTH });
+  const width = field("Bandwidth", bandwidth, { hint: bandwidthHint() });
   const plan = planPanel(dataset, report);
-  const hasWidth = () =>
-    kernels.find(({ name }) => name === kernel.value).parameters.includes("bandwidth");
+  const taken = () => kernels.find(({ name }) => name === kernel.value);
+  const hasWidth = () => taken().parameters.includes("bandwidth");
+  // One field for every setting that some kernel has; those of other kernels are hidden.
+  const settings = new Map(
+    kernels.flatMap((each) => each.settings).map((each) => [each.name, each]),
+  );
+  const further = [...settings.values()].map((each) => settingField(each, changed));
+  const offered = (each) => taken().settings.some(({ name }) => name === each.name);
   const kernelRequest = () => ({
     kernel: kernel.value,
-    ...(hasWidth() ? { bandwidth: numberIn(bandwidth) } : {}),
+    ...(hasWidth() && numberIn(bandwidth) !== null ? { bandwidth: numberIn(bandwidth) } : {}),
+    ...Object.fromEntries(
+      further.filter((each) => offered(each) && each.value() !== undefined).map((each) => [each.name, each.value()]),
+    ),
   });
 
   function whatIsMissing() {
     if (!columns.chosen().length) return "Choose a column.";
-    if (bandwidth.required && !(numberIn(bandwidth) > 0)) return "Enter a bandwidth.";
+    if (bandwidth.required && !(numberIn(bandwidth) > 0)) return "Enter a bandwidth, or give public rows that decide it.";
     if (columns.halfBounded()) {
       return "Enter a lowest and a highest value for every column, the lower one first; or for none.";
     }
@@ -64,13 +74,17 @@ export function sumForm(dataset, { kernels, columns, terms, names, report }, cha
     fields: [
       field("Similarity", kernel),
       width,
+      ...further.map((each) => each.node),
       ...(person
         ? [field("Column with the person's id", who), field("Most records per person", most)]
         : []),
     ],
     look() {
+      sample.offer(true);
       width.hidden = !hasWidth();
-      bandwidth.required = hasWidth();
+      bandwidth.required = hasWidth() && sample.id() === null;
+      for (const each of further) each.node.hidden = !offered(each);
+      hintOf(bandwidth, bandwidthHint(further.find((each) => each.name === "scale")?.value()));
       const missing = whatIsMissing();
       if (missing) return plan.clear(missing);
       const bounds = columns.bounds();
@@ -82,10 +96,19 @@ export function sumForm(dataset, { kernels, columns, terms, names, report }, cha
           terms.records(),
           dataset,
           person ? numberIn(most) : null,
+          sample.id(),
         ),
+        { counted: countsRecords(kernels, kernel.value) },
       );
     },
     leave: () => columns.bar("person", null),
+    names: [
+      ["kernel", kernel],
+      ["bandwidth", bandwidth],
+      ["unit_column", who],
+      ["max_per_unit", most],
+      ...further.map((each) => [each.name, each.control]),
+    ],
     /** The request for a tally; null if there is no plan for it. */
     async tally() {
       const option = await plan.picked();
@@ -98,11 +121,15 @@ export function sumForm(dataset, { kernels, columns, terms, names, report }, cha
         ...option.settings,
       };
       if (allBounded(bounds)) request.bounds = bounds;
+      if (sample.id()) request.public = sample.id();
       if (person) Object.assign(request, { unit_column: who.value.trim(), max_per_unit: numberIn(most) });
       return request;
     },
   };
 }
+
+/** Whether the sums of a kernel are counts of records: it is known, and never negative. */
+const countsRecords = (kernels, name) => kernels.find((each) => each.name === name)?.signed === false;
 
 /** The column of persons' ids: one of the file's, or typed. It is not a feature. */
 function personColumn(names, columns, person) {
@@ -116,7 +143,7 @@ function personColumn(names, columns, person) {
 }
 
 /** The plan of a tally that exists: its method is settled, only the promise is open. */
-export function existingForm(dataset, tally, { terms, report }) {
+export function existingForm(dataset, tally, { kernels, terms, sample, report }) {
   const { facts } = tally;
   const plan = planPanel(dataset, report);
   return {
@@ -129,22 +156,26 @@ export function existingForm(dataset, tally, { terms, report }) {
       }, ${kernelInWords(facts.kernel)}.`,
     ),
     look() {
+      sample.offer(facts.columns !== null);
       const promise = terms.promise();
       if (!promise || !terms.records()) {
         plan.clear("Enter how much to spend, and the approximate number of records.");
         return;
       }
-      plan.ask(question({ tally: tally.id }, null, promise, terms.records(), dataset, null));
+      plan.ask(question({ tally: tally.id }, null, promise, terms.records(), dataset, null, null), {
+        counted: countsRecords(kernels, facts.kernel.name),
+      });
     },
   };
 }
 
-function question(what, bounds, promise, records, dataset, most) {
+function question(what, bounds, promise, records, dataset, most, sample) {
   const request = { ...what, records, relation: dataset.budget.terms.relation };
   if (bounds) request.bounds = bounds;
   if (promise.rho) request.rho = promise.rho;
   else request.epsilon = [promise.epsilon];
   if (promise.delta) request.delta = promise.delta;
   if (most) request.max_per_unit = most;
+  if (sample) request.public = sample;
   return request;
 }

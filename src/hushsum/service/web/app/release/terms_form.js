@@ -1,22 +1,24 @@
 // The privacy parameters and the name of a release.
 
 import { h } from "../dom.js";
-import { field, number, numberIn, text } from "../parts/fields.js";
+import { field, NAME_PATTERN, number, numberIn, text } from "../parts/fields.js";
 import { standing } from "../parts/gauge.js";
+import { inShort } from "../parts/meaning.js";
 import { exact, short } from "../format.js";
 
 /** Fields for the promise that the dataset's accounting takes; `earlier` is what was typed before. */
-export function termsForm(dataset, changed, earlier = null) {
+export function termsForm(dataset, changed, earlier = null, declared = null) {
   const { left, letter, total } = standing(dataset.budget);
   const { accounting } = dataset.budget.terms;
-  const start = earlier?.promise.rho ?? earlier?.promise.epsilon ?? firstAmount(left || total, accounting);
+  const start = earlier?.promise.rho ?? earlier?.promise.epsilon ?? firstAmount(left || total);
   const name = text({
     required: true,
     maxlength: 80,
-    pattern: "[A-Za-z0-9][A-Za-z0-9 ._\\-]*",
+    pattern: NAME_PATTERN,
     placeholder: "heights of adults",
-    value: earlier?.name ?? "",
+    value: earlier?.name ?? (declared ? "commuters by age and journey" : ""),
   });
+  const meant = h("p", { class: "hint", "aria-live": "polite" });
   const look = () => {
     check();
     changed();
@@ -41,12 +43,15 @@ export function termsForm(dataset, changed, earlier = null) {
       control.setAttribute("aria-invalid", String(message !== ""));
       said.textContent = message;
     }
+    const given = numberIn(amount);
+    const claim = accounting === "zcdp" ? { rho: given } : { epsilon: given, delta: numberIn(delta) ?? 0 };
+    meant.textContent = given > 0 ? `For one ${dataset.budget.terms.unit}: ${inShort(claim)}.` : "";
   }
   const records = number({
     required: true,
     min: 1,
     step: 1,
-    value: "10000",
+    value: String(declared?.records ?? 10000),
     inputmode: "numeric",
     oninput: changed,
   });
@@ -54,8 +59,9 @@ export function termsForm(dataset, changed, earlier = null) {
     hint: "Leave empty for pure ε. Otherwise much smaller than one over the number of records.",
   });
   const large = field(`${letter} to spend`, amount, {
-    hint: `${short(left)} is left. Less is safer, and noisier.`,
+    hint: `${short(left)} is left; a quarter of it is proposed. Less is safer, and noisier.`,
   });
+  large.append(meant);
   [large, small].forEach((each, at) => each.append(limits[at].said));
   check();
   return {
@@ -65,6 +71,8 @@ export function termsForm(dataset, changed, earlier = null) {
       accounting === "basic" ? small : null,
       field("Approximate number of records", records, { hint: "For the prediction only. Declare it; do not count the data." }),
     ].filter(Boolean),
+    names: [["name", name], ["epsilon", amount], ["rho", amount], ["delta", delta]],
+    recordsControl: records,
     /** Some models need a δ. */
     needDelta(needed) {
       delta.required = needed;
@@ -83,9 +91,10 @@ export function termsForm(dataset, changed, earlier = null) {
   };
 }
 
-/** A modest default, never more than what is left. */
-function firstAmount(left, accounting) {
-  const amount = Math.min(left, accounting === "zcdp" ? 0.1 : 1);
-  const round = Number(amount.toPrecision(3));
-  return round <= left ? round : left;
+/** A quarter of what is left, in at most two digits and never more than that: other releases will follow. */
+export function firstAmount(left) {
+  if (!(left > 0)) return left;
+  const quarter = left / 4;
+  const step = 10 ** (Math.floor(Math.log10(quarter) + 1e-9) - 1);
+  return Number((Math.floor(quarter / step + 1e-9) * step).toPrecision(2));
 }

@@ -13,7 +13,7 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
   const file = h("input", {
     type: "file",
     required: true,
-    accept: ".csv,.gz,.parquet,.pq,.arrow,.feather,.ipc,.tally",
+    accept: ".csv,.tsv,.gz,.parquet,.pq,.arrow,.feather,.ipc,.tally",
   });
   const button = h("button", {}, "Upload");
   const form = h(
@@ -26,7 +26,7 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
       },
     },
     field("A file of records", file, {
-      hint: "CSV with a header (also .csv.gz), Parquet, Arrow, or a .tally file. One row per record.",
+      hint: "CSV or TSV with a header (also .gz), Parquet, Arrow, or a .tally file. One row per record.",
     }),
     said,
     h(

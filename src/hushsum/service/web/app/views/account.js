@@ -20,8 +20,8 @@ export async function accountView(place) {
     h(
       "div",
       { class: "card" },
-      facts([["Name", me().name], ["Role", me().role], ["This token may", me().scopes.join(", ")], [
-        "Good until",
+      facts([["Name", me().name], ["Role", me().role], ["Scopes of this token", me().scopes.join(", ")], [
+        "Valid until",
         day(me().expires),
       ]]),
     ),
@@ -59,7 +59,7 @@ export async function accountView(place) {
 }
 
 function newToken(said, made) {
-  const label = text({ maxlength: 80, pattern: "[A-Za-z0-9 ._\\-]*" });
+  const label = text({ maxlength: 80 });
   const days = number({ min: 1, step: 1, placeholder: "longest" });
   const scopes = me().scopes.map((each) => checkbox(each, { value: each, checked: true }));
   return h(
@@ -91,7 +91,7 @@ function newToken(said, made) {
         },
       },
       h("div", { class: "fields" }, field("Label", label, { hint: "What it is for." }), field("Days", days, { hint: "It expires no later than the token that you use now." })),
-      h("fieldset", {}, h("legend", { class: "label" }, "Good for"), h("div", { class: "choices" }, scopes)),
+      h("fieldset", {}, h("legend", { class: "label" }, "Scopes"), h("div", { class: "choices" }, scopes)),
       h("div", { class: "row" }, h("button", {}, "Issue it")),
     ),
   );

@@ -7,6 +7,7 @@ import { confirm } from "../parts/confirm.js";
 import { empty, loading, problemBox } from "../parts/feedback.js";
 import { gauge, standing } from "../parts/gauge.js";
 import { pageHead } from "../parts/page_head.js";
+import { streams } from "../parts/streams.js";
 import { table } from "../parts/tables.js";
 import { may } from "../session.js";
 import { bytesInWords, columnLabel, exact, kernelInWords, moment, promise, short, wayOf } from "../format.js";
@@ -21,6 +22,7 @@ export async function datasetView(place, id) {
     may("query") ? get("/functions") : [],
   ]);
   const { exhausted } = standing(dataset.budget);
+  const overTime = may("release") ? await streams(dataset, functions) : null;
   const names = new Map(functions.map((each) => [`${each.id}.hush`, each]));
   const release = may("release") &&
     h(
@@ -28,12 +30,14 @@ export async function datasetView(place, id) {
       { class: exhausted ? "button quiet" : "button", href: `#/datasets/${id}/release` },
       "Upload and release",
     );
+  const stream = may("release") && !exhausted &&
+    h("a", { class: "button quiet", href: `#/datasets/${id}/stream` }, "Start a stream");
   const remove = may("release") &&
     h("button", { type: "button", class: "plain danger", onclick: () => removeDataset(place, dataset) }, "Delete");
   place.replaceChildren(
     pageHead(dataset.name, {
       from: { href: "#/datasets", name: "Datasets" },
-      actions: release ? [release, remove] : [],
+      actions: release ? [release, stream, remove].filter(Boolean) : [],
     }),
     h(
       "div",
@@ -42,6 +46,7 @@ export async function datasetView(place, id) {
       dataset.budget.warning && h("p", { class: "note note-warn" }, dataset.budget.warning),
       budget(dataset, ledger),
     ),
+    overTime ?? "",
     h("section", { class: "section" }, h("h2", {}, "What was released"), history(dataset, ledger, names)),
     h("section", { class: "section" }, h("h2", {}, "Uploads and tallies"), waiting(place, id, uploads, tallies)),
   );
@@ -211,7 +216,7 @@ function waiting(place, id, uploads, tallies) {
     open.length > 0 &&
       table(
         "Uploads that were not counted",
-        [{ name: "Format", head: true }, { name: "Size", number: true }, { name: "Came" }, { name: "" }],
+        [{ name: "Format", head: true }, { name: "Size", number: true }, { name: "Uploaded" }, { name: "" }],
         open.map((each) => [
           each.format,
           bytesInWords(each.size),

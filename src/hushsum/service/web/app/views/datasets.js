@@ -2,14 +2,16 @@
 
 import { get, post } from "../api.js";
 import { h } from "../dom.js";
-import { empty, loading, problemBox } from "../parts/feedback.js";
-import { checkbox, field, number, numberIn, select, text } from "../parts/fields.js";
+import { checklist } from "../parts/checklist.js";
+import { empty, loading } from "../parts/feedback.js";
+import { checkbox, field, NAME_PATTERN, number, numberIn, select, text } from "../parts/fields.js";
+import { clearProblems, showProblem } from "../parts/form_errors.js";
 import { gauge, standing } from "../parts/gauge.js";
 import { pageHead } from "../parts/page_head.js";
 import { may } from "../session.js";
 import { day } from "../format.js";
 
-export async function datasetsView(place) {
+export async function datasetsView(place, fresh) {
   const form = may("release") ? newDataset() : null;
   const open = form && h("button", {
     type: "button",
@@ -29,12 +31,20 @@ export async function datasetsView(place) {
   if (form) place.append(form);
   const list = h("div", {}, loading("datasets"));
   place.append(list);
-  const found = (await get("/datasets")).reverse();
+  const [datasets, functions] = await Promise.all([get("/datasets"), may("query") ? get("/functions") : []]);
+  const found = datasets.reverse();
+  const first = may("release") && !functions.some((each) => each.owned) &&
+    (await checklist({ datasets: found, functions: [] }));
   list.replaceChildren(
-    found.length
-      ? h("ul", { class: "cards" }, found.map(card))
-      : empty("No dataset yet", "Create one, with the total budget that its releases may spend."),
+    h(
+      "div",
+      { class: "stack" },
+      first || null,
+      found.length > 0 && h("ul", { class: "cards" }, found.map(card)),
+      !found.length && !first && empty("No dataset yet", "An owner with permission to release creates one."),
+    ),
   );
+  if (fresh && open) open.click();
 }
 
 function card(each) {
@@ -49,7 +59,7 @@ function card(each) {
       exhausted && h("span", { class: "tag tag-bad" }, "Budget spent"),
     ),
     gauge(each.budget),
-    h("p", { class: "small soft" }, `Protects each ${each.budget.terms.unit} · made ${day(each.created)}`),
+    h("p", { class: "small soft" }, `Protects each ${each.budget.terms.unit} · created ${day(each.created)}`),
   );
 }
 
@@ -58,7 +68,7 @@ const KINDS = [["pure", "ε alone"], ["basic", "ε and δ"], ["zcdp", "ρ (zero-
 const UNITS = ["record", "person", "adjacency row", "edge", "directed edge"].map((unit) => [unit, `each ${unit}`]);
 
 function newDataset() {
-  const name = text({ required: true, maxlength: 80, pattern: "[A-Za-z0-9][A-Za-z0-9 ._\\-]*" });
+  const name = text({ required: true, maxlength: 80, pattern: NAME_PATTERN });
   const kind = select(KINDS, "pure");
   const epsilon = number({ required: true, min: 0, value: "1" });
   const delta = number({ min: 0, max: 1, value: "1e-6" });
@@ -67,8 +77,9 @@ function newDataset() {
   const most = number({ min: 1, step: 1 });
   const replace = checkbox("Protect against replacing, not adding or removing");
   const said = h("div", {});
+  const names = [["name", name], ["epsilon", epsilon], ["delta", delta], ["rho", rho], ["max_per_unit", most]];
   const shown = {
-    epsilon: field("Total ε", epsilon, { hint: "1 is a common choice; smaller is safer." }),
+    epsilon: field("Total ε", epsilon, { hint: "1 is a common choice; smaller is safer. See the scale with every claim." }),
     delta: field("Total δ", delta),
     rho: field("Total ρ", rho),
     most: field("Most records per person", most),
@@ -100,12 +111,13 @@ function newDataset() {
         else request.epsilon = numberIn(epsilon);
         if (kind.value === "basic") request.delta = numberIn(delta);
         if (unit.value === "person" && numberIn(most) !== null) request.max_per_unit = numberIn(most);
+        clearProblems(names, said);
         try {
           const made = await post("/datasets", request);
           location.hash = `#/datasets/${made.id}`;
         } catch (problem) {
-          said.replaceChildren(problemBox(problem));
-          said.firstChild.focus();
+          if (problem.status === undefined) throw problem;
+          showProblem(problem, names, said);
         }
       },
     },

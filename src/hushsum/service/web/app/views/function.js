@@ -12,23 +12,41 @@ import { pageHead } from "../parts/page_head.js";
 import { table } from "../parts/tables.js";
 import { may } from "../session.js";
 import { bytesInWords, moment, short, withError } from "../format.js";
-import { whatItIs } from "./functions.js";
+import { comparable } from "../explorer/comparison.js";
+import { fileName, save } from "../parts/copying.js";
+import { meaning } from "../parts/meaning.js";
+import { sharing } from "../parts/shares.js";
+import { serviceRequests } from "../sources/requests.js";
+import { serviceSource } from "../sources/service.js";
+import { whatItIs } from "./function_words.js";
 
 export async function functionView(place, id) {
   place.append(loading("the function", 1));
-  const response = await get(`/functions/${id}`);
+  const [response, all] = await Promise.all([get(`/functions/${id}`), get("/functions")]);
   const said = h("div", {});
   const world = h("div", {});
-  const save = response.download &&
+  const file = response.download &&
     h("button", { type: "button", class: "quiet", onclick: () => download(response, said) }, "Download .hush");
   place.replaceChildren(
     pageHead(response.name, {
       from: { href: "#/functions", name: "Functions" },
       text: whatItIs(response.facts),
-      actions: save ? [save] : [],
+      actions: file ? [file] : [],
     }),
     said,
-    claimSentence(response.facts.claim),
+    h(
+      "div",
+      { class: "stack-small" },
+      claimSentence(response.facts.claim),
+      response.facts.stream &&
+        h("p", {}, h("a", { href: `#/films/${response.facts.stream.stream}` }, "Watch all steps as a film")),
+      h(
+        "details",
+        {},
+        h("summary", {}, "What this means"),
+        h("div", { class: "card narrow-card" }, meaning(response.facts.claim, { heading: "h2" })),
+      ),
+    ),
     h("section", { class: "section", "aria-label": "Explorer" }, world),
     h(
       "section",
@@ -37,11 +55,17 @@ export async function functionView(place, id) {
       h("div", { class: "card" }, facts([...claimFacts(response.facts.claim), ...described(response)])),
     ),
     response.owned && may("release") && (await grants(response)) || "",
+    response.owned && may("release") && response.facts.model?.mode !== "exact" && (await sharing(response)) || "",
   );
-  return open(world, subjectOf(response));
+  const subjects = all.map((each) => subjectOf(each, serviceSource(each)));
+  const subject = subjectOf(response, serviceSource(response));
+  return open(world, subject, {
+    others: subjects.filter((each) => comparable(subject, each)),
+    requests: serviceRequests({ id, name: response.name, model: Boolean(response.facts.model) }),
+  });
 }
 
-function open(world, subject) {
+function open(world, subject, options) {
   if (subject.kind === "sets") return setExplorer(world, subject);
   if (subject.kind === "none") {
     world.append(
@@ -52,7 +76,7 @@ function open(world, subject) {
     );
     return undefined;
   }
-  return explorer(world, subject);
+  return explorer(world, subject, options);
 }
 
 function described({ created, facts: known, sha256 }) {
@@ -65,6 +89,7 @@ function described({ created, facts: known, sha256 }) {
     parameters.bandwidth && ["Bandwidth", short(parameters.bandwidth)],
     known.basis && ["Table", `${known.basis}, ${known.rows} × ${known.width}`],
     known.model?.target && ["Predicts", known.model.target],
+    known.stream && ["Stream", `step ${known.stream.step} of ${known.stream.steps}; shows ${known.stream.shows}`],
     ["Released", moment(created)],
     known.size && ["File", bytesInWords(known.size)],
     sha256 && ["SHA-256", h("code", {}, `${sha256.slice(0, 16)}…`)],
@@ -73,10 +98,7 @@ function described({ created, facts: known, sha256 }) {
 
 async function download({ id, name }, said) {
   try {
-    const address = URL.createObjectURL(await bytes(`/functions/${id}/file`));
-    h("a", { href: address, download: `${name}.hush` }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 10_000);
-    announce("The file is saved.");
+    save(await bytes(`/functions/${id}/file`), `${fileName(name)}.hush`);
   } catch (problem) {
     said.replaceChildren(problemBox(problem));
   }
@@ -92,13 +114,13 @@ async function grants({ id }) {
     list.replaceChildren(
       all.length
         ? table(
-          "Who may query it, besides you",
-          [{ name: "Analyst", head: true }, { name: "File" }, { name: "" }],
+          "Analysts with access",
+          [{ name: "Analyst", head: true }, { name: "Access" }, { name: "" }],
           all.map((
             each,
           ) => [
             each.account,
-            each.download ? "may download" : "asks only",
+            each.download ? "query and download" : "query",
             h(
               "button",
               {
@@ -134,7 +156,7 @@ async function grants({ id }) {
       const unknown = problem.status === 404
         ? {
           kind: "not-found",
-          message: "there is no open analyst's account of this name; check it with the administrator",
+          message: "there is no analyst's account of this name that is open; check it with the administrator",
         }
         : problem;
       said.replaceChildren(problemBox(unknown, { heading: "h3" }));
@@ -144,7 +166,7 @@ async function grants({ id }) {
   return h(
     "section",
     { class: "section stack" },
-    h("h2", {}, "Who may ask"),
+    h("h2", {}, "Access"),
     list,
     h(
       "form",
@@ -159,7 +181,7 @@ async function grants({ id }) {
               body: { download: file.firstChild.checked },
             });
             event.target.reset();
-          }, `${whom} may ask this function.`);
+          }, `${whom} may query this function.`);
         },
       },
       said,

@@ -1,73 +1,134 @@
-// For administrators: who did what, newest first.
+// For administrators: who did what, newest first, by account, kind and day; to read or to save.
 
 import { get } from "../api.js";
-import { h } from "../dom.js";
-import { empty, loading } from "../parts/feedback.js";
+import { announce, h, refill } from "../dom.js";
+import { csv, save } from "../parts/copying.js";
+import { empty, loading, problemBox } from "../parts/feedback.js";
+import { field, select } from "../parts/fields.js";
 import { pageHead } from "../parts/page_head.js";
 import { table } from "../parts/tables.js";
 import { moment } from "../format.js";
 
 const PAGE = 25;
+const EXPORTED = 1000;
+const KINDS = [
+  ["", "everything"],
+  ["account", "accounts"],
+  ["token", "tokens"],
+  ["identity", "identities"],
+  ["dataset", "datasets"],
+  ["upload", "uploads"],
+  ["tally", "tallies"],
+  ["job", "jobs"],
+  ["function", "functions"],
+  ["grant", "grants"],
+  ["link", "links"],
+  ["shared", "sharing"],
+];
 
 export async function logView(place) {
   const list = h("div", { class: "stack" }, loading("the log", 1));
+  const accounts = await get("/accounts");
+  const who = select([["", "everybody"], ...accounts.map((each) => [each.id, each.name]), ["service", "the service"]], "", {
+    onchange: first,
+  });
+  const what = select(KINDS, "", { onchange: first });
+  const [since, until] = ["since", "until"].map((name) => h("input", { type: "date", name, onchange: first }));
   place.append(
     pageHead("Log", {
       text: "Append-only. Queries are not logged, since they change nothing.",
+      actions: [h("button", { type: "button", class: "quiet", onclick: exportAll }, "Export CSV")],
     }),
+    h(
+      "form",
+      { class: "fields make", "aria-label": "Filter the log", onsubmit: (event) => event.preventDefault() },
+      field("Account", who),
+      field("About", what),
+      field("From", since),
+      field("To", until),
+    ),
     list,
   );
-  const [last, accounts] = await Promise.all([lastSequence(), get("/accounts")]);
-  const names = new Map(accounts.map((each) => [each.id, each.name]));
-  const who = (id) => names.get(id) ?? id;
 
-  async function show(newest) {
-    const first = Math.max(0, newest - PAGE);
-    const lines = (await get(`/log?after=${first}&limit=${PAGE}`)).reverse();
+  const filter = () => {
+    const given = { account: who.value, action: what.value, since: since.value, until: until.value };
+    return Object.entries(given).filter(([, value]) => value).map(([name, value]) =>
+      `&${name}=${encodeURIComponent(value)}`
+    ).join("");
+  };
+  const read = (rest) => get(`/log?order=newest${filter()}${rest}`);
+
+  /** The newest lines; `pages` are the ends of the pages before. */
+  async function show(before, pages) {
+    const lines = await read(`&limit=${PAGE + 1}${before ? `&before=${before}` : ""}`);
+    const more = lines.length > PAGE;
+    lines.length = Math.min(lines.length, PAGE);
     if (!lines.length) {
-      list.replaceChildren(empty("Nothing yet", "Every change is logged here."));
+      refill(list, empty("Nothing here", "No line matches. Every change is logged."));
       return;
     }
-    const turn = (name, to, possible) =>
-      h("button", { type: "button", class: "quiet", disabled: !possible, onclick: () => show(to) }, name);
-    list.replaceChildren(
+    const turn = (name, possible, action) =>
+      h("button", { type: "button", class: "quiet", disabled: !possible, onclick: () => trying(action) }, name);
+    const last = lines[lines.length - 1].sequence;
+    refill(
+      list,
       table(
-        `Lines ${lines[lines.length - 1].sequence} to ${lines[0].sequence}, newest first`,
-        [{ name: "When", head: true }, { name: "Who" }, { name: "What" }, { name: "Of what" }, {
+        `Lines ${last} to ${lines[0].sequence}, newest first`,
+        [{ name: "When", head: true }, { name: "Who" }, { name: "What" }, { name: "Object" }, {
           name: "Request",
           minor: true,
         }],
-        lines.map((
-          each,
-        ) => [
+        lines.map((each) => [
           moment(each.at),
-          who(each.account),
+          each.account_name ?? each.account,
           each.action,
-          names.has(each.object) ? names.get(each.object) : h("code", {}, each.object),
+          named(each),
           h("code", {}, each.request),
         ]),
+        { cards: true },
       ),
       h(
         "div",
         { class: "row" },
-        turn("Newer", Math.min(last, newest + PAGE), newest < last),
-        turn("Older", first, first > 0),
+        turn("Newer", pages.length > 0, () => show(pages[pages.length - 1], pages.slice(0, -1))),
+        turn("Older", more, () => show(last, [...pages, before])),
       ),
     );
   }
-  await show(last);
+
+  async function trying(action) {
+    try {
+      await action();
+    } catch (problem) {
+      if (problem.status === undefined) throw problem;
+      refill(list, problemBox(problem));
+    }
+  }
+
+  function first() {
+    return trying(() => show(null, []));
+  }
+
+  async function exportAll() {
+    await trying(async () => {
+      const rows = [];
+      let before = "";
+      for (;;) {
+        const lines = await read(`&limit=${EXPORTED}${before}`);
+        rows.push(...lines);
+        if (lines.length < EXPORTED) break;
+        before = `&before=${lines[lines.length - 1].sequence}`;
+        announce(`${rows.length} lines so far.`);
+      }
+      const names = ["sequence", "at", "account", "account_name", "action", "object", "object_name", "request"];
+      save(csv(names, rows.map((line) => names.map((name) => line[name]))), "hushsum-log.csv", "text/csv");
+    });
+  }
+
+  await show(null, []);
 }
 
-/** The number of the newest line. The log is read from its oldest line on, so its end is looked for by doubling and halving. */
-async function lastSequence() {
-  const isAfter = async (sequence) => (await get(`/log?after=${sequence}&limit=1`)).length > 0;
-  let low = 0;
-  let high = 1024;
-  while (await isAfter(high)) [low, high] = [high, high * 2];
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
-    if (await isAfter(middle)) low = middle;
-    else high = middle;
-  }
-  return high;
+/** The name of an object, and its id where nothing else tells it apart. */
+function named({ object, object_name: name }) {
+  return name ? h("span", { title: object }, name) : h("code", {}, object);
 }

@@ -4,7 +4,8 @@ import { ask, get, offered, post } from "../api.js";
 import { announce, h } from "../dom.js";
 import { confirm } from "../parts/confirm.js";
 import { loading, problemBox } from "../parts/feedback.js";
-import { field, select, text } from "../parts/fields.js";
+import { field, NAME_PATTERN, select, text } from "../parts/fields.js";
+import { clearProblems, showProblem } from "../parts/form_errors.js";
 import { identityCard } from "../parts/identity.js";
 import { pageHead } from "../parts/page_head.js";
 import { secretBox } from "../parts/secret.js";
@@ -132,7 +133,7 @@ export async function peopleView(place) {
 }
 
 function newAccount(said, made) {
-  const name = text({ required: true, maxlength: 80, pattern: "[A-Za-z0-9][A-Za-z0-9 ._\\-]*" });
+  const name = text({ required: true, maxlength: 80, pattern: NAME_PATTERN });
   const role = select(ROLES, "analyst");
   return h(
     "form",
@@ -142,12 +143,19 @@ function newAccount(said, made) {
       onsubmit: async (event) => {
         event.preventDefault();
         const form = event.target;
-        const secret = await tried(said, async () => {
+        const names = [["name", name], ["role", role]];
+        clearProblems(names, said);
+        let secret;
+        try {
           const account = await post("/accounts", { name: name.value.trim(), role: role.value });
-          return (await post(`/accounts/${account.id}/tokens`, { label: "first" })).secret;
-        });
+          secret = (await post(`/accounts/${account.id}/tokens`, { label: "first" })).secret;
+        } catch (problem) {
+          if (problem.status === undefined) throw problem;
+          await made();
+          showProblem(problem, names, said);
+          return;
+        }
         await made();
-        if (!secret) return;
         showSecret(said, `The token of ${name.value.trim()}`, secret);
         form.reset();
       },
@@ -160,7 +168,7 @@ function newAccount(said, made) {
       h(
         "div",
         { class: "field field-button" },
-        h("button", {}, "Let them in"),
+        h("button", {}, "Create account"),
       ),
     ),
   );

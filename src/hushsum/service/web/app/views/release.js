@@ -3,8 +3,11 @@
 import { freshKey, get, post } from "../api.js";
 import { announce, h } from "../dom.js";
 import { empty, loading, problemBox } from "../parts/feedback.js";
+import { concerns, showProblem } from "../parts/form_errors.js";
 import { gauge, standing } from "../parts/gauge.js";
+import { sampleKey } from "../parts/checklist.js";
 import { pageHead } from "../parts/page_head.js";
+import { remembered } from "../storage.js";
 import { chooseStep } from "../release/choose_step.js";
 import { confirmStep, worked } from "../release/confirm_step.js";
 import { uploadStep } from "../release/upload_step.js";
@@ -81,7 +84,7 @@ export async function releaseView(place, id, tallyId) {
         at(1);
         body.replaceChildren(...form);
       };
-      return trying(again, () => claim(choice, again));
+      return trying(again, () => claim(choice, again), choice.names);
     }, start);
     body.querySelector("input, select")?.focus({ preventScroll: true });
   }
@@ -104,6 +107,7 @@ export async function releaseView(place, id, tallyId) {
     if (!terms) {
       const tally = choice.tally ?? (await counted(choice.count)).id;
       terms = { tally, name: choice.name, relation, ...choice.promise };
+      if (choice.rows) terms.public = choice.rows;
       // Persons and records follow from the tally; of a graph the unit is chosen with the dataset.
       if (unit !== "record" && unit !== "person") terms.unit = unit;
       paths = { claim: `/datasets/${id}/claims`, release: `/datasets/${id}/releases` };
@@ -126,13 +130,19 @@ export async function releaseView(place, id, tallyId) {
     location.hash = `#/functions/${made}`;
   }
 
-  async function trying(fallback, action) {
+  /** Do something; if it is refused, say so at the field that it is about, or with a way back. */
+  async function trying(fallback, action, names = []) {
     try {
       await action();
     } catch (problem) {
       if (problem.name === "AbortError") return;
       if (problem.status === undefined) throw problem;
       const back = problem.back ?? fallback;
+      if (back === fallback && concerns(problem, names)) {
+        fallback();
+        showProblem(problem, names, h("div", {}));
+        return;
+      }
       body.replaceChildren(
         h(
           "div",
@@ -146,7 +156,10 @@ export async function releaseView(place, id, tallyId) {
   }
 
   const given = tallies.find((each) => each.id === tallyId);
+  const sample = remembered(sampleKey(id));
+  const brought = known.uploads.find((each) => each.id === sample?.upload.id);
   if (given) choose({ tally: given });
+  else if (brought) choose({ upload: brought, columns: sample.header, declared: sample });
   else start();
   return () => journey.abort();
 }

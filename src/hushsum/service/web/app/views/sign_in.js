@@ -10,7 +10,7 @@ const STEPS = [
   ["Upload", "An owner uploads records. They are counted into a confidential tally, then deleted."],
   ["Plan", "The error of each release option is predicted before any budget is spent."],
   ["Release", "The owner confirms a claim; the ledger is debited; noise is drawn once."],
-  ["Ask", "The function answers any number of queries, with standard errors, at no further cost."],
+  ["Query", "The function answers any number of queries, with standard errors, at no further cost."],
 ];
 
 export async function signInView(place, { notice, entered }) {
@@ -34,7 +34,7 @@ export async function signInView(place, { notice, entered }) {
         enter(secret.value.trim());
       },
     },
-    field("Your token", secret, { hint: "It is kept in this tab only, until the tab is closed." }),
+    field("Your token", secret, { hint: "It is kept in the open tabs only, until the last one is closed." }),
     h("div", { class: "row" }, button, other),
   );
   place.append(

@@ -1,0 +1,105 @@
+"""What whoever has a shared link may do: see one function and its claim, and query it.
+
+Nothing here depends on a token or a cookie. The pages run in an origin of their own (``sandbox`` in their
+policy), so their scripts reach neither the token that a tab of the service holds nor its storage; and the
+routes that they call allow every origin, since whoever has the link may read them by other means anyway.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import FileResponse
+
+from hushsum.service.http.authentication import nothing_here
+from hushsum.service.http.dependencies import ContextDependency
+from hushsum.service.http.function_files import function_file
+from hushsum.service.http.problem_responses import Refusal
+from hushsum.service.http.query_responses import QUERY_OPENAPI, answered
+from hushsum.service.http.request_limits import address_group
+from hushsum.service.http.routes.page import assets
+from hushsum.service.queries.answer import ARROW
+from hushsum.service.schemas import Problem, QueryResponse, SharedFunctionResponse
+from hushsum.service.store import SharedFunction
+
+router = APIRouter(prefix="/shared/{key}", tags=["shared"])
+
+PAGE: Final = "shared.html"
+_ANY_ORIGIN: Final = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; sandbox allow-scripts allow-downloads; frame-ancestors {ancestors}"
+)
+
+
+async def shared_function(key: str, request: Request, context: ContextDependency) -> SharedFunction:
+    """A dependency: what is behind the key of the path."""
+    address = request.client.host if request.client else ""
+    return await context.shared_links.find(key, address_group(address))
+
+
+Shared = Annotated[SharedFunction, Depends(shared_function)]
+
+
+@router.get("", response_class=Response, responses={200: {"content": {"text/html": {}}}})
+def shared_page(found: Shared) -> Response:
+    """The page of a shared function. No site can frame it."""
+    return _page("'none'", "../")
+
+
+@router.get("/embed", response_class=Response, responses={200: {"content": {"text/html": {}}}})
+def shared_widget(found: Shared) -> Response:
+    """The same as a widget, for the sites that the owner has declared; 404 if there is none."""
+    if not found.origins:
+        raise nothing_here()
+    return _page(" ".join(found.origins), "../../")
+
+
+@router.get("/function")
+def describe_shared(found: Shared, response: Response) -> SharedFunctionResponse:
+    """The name, the claim and the public description of a shared function."""
+    response.headers.update(_ANY_ORIGIN)
+    return SharedFunctionResponse.model_validate(found)
+
+
+@router.get(
+    "/file",
+    response_class=FileResponse,
+    responses={200: {"content": {"application/octet-stream": {}}}},
+)
+def download_shared(found: Shared, context: ContextDependency) -> FileResponse:
+    """The .hush file, if the owner has shared it with the link."""
+    if not found.download:
+        raise Refusal(403, "forbidden", "this link does not include the file; ask whoever sent it")
+    return function_file(context, found.function, found.name, _ANY_ORIGIN)
+
+
+@router.post(
+    "/query",
+    response_class=Response,
+    openapi_extra=QUERY_OPENAPI,
+    responses={
+        200: {"model": QueryResponse, "content": {ARROW: {}}},
+        415: {"model": Problem, "description": "Neither JSON nor an Arrow stream"},
+    },
+)
+async def query_shared(found: Shared, request: Request, context: ContextDependency) -> Response:
+    """Values with standard errors, as `POST /functions/{function}/query`, at fewer points at a time."""
+    most = min(context.settings.max_points, context.settings.shared_max_points)
+    response = await answered(request, context, found.function, who=found.share, most=most)
+    response.headers.update(_ANY_ORIGIN)
+    return response
+
+
+def _page(ancestors: str, up: str) -> Response:
+    headers: dict[str, Any] = {
+        "content-security-policy": _POLICY.format(ancestors=ancestors),
+        "x-robots-tag": "noindex",
+    }
+    if ancestors != "'none'":
+        # It cannot name sites, and older browsers would obey it in place of frame-ancestors.
+        headers |= {"x-frame-options": "", "cross-origin-resource-policy": "cross-origin"}
+    # Addresses in the page are relative, since the service may stand below a path of a proxy's.
+    body = assets()[PAGE].body.replace(b'"assets/', f'"{up}assets/'.encode())
+    return Response(body, media_type=assets()[PAGE].media_type, headers=headers)

@@ -1,0 +1,134 @@
+"""Streams: the claim first, then the start, then one step after the other."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from hushsum.service.http.authentication import nothing_here
+from hushsum.service.http.context import Context
+from hushsum.service.http.dependencies import ActorDependency, ContextDependency, IdempotencyKey, Releaser
+from hushsum.service.http.problem_responses import Refusal
+from hushsum.service.schemas import (
+    ConfirmedStreamRequest,
+    JobResponse,
+    StepRequest,
+    StreamClaimRequest,
+    StreamClaimResponse,
+    StreamResponse,
+    StreamStepRequest,
+)
+from hushsum.service.schemas.releases import confirmation
+from hushsum.service.store import Job
+from hushsum.service.store.datasets import WAITING
+from hushsum.service.store.job_queue import DONE
+from hushsum.streams.start import PreparedStream
+
+router = APIRouter(prefix="/datasets/{dataset}/streams", tags=["streams"])
+
+
+@router.get("")
+def list_streams(dataset: str, caller: Releaser, context: ContextDependency) -> list[StreamResponse]:
+    """The streams of a dataset, with the functions of their steps."""
+    jobs = context.jobs.of(context.dataset(dataset, caller).id)
+    return [_response(each, jobs) for each in jobs if _is_stream(each)]
+
+
+@router.post("/claims")
+def show_stream_claim(
+    dataset: str, body: StreamClaimRequest, caller: Releaser, context: ContextDependency
+) -> StreamClaimResponse:
+    """What a stream would claim and cost, once for all of its steps. Nothing is drawn or spent."""
+    found = context.dataset(dataset, caller)
+    prepared = _prepared(context, body)
+    charge, after = context.price(found, prepared.claim)
+    return StreamClaimResponse(
+        claim=prepared.claim.in_numbers(),
+        cost=charge.as_json(),
+        remaining=after.remaining.as_json(),
+        confirm=confirmation(found.id, body, prepared.claim, of=StreamClaimRequest),
+        ratio=prepared.plan.ratio,
+        state_bytes=prepared.plan.state_bytes,
+    )
+
+
+@router.post("", status_code=202)
+def start_stream(
+    dataset: str,
+    body: ConfirmedStreamRequest,
+    caller: Releaser,
+    context: ContextDependency,
+    actor: ActorDependency,
+    key: IdempotencyKey,
+) -> JobResponse:
+    """Debit the ledger for all steps, once, and start the stream."""
+    found = context.dataset(dataset, caller)
+    claim = _prepared(context, body).claim
+    return context.submit_confirmed("stream", found, key, body, actor, claim, of=StreamClaimRequest)
+
+
+@router.post("/{stream}/steps", status_code=202)
+def take_step(
+    dataset: str,
+    stream: str,
+    body: StepRequest,
+    caller: Releaser,
+    context: ContextDependency,
+    actor: ActorDependency,
+    key: IdempotencyKey,
+) -> JobResponse:
+    """Count uploads and release the next step. Call it at fixed times, also without uploads."""
+    found = context.dataset(dataset, caller)
+    started = next((each for each in context.jobs.of(found.id) if stream_id(each) == stream), None)
+    if started is None or not _is_stream(started):
+        raise nothing_here()
+    if context.jobs.of_key(found.id, "step", key) is None:
+        for id in body.uploads:
+            upload = context.datasets.upload(id, dataset=found.id)
+            if upload is None or upload.state != WAITING or upload.format == "tally":
+                raise Refusal(
+                    422,
+                    "parameter-refused",
+                    "uploads must be files of records that were not counted; upload the file again",
+                )
+    request = StreamStepRequest(uploads=body.uploads, stream=stream)
+    return JobResponse.model_validate(context.submit("step", found, key, request, actor))
+
+
+def stream_id(job: Job) -> str | None:
+    """The stream that a job has started, or starts."""
+    return "st_" + job.id.removeprefix("job_") if job.kind == "stream" else None
+
+
+def _is_stream(job: Job) -> bool:
+    return job.kind == "stream" and job.state == DONE
+
+
+def _prepared(context: Context, body: StreamClaimRequest) -> PreparedStream:
+    prepared = body.prepare()
+    cells = prepared.cells
+    if cells > context.settings.max_cells:
+        raise Refusal(
+            422,
+            "parameter-refused",
+            f"a table must have at most {context.settings.max_cells} cells; use fewer",
+        )
+    return prepared
+
+
+def _response(job: Job, jobs: list[Job]) -> StreamResponse:
+    assert job.result is not None
+    id = stream_id(job)
+    taken = [each.result for each in jobs if each.kind == "step" and each.state == DONE]
+    done = sorted(
+        (each["step"], each["function"]) for each in taken if each is not None and each["stream"] == id
+    )
+    return StreamResponse(
+        id=id or "",
+        name=job.request["name"],
+        created=job.created,
+        steps=job.request["steps"],
+        released=len(done),
+        shows=job.result["shows"],
+        claim=job.result["claim"],
+        functions=[function for _, function in done],
+    )

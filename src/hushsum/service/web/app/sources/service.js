@@ -1,0 +1,16 @@
+// Answers from the service, for whoever is signed in.
+
+import { bytes, post } from "../api.js";
+import { fileSource } from "./file.js";
+
+/**
+ * The source of a function's answers. `answer(of, points, {signal, lattice, glance})` resolves to lists with one entry per
+ * point (`value`, `stderr`, `lower`, `upper`; of models `prediction` and what else they report). `lattice` says that the
+ * points are all those of a picture: {axes, steps, fixed}; a `glance` is not worth a download. `origin()` is a sentence about
+ * where the last answers came from, or null. Explorers know sources by these two alone.
+ */
+export const serviceSource = (response) =>
+  fileSource(response, {
+    file: () => bytes(`/functions/${response.id}/file`),
+    query: (of, points, signal) => post(`/functions/${response.id}/query?of=${of}`, { points }, { signal }),
+  });

@@ -1,0 +1,178 @@
+// Start a stream: what every step shows, and one claim for all of them.
+
+import { get } from "../api.js";
+import { announce, h } from "../dom.js";
+import { empty, loading } from "../parts/feedback.js";
+import { field, hintOf, number, numberIn, select, text } from "../parts/fields.js";
+import { concerns, showProblem } from "../parts/form_errors.js";
+import { gauge, standing } from "../parts/gauge.js";
+import { pageHead } from "../parts/page_head.js";
+import { allBounded, bandwidthHint, columnsForm } from "../release/columns_form.js";
+import { confirmStep } from "../release/confirm_step.js";
+import { settingField } from "../release/setting_field.js";
+import { kernelChoices } from "../release/sum_form.js";
+import { termsForm } from "../release/terms_form.js";
+
+const METHODS = [
+  ["grid", "Grid: one to four columns with bounds"],
+  ["fourier_features", "Fourier features: many columns, smooth kernels"],
+  ["race", "Hash rows: any number of columns, hash kernels"],
+];
+const SHOWN = [["all", "all records so far"], ["window", "the last steps only"], ["decay", "all records, older ones count less"]];
+
+export async function streamView(place, id) {
+  place.append(loading("the dataset"));
+  const [dataset, kernels] = await Promise.all([get(`/datasets/${id}`), get("/kernels")]);
+  const journey = new AbortController();
+  const body = h("div", {});
+  place.replaceChildren(
+    pageHead("Start a stream", {
+      from: { href: `#/datasets/${id}`, name: dataset.name },
+      text: "A function is released again at every step, while records come in. All steps together keep one claim, which is paid now.",
+    }),
+    body,
+  );
+  if (standing(dataset.budget).exhausted) {
+    body.replaceChildren(empty("The budget is spent", "Nothing more can be released from this dataset."));
+    return undefined;
+  }
+  form(body, dataset, kernels, journey.signal);
+  return () => journey.abort();
+}
+
+function form(body, dataset, kernels, signal) {
+  const { unit, max_per_unit: cap, relation } = dataset.budget.terms;
+  const person = unit === "person";
+  const budget = h("div", {});
+  const look = () => {
+    bandwidth.required = hasWidth();
+    width.hidden = !hasWidth();
+    scale.node.hidden = !hasWidth();
+    hintOf(bandwidth, bandwidthHint(scale.value()));
+    most.hidden = shows.value !== "window";
+    rate.hidden = shows.value !== "decay";
+    const { rho, epsilon } = terms.promise() ?? {};
+    budget.replaceChildren(gauge(dataset.budget, { next: rho ?? epsilon ?? 0 }));
+  };
+  const terms = termsForm(dataset, () => look());
+  const columns = columnsForm(null, () => look());
+  const kernel = select(kernelChoices(kernels), "gaussian", { onchange: look });
+  const method = select(METHODS, "grid");
+  const bandwidth = number({ required: true, min: 0 });
+  const width = field("Bandwidth", bandwidth, { hint: bandwidthHint() });
+  const hasWidth = () => kernels.find(({ name }) => name === kernel.value).parameters.includes("bandwidth");
+  // The same declared setting for every kernel that has a bandwidth.
+  const scale = settingField(kernels.flatMap((each) => each.settings).find((each) => each.name === "scale"), look);
+  const steps = number({ required: true, min: 1, max: 16384, step: 1, value: "365" });
+  const shows = select(SHOWN, "all", { onchange: look });
+  const window = number({ min: 1, step: 1, value: "7" });
+  const decay = number({ min: 0, max: 1, value: "0.97" });
+  const most = field("How many steps", window);
+  const rate = field("Weight of a step after one more", decay, { hint: "0.97 halves the weight of records in 23 steps." });
+  const who = text({ required: person });
+  const cappedAt = number({ required: person, min: 1, step: 1, value: cap ?? "" });
+  const names = [
+    ...terms.names,
+    ["kernel", kernel],
+    ["method", method],
+    ["bandwidth", bandwidth],
+    ["scale", scale.control],
+    ["steps", steps],
+    ["window", window],
+    ["decay", decay],
+    ["unit_column", who],
+    ["max_per_unit", cappedAt],
+  ];
+
+  function request() {
+    const bounds = columns.bounds();
+    return {
+      name: terms.name(),
+      columns: columns.chosen(),
+      kernel: kernel.value,
+      ...(hasWidth() && numberIn(bandwidth) !== null ? { bandwidth: numberIn(bandwidth) } : {}),
+      ...(hasWidth() && scale.value() ? { scale: scale.value() } : {}),
+      ...(allBounded(bounds) ? { bounds } : {}),
+      method: method.value,
+      steps: numberIn(steps),
+      ...(shows.value === "window" ? { window: numberIn(window) } : {}),
+      ...(shows.value === "decay" ? { decay: numberIn(decay) } : {}),
+      ...(person ? { unit_column: who.value.trim(), max_per_unit: numberIn(cappedAt) } : {}),
+      relation,
+      ...terms.promise(),
+    };
+  }
+
+  const said = h("div", {});
+  const made = h(
+    "form",
+    {
+      class: "stack",
+      onsubmit: async (event) => {
+        event.preventDefault();
+        said.replaceChildren();
+        await confirmed();
+      },
+    },
+    said,
+    h(
+      "div",
+      { class: "card stack" },
+      columns.node,
+      h(
+        "div",
+        { class: "fields" },
+        field("Similarity", kernel),
+        width,
+        scale.node,
+        field("Method", method),
+        person && field("Column with the person's id", who),
+        person && field("Most records per person, over all steps", cappedAt),
+      ),
+    ),
+    h(
+      "div",
+      { class: "card stack" },
+      h("h2", {}, "Steps"),
+      h(
+        "div",
+        { class: "fields" },
+        field("Number of steps", steps, { hint: "The horizon, such as 365 days. It cannot be extended." }),
+        field("Each step shows", shows),
+        most,
+        rate,
+      ),
+    ),
+    h(
+      "div",
+      { class: "card stack" },
+      h("h2", {}, "Privacy and name"),
+      // Nothing is predicted from a number of records here.
+      h("div", { class: "fields" }, terms.fields.filter((each) => !each.contains(terms.recordsControl))),
+      budget,
+    ),
+    h("div", { class: "row" }, h("button", {}, "Show the claim")),
+  );
+  const show = () => body.replaceChildren(made);
+
+  async function confirmed() {
+    const place = h("div", { class: "stack" });
+    const paths = { claim: `/datasets/${dataset.id}/streams/claims`, release: `/datasets/${dataset.id}/streams` };
+    try {
+      await confirmStep(place, { dataset, terms: request(), paths, signal }, () => {
+        announce("The stream is started.");
+        location.hash = `#/datasets/${dataset.id}`;
+      }, show);
+      body.replaceChildren(place);
+      body.querySelector("button")?.focus({ preventScroll: true });
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      if (problem.status === undefined) throw problem;
+      showProblem(problem, concerns(problem, names) ? names : [], said);
+    }
+  }
+
+  columns.rebuild();
+  look();
+  show();
+}
