@@ -1,4 +1,4 @@
-"""Hushsum: release a function of your private data once; ask it questions for ever.
+"""Hushsum: release a function of your private data once; query it forever.
 
 >>> import hushsum as hs
 >>> tally = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=100)
@@ -14,6 +14,7 @@ from hushsum import _early_interrupt as _  # noqa: F401  # first: what follows t
 from hushsum import errors
 from hushsum.auditing import AuditReport, audit
 from hushsum.client.connect import connect
+from hushsum.client.shared_link import open_link
 from hushsum.kernels import (
     AngularKernel,
     AsymmetricAngularKernel,
@@ -29,6 +30,7 @@ from hushsum.kernels import (
     PolynomialKernel,
     fit_kernel,
     on_columns,
+    scaled,
 )
 from hushsum.loading import load
 from hushsum.methods import (
@@ -36,6 +38,7 @@ from hushsum.methods import (
     choose_kernel,
     fourier_features,
     grid,
+    marginals,
     monomials,
     private_bounds,
     private_quantiles,
@@ -47,11 +50,15 @@ from hushsum.privacy.claim import Claim
 from hushsum.records.onnx_transform import OnnxTransform
 from hushsum.records.transform import Transform
 from hushsum.releases import Answers, ReleasedFunction, combine, neighbour_density
+from hushsum.streams import Stream, StreamPlan, open_stream, plan_stream, stream
 from hushsum.tally import Tally
 from hushsum.tally.file import load_tally
+from hushsum.tasks import Comparison, Drift, compare, drift
 from hushsum.version import __version__
 
 if TYPE_CHECKING:
+    from hushsum.federated.site_noise import merge
+    from hushsum.heatmaps import heatmap
     from hushsum.ledger import Ledger
     from hushsum.models import (
         PrivateClassifier,
@@ -59,12 +66,15 @@ if TYPE_CHECKING:
         PrivateGaussianProcessRegressor,
         PrivateHistogram,
         PrivateKernelSVC,
+        PrivateKMeans,
         PrivateLinearSVC,
+        PrivateMixture,
         PrivateModes,
         PrivateNeighbors,
         PrivateOutlierDetector,
         PrivateRegressor,
         PrivateSampler,
+        PrivateSynthesizer,
     )
     from hushsum.records.edges import read_edges
 
@@ -74,7 +84,9 @@ __all__ = [
     "AsymmetricAngularKernel",
     "AuditReport",
     "Claim",
+    "Comparison",
     "DotProductKernel",
+    "Drift",
     "EuclideanKernel",
     "FittedKernel",
     "GaussianKernel",
@@ -91,14 +103,19 @@ __all__ = [
     "PrivateDensity",
     "PrivateGaussianProcessRegressor",
     "PrivateHistogram",
+    "PrivateKMeans",
     "PrivateKernelSVC",
     "PrivateLinearSVC",
+    "PrivateMixture",
     "PrivateModes",
     "PrivateNeighbors",
     "PrivateOutlierDetector",
     "PrivateRegressor",
     "PrivateSampler",
+    "PrivateSynthesizer",
     "ReleasedFunction",
+    "Stream",
+    "StreamPlan",
     "Tally",
     "Transform",
     "__version__",
@@ -106,23 +123,33 @@ __all__ = [
     "choose",
     "choose_kernel",
     "combine",
+    "compare",
     "connect",
     "count_graph",
+    "drift",
     "errors",
     "fit_kernel",
     "fourier_features",
     "grid",
+    "heatmap",
     "load",
     "load_tally",
+    "marginals",
+    "merge",
     "monomials",
     "neighbour_density",
     "on_columns",
+    "open_link",
+    "open_stream",
     "plan",
+    "plan_stream",
     "private_bounds",
     "private_quantiles",
     "race",
     "read_edges",
     "release",
+    "scaled",
+    "stream",
 ]
 
 
@@ -130,6 +157,10 @@ def __getattr__(name: str) -> Any:
     """The ledger and the models when they are first used: SQLAlchemy and scikit-learn are slow to import."""
     if name == "Ledger":
         return import_module("hushsum.ledger").Ledger
+    if name == "heatmap":
+        return import_module("hushsum.heatmaps").heatmap
+    if name == "merge":
+        return import_module("hushsum.federated.site_noise").merge
     if name == "read_edges":
         return import_module("hushsum.records.edges").read_edges
     if name == "models" or name in __all__:

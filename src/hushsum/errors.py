@@ -193,7 +193,7 @@ class ClaimError(UsageError):
 
 
 class QuestionsSpent(UsageError):
-    """A served function has answered as many distinct points as it may; those it answers for ever."""
+    """A served function has answered as many distinct points as it may; those it continues to answer."""
 
     kind = "questions-spent"
     status = 409
@@ -370,6 +370,10 @@ class RepeatedSpending(UserWarning):
     A search over parameters and a cross-validation do that once for every fit. Choose parameters on public
     data, or pay for the choice with ``hushsum.choose``.
     """
+
+
+class RepeatedRecords(UserWarning):
+    """Two files have the same contents, and both are counted; for the owner's eyes only."""
 
 
 class UnsoundRule(UserWarning):

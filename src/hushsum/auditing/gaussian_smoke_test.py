@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.auditing.binomial import at_most, binomial_bounds, lower_bounds, most_hits_below
+from hushsum.auditing.binomial_bounds import at_most, binomial_bounds, lower_bounds, most_hits_below
 from hushsum.auditing.gaussian_combination import Term, law_of
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.tail_test import FALSE_ALARM, draws_for, too_strong

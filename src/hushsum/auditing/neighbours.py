@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hushsum.auditing.adversaries import Pool
+from hushsum.auditing.adversarial_records import Pool
 from hushsum.auditing.sensitivity import Dataset, Pair
 from hushsum.privacy.claim import Relation
 
@@ -34,15 +34,17 @@ def neighbours(
 
 def _bare(pool: Pool, relation: Relation, rng: np.random.Generator, *, everything: bool) -> Iterator[Pair]:
     """One record and nothing else: every record of the pool against none, or against another one."""
+    alone = [Dataset([[record]], repeated=True) for record in pool]
     if relation is Relation.ADD_REMOVE:
-        for record in pool:
-            yield Dataset([]), Dataset([[record]])
+        nothing = Dataset([], repeated=True)
+        for each in alone:
+            yield nothing, each
         return
     number = len(pool)
     partners = range(1, number) if everything and number <= 128 else rng.integers(1, number, 4).tolist()
-    for i, record in enumerate(pool):
+    for i, each in enumerate(alone):
         for step in partners:
-            yield Dataset([[record]]), Dataset([[pool[(i + step) % number]]])
+            yield each, alone[(i + step) % number]
 
 
 def _pair(pool: Pool, relation: Relation, rng: np.random.Generator, size: int, place: int) -> Pair:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.auditing.binomial import binomial_bounds
+from hushsum.auditing.binomial_bounds import binomial_bounds
 from hushsum.auditing.gaussian_combination import LatticeLaw, Term, law_of
 from hushsum.auditing.tail_test import (
     FALSE_ALARM,

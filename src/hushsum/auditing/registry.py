@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from hushsum.auditing.adversaries import Adversary, Pool
+from hushsum.auditing.adversarial_records import Adversary, Pool
 from hushsum.auditing.gaussian_smoke_test import Separated
 from hushsum.auditing.noise_lower_bound import NoiseAudit
 from hushsum.bases.base import Basis
@@ -76,7 +76,7 @@ class MechanismCase:
         return self.make(self.promise)
 
 
-_HIGHER: Final = ("hushsum.models.audit_cases", "hushsum.served.audit_cases")
+_HIGHER: Final = ("hushsum.models.audit_cases", "hushsum.served.audit_cases", "hushsum.streams.audit_cases")
 """Mechanisms above this layer register their own cases; imported by name, when they are needed."""
 
 _KERNELS: dict[str, KernelCases] = {}

@@ -17,6 +17,7 @@ from hushsum.auditing.stated_noise import audit_calibration
 from hushsum.errors import UsageError
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise
 from hushsum.privacy.claim import PERSON
+from hushsum.privacy.noise_shares import protecting_noises
 from hushsum.releases.noisy_table import NoisyTable
 
 _MOST_SIMULATED = 1 << 25
@@ -30,20 +31,32 @@ def released_steps(function: NoisyTable, *, thorough: bool) -> Iterator[Step]:
     claim = function.claim
     cap = min(claim.records_per_unit, _LARGEST_CAP) if claim.unit == PERSON else None
     yield from sensitivity_steps(function.basis, thorough=thorough, relations=[claim.relation], cap=cap)
+    if function.stream_step is not None:
+        drawn = function.stream_step.noise.table
+        if drawn.mechanism == LAPLACE:
+            yield Step("noise of an output", partial(_laplace, drawn, "an output's"))
+        else:
+            # One cell, moved by its deviation: a record moves each output of a stream by less.
+            shift = max(1, round(float(drawn.parameter) ** 0.5))
+            yield Step("noise of an output", partial(_gaussian, drawn, None, 1, shift))
+        return
     change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
-    moved, count = change.table, function.count_noise if change.count else None
-    if function.noise.mechanism in (LAPLACE, GAMMA):
+    protecting = protecting_noises(claim, function.noise, function.count_noise)
+    if not protecting:
+        return
+    # Sums of noises are tested by those that the claim rests on; shares have cases of their own.
+    noise, count_noise = protecting[0]
+    moved, count = change.table, count_noise if change.count else None
+    if noise.mechanism in (LAPLACE, GAMMA):
         # The Gamma-radius law is tested at one cell, where it is Laplace's: see its case among the samplers.
-        if function.noise.mechanism == LAPLACE:
-            yield Step("noise of the table", partial(_laplace, function.noise, "the table's"))
+        if noise.mechanism == LAPLACE:
+            yield Step("noise of the table", partial(_laplace, noise, "the table's"))
         if count is not None and count.mechanism == LAPLACE:
             yield Step("noise of the count", partial(_laplace, count, "the count's"))
-    elif function.noise.mechanism == GAUSSIAN:
+    elif noise.mechanism == GAUSSIAN:
         cells = moved.l2_squared // moved.largest**2
         paired = count if count is not None and count.mechanism == GAUSSIAN else None
-        yield Step(
-            "noise of table and count", partial(_gaussian, function.noise, paired, cells, moved.largest)
-        )
+        yield Step("noise of table and count", partial(_gaussian, noise, paired, cells, moved.largest))
 
 
 def _laplace(noise: IntegerNoise, whose: str, randomness: Randomness, step: int) -> list[AuditRow]:

@@ -46,11 +46,15 @@ class SensitivityAudit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Batches in the order in which they are counted, records that are then taken out again, and threads."""
+    """Batches in the order in which they are counted, records that are then taken out again, and threads.
+
+    ``repeated`` if it occurs in several pairs: it is counted once for all of them.
+    """
 
     batches: Sequence[object]
     removed: object = None
     threads: int = 1
+    repeated: bool = False
 
 
 Pair = tuple[Dataset, Dataset]
@@ -74,10 +78,18 @@ def audit_sensitivity(
     """
     found = Sensitivity(0, 0, 0)
     number = 0
+    tables: dict[int, tuple[object, NDArray[np.int64]]] = {}
+
+    def table_of(data: object) -> NDArray[np.int64]:
+        if not (isinstance(data, Dataset) and data.repeated):
+            return counted(basis, data, threads)
+        if id(data) not in tables:
+            # The dataset is kept with its table, so that no other one gets its id.
+            tables[id(data)] = data, counted(basis, data, threads)
+        return tables[id(data)][1]
+
     for left, right in pairs:
-        move = counted(basis, left, threads)
-        move -= counted(basis, right, threads)
-        found = furthest(found, move)
+        found = furthest(found, table_of(left) - table_of(right))
         number += 1
     return SensitivityAudit(relation, basis.sensitivity(relation), found, number)
 

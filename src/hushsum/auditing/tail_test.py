@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
-from hushsum.auditing.binomial import at_most, lower_bounds, most_hits_below
+from hushsum.auditing.binomial_bounds import at_most, lower_bounds, most_hits_below
 from hushsum.errors import UsageError
 
 FALSE_ALARM = 1e-8

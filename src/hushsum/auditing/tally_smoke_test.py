@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.auditing.binomial import at_most, binomial_bounds, lower_bounds, most_hits_below
+from hushsum.auditing.binomial_bounds import at_most, binomial_bounds, lower_bounds, most_hits_below
 from hushsum.auditing.gaussian_combination import Term, law_of
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.tail_test import FALSE_ALARM

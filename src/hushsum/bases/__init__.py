@@ -15,11 +15,12 @@ from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.fourier_series import FourierSeries
 from hushsum.bases.grid_weights import GridWeights
 from hushsum.bases.hash_rows import HashRows
-from hushsum.bases.increments import IncrementRows
+from hushsum.bases.marginals import Marginals
 from hushsum.bases.moments import Moments
 from hushsum.bases.monomials import Monomials
 from hushsum.bases.registry import basis_as_json, basis_from_json, register
 from hushsum.bases.trigonometric import TrigonometricPolynomials
+from hushsum.bases.weighted_increments import IncrementRows
 
 __all__ = [
     "AdjacencyRows",
@@ -36,6 +37,7 @@ __all__ = [
     "HashRows",
     "IncrementRows",
     "LinearReading",
+    "Marginals",
     "Moments",
     "Monomials",
     "Reading",

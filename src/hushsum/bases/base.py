@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, RoleType
+from hushsum.bases.answer_covariance import counted_alone, probed_covariance, shared_rows
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.kernels.base import Batch, Kernel, dense_batch
@@ -241,6 +242,18 @@ class Reading(Protocol, metaclass=RoleType):
         def kernel(self) -> Kernel:
             """The similarity whose sums are answered."""
 
+    @abstractmethod
+    def noise_covariance(self, batch: Batch) -> Floats:
+        """The covariances of answers when every cell has noise of variance 1, shape (len(batch), len(batch)),
+        for a number of records that is known.
+        """
+
+    @abstractmethod
+    def record_answers(self, records: Batch, queries: Batch) -> Floats:
+        """What each record adds to the answer at each query, shape (len(records), len(queries)): the kernel
+        with the error of the basis.
+        """
+
 
 @runtime_checkable
 class RowReading(Reading, Protocol):
@@ -276,6 +289,16 @@ class RowReading(Reading, Protocol):
     def unfold(self, mean: Floats, count: float) -> Floats:
         """Kernel sums from mean cells: removes what other records add by sharing a cell."""
 
+    def noise_covariance(self, batch: Batch) -> Floats:
+        """Two queries share the noise of the rows in which they have one cell."""
+        cells = self.cells(batch)
+        return np.asarray(shared_rows(cells, cells) / (cells.shape[1] * (1.0 - self.fold_rate) ** 2))
+
+    def record_answers(self, records: Batch, queries: Batch) -> Floats:
+        """The part of the rows in which a record and a query have one cell, with the fold removed."""
+        shared = shared_rows(self.cells(records), self.cells(queries))
+        return np.asarray((shared - self.fold_rate) / (1.0 - self.fold_rate))
+
 
 @runtime_checkable
 class LinearReading(Reading, Protocol):
@@ -288,6 +311,14 @@ class LinearReading(Reading, Protocol):
     @abstractmethod
     def noise_gain(self, batch: Batch) -> Floats:
         """Σ_j r_j(q)²: the variance of an answer when every cell has noise of variance 1."""
+
+    def noise_covariance(self, batch: Batch) -> Floats:
+        """Σ_j r_j(q)·r_j(q') for all pairs of queries: `probed_covariance` unless there is a formula."""
+        return probed_covariance(self, batch)
+
+    def record_answers(self, records: Batch, queries: Batch) -> Floats:
+        """By default each record is counted alone and read."""
+        return counted_alone(self, records, queries)
 
     @abstractmethod
     def total(self, table: Table) -> tuple[float, float] | None:

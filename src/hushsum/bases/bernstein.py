@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.bases.base import HEAPED_SHARE, LinearReading, Table
+from hushsum.bases.column_products import contracted, outer_products
 from hushsum.bases.declared_box import BoxBasis, blocks, check_power, gaussian_width, queries_of
 from hushsum.bases.portable_math import exponential_of_minus
 from hushsum.bases.registry import register
-from hushsum.bases.tensors import contracted, outer_products
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.calibration import Sensitivity
@@ -170,6 +170,13 @@ class BernsteinReading(LinearReading):
         for factor in self._factors(queries_of(batch)):
             gain *= (factor * factor).sum(axis=1)
         return gain
+
+    def noise_covariance(self, batch: Batch) -> Floats:
+        """Π over columns of inner products."""
+        total = np.full((len(batch), len(batch)), 1.0 / self.basis.scale**2)
+        for factor in self._factors(queries_of(batch)):
+            total *= factor @ factor.T
+        return total
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
         """The squared smoothing error, beyond the noise of its estimate, and that of what the lattice does

@@ -21,7 +21,7 @@ from hushsum.kernels.registry import COLUMNS
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
-from hushsum.records.cell_grid import MOST_CELLS, CellGrid
+from hushsum.records.discretised_box import MOST_CELLS, CellGrid
 
 _PAIRS_AT_A_TIME = 1 << 21
 _LATTICE_SLOPE, _LATTICE_CURVATURE = 2.0, 5.4
@@ -113,6 +113,13 @@ class BinsReading(LinearReading):
         total = np.zeros(len(batch))
         for _, values in self._blocks(batch):
             total += np.einsum("ij,ij->j", values, values)
+        return total
+
+    def noise_covariance(self, batch: Batch) -> Floats:
+        """Σ k(c, q)·k(c, q') over the cells' middles c."""
+        total = np.zeros((len(batch), len(batch)))
+        for _, values in self._blocks(batch):
+            total += values.T @ values
         return total
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:

@@ -18,7 +18,7 @@ from hushsum.bases.registry import register
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import integer_seed, positive_integer
-from hushsum.kernels.randomness import normals, row_words, uniforms
+from hushsum.kernels.public_randomness import normals, row_words, uniforms
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 
@@ -132,6 +132,11 @@ class CosineReading(SampledReading):
             cosine = self.basis.cosines(queries_of(batch)[start:stop])
             gain[start:stop] = (cosine * cosine).sum(axis=1)
         return gain * (2.0 / self.basis.scale / self.basis.features) ** 2
+
+    def noise_covariance(self, batch: Batch) -> Floats:
+        """Inner products of the same coefficients."""
+        cosine = self.basis.cosines(queries_of(batch))
+        return np.asarray(cosine @ cosine.T) * (2.0 / self.basis.scale / self.basis.features) ** 2
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
         """No product exceeds twice the size of a feature: the mean of their squares over the number of

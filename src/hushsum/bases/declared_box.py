@@ -110,9 +110,7 @@ class BoxReading(LinearReading, Protocol):
         A heap of n records reads n·k at the points around it. So the squares of the readings, divided by the
         sum of k² over a lattice, have n² for their sum.
         """
-        places, shared = self._lattice
-        found = self.evaluate(table, Batch((places.astype(np.float32),), len(places)), threads=1)
-        squares = np.square(np.maximum(found, 0.0)) / shared
+        places, squares = self._lattice[0], self._heaps(table)
         errors = np.empty(len(batch))
         rows = Batch((places,), len(places))
         for start, stop in blocks(len(batch), 4 * len(places)):
@@ -120,6 +118,12 @@ class BoxReading(LinearReading, Protocol):
             exact = self.kernel._pairwise(rows, Batch((queries,), len(queries)))
             errors[start:stop] = np.square(self._read_lattice(queries) - exact.T) @ squares
         return errors
+
+    def _heaps(self, table: Table) -> Floats:
+        """The squared number of records at each place of the lattice."""
+        places, shared = self._lattice
+        found = self.evaluate(table, Batch((places.astype(np.float32),), len(places)), threads=1)
+        return np.asarray(np.square(np.maximum(found, 0.0)) / shared)
 
     @cached_property
     def _lattice(self) -> tuple[Floats, float]:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from hushsum import _native
 from hushsum._types import Floats
 from hushsum.bases.base import Basis, RowAverages, SampledReading, Table
-from hushsum.bases.features_theory import AMPLITUDE, LENGTH, feature_sensitivity, pairs_for_laplace
+from hushsum.bases.fourier_feature_errors import AMPLITUDE, LENGTH, feature_sensitivity, pairs_for_laplace
 from hushsum.bases.registry import register
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel, SpectralKernel
 from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer
-from hushsum.kernels.randomness import row_words
+from hushsum.kernels.public_randomness import row_words
 from hushsum.kernels.registry import SPECTRAL
 from hushsum.kernels.structured_frequencies import hadamard, structured_signs
 from hushsum.privacy.calibration import Sensitivity
@@ -39,6 +39,9 @@ FeatureMap = _native.FeatureMap | _native.StructuredFeatureMap
 
 FEWEST_BLOCKS = 8
 """With fewer independent blocks than this, rows are taken for independent."""
+
+MOST_BLOCKS = 512
+"""From whose spread errors are estimated, to 3 % of a standard error: more take longer than the answers."""
 
 _WAVES_AT_A_TIME = 1 << 22
 _PURPOSE = "fourier-features/groups"
@@ -172,7 +175,7 @@ class FourierFeatures(Basis):
             self.map.add(records, table, step, threads)
             return
         chosen = self.group_of(records)
-        rows = self._row_groups()
+        rows = self.row_groups()
         for group in range(self.groups):
             part = np.ascontiguousarray(records[chosen == group])
             if len(part):
@@ -267,7 +270,7 @@ class FourierFeatures(Basis):
 
     @cached_property
     def _group_maps(self) -> list[FeatureMap]:
-        rows = self._row_groups()
+        rows = self.row_groups()
         if self.structured:
             signs, scales = self._structure
             return [
@@ -280,7 +283,7 @@ class FourierFeatures(Basis):
             ]
         return [_native.FeatureMap(self.frequencies[rows == group]) for group in range(self.groups)]
 
-    def _row_groups(self) -> NDArray[np.int64]:
+    def row_groups(self) -> NDArray[np.int64]:
         """The group of each row: blocks are dealt out in turn, so that the first rows have all groups."""
         return np.arange(self.features) // self.block % self.groups
 
@@ -304,15 +307,31 @@ class FeatureReading(SampledReading):
         """groups²/(m·A²) everywhere, since cos² + sin² = 1."""
         return np.full(len(batch), self.basis.groups**2 / (self.basis.features * AMPLITUDE**2))
 
+    def noise_covariance(self, batch: Batch) -> Floats:
+        """The inner products of the features, in the same unit."""
+        basis, vectors = self.basis, self.basis.vectors(batch)
+        return np.asarray(vectors @ vectors.T) * (basis.groups**2 / (basis.features * AMPLITUDE**2))
+
+    def record_answers(self, records: Batch, queries: Batch) -> Floats:
+        """The inner products of the features, of each record in its group alone."""
+        basis, vectors = self.basis, self.basis.vectors(records)
+        if basis.groups > 1:
+            rows = np.repeat(basis.row_groups(), 2)
+            vectors = vectors * (rows == basis.group_of(records.arrays[0])[:, np.newaxis]) * basis.groups
+        return np.asarray(vectors @ basis.vectors(queries).T)
+
     def spread(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:
-        """The spread over blocks of orthogonal rows; over single rows where blocks are few.
+        """The spread over blocks of orthogonal rows; over single rows where blocks are few, over the first
+        512 blocks where there are more, since all have the same law. The mean is over these rows too.
 
         Blocks of different groups estimate sums over different records, which adds to their spread and not to
         the error of the answer: a part of 1/N at most.
         """
         block, scale = self._block, self.basis.groups / AMPLITUDE
-        mean, variance = self.basis.map.spread(batch.arrays[0], table, block, scale, threads)
-        return RowAverages(mean, variance, -(-self.basis.features // block))
+        rows = self.basis.features
+        used = min(rows, MOST_BLOCKS * block)
+        mean, variance = self.basis.map.spread(batch.arrays[0], table[:used], block, scale, threads)
+        return RowAverages(mean, variance * (used / rows), -(-used // block))
 
     @property
     def _block(self) -> int:

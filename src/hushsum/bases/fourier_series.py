@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.bases.base import Table
+from hushsum.bases.column_products import Complexes, contracted
 from hushsum.bases.declared_box import (
     BoxBasis,
     BoxReading,
@@ -33,6 +34,9 @@ from hushsum.privacy.claim import Relation
 MAX_FREQUENCY = 1 << 10
 _LEAST_WEIGHT = 64
 """Below this many steps a coefficient is mostly rounding, and its kernel coefficient below 1e-4."""
+
+_NEGLIGIBLE = 1e-4
+"""Of the variance of the noise: a bound on other errors below this takes their place."""
 
 
 @register
@@ -191,19 +195,67 @@ class SeriesReading(BoxReading):
         return np.asarray((np.abs(queries) <= 0.5 * self.basis.period).all(axis=1))
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
-        """Σ k̂·(coefficient/W)·wave, each pair twice for its mirror image."""
-        frequency, weight, kernel = self.basis.series
-        pairs = len(frequency)
-        gain = 2.0 * kernel[1:] / weight[1:]
-        flat = table.reshape(-1).astype(np.float64)
+        """Σ k̂·(coefficient/W)·wave, each pair twice for its mirror image: summed over one column after the
+        other, since a wave is the product of those of the columns.
+        """
+        coefficients, orders = self._coefficients(table), 2 * self.basis.frequencies + 1
+        numbers = 2 * (self.basis.dim * orders + -(-len(coefficients) // orders))
         answers = np.empty(len(batch))
-        for start, stop in blocks(len(batch), self.basis.numbers_per_record()):
+        for start, stop in blocks(len(batch), numbers):
             queries = queries_of(batch)[start:stop]
-            real, imaginary = self.basis.waves(queries)
-            part = real[:, 1:] @ (gain * flat[1:pairs]) + imaginary[:, 1:] @ (gain * flat[pairs:])
-            part += kernel[0] / weight[0] * flat[0]
+            part = contracted(coefficients, self._column_waves(queries)).real
             answers[start:stop] = np.where(self._inside(queries), part, 0.0)
         return answers
+
+    def _coefficients(self, table: Table) -> Complexes:
+        """c with an answer Re Σ c_m·e^{2πi·m·q}, for m from 0 to M in the first column and from −M in the
+        others, the last fastest; flat.
+        """
+        frequency, weight, kernel = self.basis.series
+        pairs, highest = len(frequency), self.basis.frequencies
+        gain = 2.0 * kernel[1:] / weight[1:]
+        flat = table.reshape(-1).astype(np.float64)
+        dense = np.zeros((highest + 1, *(2 * highest + 1,) * (self.basis.dim - 1)), np.complex128)
+        place = (frequency[:, 0], *(frequency[:, column] + highest for column in range(1, self.basis.dim)))
+        constant = kernel[0] / weight[0] * flat[0]
+        dense[place] = np.concatenate(([constant], gain * (flat[1:pairs] - 1j * flat[pairs:])))
+        return dense.reshape(-1)
+
+    def _column_waves(self, queries: Floats) -> list[Complexes]:
+        """e^{2πi·m·q} in each column, for the same m."""
+        order = np.arange(self.basis.frequencies + 1, dtype=np.float64)
+        found: list[Complexes] = []
+        for column in range(self.basis.dim):
+            turns = queries[:, column, np.newaxis] / self.basis.period[column]
+            cosine, sine = cosine_and_sine(order * turns)
+            waves = cosine + 1j * sine
+            found.append(waves if column == 0 else np.concatenate((waves[:, :0:-1].conj(), waves), axis=1))
+        return found
+
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """As for every box; a bound on it where that is far below the noise, as with many frequencies."""
+        if self.kernel != self.basis.kernel:
+            return super().method_variance(table, batch, count, variance)
+        errors: Floats = self._largest_error(queries_of(batch)) ** 2 * float(self._heaps(table).sum())
+        large = errors > _NEGLIGIBLE * variance * self.noise_gain(batch)
+        if large.any():
+            some = Batch((batch.arrays[0][large],), int(large.sum()))
+            errors[large] = super().method_variance(table, some, count, variance)
+        return errors
+
+    def _largest_error(self, queries: Floats) -> Floats:
+        """How far the series is from the kernel, at most, for a record anywhere in the box.
+
+        Coefficients are positive, so those left out add at most their sum, which is what is left of the
+        periodic kernel at 0. The kernels of a column's other periods are at least ``gap`` away from a query.
+        """
+        width, period = gaussian_width(self.kernel, self.basis.name), self.basis.period / np.sqrt(2.0)
+        far = np.exp(-np.square(period / width))
+        gap = np.maximum(self.basis.period - np.abs(queries) - self.basis.half, 0.0)
+        others = 2.0 * np.exp(-0.5 * np.square(gap / width)) / (1.0 - far)
+        kernel = self.basis.series[2]
+        left_out = float(np.prod(1.0 + 2.0 * far / (1.0 - far)) - kernel[0] - 2.0 * kernel[1:].sum())
+        return np.asarray(np.prod(1.0 + others, axis=1) - 1.0 + max(left_out, 0.0))
 
     def noise_gain(self, batch: Batch) -> Floats:
         """The same at every query in the box: cos² + sin² = 1."""

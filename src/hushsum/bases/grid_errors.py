@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.bases.grid_reading import GridReader, Term
 from hushsum.bases.splines import ColumnFactors, column_factors, inner_products
-from hushsum.kernels.base import Batch, GaussianProfileKernel, ProfileKernel
+from hushsum.kernels.base import Batch, ProfileKernel
 
 _PHASES = 64
 _WIDER = (math.sqrt(2.0), 2.0, 3.0)
@@ -120,21 +120,33 @@ class ReadingErrors:
     def _bound(self) -> tuple[tuple[Term, ...], float]:
         if all(column.degree == 0 for column in self.reader.columns):
             return (), 0.0
-        if isinstance(self.kernel, GaussianProfileKernel):
-            return self._product_bound(self.kernel.gaussian_width())
-        return self._sampled_bound()
+        widths = self._gaussian_widths()
+        return self._sampled_bound() if widths is None else self._product_bound(widths)
 
     @cached_property
     def _typical(self) -> tuple[tuple[Term, ...], float]:
         """The same for the root mean square error over places in a cell; of kernels with a corner, as if the
         error were anywhere within its bound with the same probability.
         """
-        if isinstance(self.kernel, GaussianProfileKernel) and self.terms:
-            return self._product_bound(self.kernel.gaussian_width(), typical=True)
+        widths = self._gaussian_widths()
+        if widths is not None and self.terms:
+            return self._product_bound(widths, typical=True)
         shrunk = 1.0 / math.sqrt(3.0)
         return tuple(Term(shrunk * each.height, each.factors) for each in self.terms), shrunk * self.floor
 
-    def _product_bound(self, width: float, *, typical: bool = False) -> tuple[tuple[Term, ...], float]:
+    def _gaussian_widths(self) -> tuple[float, ...] | None:
+        """The standard deviation along each column, of a kernel that is one Gaussian; None of others."""
+        if not self.kernel.smooth:
+            return None
+        spacings = [each.spacing for each in self.reader.columns]
+        sides = [each.spacing * each.nodes for each in self.reader.columns]
+        profiles = self.kernel.profiles(spacings=spacings, sides=sides)
+        one = profiles[0]
+        return one.scales if len(profiles) == 1 and all(one.gaussian) and one.height == 1.0 else None
+
+    def _product_bound(
+        self, widths: Sequence[float], *, typical: bool = False
+    ) -> tuple[tuple[Term, ...], float]:
         """Of a Gaussian: per column the error is at most A·κ + δ, κ a wider Gaussian that is above the
         kernel; the ``typical`` error is the root of its mean square over places.
 
@@ -143,7 +155,8 @@ class ReadingErrors:
         place in every column.
         """
         columns = self.reader.columns
-        smooth = [(each.degree, width / each.spacing) for each in columns if each.degree]
+        scales = [width / each.spacing for width, each in zip(widths, columns, strict=True)]
+        smooth = [(each.degree, scale) for each, scale in zip(columns, scales, strict=True) if each.degree]
         best: tuple[float, float, float, float] | None = None
         for wider, cut in itertools.product(_WIDER, _CUTS):
             pairs = [_column_bound(degree, scale, wider, cut, typical) for degree, scale in smooth]
@@ -157,8 +170,8 @@ class ReadingErrors:
         assert best is not None
         _, wider, height, floor = best
         factors = tuple(
-            column_factors(each.degree, (wider if each.degree else 1.0) * width / each.spacing, True)
-            for each in columns
+            column_factors(each.degree, (wider if each.degree else 1.0) * scale, True)
+            for each, scale in zip(columns, scales, strict=True)
         )
         rounding = self.rounding / math.sqrt(3.0) if typical else self.rounding
         return (Term(height + rounding, factors),), floor
@@ -170,16 +183,18 @@ class ReadingErrors:
         columns = self.reader.columns
         rng = np.random.default_rng(0)
         spacing = np.array([each.spacing for each in columns])
-        side = spacing * [each.nodes for each in columns]
+        # Distances in which the kernel falls off alike along all columns.
+        units = np.array(self.kernel.column_widths()) / self.kernel.width
+        steps, side = spacing / units, spacing * [each.nodes for each in columns] / units
         inside = rng.uniform(size=(_PAIRS, len(columns)))
         direction = rng.normal(size=inside.shape)
         direction *= rng.uniform(size=inside.shape) < rng.uniform(0.3, 1.0, (_PAIRS, 1))
-        radius = spacing.min() * np.exp(
-            rng.uniform(-2.0, math.log(float(side.max() / spacing.min())), (_PAIRS, 1))
+        radius = steps.min() * np.exp(
+            rng.uniform(-2.0, math.log(float(side.max() / steps.min())), (_PAIRS, 1))
         )
         radius[: _PAIRS // 4] = 0.0
         away = radius * direction / np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-9)
-        away *= np.array(self.kernel.column_widths()) / self.kernel.width
+        away *= units
         cells = away / spacing
         exact, read = self._kernel_at(away), _read(self.reader.terms, inside, cells)
         errors = np.abs(read - exact)

@@ -113,6 +113,26 @@ class GridReader:
             gain[start : start + step] = np.einsum("i,qij,j->q", heights, inner, heights)
         return gain
 
+    def covariances(self, batch: Batch) -> Floats:
+        """Σ over nodes of the products of the coefficients of each pair of queries, in the same way."""
+        queries = batch.arrays[0].astype(np.float64)
+        factors = [
+            [self._all(each, queries, column) for column in range(len(self.columns))] for each in self.terms
+        ]
+        if len(self.columns) == 1:
+            factor: Floats = np.zeros((len(queries), self.columns[0].nodes))
+            for term, (values,) in zip(self.terms, factors, strict=True):
+                factor += term.height * values
+            return factor @ factor.T
+        total = np.zeros((len(queries), len(queries)))
+        for i, one in enumerate(self.terms):
+            for j, other in enumerate(self.terms[: i + 1]):
+                product = np.full_like(total, one.height * other.height)
+                for mine, theirs in zip(factors[i], factors[j], strict=True):
+                    product *= mine @ theirs.T
+                total += product if i == j else product + product.T
+        return total
+
     def _has_reach(self, term: Term) -> bool:
         return all(factors.gaussian for factors in term.factors)
 

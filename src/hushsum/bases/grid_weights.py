@@ -235,6 +235,14 @@ class GridReading(LinearReading):
         """The sum of the squared coefficients over the nodes, in units of whole records."""
         return self._reader.gains(batch) / float(WHOLE) ** 2
 
+    def noise_covariance(self, batch: Batch) -> Floats:
+        """Products over columns of the inner products of coefficients."""
+        return self._reader.covariances(batch) / float(WHOLE) ** 2
+
+    def record_answers(self, records: Batch, queries: Batch) -> Floats:
+        """The kernel itself, which a grid reads nearly exactly."""
+        return self.kernel.prepared_similarity(records, queries)
+
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
         """As if the records around each node were at one random place."""
         nodes = table.reshape(self.basis.nodes)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.bases.base import Table
 from hushsum.bases.chebyshev import chebyshev_coefficients, chebyshev_values, column_profile
+from hushsum.bases.column_products import contracted, outer_products
 from hushsum.bases.declared_box import (
     BoxBasis,
     BoxReading,
@@ -22,7 +23,6 @@ from hushsum.bases.declared_box import (
     queries_of,
 )
 from hushsum.bases.registry import register
-from hushsum.bases.tensors import contracted, outer_products
 from hushsum.kernels.base import Batch, ColumnKernel, ColumnProfile, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.calibration import Sensitivity
@@ -150,6 +150,13 @@ class TrigonometricReading(BoxReading):
             for factor in self._factors(queries_of(batch)[start:stop]):
                 gain[start:stop] *= (factor * factor).sum(axis=1)
         return gain
+
+    def noise_covariance(self, batch: Batch) -> Floats:
+        """Π over columns of inner products."""
+        total = np.full((len(batch), len(batch)), 1.0 / self.basis.scale**2)
+        for factor in self._factors(queries_of(batch)):
+            total *= factor @ factor.T
+        return total
 
     def _numbers_per_query(self) -> int:
         return max(*self._nodes, self.basis.shape[1])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hushsum.cli import options, values
+from hushsum.cli.cell_options import cell_format
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import tell, warn, write, write_facts, write_json
 from hushsum.cli.release_report import DECLINED
@@ -33,6 +34,11 @@ def choose(
     columns: options.Columns = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    dates: options.Dates = None,
+    date_format: options.DatePattern = None,
+    date_unit: options.DateUnit = "days",
+    date_origin: options.DateOrigin = "1970-01-01",
+    sheet: options.Sheet = None,
     within: Annotated[
         str | None,
         typer.Option(
@@ -80,7 +86,6 @@ def choose(
     from hushsum.jobs.output_files import STANDARD
     from hushsum.jobs.private_choice_of_parameters import ChoiceTerms
     from hushsum.jobs.record_files import RecordFiles
-    from hushsum.records.cell_format import CellFormat
 
     if what not in _WHAT:
         raise UsageError(
@@ -98,11 +103,20 @@ def choose(
         idempotency_key=idempotency_key,
         insecure_noise_seed=insecure_noise_seed,
     )
+    cells = cell_format(
+        decimal=decimal,
+        drop_missing=drop_missing,
+        dates=dates,
+        date_format=date_format,
+        date_unit=date_unit,
+        date_origin=date_origin,
+        sheet=sheet,
+    )
     records = RecordFiles(
         tuple(files),
         values.names(columns, "columns"),
         unit_column,
-        cells=CellFormat(decimal, drop_missing),
+        cells=cells,
     )
     ask = _ask if sys.stdin.isatty() and not yes else None
     with interruptible_input() if STANDARD in files else nullcontext():

@@ -2,113 +2,64 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from hushsum.cli import options, values
-from hushsum.cli.output import bytes_in_words, progress_bar, tell, write, write_json, write_table
-
-if TYPE_CHECKING:
-    from hushsum.jobs.compare_methods import MethodMeasured, MethodsCompared
+from hushsum.cli.output import tell, write_facts, write_json
 
 
 def compare(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Public records: CSV, Parquet or Arrow.")],
-    epsilon: Annotated[str, typer.Option("--epsilon", metavar="E[,E...]", help="ε, or several.")],
-    public: Annotated[
-        bool, typer.Option("--public", help="Declare that these records are public; required.")
-    ] = False,
-    delta: options.Delta = None,
-    kernel: options.KernelName = "gaussian",
-    bandwidth: options.Bandwidth = None,
-    power: options.Power = None,
-    bounds: options.BoundsText = None,
-    columns: options.Columns = None,
-    methods: Annotated[
-        str | None,
+    first: Annotated[
+        str, typer.Argument(metavar="FIRST", help="A .hush file with a released function, or -.")
+    ],
+    second: Annotated[str, typer.Argument(metavar="SECOND", help="Another one, of other records.")],
+    at: Annotated[
+        list[str] | None,
         typer.Option(
-            "--methods",
-            metavar="NAMES",
-            help="auto, or names such as race, grid, mwem; default: all that can release the kernel.",
+            "--at",
+            metavar="POINT",
+            help="A public point to compare at, such as 120,80,60; repeat it. Default: chosen points.",
         ),
     ] = None,
-    queries: Annotated[int, typer.Option("--queries", help="Queries, drawn from the records.")] = 500,
-    repeats: Annotated[int, typer.Option("--repeats", help="Releases to average over.")] = 3,
+    significance: Annotated[
+        float, typer.Option("--significance", metavar="NUMBER", help="Level of the test.")
+    ] = 0.05,
+    cluster_size: Annotated[
+        float,
+        typer.Option(
+            "--cluster-size", metavar="NUMBER", help="Records that come together, as those of a person."
+        ),
+    ] = 1.0,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="Draw the difference to this file: .png, .svg or .pdf."),
+    ] = None,
+    sum: options.Sum = False,
     json: options.Json = False,
 ) -> None:
-    """Compare methods on public data: true errors, times and sizes. Refused for private data.
+    """Compare two released functions: where they differ, MMD², and a two-sample test. Spends nothing.
 
-    True errors depend on the records and are not covered by any claim. Methods run with their defaults, and
-    those that hushsum plan knows with the sizes that it chooses for the number of records.
+    The test allows for the noise of both releases and for the sampling error of both sets of records. To
+    compare methods on public data, see hushsum benchmark.
 
-    hushsum compare skin.parquet --public --columns R,G,B --epsilon 0.1,1 --bandwidth 3.5 --bounds 0:255
+    hushsum compare spring.hush autumn.hush -o difference.png
     """
-    from hushsum.jobs.compare_methods import ComparisonTerms, PublicRecords, compare_methods
-    from hushsum.jobs.kernel_and_method import KernelChoice
+    from hushsum.jobs.compare_functions import compare_functions
 
-    box = values.ranges(bounds, "bounds")
-    terms = ComparisonTerms(
-        epsilons=values.numbers(epsilon, "epsilon"),
-        delta=delta,
-        bounds=box[0] if box is not None and len(box) == 1 else box,
-        methods=values.names(methods, "methods"),
-        queries=queries,
-        repeats=repeats,
+    done = compare_functions(
+        first,
+        second,
+        at=None if at is None else [values.point(each, "at") for each in at],
+        significance=significance,
+        cluster_size=cluster_size,
+        output=output,
+        of="sum" if sum else "mean",
     )
-    with progress_bar("comparing") as progress:
-        compared = compare_methods(
-            PublicRecords(file, values.names(columns, "columns")),
-            terms,
-            kernel=KernelChoice(kernel, bandwidth, power),
-            public=public,
-            progress=progress,
-        )
     if json:
-        write_json(compared.as_json())
+        write_json(done.as_json())
         return
-    _write(compared)
-
-
-def _write(compared: MethodsCompared) -> None:
-    write_table(
-        ("ε", "method", "mechanism", "error", "relative", "predicted", "build", "query", "file"),
-        [
-            *(_cells(each) for each in compared.measured),
-            *(
-                ("", name, "not private", "0", "0", "", "", _seconds(seconds), "")
-                for name, seconds in compared.exact.items()
-            ),
-        ],
-        left=3,
-        dense=True,
-    )
-    write(
-        f"Mean errors of f(q)/N at queries from the {compared.records:,} records; mean kernel value "
-        f"{compared.density:.3g}.\nFor public data alone: on private data this table would be a leak."
-    )
-    for name, reason in compared.left_out.items():
-        tell(f"skipped: {name}: {reason}")
-
-
-def _cells(each: MethodMeasured) -> tuple[str, ...]:
-    promise = f"{each.epsilon:g}" + (f", δ {each.delta:g}" if each.delta else "")
-    noise = each.mechanism if each.relation == "add/remove" else f"{each.mechanism} ({each.relation})"
-    return (
-        promise,
-        each.method,
-        noise.replace("discrete ", ""),
-        f"{each.error:.1e}",
-        f"{each.relative:.1%}",
-        "" if each.predicted is None else f"{each.predicted:.1e}",
-        _seconds(each.build),
-        _seconds(each.query),
-        bytes_in_words(each.size),
-    )
-
-
-def _seconds(seconds: float) -> str:
-    for unit, many in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= many:
-            return f"{seconds / many:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} µs"
+    write_facts(done.comparison.describe())
+    if done.output is not None:
+        tell(done.output)

@@ -9,9 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from hushsum.cli import options, values
+from hushsum.cli.cell_options import cell_format
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.model_options import given_parameters
-from hushsum.cli.output import progress_bar, reader_may_leave, warn, warnings_printed
+from hushsum.cli.output import (
+    progress_bar,
+    reader_may_leave,
+    refused_strictly,
+    tell,
+    warn,
+    warnings_printed,
+)
 from hushsum.cli.release_report import asking, confirmed, released_file, report
 
 
@@ -44,6 +52,11 @@ def fit(
     columns: options.Columns = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    dates: options.Dates = None,
+    date_format: options.DatePattern = None,
+    date_unit: options.DateUnit = "days",
+    date_origin: options.DateOrigin = "1970-01-01",
+    sheet: options.Sheet = None,
     classes: Annotated[
         str | None,
         typer.Option("--classes", metavar="LABELS", help="All labels, declared, separated by commas."),
@@ -56,6 +69,15 @@ def fit(
             help="Declared range of all columns, or of each; default: -1:1. Records are clipped to it.",
         ),
     ] = None,
+    public: Annotated[
+        str | None,
+        typer.Option(
+            "--public",
+            metavar="FILE",
+            help="Public rows with these columns: they decide bounds, and what else a model leaves to them, "
+            "where that is not given. The claim states that they were assumed to be public.",
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="Public seed of the hash functions; default: random.")
     ] = None,
@@ -65,6 +87,7 @@ def fit(
     to: options.Recipient = None,
     part: options.PartName = None,
     yes: options.Yes = False,
+    strict: options.Strict = False,
     json: options.Json = False,
 ) -> None:
     """Fit a model to private records and write a public file. This spends budget and cannot be undone.
@@ -74,6 +97,11 @@ def fit(
     lists this assumption. With --ledger the dataset's budget is debited first, and repeating the same command
     after a crash resumes the release instead of spending again.
 
+    classifier and linear-svc predict a group, regressor and gaussian-process a number; density and histogram
+    say how records are spread, kmeans and mixture which groups they form, modes where they crowd, neighbors
+    how many are near a point, outliers which points are unlike the records; sampler and synthesizer draw
+    synthetic records; kernel-svc separates groups by curves.
+
     Each model has its own options; hushsum fit classifier --help lists them.
 
     hushsum fit classifier visits.parquet --target ill --classes no,yes --epsilon 1 -o ill.hush
@@ -82,22 +110,38 @@ def fit(
     from hushsum.jobs.fit_model import TrainingFiles, count_model, release_model
     from hushsum.jobs.model_catalogue import ModelChoice
     from hushsum.jobs.output_files import STANDARD
+    from hushsum.jobs.plan_release import PublicFile
     from hushsum.records.bounds import names_in_words
-    from hushsum.records.cell_format import CellFormat
 
+    cells = cell_format(
+        decimal=decimal,
+        drop_missing=drop_missing,
+        dates=dates,
+        date_format=date_format,
+        date_unit=date_unit,
+        date_origin=date_origin,
+        sheet=sheet,
+    )
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     path_or_file = released_file(output, json=json)
-    choice = ModelChoice(model, {**_parameters(epsilon, delta, bounds, seed), **given_parameters(context)})
+    choice = ModelChoice(
+        model,
+        {
+            **_parameters(epsilon, delta, values.box(bounds, "bounds", cells.dates), seed),
+            **given_parameters(context),
+        },
+    )
     records = TrainingFiles(
         tuple(files),
         values.names(columns, "columns"),
         target,
         values.names(classes, "classes"),
-        cells=CellFormat(decimal, drop_missing),
+        cells=cells,
+        public=None if public is None else PublicFile(public, values.names(columns, "columns")),
     )
     interactive = sys.stdin.isatty() and not yes
     waiting = interruptible_input() if STANDARD in files else nullcontext()
-    with warnings_printed(), waiting, progress_bar("counting") as progress:
+    with warnings_printed(strict=strict), waiting, progress_bar("counting") as progress:
         counted = count_model(
             choice,
             records,
@@ -106,9 +150,13 @@ def fit(
             ledger=recorded,
             progress=progress,
         )
-    for assumed in choice.assumed():
+    for assumed in counted.choice.assumed():
+        if strict:
+            raise refused_strictly(_ASSUMED[assumed])
         warn(_ASSUMED[assumed])
-    with reader_may_leave():
+    for sentence in counted.model.advice():
+        tell(f"Note: {sentence}.")
+    with reader_may_leave(), warnings_printed(strict=strict):
         delivered = release_model(counted, approve=asking(output) if interactive else None)
     released = confirmed(delivered, interactive=interactive)
     about = released.bundle.about
@@ -128,13 +176,12 @@ _ASSUMED = {
 }
 
 
-def _parameters(epsilon: float, delta: float | None, bounds: str | None, seed: int | None) -> dict[str, Any]:
+def _parameters(epsilon: float, delta: float | None, box: object, seed: int | None) -> dict[str, Any]:
     """The parameters of every model that were given."""
-    box = values.ranges(bounds, "bounds")
     named = {
         "epsilon": epsilon,
         "delta": delta,
-        "bounds": box[0] if box is not None and len(box) == 1 else box,
+        "bounds": box,
         "random_state": seed,
     }
     return {name: value for name, value in named.items() if value is not None}

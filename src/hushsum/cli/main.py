@@ -15,23 +15,31 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 
 from hushsum.cli.audit import audit
+from hushsum.cli.benchmark import benchmark
 from hushsum.cli.choose import choose
+from hushsum.cli.collect import collect
 from hushsum.cli.compare import compare
 from hushsum.cli.demo import demo
+from hushsum.cli.federate import federate
 from hushsum.cli.fit import fit
+from hushsum.cli.heatmap import heatmap
 from hushsum.cli.interrupts import INTERRUPTED, end_on_signals, was_interrupted
 from hushsum.cli.ledger import ledger
 from hushsum.cli.merge import merge
 from hushsum.cli.model_options import FitCommand
 from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
+from hushsum.cli.page import page
 from hushsum.cli.plan import plan
 from hushsum.cli.plot import plot
 from hushsum.cli.predict import predict
 from hushsum.cli.query import query
 from hushsum.cli.release import release
+from hushsum.cli.report import report
+from hushsum.cli.sample import sample
 from hushsum.cli.serve import serve
 from hushsum.cli.show import show
 from hushsum.cli.summarize import summarize
+from hushsum.cli.synthesize import synthesize
 from hushsum.cli.tally import tally
 from hushsum.cli.usage import (
     Command,
@@ -42,6 +50,7 @@ from hushsum.cli.usage import (
     sentence_of,
     shows_help,
 )
+from hushsum.cli.watch import watch
 from hushsum.errors import HushsumError
 from hushsum.version import __version__
 
@@ -63,20 +72,27 @@ _NOT_A_WRONG_PATH: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 COMMANDS = (
     demo,
     plan,
-    compare,
+    benchmark,
     choose,
     tally,
     merge,
     release,
     query,
+    compare,
+    report,
     fit,
     predict,
+    sample,
+    synthesize,
     show,
     plot,
+    page,
+    heatmap,
     audit,
+    watch,
     serve,
 )
-GROUPS = (ledger, summarize)
+GROUPS = (ledger, summarize, federate, collect)
 
 
 def _version(requested: bool) -> None:

@@ -7,30 +7,45 @@ from typing import Annotated
 import typer
 
 from hushsum.cli import options
-from hushsum.cli.output import progress_bar, write_json
+from hushsum.cli.output import progress_bar, write_facts, write_json
 from hushsum.cli.tally import write_tally
 
 
 def merge(
-    tallies: Annotated[list[str], typer.Argument(metavar="TALLY...", help="Two or more .tally files.")],
-    output: options.TallyOutput,
+    tallies: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Two or more .tally or .hush files."),
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", help="The .tally or .hush file to write.")],
     disjoint_units: Annotated[
         bool,
         typer.Option(
             "--disjoint-units",
-            help="Declare that no person (of graphs: no edge or no node) is in two tallies, else limits add.",
+            help="Declare that no person (of graphs: no edge or no node) is in two of them, else limits add.",
         ),
     ] = False,
     encryption_key_file: options.EncryptionKeyFile = None,
     json: options.Json = False,
 ) -> None:
-    """Add tallies of different records exactly. They must have the same fingerprint.
+    """Add tallies of different records exactly, or released functions with their noise.
+
+    They must have the same fingerprint. Of released functions values and variances add, and the promises too
+    unless --disjoint-units declares that no unit is at two sites. Merging tallies and releasing once needs
+    far less noise.
 
     hushsum merge a.tally b.tally -o all.tally
     """
+    from hushsum.jobs.merge_functions import are_functions, merge_functions
     from hushsum.jobs.merge_tallies import merge_tallies
     from hushsum.jobs.output_files import read_key
 
+    if are_functions(tallies):
+        merged = merge_functions(tallies, output, disjoint_units=disjoint_units)
+        if json:
+            write_json(merged.as_json())
+            return
+        write_facts([("function", merged.file), ("claim", merged.function.claim.sentence())])
+        return
     with progress_bar("merging") as progress:
         written = merge_tallies(
             tallies,

@@ -10,7 +10,7 @@ import typer
 from hushsum.errors import Parameter, UsageError
 
 if TYPE_CHECKING:
-    from hushsum.jobs.ledger_release import LedgerOptions
+    from hushsum.jobs.deliver_release import LedgerOptions
 
 
 def kernel_completions(incomplete: str) -> list[str]:
@@ -123,7 +123,18 @@ KernelName = Annotated[
 Bandwidth = Annotated[
     float | None,
     typer.Option(
-        "--bandwidth", help="Scale of the kernel in the units of the data; chosen without looking at them."
+        "--bandwidth",
+        help="How near records must be to count as similar; chosen without looking at them.",
+    ),
+]
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        "--scale",
+        metavar="units|bounds",
+        help="What --bandwidth is measured in: the units of the data, or the declared range of each column, "
+        "of which it is then a fraction. [default: bounds if the ranges differ by more than 10 times]",
+        autocompletion=completing("units", "bounds"),
     ),
 ]
 Smoothness = Annotated[
@@ -162,6 +173,32 @@ Decimal = Annotated[
 DropMissing = Annotated[
     bool,
     typer.Option("--drop-missing", help="Leave out records with a missing value, instead of refusing them."),
+]
+Dates = Annotated[
+    str | None,
+    typer.Option(
+        "--dates", metavar="NAMES", help="Columns of dates, which become numbers; ranges may be dates too."
+    ),
+]
+DatePattern = Annotated[
+    str | None,
+    typer.Option("--date-format", metavar="FORMAT", help="Such as %d.%m.%Y. [default: 2024-05-31]"),
+]
+DateUnit = Annotated[
+    str,
+    typer.Option(
+        "--date-unit",
+        metavar="UNIT",
+        help="Dates are seconds, minutes, hours, days, weeks or years since --date-origin.",
+    ),
+]
+DateOrigin = Annotated[str, typer.Option("--date-origin", metavar="DATE", help="The date that is 0.")]
+Sheet = Annotated[
+    str | None, typer.Option("--sheet", metavar="NAME", help="Sheet of a workbook. [default: the first]")
+]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Stop at the first warning, before anything is spent."),
 ]
 SetColumn = Annotated[
     str | None,
@@ -302,6 +339,6 @@ def ledger_options(
                 remedy=("give ", Parameter("ledger"), " and ", Parameter("dataset")),
             )
         return None
-    from hushsum.jobs.ledger_release import LedgerOptions
+    from hushsum.jobs.deliver_release import LedgerOptions
 
     return LedgerOptions(ledger, dataset, idempotency_key, to, part)

@@ -14,7 +14,7 @@ from typing import IO
 import typer
 
 from hushsum.cli.interrupts import exit_if_interrupted
-from hushsum.errors import PublicAssumption, SuspiciousParameter
+from hushsum.errors import PublicAssumption, RepeatedRecords, SuspiciousParameter, UsageError
 from hushsum.files.atomic import atomic_file
 from hushsum.jobs.progress import Progress
 
@@ -178,17 +178,31 @@ def short(number: float) -> str:
     return f"{number:.5g}" if abs(number) < 1e5 else f"{number:.0f}"
 
 
-_PRINTED = (SuspiciousParameter, PublicAssumption)
+_PRINTED = (SuspiciousParameter, PublicAssumption, RepeatedRecords)
+
+
+def refused_strictly(message: str) -> UsageError:
+    """What a command with ``--strict`` exits with in place of a warning."""
+    return UsageError(
+        rule=message.rstrip("."), remedy="nothing was spent; leave --strict out to continue nevertheless"
+    )
 
 
 @contextmanager
-def warnings_printed() -> Iterator[None]:
+def warnings_printed(*, strict: bool = False) -> Iterator[None]:
     """Say each warning of the block once on standard error, where results never go, at once: before a
-    question is asked or a budget is debited.
+    question is asked or a budget is debited. ``strict`` stops there instead.
+
+    Raises
+    ------
+    UsageError
+        at the first warning, where it is strict.
     """
     said: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *rest: object, **more: object) -> None:
+        if issubclass(category, _PRINTED) and strict:
+            raise refused_strictly(str(message))
         if issubclass(category, _PRINTED) and str(message) not in said:
             said.add(str(message))
             warn(str(message))

@@ -38,6 +38,7 @@ def plan(
     rho: options.Rho = None,
     kernel: options.KernelName = "euclidean",
     bandwidth: options.Bandwidth = None,
+    scale: options.Scale = None,
     power: options.Power = None,
     bits: options.Bits = None,
     projection: options.Projection = None,
@@ -64,6 +65,25 @@ def plan(
     max_per_unit: Annotated[
         int | None, typer.Option("--max-per-unit", help="Maximum number of records per person.")
     ] = None,
+    trust: Annotated[
+        str,
+        typer.Option(
+            "--trust",
+            help="Who sees records: central, federated, sites, shuffled or local.",
+            autocompletion=options.completing("central", "federated", "sites", "shuffled", "local"),
+        ),
+    ] = "central",
+    sites: Annotated[int | None, typer.Option("--sites", help="Number of sites that count.")] = None,
+    dropouts: Annotated[
+        int, typer.Option("--dropouts", help="Sites that may fail, with --trust federated.")
+    ] = 0,
+    colluding: Annotated[
+        int | None,
+        typer.Option(
+            "--colluding",
+            help="Sites that use what they know, with --trust federated. [default: 1]",
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Predict the error of a release before any budget is spent. Reads no private data.
@@ -76,10 +96,10 @@ def plan(
     source = None
     if public is not None:
         source = PublicFile(public, values.names(columns, "columns"), set_column)
-    choice = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius)
+    box = values.box(bounds, "bounds")
+    choice = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius, scale, box)
     epsilons = None if epsilon is None else values.numbers(epsilon, "epsilon")
     counts = values.integers(rows, "rows")
-    box = values.ranges(bounds, "bounds")
     on_steps = None if steps is None else values.numbers(steps, "steps")
 
     def at(place: float | None) -> ReleasePlanned:
@@ -93,13 +113,17 @@ def plan(
             rows=counts,
             width=width,
             method=method,
-            bounds=box[0] if box is not None and len(box) == 1 else box,
+            bounds=box,
             density=place,
             public=source,
             relation=relation,
             max_per_unit=max_per_unit,
             error=error,
             steps=on_steps,
+            trust=trust,
+            sites=sites,
+            dropouts=dropouts,
+            colluding=colluding,
         )
 
     planned = at(density)
@@ -108,9 +132,13 @@ def plan(
         return
     busier = source is None and error is None and planned.plan.density < BUSY
     _write(planned.plan, at(BUSY).plan if busier else None)
+    if trust != "central":
+        write("How such a release is made: docs/explanation/trust.md")
+        return
     given = {
         "kernel": None if kernel == "euclidean" else kernel,
         "bandwidth": bandwidth,
+        "scale": scale,
         "power": power,
         "bits": bits,
         "projection": projection,

@@ -8,10 +8,11 @@ import typer
 
 from hushsum.cli import options, values
 from hushsum.cli.output import write, write_json
+from hushsum.errors import Parameter, UsageError
 
 
 def plot(
-    function: options.ReleasedFile,
+    file: options.ReleasedFile,
     output: Annotated[str, typer.Option("--output", "-o", help="The image to write: .png, .svg or .pdf.")],
     range: Annotated[
         str | None,
@@ -24,7 +25,7 @@ def plot(
         typer.Option(
             "--axes",
             metavar="I[,J]",
-            help="Columns to draw, numbers from 0 or names; default: the first two.",
+            help="Columns to draw, numbers from 0 or names, the first across; default: the first two.",
         ),
     ] = None,
     at: Annotated[
@@ -40,17 +41,34 @@ def plot(
     ] = None,
     sum: options.Sum = False,
     level: options.Level = 0.95,
-    simultaneous: options.Simultaneous = False,
+    simultaneous: Annotated[
+        bool,
+        typer.Option(
+            "--simultaneous", help="Intervals that hold at all points together; the default for heat maps."
+        ),
+    ] = False,
+    pointwise: Annotated[
+        bool,
+        typer.Option("--pointwise", help="Intervals that hold at each point; the default for curves."),
+    ] = False,
+    log: Annotated[bool, typer.Option("--log", help="Logarithmic colours of a heat map.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Draw a curve with its error band, a heat map, or a slice of a function of more columns.
+    """Draw a function or a model: a curve with its error band, a heat map, or a slice of more columns.
+
+    Of a classifier the probabilities of its classes are drawn, or where each is predicted; of other models
+    what they predict.
 
     hushsum plot skin.hush -o skin.png
     """
-    from hushsum.jobs.draw_function import draw_function
+    from hushsum.jobs.plot_function import plot_function
 
-    drawn = draw_function(
-        function,
+    if simultaneous and pointwise:
+        raise UsageError(
+            parameter="simultaneous", rule=("and ", Parameter("pointwise"), " exclude each other")
+        )
+    drawn = plot_function(
+        file,
         output,
         axes=_columns(axes),
         range=values.ranges(range, "range"),
@@ -58,7 +76,8 @@ def plot(
         labels=values.names(labels, "labels"),
         of="sum" if sum else "mean",
         level=level,
-        simultaneous=simultaneous,
+        simultaneous=simultaneous if simultaneous or pointwise else None,
+        log=log,
     )
     write_json(drawn.as_json()) if json else write(drawn.output)
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from hushsum.cli import options, values
+from hushsum.cli.cell_options import cell_format
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import bytes_of, progress_bar, reader_may_leave, warn, warnings_printed
 from hushsum.cli.release_report import asking, confirmed, released_file, report
@@ -18,6 +19,7 @@ _OF_RECORDS = (
     "columns",
     "bounds",
     "bandwidth",
+    "scale",
     "kernel",
     "power",
     "bits",
@@ -33,6 +35,11 @@ _OF_RECORDS = (
     "set_column",
     "decimal",
     "drop_missing",
+    "dates",
+    "date_format",
+    "date_unit",
+    "date_origin",
+    "sheet",
     "public",
 )
 """Options that a tally has from the command that counted it."""
@@ -54,6 +61,7 @@ def release(
     columns: options.Columns = None,
     bounds: options.BoundsText = None,
     bandwidth: options.Bandwidth = None,
+    scale: options.Scale = None,
     kernel: options.KernelName = "euclidean",
     power: options.Power = None,
     bits: options.Bits = None,
@@ -81,6 +89,11 @@ def release(
     set_column: options.SetColumn = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    dates: options.Dates = None,
+    date_format: options.DatePattern = None,
+    date_unit: options.DateUnit = "days",
+    date_origin: options.DateOrigin = "1970-01-01",
+    sheet: options.Sheet = None,
     relation: options.RelationName = "add/remove",
     unit: options.UnitName = None,
     mechanism: Annotated[
@@ -88,8 +101,9 @@ def release(
         typer.Option(
             "--mechanism",
             metavar="NAME",
-            help="'gamma radius': half the variance under pure ε for fourier_features, in real arithmetic.",
-            autocompletion=options.completing("gamma radius"),
+            help="'gamma radius': half the variance under pure ε for fourier_features, in real arithmetic; "
+            "'binomial': fair coins, under ε and δ, where one unit moves each cell by at most 1.",
+            autocompletion=options.completing("gamma radius", "binomial"),
         ),
     ] = None,
     rows: Annotated[
@@ -117,6 +131,7 @@ def release(
     to: options.Recipient = None,
     part: options.PartName = None,
     yes: options.Yes = False,
+    strict: options.Strict = False,
     threads: options.Threads = None,
     encryption_key_file: options.EncryptionKeyFile = None,
     insecure_noise_seed: options.InsecureNoiseSeed = None,
@@ -145,8 +160,16 @@ def release(
     from hushsum.jobs.release_tally import release_tally
     from hushsum.kernels.parameters import kernel_in_words
     from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
-    from hushsum.records.cell_format import CellFormat
 
+    cells = cell_format(
+        decimal=decimal,
+        drop_missing=drop_missing,
+        dates=dates,
+        date_format=date_format,
+        date_unit=date_unit,
+        date_origin=date_origin,
+        sheet=sheet,
+    )
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     target = released_file(output, json=json)
     request = ReleaseRequest(
@@ -167,7 +190,7 @@ def release(
     approve = asking(output) if interactive else None
     if len(sources) == 1 and is_tally(sources[0]):
         refuse_record_options(_given(context), _OF_RECORDS)
-        with reader_may_leave():
+        with reader_may_leave(), warnings_printed(strict=strict):
             delivered = release_tally(
                 sources[0],
                 target,
@@ -178,11 +201,11 @@ def release(
                 ledger=recorded,
             )
     else:
-        box = values.ranges(bounds, "bounds")
+        box = values.box(bounds, "bounds", cells.dates)
         choice = PlanChoice(
             method,
             records,
-            box[0] if box is not None and len(box) == 1 else box,
+            box,
             None if steps is None else values.numbers(steps, "steps"),
             width,
             seed,
@@ -191,18 +214,18 @@ def release(
         )
         piped = interruptible_input() if STANDARD in sources else nullcontext()
         counting = progress_bar("counting", size=bytes_of(sources))
-        with reader_may_leave(), warnings_printed(), piped, counting as progress:
+        with reader_may_leave(), warnings_printed(strict=strict), piped, counting as progress:
             delivered = release_records(
                 RecordFiles(
                     tuple(sources),
                     values.names(columns, "columns"),
                     unit_column,
                     set_column,
-                    cells=CellFormat(decimal, drop_missing),
+                    cells=cells,
                 ),
                 target,
                 request,
-                kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness),
+                kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, scale=scale),
                 choice=choice,
                 max_per_unit=max_per_unit,
                 threads=threads,

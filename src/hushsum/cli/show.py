@@ -55,13 +55,20 @@ def _write_function(description: FunctionDescription) -> None:
 def _write_model(description: ModelDescription) -> None:
     described = description.as_json()
     write(description.bundle.claim.sentence() + "\n")
-    changed = [f"{name} {_in_short(value)}" for name, value in (described["parameters"] or {}).items()]
+    parameters = {name: value for name, value in (described["parameters"] or {}).items() if name != "bounds"}
+    changed = [f"{name} {_in_short(value)}" for name, value in parameters.items()]
     facts = [
         ("model", str(described["model"])),
         ("claim", repr(description.bundle.claim)),
         ("parameters", ", ".join(changed)),
         ("columns", "not named" if described["columns"] is None else names_in_words(described["columns"])),
     ]
+    if described["kernels"]:
+        facts.append(("kernel", "; ".join(described["kernels"])))
+    if described["bounds"] is not None:
+        facts.append(("bounds", _bounds(described["bounds"])))
+    mechanism = description.bundle.claim
+    facts.append(("mechanism", f"{mechanism.mechanism}, {mechanism.arithmetic}"))
     if described["classes"] is not None:
         facts.append(("classes", names_in_words([str(each) for each in described["classes"]])))
     facts.append(("released", names_in_words([*described["parts"], *described["arrays"]])))
@@ -74,9 +81,17 @@ def _write_model(description: ModelDescription) -> None:
     write_facts(facts)
 
 
+def _bounds(declared: Any) -> str:
+    """Bounds as they were given: one pair, a list of them, or a dictionary."""
+    if isinstance(declared, dict):
+        return names_in_words([f"{name} {low:g}:{high:g}" for name, (low, high) in declared.items()])
+    pairs = [declared] if not isinstance(declared[0], list | tuple) else declared
+    return names_in_words([f"{low:g}:{high:g}" for low, high in pairs])
+
+
 def _row(row: Any) -> str:
     """A number, or the numbers of a point."""
-    return ", ".join(short(float(each)) for each in row) if row.ndim else short(float(row))
+    return ", ".join(short(float(each)) for each in row.reshape(-1)) if row.ndim else short(float(row))
 
 
 def _in_short(value: object) -> str:

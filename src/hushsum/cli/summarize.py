@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from hushsum.cli import options, values
+from hushsum.cli.key_files import show_key_file
 from hushsum.cli.output import tell, warn, write, write_facts, write_json
 from hushsum.cli.summarize_curator import curator
 from hushsum.cli.summarize_hashes import secret, validation
@@ -32,14 +33,7 @@ def keys(
 
     hushsum summarize keys owner.key
     """
-    from hushsum.jobs.summarize_keys import show_keys
-
-    shown = show_keys(file)
-    if json:
-        write_json(shown.as_json())
-        return
-    tell(f"Made {file}; keep it secret." if shown.made else f"{file} exists and is unchanged.")
-    write(shown.fingerprint)
+    show_key_file(file, json=json)
 
 
 def owner(
@@ -99,8 +93,8 @@ def owner(
     hushsum summarize owner data.parquet --listen 0.0.0.0:7000 --key owner.key --peer 3f5a…
     """
     from hushsum.cli.options import ledger_options
-    from hushsum.jobs.summarize_owner import OwnerChoice, parse_address, read_peers, take_part
-    from hushsum.summarize.owner_process import Patience
+    from hushsum.jobs.summarize_owner import OwnerChoice, read_peers, take_part
+    from hushsum.transport.addresses import Patience, parse_address
 
     choice = OwnerChoice(
         file=file,

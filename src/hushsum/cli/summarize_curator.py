@@ -106,7 +106,7 @@ def curator(
     from hushsum.cli.options import ledger_options
     from hushsum.jobs.summarize_curator import CuratorChoice, collect_summary
     from hushsum.jobs.summarize_terms import RunChoice
-    from hushsum.summarize.owner_process import Patience
+    from hushsum.transport.addresses import Patience
 
     choice = CuratorChoice(
         key=key,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hushsum.cli import options, values
+from hushsum.cli.cell_options import cell_format
 from hushsum.cli.interrupts import interruptible_input, signals_at_progress
 from hushsum.cli.output import (
     bytes_of,
@@ -34,6 +35,7 @@ def tally(
     method: options.MethodName = "race",
     kernel: options.KernelName = "euclidean",
     bandwidth: options.Bandwidth = None,
+    scale: options.Scale = None,
     power: options.Power = None,
     bits: options.Bits = None,
     projection: options.Projection = None,
@@ -58,6 +60,11 @@ def tally(
     max_per_unit: options.MaxPerUnit = None,
     set_column: options.SetColumn = None,
     decimal: options.Decimal = ".",
+    dates: options.Dates = None,
+    date_format: options.DatePattern = None,
+    date_unit: options.DateUnit = "days",
+    date_origin: options.DateOrigin = "1970-01-01",
+    sheet: options.Sheet = None,
     edges: options.Edges = None,
     directed: options.Directed = False,
     nodes: Annotated[
@@ -113,14 +120,22 @@ def tally(
     hushsum tally graph.txt.gz --edges 1,2 --kernel jaccard -o graph.tally
     """
     from hushsum.jobs.checkpointed_count import CheckpointChoice
-    from hushsum.jobs.count_nodes import EdgeColumns
-    from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, bandwidth_warnings
+    from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
     from hushsum.jobs.output_files import STANDARD, read_key
     from hushsum.jobs.record_files import RecordFiles
+    from hushsum.jobs.tally_graph import EdgeColumns
     from hushsum.jobs.tally_records import tally_records
-    from hushsum.records.cell_format import CellFormat
+    from hushsum.kernels.bandwidth_scale import bandwidth_warnings
 
-    box = values.ranges(bounds, "bounds")
+    cells = cell_format(
+        decimal=decimal,
+        dates=dates,
+        date_format=date_format,
+        date_unit=date_unit,
+        date_origin=date_origin,
+        sheet=sheet,
+    )
+    box = values.box(bounds, "bounds", cells.dates)
     graph = None
     if edges is not None:
         graph = EdgeColumns(values.names(edges, "edges"), directed, nodes, sorted_edges)
@@ -148,16 +163,16 @@ def tally(
                 unit_column,
                 set_column,
                 edges=graph,
-                cells=CellFormat(decimal),
+                cells=cells,
             ),
             output,
-            kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius),
+            kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius, scale, box),
             size=TableSize(
                 method,
                 rows,
                 width,
                 seed,
-                box[0] if box is not None and len(box) == 1 else box,
+                box,
                 spacing,
                 features,
                 degree,
@@ -172,7 +187,7 @@ def tally(
             engine=_engine(engine, workers, address),
             checkpoint=None if checkpoint is None else CheckpointChoice(checkpoint, checkpoint_every),
         )
-    for sentence in bandwidth_warnings(bandwidth, box):
+    for sentence in bandwidth_warnings(written.kernel, written.bounds):
         warn(sentence)
     write_json(written.as_json()) if json else write_tally(written)
 

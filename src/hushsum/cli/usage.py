@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -13,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from hushsum.errors import HushsumError, Surface
 
 _WRONG_NUMBER: Final = re.compile(r"Invalid value for ([^:]+): .*valid (number|float|int\w*).*")
+_LONGEST_SHOWN: Final = 40
 _SUGGESTION: Final = re.compile(r"\.? *\(?(Did you mean|Possible options:|Did you mean one of:) *")
 
 
@@ -103,8 +105,22 @@ def sentence_of(error: Any) -> str:
     wrong = _WRONG_NUMBER.fullmatch(text)
     if wrong is not None:
         kind = "an integer" if wrong[2].startswith("int") else "a number"
-        text = f"{wrong[1]} must be {kind}, got something else"
+        text = f"{wrong[1]} must be {kind}, got {_typed(error)}"
     text = _SUGGESTION.sub(", did you mean ", text).rstrip(")")
     context = getattr(error, "ctx", None)
     command = "hushsum" if context is None else context.command_path
     return f"{text[:1].lower()}{text[1:]}; see {command} --help"
+
+
+def _typed(error: Any) -> str:
+    """What a person typed for the option that is wrong. It may be shown, unless it is so long that it may be
+    a file by mistake.
+    """
+    for option in getattr(getattr(error, "param", None), "opts", ()):
+        for place, word in enumerate(sys.argv):
+            value = word[len(option) + 1 :] if word.startswith(f"{option}=") else None
+            if word == option and place + 1 < len(sys.argv):
+                value = sys.argv[place + 1]
+            if value is not None and len(value) <= _LONGEST_SHOWN:
+                return repr(value)
+    return "something else"

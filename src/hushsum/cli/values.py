@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import csv
 import re
+from typing import TYPE_CHECKING
 
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
+
+if TYPE_CHECKING:
+    from hushsum.records.dates import DateFormat
 
 
 def names(text: str | None, parameter: str) -> tuple[str, ...] | None:
@@ -41,7 +45,7 @@ def numbers(text: str, parameter: str) -> tuple[float, ...]:
         raise UsageError(
             parameter=parameter,
             rule="must be numbers separated by commas",
-            got="something else",
+            got=shown(text),
             remedy="such as 120,80,60",
         ) from None
 
@@ -58,7 +62,7 @@ def point(text: str, parameter: str) -> tuple[float, ...]:
         raise UsageError(
             parameter=parameter,
             rule="must be the numbers of a point, or the members of a set, separated by commas",
-            got="something else",
+            got=shown(text),
             remedy="such as 120,80,60",
         ) from None
 
@@ -77,13 +81,15 @@ def integers(text: str | None, parameter: str) -> tuple[int, ...] | None:
         raise UsageError(
             parameter=parameter,
             rule="must be integers separated by commas",
-            got="something else",
+            got=shown(text),
             remedy="such as 100,200",
         ) from None
 
 
-def ranges(text: str | None, parameter: str) -> tuple[tuple[float, float], ...] | None:
-    """Ranges ``low:high`` separated by commas.
+def ranges(
+    text: str | None, parameter: str, dates: DateFormat | None = None
+) -> tuple[tuple[float, float], ...] | None:
+    """Ranges ``low:high`` separated by commas; with ``dates`` the ends may be dates.
 
     >>> ranges("0:255,-1:1", "bounds")
     ((0.0, 255.0), (-1.0, 1.0))
@@ -93,14 +99,38 @@ def ranges(text: str | None, parameter: str) -> tuple[tuple[float, float], ...] 
     found = []
     for each in text.split(","):
         ends = each.split(":")
-        try:
-            low, high = (float(end) for end in ends)
-        except ValueError:
-            raise UsageError(
-                parameter=parameter,
-                rule="must be low:high, separated by commas",
-                got="something else",
-                remedy="such as 0:255",
-            ) from None
+        if len(ends) != 2:
+            raise _no_range(each, parameter)
+        low, high = (_end(end, each, parameter, dates) for end in ends)
         found.append((low, high))
     return tuple(found)
+
+
+def _end(text: str, pair: str, parameter: str, dates: DateFormat | None) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        if dates is None or text.count("-") != 2:
+            raise _no_range(pair, parameter) from None
+    return dates.number(text, parameter)
+
+
+def _no_range(text: str, parameter: str) -> UsageError:
+    return UsageError(
+        parameter=parameter,
+        rule="must be low:high, separated by commas",
+        got=shown(text),
+        remedy="such as 0:255",
+    )
+
+
+def box(
+    text: str | None, parameter: str, dates: DateFormat | None = None
+) -> tuple[tuple[float, float], ...] | tuple[float, float] | None:
+    """Ranges as methods take them: one for all columns, or one for each.
+
+    >>> box("0:255", "bounds"), box("0:1,0:2", "bounds")
+    ((0.0, 255.0), ((0.0, 1.0), (0.0, 2.0)))
+    """
+    found = ranges(text, parameter, dates)
+    return found[0] if found is not None and len(found) == 1 else found

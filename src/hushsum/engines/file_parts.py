@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.engines.protocol import NamedBatch
-from hushsum.engines.refusals import naming
+from hushsum.engines.worker_errors import naming
 from hushsum.errors import DataRefused, FilePath, HushsumError, UsageError
 from hushsum.kernels.parameters import check_cap
 from hushsum.records.arrow import pyarrow
 from hushsum.records.cell_format import PLAIN, CellFormat
+from hushsum.records.record_batches import open_batches, row_group_sizes
 from hushsum.records.remote_files import FileState, expanded, file_state, is_url, shown_path
-from hushsum.records.streams import open_batches, row_group_sizes
 from hushsum.records.unit_ids import identify
 from hushsum.tally.tally import Tally
 
@@ -30,7 +30,7 @@ _LEAST_BYTES: Final = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class RecordColumns:
-    """Which columns of the files make the records; see `hushsum.records.streams.open_batches`."""
+    """Which columns of the files make the records; see `hushsum.records.record_batches.open_batches`."""
 
     columns: tuple[str, ...] | None = None
     unit_column: str | None = None

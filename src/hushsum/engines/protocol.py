@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from hushsum.engines.partial_tally_encryption import JobKey, seal
-from hushsum.engines.refusals import naming, refusal_as_json, refusal_from_json
+from hushsum.engines.worker_errors import naming, refusal_as_json, refusal_from_json
 from hushsum.errors import DataRefused, FilePath, HushsumError, SuspiciousParameter, UsageError
 from hushsum.kernels.parameters import thread_count
 from hushsum.tally.checkpoint import Checkpoint

@@ -79,6 +79,7 @@ class FileKind(Enum):
     TALLY = b"\x89TALY\r\n\n"
     SERVED = b"\x89SRVD\r\n\n"
     CHECKPOINT = b"\x89CKPT\r\n\n"
+    STREAM = b"\x89STRM\r\n\n"
 
     @property
     def noun(self) -> str:
@@ -88,6 +89,7 @@ class FileKind(Enum):
             FileKind.TALLY: "a confidential tally (.tally)",
             FileKind.SERVED: "a confidential function that is served (.secret)",
             FileKind.CHECKPOINT: "a confidential checkpoint of a count that is not finished (.checkpoint)",
+            FileKind.STREAM: "a confidential state of a stream (.stream)",
         }[self]
 
 
@@ -244,7 +246,7 @@ def _paged_length(header: Header, kind: FileKind, payload_length: int, name: str
 
 
 def _paged_size(paged: int) -> int:
-    from hushsum.files.checked_pages import digests_size
+    from hushsum.files.checksummed_pages import digests_size
 
     return paged + digests_size(paged)
 
@@ -307,7 +309,7 @@ def _write_parts(stream: IO[bytes], start: bytes, paged: Section | None, parts: 
 
 def _write_pages(stream: IO[bytes], paged: Section) -> list[bytes]:
     """Write the paged part and return the digests of its pages."""
-    from hushsum.files.checked_pages import page_digests, whole_pages
+    from hushsum.files.checksummed_pages import page_digests, whole_pages
 
     digests = []
     for piece in whole_pages(paged.pieces()):

@@ -1,19 +1,40 @@
-"""Audit all that is registered, or a released function in a file."""
+"""Audit all that is registered, or a released function or model in a file."""
 
 from __future__ import annotations
 
+import sys
+
 from hushsum.auditing.audit import audit_steps, run_steps
 from hushsum.auditing.report import AuditReport
-from hushsum.jobs.output_files import open_function
+from hushsum.errors import UsageError
+from hushsum.jobs.output_files import STANDARD
 from hushsum.jobs.progress import Progress
+from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.bundle import Bundle
+from hushsum.releases.load import load_released
 
 
 def audit_file(
     source: str | None, *, thorough: bool = False, progress: Progress | None = None
 ) -> AuditReport:
-    """The audit of the function in a ``.hush`` file (``"-"``: standard input); without one, of everything.
+    """The audit of what a ``.hush`` file holds (``"-"``: standard input); without one, of everything. Of a
+    model its released tables are audited.
 
     Neighbours and noise are new in every run.
     """
-    function = None if source is None else open_function(source)
-    return run_steps(audit_steps(function, thorough=thorough), progress=progress)
+    if source is None:
+        return run_steps(audit_steps(None, thorough=thorough), progress=progress)
+    released = load_released(sys.stdin.buffer if source == STANDARD else source)
+    if isinstance(released, ReleasedFunction):
+        return run_steps(audit_steps(released, thorough=thorough), progress=progress)
+    assert isinstance(released, Bundle)
+    # One of several alike tables stands for all, such as those of classes.
+    parts = {(type(part).__name__, part.kernel): part for part in released.parts.values()}
+    if not parts:
+        raise UsageError(
+            rule="an audit needs a released table",
+            got=f"a {released.about['model']} without one",
+            remedy="'hushsum audit' without a file audits every mechanism and model",
+        )
+    steps = [step for part in parts.values() for step in audit_steps(part, thorough=thorough)]
+    return run_steps(steps, progress=progress)

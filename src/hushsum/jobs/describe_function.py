@@ -12,6 +12,7 @@ from hushsum.bases.registry import reading_from_json
 from hushsum.files.container import FileKind
 from hushsum.jobs.output_files import STANDARD, kind_of
 from hushsum.kernels.base import Kernel
+from hushsum.kernels.parameters import kernel_in_words
 from hushsum.kernels.registry import kernel_as_json
 from hushsum.privacy.claim import PERSON
 from hushsum.records.bounds import Bounds
@@ -102,6 +103,8 @@ class ModelDescription:
             "classes": (about.get("classes") or {}).get("values"),
             "assumptions": list(about.get("assumptions") or []),
             "claim": self.bundle.claim.in_numbers(),
+            "bounds": (about.get("parameters") or {}).get("bounds"),
+            "kernels": list({kernel_in_words(part.kernel): None for part in self.bundle.parts.values()}),
             "parts": list(self.bundle.parts),
             "arrays": {
                 name: values.tolist() if values.size <= MOST_LISTED else {"shape": list(values.shape)}

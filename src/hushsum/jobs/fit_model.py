@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,17 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, DataRefused, FilePath, HushsumError, UsageError
-from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
+from hushsum.jobs.deliver_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
 from hushsum.jobs.model_catalogue import ModelChoice, takes_labels
 from hushsum.jobs.model_claim import check_target
 from hushsum.jobs.model_records import features_of, labels_of, read_classes
 from hushsum.jobs.output_files import STANDARD, check_function_output, refuse_repeated
+from hushsum.jobs.plan_release import PublicFile, read_public, refuse_private_file
 from hushsum.jobs.progress import Progress
+from hushsum.jobs.record_files import all_paths
+from hushsum.kernels.parameters import kernel_in_words
 from hushsum.models.base import PrivateModel
 from hushsum.models.parameters import to_json
 from hushsum.privacy.claim import Claim, Relation
+from hushsum.records.bounds import Bounds, bounds_in_words, names_in_words
 from hushsum.records.cell_format import PLAIN, CellFormat
-from hushsum.records.streams import RecordStream, open_batches
+from hushsum.records.record_batches import RecordStream, open_batches
 from hushsum.releases.bundle import Bundle
 
 Target = NDArray[Any] | None
@@ -33,7 +38,8 @@ class TrainingFiles:
     """Which columns of which files are learned from, and which one is learned.
 
     ``columns`` default to all but ``target``, of the first file. ``classes`` are the declared labels, as
-    text. ``name`` is what error messages call the file; by default its path.
+    text. ``name`` is what error messages call the file; by default its path. ``public`` is a file of public
+    rows with the same columns; one of the target is left out.
     """
 
     paths: tuple[str, ...]
@@ -42,6 +48,7 @@ class TrainingFiles:
     classes: tuple[str, ...] | None = None
     name: str | None = None
     cells: CellFormat = PLAIN
+    public: PublicFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +115,24 @@ def count_model(
     DataRefused
         records that break a rule.
     """
+    refuse_private_file(records.public, records.paths)
+    if records.public is not None:
+        choice = replace(choice, public=public_features(records.public, records.target))
     model = choice.build()
+    records = replace(records, paths=all_paths(records.paths))
     _check(records, model, ledger)
     if isinstance(output, str):
         check_function_output(output, inputs=records.paths, interactive=interactive)
     counted = _counted(model, records, progress, most_numbers)
     return CountedModel(counted, choice, records, output, ledger)
+
+
+def public_features(public: PublicFile, target: str | None) -> Any:
+    """The rows of a public file as an Arrow table, without the target if it has one."""
+    if public.columns is None and target is not None:
+        with suppress(UsageError):
+            return read_public(replace(public, left_out=target))
+    return read_public(public)
 
 
 def release_model(counted: CountedModel, *, approve: Approve | None = None) -> ModelReleased | None:
@@ -141,11 +160,13 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
     delivered = release_with_ledger(
         ledger,
         claim,
-        sources=[path for path in records.paths if path != STANDARD],
+        sources=[path for path in records.paths if path != STANDARD]
+        + ([] if records.public is None else [records.public.path]),
         output=output,
         subject={
             "model": type(model).__name__,
             "output": Path(output).name if isinstance(output, str) else "standard output",
+            **_described(model),
         },
         settings=[to_json("parameters", counted.choice.parameters), records.columns, records.target],
         make=make,
@@ -154,6 +175,19 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
     if delivered is None:
         return None
     return ModelReleased(name, delivered.function, delivered.size, delivered.record)
+
+
+def _described(model: PrivateModel) -> dict[str, object]:
+    """What the ledger and its disclosure report say of a model: public, and known before the release."""
+    dim = model.n_features_in_
+    names = getattr(model, "feature_names_in_", None)
+    found: dict[str, object] = {"bounds": bounds_in_words(Bounds.of(model.column_bounds(), dim))}
+    if names is not None:
+        found["columns"] = names_in_words([str(name) for name in names])
+    kernels = model.compared_by(dim)
+    if kernels:
+        found["kernel"] = "; ".join(kernel_in_words(each) for each in kernels)
+    return found
 
 
 def _check_relation(ledger: LedgerOptions, claim: Claim) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.bandwidth_scale import OF_BOUNDS, UNITS, in_scale
+from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.parameters import one_of
-from hushsum.kernels.registry import example_columns, named, parameter_names
+from hushsum.kernels.registry import example_columns, is_expression, named, parameter_names
+from hushsum.kernels.scaled import ScaledKernel
 from hushsum.methods.registry import method_named, tally_methods
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.tally.tally import Tally
@@ -19,6 +21,9 @@ from hushsum.tally.tally import Tally
 class KernelChoice:
     """A kernel's name, or several in an expression, and the parameters given for it; None leaves a parameter
     at the kernel's default.
+
+    ``scale`` says what the bandwidth is measured in (:func:`hushsum.kernels.bandwidth_scale.in_scale`), for
+    which the declared ``bounds`` are needed.
     """
 
     name: str = "euclidean"
@@ -28,6 +33,18 @@ class KernelChoice:
     projection: str | None = None
     smoothness: float | None = None
     radius: float | None = None
+    scale: str | None = None
+    bounds: DeclaredBounds | None = None
+
+    def like(self, found: Kernel) -> KernelChoice:
+        """With the bandwidth of a kernel that was found for it: of columns with units of their own as a
+        fraction of the bounds.
+        """
+        if isinstance(found, ScaledKernel):
+            return replace(self, bandwidth=found.kernel.bandwidth, scale=OF_BOUNDS)
+        return (
+            replace(self, bandwidth=found.bandwidth, scale=UNITS) if isinstance(found, ColumnKernel) else self
+        )
 
     @property
     def takes_sets(self) -> bool:
@@ -47,7 +64,7 @@ class KernelChoice:
         UsageError
             if a parameter is missing that the kernel needs, or one is given that it does not have.
         """
-        return named(
+        kernel = named(
             self.name,
             dim=dim,
             columns=columns,
@@ -58,6 +75,7 @@ class KernelChoice:
             smoothness=self.smoothness,
             radius=self.radius,
         )
+        return in_scale(kernel, self.scale, self.bounds, columns, default=not is_expression(self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,37 +143,3 @@ def empty_tally(
 def step_of_columns(steps: Sequence[float]) -> float | list[float | None]:
     """Numbers of a command or a request as :func:`hushsum.grid` takes them: 0 stands for no step."""
     return steps[0] if len(steps) == 1 else [each or None for each in steps]
-
-
-def bandwidth_warnings(bandwidth: float | None, bounds: Sequence[tuple[float, float]] | None) -> list[str]:
-    """What looks wrong about a bandwidth beside the declared bounds; all of it is public.
-
-    >>> bandwidth_warnings(5.0, [(0, 100)])
-    []
-    >>> bandwidth_warnings(5.0, [(0, 1)])
-    ['the bandwidth is larger than the declared range of every column: the function will be nearly constant.']
-    """
-    if bandwidth is None or not bounds:
-        return []
-    widths = [high - low for low, high in bounds]
-    found = []
-    if bandwidth > max(widths):
-        found.append(
-            "the bandwidth is larger than the declared range of every column: the function will be nearly "
-            "constant."
-        )
-    if 0 < bandwidth < max(widths) / _NARROWEST:
-        found.append(
-            f"the bandwidth is below 1/{_NARROWEST} of the widest declared range: records are near each "
-            "other by coincidence alone, and most answers will be noise."
-        )
-    if min(widths) > 0 and max(widths) > _MOST_UNEQUAL * min(widths):
-        found.append(
-            f"the declared ranges of two columns differ by more than {_MOST_UNEQUAL} times, and one "
-            "bandwidth is used for all: scale the columns to comparable units."
-        )
-    return found
-
-
-_NARROWEST = 10_000
-_MOST_UNEQUAL = 100

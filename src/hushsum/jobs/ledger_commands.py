@@ -13,7 +13,7 @@ from hushsum.files.atomic import atomic_file
 
 if TYPE_CHECKING:
     from hushsum.ledger import Account, Charge, DatasetTerms, Ledger, Receipt, Verification
-    from hushsum.ledger.report import DisclosureReport
+    from hushsum.ledger.disclosure_report import DisclosureReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def ledger_status(place: str, dataset: str | None) -> list[DatasetStatus]:
 
 def status_of(ledger: Ledger, dataset: str | Sequence[str] | None) -> list[DatasetStatus]:
     """The same of a ledger that is open; of one dataset, of several, or of all."""
-    from hushsum.ledger.chain import Kind
+    from hushsum.ledger.hash_chain import Kind
 
     warning = ledger.rollback_problem()
     names = ledger.datasets() if dataset is None else [dataset] if isinstance(dataset, str) else dataset
@@ -124,7 +124,7 @@ def read_receipt(path: str) -> Receipt:
 
 def disclosure(place: str, dataset: str) -> DisclosureReport:
     """The report of one dataset."""
-    from hushsum.ledger.report import DisclosureReport
+    from hushsum.ledger.disclosure_report import DisclosureReport
 
     ledger = open_ledger(place)
     account = ledger.account(dataset)

@@ -72,8 +72,14 @@ def answers_of(model: Any, points: object) -> dict[str, NDArray[Any]]:
         elif name == "decision" and values.shape[1] == 2:
             answers[name] = values[:, 1]
         else:
-            answers |= {f"{name}_{label}": values[:, i] for i, label in enumerate(model.classes_)}
+            labels = groups_of(model, values.shape[1])
+            answers |= {f"{name}_{label}": values[:, i] for i, label in enumerate(labels)}
     return answers
+
+
+def groups_of(model: Any, number: int) -> list[str]:
+    """What the groups are called that a model has a value for: its classes, or numbers of clusters."""
+    return [str(each) for each in getattr(model, "classes_", range(number))]
 
 
 def all_answers(model: Any, points: object, *, level: float | None = None) -> dict[str, NDArray[Any]]:

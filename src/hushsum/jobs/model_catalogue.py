@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hushsum.errors import UsageError
 from hushsum.models.base import MODELS, PrivateModel
-from hushsum.models.parameters import OWNER, PAIR, SETTING, Parameter
+from hushsum.models.parameters import FROM_PUBLIC, OWNER, PAIR, SETTING, Parameter
 
 EXACT: Final = {"density": 1 << 17, "gaussian-process": 4000, "kernel-svc": 4000}
 """The models that have exact mode, and the most records of each: the last two solve with a full matrix."""
@@ -18,10 +18,14 @@ EXACT: Final = {"density": 1 << 17, "gaussian-process": 4000, "kernel-svc": 4000
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model's name and the parameters given for it; the others stay at the model's defaults."""
+    """A model's name and the parameters given for it; the others stay at the model's defaults.
+
+    ``public`` are public rows: they decide what may be left to them and is not given.
+    """
 
     name: str
     parameters: dict[str, Any] = field(default_factory=dict)
+    public: Any = field(default=None, repr=False, compare=False)
 
     def build(self) -> PrivateModel:
         """The estimator, not yet fitted; its parameters are checked.
@@ -42,9 +46,33 @@ class ModelChoice:
                     rule=f"must be a parameter of the {self.name} model",
                     remedy=f"it has {', '.join(sorted(allowed))}",
                 )
-        model = kind(**self.parameters)
+        given = dict.fromkeys(self.left_to_public(), FROM_PUBLIC)
+        rows = {} if self.public is None else {"public": self.public}
+        model = kind(**given, **rows, **self.parameters)
         model.check_parameters()
         return model
+
+    def left_to_public(self) -> list[str]:
+        """The parameters that public rows decide because they are not given. A radius is in units of the
+        bounds, so where one is given these keep their default.
+
+        >>> ModelChoice("outliers", {"bandwidth": 0.5}, public=[[0.0], [1.0]]).left_to_public()
+        ['bounds']
+
+        Raises
+        ------
+        UsageError
+            if the model takes no public rows.
+        """
+        if self.public is None:
+            return []
+        declared = model_class(self.name).PARAMETERS
+        if all(each.name != "public" for each in declared):
+            raise UsageError(
+                parameter="public", rule=f"must be left out: the {self.name} model takes no public rows"
+            )
+        left = [each.name for each in declared if each.from_public and each.name not in self.parameters]
+        return [] if self.parameters.get("radius") is not None else left
 
     def assumed(self) -> list[str]:
         """Parameters of the records and of the claim that were not given and whose default is seldom meant:
@@ -52,13 +80,15 @@ class ModelChoice:
         """
         defaults = inspect.signature(model_class(self.name)).parameters
         seldom = [each for each in ("bounds", "target_bounds", "delta") if each in defaults]
-        return [each for each in seldom if each not in self.parameters and defaults[each].default]
+        known = {*self.parameters, *self.left_to_public()}
+        return [each for each in seldom if each not in known and defaults[each].default]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelKind:
     """A model as a form shows it. ``learns`` is ``"label"``, ``"number"`` or None for one without a
-    target; ``relation`` is that of its claim with the defaults. ``modes`` are ``"file"`` and, where it has
+    target; ``takes_public`` says whether public rows may decide some parameters; ``relation`` is that of its
+    claim with the defaults. ``modes`` are ``"file"`` and, where it has
     it, ``"exact"``.
     """
 
@@ -67,6 +97,7 @@ class ModelKind:
     summary: str
     learns: str | None
     needs_delta: bool
+    takes_public: bool
     relation: str
     modes: tuple[str, ...]
     settings: tuple[Parameter, ...]
@@ -166,6 +197,7 @@ def _kind(name: str, kind: type[PrivateModel]) -> ModelKind:
         summary=(inspect.getdoc(kind) or "").splitlines()[0],
         learns=("label" if takes_labels(made) else "number") if takes_target(made) else None,
         needs_delta=kind.NEEDS_DELTA,
+        takes_public=any(each.name == "public" for each in kind.PARAMETERS),
         relation=str(made.claim(1).relation),
         modes=("file", "exact") if name in EXACT else ("file",),
         settings=tuple(each for each in kind.PARAMETERS if each.group == SETTING),

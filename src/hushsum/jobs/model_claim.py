@@ -120,7 +120,7 @@ def made_up(
                 remedy="list every label there is",
             )
         model.set_params(classes=list(classes))
-    box = Bounds.of(model.bounds, len(columns), columns)
+    box = Bounds.of(model.effective("bounds", len(columns)), len(columns), columns)
     if box is None:
         raise UsageError(
             parameter="bounds",

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import filecmp
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hushsum.bases.base import Reading
 from hushsum.errors import Parameter, UsageError
 from hushsum.jobs.kernel_and_method import KernelChoice, step_of_columns
-from hushsum.kernels.base import ColumnKernel
 from hushsum.methods.registry import all_methods
-from hushsum.planning.plan import Plan, plan
+from hushsum.planning.error_by_trust import CENTRAL
+from hushsum.planning.plan import plan
+from hushsum.planning.planned_options import Plan
 from hushsum.planning.public_sample import kernel_of_sample
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.records.arrow import pyarrow
-from hushsum.records.streams import open_batches
+from hushsum.records.record_batches import open_batches
 
 MOST_PUBLIC_RECORDS = 1_000_000
 """As many records of a public file are read; more would not change the estimate."""
@@ -23,11 +26,17 @@ MOST_PUBLIC_RECORDS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PublicFile:
-    """A file of public records that resemble the private ones."""
+    """A file of public records that resemble the private ones.
+
+    ``left_out`` is a column that is not read, such as the target of a model. ``name`` is what error messages
+    call the file; by default its path.
+    """
 
     path: str
     columns: tuple[str, ...] | None = None
     set_column: str | None = None
+    left_out: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,10 @@ def plan_release(
     reading: Reading | None = None,
     error: float | None = None,
     steps: Sequence[float] | None = None,
+    trust: str = CENTRAL,
+    sites: int | None = None,
+    dropouts: int = 0,
+    colluding: int | None = None,
 ) -> ReleasePlanned:
     """The predicted error of each method of release; see :func:`hushsum.plan`. No private data is read.
 
@@ -87,8 +100,16 @@ def plan_release(
     if dim is None and sample is not None and not kernel.takes_sets:
         dim = int(sample.num_columns)
     if sample is not None and reading is None and kernel.bandwidth is None and not kernel.takes_sets:
-        found = kernel_of_sample(kernel.name, dim=dim, bandwidth=None, public=sample, records=records)
-        kernel = replace(kernel, bandwidth=found.bandwidth) if isinstance(found, ColumnKernel) else kernel
+        found = kernel_of_sample(
+            kernel.name,
+            dim=dim,
+            bandwidth=None,
+            public=sample,
+            records=records,
+            bounds=bounds,
+            scale=kernel.scale,
+        )
+        kernel = kernel.like(found)
     chosen = kernel.example(dim) if reading is None else reading.kernel
     counting = (each for each in all_methods() if each.predict is not None and each.tally is not None)
     bounded = (each for each in counting if each.needs_bounds)
@@ -114,17 +135,57 @@ def plan_release(
             # What a release of a tally takes unless another share is given.
             count_share=COUNT_SHARE,
             tallies_only=True,
+            trust=trust,
+            sites=sites,
+            dropouts=dropouts,
+            colluding=colluding,
         ),
     )
+
+
+def refuse_private_file(public: PublicFile | None, paths: Sequence[str]) -> None:
+    """Refuse a file of private records in place of public ones, by its path or by its bytes.
+
+    Raises
+    ------
+    UsageError
+        for such a file. A part of the private records in another file is not noticed: whoever declares a
+        file public answers for it.
+    """
+    if public is None:
+        return
+    for path in paths:
+        if path == public.path or (_is_file(path) and _is_file(public.path) and _alike(path, public.path)):
+            raise UsageError(
+                parameter="public",
+                rule="must be a file of public records",
+                got="the private records",
+                remedy="give rows that anybody may see, or leave it out",
+            )
+
+
+def _is_file(path: str) -> bool:
+    return Path(path).is_file()
+
+
+def _alike(one: str, other: str) -> bool:
+    return filecmp.cmp(one, other, shallow=False)
 
 
 def read_public(public: PublicFile) -> Any:
     """The first records of a public file, as an Arrow table."""
     batches: list[Any] = []
     total = 0
-    with open_batches(public.path, columns=public.columns, set_column=public.set_column) as stream:
+    with open_batches(
+        public.path,
+        columns=public.columns,
+        set_column=public.set_column,
+        unit_column=public.left_out,
+        name=public.name,
+    ) as stream:
         for batch, _ in stream:
-            batches.append(batch)
+            has = public.left_out is not None and public.left_out in batch.schema.names
+            batches.append(batch.drop_columns([public.left_out]) if has else batch)
             total += batch.num_rows
             if total >= MOST_PUBLIC_RECORDS:
                 break

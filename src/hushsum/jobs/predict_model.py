@@ -17,7 +17,7 @@ from hushsum.jobs.output_files import STANDARD
 from hushsum.jobs.progress import Progress
 from hushsum.models.base import PrivateModel
 from hushsum.models.load import load_model
-from hushsum.records.streams import open_batches
+from hushsum.records.record_batches import open_batches
 
 
 @dataclass(frozen=True, slots=True)

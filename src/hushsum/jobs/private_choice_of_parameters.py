@@ -22,7 +22,7 @@ from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.private_choice import PERMUTE_AND_FLIP, choice_claim, choice_promise
 from hushsum.records.columns_by_name import numbers_of
-from hushsum.records.streams import open_batches
+from hushsum.records.record_batches import open_batches
 
 Approve = Callable[[Claim], bool]
 

@@ -14,7 +14,7 @@ from hushsum.errors import Parameter, UsageError
 from hushsum.jobs.output_files import open_function
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.parameters import one_of
-from hushsum.records.streams import open_batches
+from hushsum.records.record_batches import open_batches
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.table import ESTIMATORS, TableFunction
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
-from hushsum.jobs.count_nodes import EdgeColumns
 from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.jobs.output_files import STANDARD, refuse_repeated
+from hushsum.jobs.tally_graph import EdgeColumns
 from hushsum.kernels.parameters import check_cap
 from hushsum.records.cell_format import PLAIN, CellFormat
-from hushsum.records.remote_files import shown_path
-from hushsum.records.streams import DEFAULT_BATCH_BYTES, RecordStream, open_batches
+from hushsum.records.record_batches import DEFAULT_BATCH_BYTES, RecordStream, open_batches
+from hushsum.records.remote_files import expanded, shown_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,22 @@ class RecordFiles:
     name: str | None = None
     edges: EdgeColumns | None = None
     cells: CellFormat = PLAIN
+
+
+def with_all_paths(records: RecordFiles) -> RecordFiles:
+    """The files with wildcards in their paths replaced by what these match.
+
+    Raises
+    ------
+    UsageError
+        if wildcards match no file.
+    """
+    return replace(records, paths=all_paths(records.paths))
+
+
+def all_paths(paths: Sequence[str]) -> tuple[str, ...]:
+    """All files that paths name, with wildcards or without; standard input stays."""
+    return tuple(each for path in paths for each in ([path] if path == STANDARD else expanded([path])))
 
 
 def first_batch(records: RecordFiles) -> tuple[Any, Sequence[str] | None]:
@@ -98,6 +114,8 @@ def open_file(
     name: str,
     columns: Sequence[str] | None,
     batch_bytes: int = DEFAULT_BATCH_BYTES,
+    *,
+    may_be_empty: bool = False,
 ) -> RecordStream:
     """One of the files as a stream; errors name it where there are several."""
     try:
@@ -109,6 +127,7 @@ def open_file(
             batch_bytes=batch_bytes,
             name=records.name,
             cells=records.cells,
+            may_be_empty=may_be_empty,
         )
     except UsageError as error:
         shown = shown_path(name)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
-from hushsum.errors import DataRefused, SuspiciousParameter, UsageError
-from hushsum.jobs.kernel_and_method import KernelChoice, bandwidth_warnings, step_of_columns
-from hushsum.jobs.ledger_release import Approve, LedgerOptions
+from hushsum.errors import DataRefused, UsageError
+from hushsum.jobs.deliver_release import Approve, LedgerOptions
+from hushsum.jobs.kernel_and_method import KernelChoice, step_of_columns
 from hushsum.jobs.output_files import STANDARD, check_function_output
-from hushsum.jobs.plan_release import PublicFile, read_public
+from hushsum.jobs.plan_release import PublicFile, read_public, refuse_private_file
 from hushsum.jobs.progress import Progress
-from hushsum.jobs.record_files import RecordFiles, check_columns, dimension, first_batch
-from hushsum.jobs.release_tally import FunctionReleased, deliver_release, described
+from hushsum.jobs.record_files import RecordFiles, check_columns, dimension, first_batch, with_all_paths
+from hushsum.jobs.release_tally import FunctionReleased, deliver_release, described, described_tally
 from hushsum.jobs.tally_records import count_records
-from hushsum.kernels.base import ColumnKernel, Kernel
+from hushsum.kernels.bandwidth_scale import warn_of_bandwidth
+from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import one_of
-from hushsum.methods.direct_release import DeclaredBox, OneCallRelease
 from hushsum.methods.error_prediction import Option
+from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease
 from hushsum.methods.registry import method_named, planned_methods
 from hushsum.planning.automatic_method import (
     UNDECLARED,
@@ -29,13 +29,13 @@ from hushsum.planning.automatic_method import (
     planned_tally,
 )
 from hushsum.planning.plan import AUTO
-from hushsum.planning.public_sample import bounds_of_sample, kernel_of_sample
+from hushsum.planning.public_sample import bounds_of_sample, kernel_of_sample, refuse_copied_rows
 from hushsum.privacy.claim import PERSON, RECORD, checked_unit
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.records.arrow import pyarrow
-from hushsum.records.bounds import DeclaredBounds
-from hushsum.records.streams import open_batches
+from hushsum.records.bounds import Bounds, DeclaredBounds
+from hushsum.records.record_batches import open_batches
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.public_combination import MOST_POINTS, PUBLIC_SAMPLE, combine
 from hushsum.tally.tally import Tally
@@ -90,6 +90,7 @@ def release_records(
         as :func:`hushsum.jobs.release_tally.release_tally`.
     """
     _ = request.promise
+    records = with_all_paths(records)
     if request.unit is not None:
         checked_unit(request.unit, (RECORD if max_per_unit is None else PERSON,))
     if isinstance(output, str):
@@ -103,16 +104,21 @@ def release_records(
             got="none",
             remedy="name this release",
         )
+    refuse_private_file(choice.public, records.paths)
     sample = None if choice.public is None else read_public(choice.public).slice(0, MOST_POINTS)
     if sample is not None:
-        kernel, choice = _of_sample(kernel, choice, sample)
+        kernel, bounds = _of_sample(kernel, choice.bounds, sample, choice.records)
+        choice = replace(choice, bounds=bounds)
+    kernel = replace(kernel, bounds=choice.bounds)
     plan = _Plan(request, choice, max_per_unit, sample)
     if STANDARD not in records.paths:
         batch, names = first_batch(records)
+        if sample is not None and not kernel.takes_sets:
+            refuse_copied_rows(sample, batch, dimension(batch), names)
         chosen = kernel.build(None if kernel.takes_sets else dimension(batch), names)
         option = plan.best(chosen, names)
         if method_named(option.method).tally is None:
-            _warn_of_bandwidth(kernel, choice.bounds)
+            warn_of_bandwidth(chosen, choice.bounds, names)
             return _in_one_call(
                 records, output, request, option, chosen, names, choice, approve=approve, ledger=ledger
             )
@@ -129,13 +135,13 @@ def release_records(
     def make() -> ReleasedFunction:
         return prepared.make() if sample is None else combine(prepared.make(), sample)
 
-    _warn_of_bandwidth(kernel, choice.bounds)
+    warn_of_bandwidth(tally.reading.kernel, tally.basis.bounds)
     return deliver_release(
         output,
         prepared.claim,
         make,
-        sources=[path for path in records.paths if path != STANDARD],
-        subject={**prepared.subject, **described(tally.reading.kernel, output)},
+        sources=[*(path for path in records.paths if path != STANDARD), *_paths(choice.public)],
+        subject={**prepared.subject, **described_tally(tally, output)},
         settings=[
             repr(kernel),
             repr(choice),
@@ -215,8 +221,16 @@ class _Plan:
         )
 
 
-def _of_sample(kernel: KernelChoice, choice: PlanChoice, sample: Any) -> tuple[KernelChoice, PlanChoice]:
-    """What is declared, with the bandwidth and the bounds of the public sample where these are not."""
+def declared_or_public(
+    kernel: KernelChoice, bounds: DeclaredBounds | None, public: PublicFile
+) -> tuple[KernelChoice, DeclaredBounds | None]:
+    """What is declared, with the bandwidth and the bounds of a public file where these are not."""
+    return _of_sample(kernel, bounds, read_public(public).slice(0, MOST_POINTS), None)
+
+
+def _of_sample(
+    kernel: KernelChoice, bounds: DeclaredBounds | None, sample: Any, records: int | None
+) -> tuple[KernelChoice, DeclaredBounds | None]:
     if kernel.takes_sets:
         raise UsageError(
             parameter="public",
@@ -229,11 +243,14 @@ def _of_sample(kernel: KernelChoice, choice: PlanChoice, sample: Any) -> tuple[K
         dim=int(sample.num_columns),
         bandwidth=kernel.bandwidth,
         public=sample,
-        records=UNDECLARED if choice.records is None else choice.records,
+        records=UNDECLARED if records is None else records,
+        bounds=bounds,
+        scale=kernel.scale,
     )
-    if kernel.bandwidth is None and isinstance(built, ColumnKernel):
-        kernel = replace(kernel, bandwidth=built.bandwidth)
-    return kernel, replace(choice, bounds=bounds_of_sample(built, choice.bounds, sample))
+    found = bounds_of_sample(built, bounds, sample)
+    if kernel.bandwidth is None:
+        kernel = kernel.like(built)
+    return kernel, found
 
 
 def _in_one_call(
@@ -283,7 +300,12 @@ def _in_one_call(
         claim,
         make,
         sources=records.paths,
-        subject={"method": method.name, **described(kernel, output)},
+        subject={
+            "method": method.name,
+            **described(
+                kernel, output, columns=columns, bounds=Bounds.of(choice.bounds, kernel.dim or 1, columns)
+            ),
+        },
         settings=[repr(kernel), repr(choice), records.columns, repr(records.cells)],
         capacity=None,
         option=option,
@@ -311,12 +333,9 @@ def _read(records: RecordFiles, columns: Sequence[str] | None, box: DeclaredBox)
     )
 
 
-def _warn_of_bandwidth(kernel: KernelChoice, bounds: Any) -> None:
-    """Say what looks wrong about the bandwidth, before anything is debited."""
-    pairs = list(bounds.values()) if isinstance(bounds, Mapping) else bounds
-    one = pairs is not None and len(pairs) == 2 and not hasattr(pairs[0], "__len__")
-    for sentence in bandwidth_warnings(kernel.bandwidth, [tuple(pairs)] if one else pairs):
-        warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
+def _paths(public: PublicFile | None) -> list[str]:
+    """The public file, whose bytes enter the key of the release too."""
+    return [] if public is None else [public.path]
 
 
 def _number(value: Any) -> float | None:

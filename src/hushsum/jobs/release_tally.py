@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
+from hushsum._types import Floats
 from hushsum.errors import FilePath, UsageError
-from hushsum.jobs.ledger_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
+from hushsum.jobs.deliver_release import Approve, LedgerOptions, LedgerRecord, release_with_ledger
 from hushsum.jobs.output_files import STANDARD, check_function_output
+from hushsum.jobs.plan_release import PublicFile, read_public
+from hushsum.kernels.bandwidth_scale import warn_of_bandwidth
 from hushsum.kernels.base import Kernel
+from hushsum.kernels.parameters import kernel_in_words
 from hushsum.methods.error_prediction import Option
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.release_request import ReleaseRequest
+from hushsum.records.bounds import Bounds, bounds_in_words, names_in_words
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases.public_combination import MOST_POINTS, PUBLIC_SAMPLE, combine, sample_points
 from hushsum.tally.file import load_tally, public_header
+from hushsum.tally.tally import Tally
 
 FEW_ROWS: Final = 10
 """Below so many rows the spread of the hashes alone is as large as most answers."""
@@ -77,6 +84,8 @@ def release_tally(
     threads: int | None = None,
     approve: Approve | None = None,
     ledger: LedgerOptions | None = None,
+    public: PublicFile | None = None,
+    assumptions: Sequence[str] = (),
 ) -> FunctionReleased | None:
     """Release a tally's function to a ``.hush`` file, or to a binary stream.
 
@@ -87,6 +96,10 @@ def release_tally(
         drawn; if it says no, nothing is released and None is returned.
     ledger : LedgerOptions, optional
         Where the release is debited first.
+    public : PublicFile, optional
+        Public rows with the columns of the tally, which the function is combined with.
+    assumptions : sequence of str
+        What else the claim assumes, such as that rows which decided parameters of the tally are public.
 
     Raises
     ------
@@ -109,18 +122,33 @@ def release_tally(
             rule=(FilePath(tally), " is not encrypted"), got="a key for it", remedy="leave the key out"
         )
     secret = load_tally(tally, encryption_key=encryption_key)
-    prepared = secret.prepare(request, threads=threads)
+    assumed = assumptions or (() if public is None else (PUBLIC_SAMPLE,))
+    prepared = secret.prepare(request, threads=threads, assumptions=assumed)
+    warn_of_bandwidth(secret.reading.kernel, secret.basis.bounds)
+    # Read here: what cannot be combined is refused before anything is debited.
+    sample = None if public is None else _sample(public, secret)
+
+    def make() -> ReleasedFunction:
+        return prepared.make() if sample is None else combine(prepared.make(), sample)
+
     return deliver_release(
         output,
         prepared.claim,
-        prepared.make,
-        sources=[tally],
-        subject={**prepared.subject, **described(secret.reading.kernel, output)},
+        make,
+        sources=[tally, *([] if public is None else [public.path])],
+        subject={**prepared.subject, **described_tally(secret, output)},
         settings=[],
         capacity=secret.basis.shape[0],
         approve=approve,
         ledger=ledger,
     )
+
+
+def _sample(public: PublicFile, tally: Tally) -> Floats:
+    """The first rows of a public file as points that the tally's function is combined with."""
+    columns = tally.basis.columns
+    table = read_public(replace(public, columns=columns)).slice(0, MOST_POINTS)
+    return sample_points(table, tally.reading.kernel.dim, columns)
 
 
 def deliver_release(
@@ -161,12 +189,31 @@ def deliver_release(
     return FunctionReleased(name, delivered.function, delivered.size, capacity, delivered.record, option)
 
 
-def described(kernel: Kernel, output: str | IO[bytes]) -> dict[str, object]:
-    """What the ledger says of a release beside its request: public, and known before anything is drawn."""
-    return {
-        "kernel": kernel.name,
+def described(
+    kernel: Kernel,
+    output: str | IO[bytes],
+    *,
+    columns: Sequence[str] | None = None,
+    bounds: Bounds | None = None,
+) -> dict[str, object]:
+    """What the ledger and its disclosure report say of a release beside its request: public, and known before
+    anything is drawn.
+    """
+    found: dict[str, object] = {
+        "kernel": kernel_in_words(kernel),
         "output": Path(output).name if isinstance(output, str) else "standard output",
     }
+    if columns is not None:
+        found["columns"] = names_in_words(columns)
+    if kernel.dim is not None:
+        found["bounds"] = bounds_in_words(bounds)
+    return found
+
+
+def described_tally(tally: Tally, output: str | IO[bytes]) -> dict[str, object]:
+    """What the ledger says of the release of a tally."""
+    basis = tally.basis
+    return described(tally.reading.kernel, output, columns=basis.columns, bounds=basis.bounds)
 
 
 def _save(function: ReleasedFunction, output: str | IO[bytes]) -> int:

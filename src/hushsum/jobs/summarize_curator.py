@@ -10,22 +10,21 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import AlreadyPublished, Parameter, UsageError
-from hushsum.jobs.ledger_release import LedgerOptions
+from hushsum.jobs.deliver_release import LedgerOptions
 from hushsum.jobs.output_files import check_output
-from hushsum.jobs.summarize_owner import parse_address
 from hushsum.jobs.summarize_records import write_columns
 from hushsum.jobs.summarize_terms import RunChoice, at_delta
 from hushsum.jobs.summarize_validation import Validation, read_validation
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking, StagedRelease, another_release, stage
 from hushsum.summarize.curator import CuratorState
-from hushsum.summarize.curator_process import Address, CuratorProcess
-from hushsum.summarize.identity import Identity, fingerprint_of
-from hushsum.summarize.owner_process import Patience
+from hushsum.summarize.curator_process import CuratorProcess
 from hushsum.summarize.result import Summary, summary_of, target_claim
-from hushsum.summarize.state_folder import StateFolder
 from hushsum.summarize.target import NoisyTarget, release_target
 from hushsum.summarize.transport_messages import Opening
+from hushsum.transport.addresses import Address, Patience, parse_address
+from hushsum.transport.peer_identity import Identity, fingerprint_of
+from hushsum.transport.state_folder import StateFolder
 
 
 @dataclass(frozen=True, slots=True)

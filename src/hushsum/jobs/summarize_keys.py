@@ -8,7 +8,7 @@ from typing import Any
 
 from hushsum.jobs.output_files import check_output
 from hushsum.summarize.hash_secret import HashSecret
-from hushsum.summarize.identity import Identity
+from hushsum.transport.peer_identity import Identity
 
 
 @dataclass(frozen=True, slots=True)

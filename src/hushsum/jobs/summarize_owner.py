@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hushsum.errors import AlreadyPublished, UsageError
-from hushsum.jobs.ledger_release import LedgerOptions
+from hushsum.jobs.deliver_release import LedgerOptions
 from hushsum.jobs.summarize_records import read_columns
 from hushsum.jobs.summarize_terms import at_delta
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking, StagedRelease, stage
 from hushsum.summarize.hash_secret import HashSecret
-from hushsum.summarize.identity import Identity, fingerprint_of
 from hushsum.summarize.messages import RunTerms
-from hushsum.summarize.owner_process import OwnerProcess, Patience
+from hushsum.summarize.owner_process import OwnerProcess
 from hushsum.summarize.result import owners_claim
-from hushsum.summarize.state_folder import StateFolder
+from hushsum.transport.addresses import Patience, listener
+from hushsum.transport.peer_identity import Identity, fingerprint_of
+from hushsum.transport.state_folder import StateFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +63,6 @@ class TookPart:
         }
 
 
-def parse_address(text: str, parameter: str) -> tuple[str, int]:
-    """``HOST:PORT``; an IPv6 address stands in brackets.
-
-    >>> parse_address("[::1]:7000", "listen")
-    ('::1', 7000)
-    """
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(
-            parameter=parameter,
-            rule="must be HOST:PORT",
-            got=f"{text!r:.60}",
-            remedy="such as 127.0.0.1:7000",
-        )
-    return host, int(port)
-
-
 def take_part(
     choice: OwnerChoice,
     listen: tuple[str, int],
@@ -110,7 +92,7 @@ def take_part(
     peers = [fingerprint_of(each) for each in choice.peers]
     spending = _RunSpending(choice.ledger, choice.delta, identity.fingerprint)
     records = read_columns(choice.file, choice.columns)
-    with StateFolder(choice.state) as state_folder, _listener(*listen) as listener:
+    with StateFolder(choice.state) as state_folder, listener(*listen) as listening_socket:
         process = OwnerProcess(
             identity,
             peers,
@@ -124,8 +106,8 @@ def take_part(
             patience=patience,
             log=log,
         )
-        listening(listener.getsockname()[1])
-        state = process.serve(listener)
+        listening(listening_socket.getsockname()[1])
+        state = process.serve(listening_socket)
     return TookPart(state.terms.run, state.terms.rule, state.sent, spending.claim, spending.key)
 
 
@@ -168,17 +150,6 @@ class _RunSpending:
         """Record that the run has ended."""
         if self._staged is not None:
             self._staged.publish()
-
-
-def _listener(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=4)
-    except OSError as error:
-        raise UsageError(
-            rule=f"cannot listen on {host}:{port} ({(error.strerror or 'refused').lower()})",
-            remedy="choose another",
-        ) from None
 
 
 def read_peers(peers: Sequence[str] | None) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.files.atomic import atomic_file
 from hushsum.records.arrow import is_any_list, pyarrow
 from hushsum.records.columns_by_name import numbers_of
-from hushsum.records.streams import open_batches
+from hushsum.records.record_batches import open_batches
 
 
 @dataclass(frozen=True, slots=True, repr=False)

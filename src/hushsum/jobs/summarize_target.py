@@ -7,8 +7,8 @@ from typing import Any
 
 from hushsum.errors import UsageError
 from hushsum.files.atomic import atomic_file
-from hushsum.jobs.ledger_keys import release_key
-from hushsum.jobs.ledger_release import LedgerOptions
+from hushsum.jobs.deliver_release import LedgerOptions
+from hushsum.jobs.idempotency_keys import release_key
 from hushsum.jobs.output_files import check_output
 from hushsum.jobs.summarize_records import read_columns
 from hushsum.jobs.summarize_terms import RunChoice, at_delta

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from hushsum.jobs.checkpointed_count import (
     count_by_engine,
     files_as_they_are,
 )
-from hushsum.jobs.count_nodes import check_in_one_go, count_nodes
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, empty_tally
 from hushsum.jobs.output_files import STANDARD, check_tally_output
 from hushsum.jobs.progress import Progress
@@ -28,13 +27,15 @@ from hushsum.jobs.record_files import (
     dimension,
     first_batch,
     open_file,
+    with_all_paths,
     with_first,
 )
+from hushsum.jobs.tally_graph import check_in_one_go, count_nodes
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.claim import unit_in_words
 from hushsum.records.bounds import Bounds
-from hushsum.records.remote_files import expanded, file_state, shown_path
-from hushsum.records.streams import DEFAULT_BATCH_BYTES
+from hushsum.records.record_batches import DEFAULT_BATCH_BYTES
+from hushsum.records.remote_files import file_state, shown_path
 from hushsum.tally.checkpoint import Checkpoint
 from hushsum.tally.tally import Tally
 
@@ -132,8 +133,7 @@ def tally_records(
     DataRefused
         records that break a rule; no file is left behind.
     """
-    named = (each for path in records.paths for each in ([path] if path == STANDARD else expanded([path])))
-    records = replace(records, paths=tuple(named))
+    records = with_all_paths(records)
     path = check_tally_output(output, inputs=records.paths)
     check_columns(records, kernel, max_per_unit)
     records.cells.check_relation(None)

@@ -35,6 +35,7 @@ from hushsum.kernels.registry import (
     parameter_names,
     register,
 )
+from hushsum.kernels.scaled import ScaledKernel, scaled
 
 __all__ = [
     "AngularKernel",
@@ -58,6 +59,7 @@ __all__ = [
     "PolynomialKernel",
     "ProductKernel",
     "ProfileKernel",
+    "ScaledKernel",
     "SpectralKernel",
     "fit_kernel",
     "kernel_as_json",
@@ -67,4 +69,5 @@ __all__ = [
     "on_columns",
     "parameter_names",
     "register",
+    "scaled",
 ]

@@ -16,8 +16,8 @@ from hushsum.kernels.base import Batch, ProjectionKernel, dense_batch
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.projections import Projections
 from hushsum.kernels.registry import register
-from hushsum.records.ball import clipped_to_ball
 from hushsum.records.bounds import Bounds
+from hushsum.records.vectors_in_ball import clipped_to_ball
 
 
 @register

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, RoleType
-from hushsum.kernels.batch import Batch as Batch
-from hushsum.kernels.batch import Hasher as Hasher
-from hushsum.kernels.batch import dense_batch as dense_batch
-from hushsum.kernels.batch import part_of
+from hushsum.kernels.native_batch import Batch as Batch
+from hushsum.kernels.native_batch import Hasher as Hasher
+from hushsum.kernels.native_batch import dense_batch as dense_batch
+from hushsum.kernels.native_batch import part_of
 from hushsum.records.bounds import Bounds
 
 if TYPE_CHECKING:
@@ -246,6 +246,14 @@ class ColumnKernel(Kernel, Protocol):
     def integral(self) -> float:
         """The integral over all space; infinity where the kernel has none."""
 
+    def column_widths(self) -> tuple[float, ...]:
+        """The width along each column; they differ only where columns have factors or units of their own."""
+        return (self.width,) * self.dim
+
+    def column_bandwidths(self) -> tuple[float, ...]:
+        """The bandwidth in each column; they differ only where columns have units of their own."""
+        return (self.bandwidth,) * self.dim
+
 
 @runtime_checkable
 class SpectralKernel(ColumnKernel, Protocol):
@@ -287,10 +295,6 @@ class ProfileKernel(ColumnKernel, Protocol):
     @abstractmethod
     def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
         """The kernel as a sum of profiles, for nodes ``spacings`` apart in a box of ``sides``, by column."""
-
-    def column_widths(self) -> tuple[float, ...]:
-        """The width along each column; they differ only where columns have factors of their own."""
-        return (self.width,) * self.dim
 
     def size_bound(self) -> float:
         """What its size does not exceed: 1, but for kernels that are multiplied with numbers."""

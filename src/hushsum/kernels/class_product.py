@@ -10,7 +10,7 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import check_parameters
-from hushsum.records.ball import clipped_to_ball
+from hushsum.records.vectors_in_ball import clipped_to_ball
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ClassProductKernel(Kernel):
         check_parameters(self)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
-        rows, asked = records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64)
-        same = rows[:, None, 0] == asked[None, :, 0]
-        products = clipped_to_ball(rows[:, 1:], self.radius) @ asked[:, 1:].T / self.radius**2
+        rows, points = records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64)
+        same = rows[:, None, 0] == points[None, :, 0]
+        products = clipped_to_ball(rows[:, 1:], self.radius) @ points[:, 1:].T / self.radius**2
         return np.asarray(np.where(same, products, 0.0))

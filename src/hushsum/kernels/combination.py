@@ -26,7 +26,7 @@ from hushsum.kernels.base import (
 from hushsum.kernels.concatenated_hashes import derived_seed
 from hushsum.kernels.product import ProductKernel
 from hushsum.kernels.product_profiles import Profile
-from hushsum.kernels.randomness import row_words, uniforms
+from hushsum.kernels.public_randomness import row_words, uniforms
 from hushsum.kernels.registry import kernel_as_json, kernel_from_json, register_composed
 from hushsum.records import arrow
 from hushsum.records.bounds import Bounds

@@ -19,7 +19,10 @@ from hushsum.kernels.combination import MOST_COMPONENTS, CombinationKernel, Comp
 from hushsum.kernels.parameters import MAX_DIM, MAX_POWER, positive_integer
 from hushsum.kernels.product import MOST_FACTORS, Factor, ProductKernel, product_of
 from hushsum.kernels.registry import kernel_as_json
+from hushsum.kernels.scaled import ScaledKernel
 
+_NEGLIGIBLE = 1e-12
+"""The least weight of a component: squares of less would vanish beside others."""
 Columns = int | str | Sequence[int] | Sequence[str]
 
 
@@ -73,6 +76,7 @@ def on_columns(kernel: Kernel, columns: Columns, *, of: int | Sequence[str]) -> 
 
 def placed(kernel: Kernel, columns: tuple[int, ...], dim: int) -> Kernel:
     """A kernel of the columns at these positions, of ``dim``."""
+    _check_same_columns([kernel])
     dim = positive_integer("of", dim, at_most=MAX_DIM)
     wide = 1 if kernel.dim is None else kernel.dim
     if len(columns) != wide or len(set(columns)) != wide:
@@ -139,7 +143,10 @@ def combination(*components: tuple[float, Kernel]) -> Kernel:
     for weight, kernel in components:
         for own, each in _components(kernel):
             total[each] = total.get(each, 0.0) + _weight(weight) * own
-    kept = [Component(weight, kernel) for kernel, weight in total.items() if weight != 0.0]
+    # What is left where weights cancel up to rounding is 0.
+    kept = [
+        Component(_weight(weight), kernel) for kernel, weight in total.items() if abs(weight) >= _NEGLIGIBLE
+    ]
     if not kept:
         raise UsageError(
             parameter="kernel", rule="must not be zero", got="weights that cancel", remedy="change a weight"
@@ -219,10 +226,10 @@ def _weight(value: float) -> float:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not math.isfinite(number) or abs(number) > 1e12:
+    if not math.isfinite(number) or abs(number) > 1e12 or 0.0 < abs(number) < _NEGLIGIBLE:
         raise UsageError(
             parameter="weight",
-            rule="must be a finite number, at most 1e12",
+            rule=f"must be 0, or a finite number from {_NEGLIGIBLE:g} to 1e12 or its negative",
             got=shown(value),
             remedy="multiply kernels with numbers, or with kernels",
         )
@@ -243,6 +250,13 @@ def _check_same_columns(kernels: Sequence[Kernel]) -> None:
     for each in kernels:
         if not isinstance(each, Kernel):
             raise UsageError(parameter="kernel", rule="must be a kernel", got=type(each).__name__)
+        if isinstance(each, ScaledKernel):
+            raise UsageError(
+                parameter="kernel",
+                rule="must not have units of its own, to be multiplied, added or placed",
+                got="a scaled kernel",
+                remedy="scale the result instead",
+            )
     if len({each.dim for each in kernels}) > 1:
         listed = ", ".join("sets" if each.dim is None else str(each.dim) for each in kernels)
         raise UsageError(

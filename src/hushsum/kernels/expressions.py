@@ -24,6 +24,8 @@ from hushsum.kernels.registry import kernel_names, named, parameter_names
 LONGEST = 2000
 """Characters of an expression."""
 
+MOST_COLUMNS = 1 << 16
+"""Columns of records that a text may name by position."""
 _EXAMPLE = "'euclidean(age, bandwidth=10) * hamming(town)'"
 
 
@@ -194,6 +196,8 @@ def _atom(node: ast.expr) -> tuple[str, list[int | str], dict[str, Any]]:
         if isinstance(each, ast.Name):
             columns.append(each.id)
         elif isinstance(each, ast.Constant) and type(each.value) in (int, str):
+            if type(each.value) is int and each.value >= MOST_COLUMNS:
+                _refuse(f"a position beyond {MOST_COLUMNS} columns")
             columns.append(cast("int | str", each.value))
         else:
             _refuse("columns that are neither names nor positions")

@@ -12,7 +12,7 @@ from hushsum import _native
 from hushsum._types import Floats
 from hushsum.kernels.base import Batch, HashableKernel, Hasher
 from hushsum.kernels.parameters import check_parameters
-from hushsum.kernels.randomness import multiply_shift, row_words
+from hushsum.kernels.public_randomness import multiply_shift, row_words
 from hushsum.kernels.registry import register
 from hushsum.records.bounds import Bounds
 from hushsum.records.sets import as_sets

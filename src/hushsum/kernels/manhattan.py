@@ -11,7 +11,7 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.kernels.base import Batch, ProfileKernel, ProjectionKernel
-from hushsum.kernels.batch import distances
+from hushsum.kernels.native_batch import distances
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.product_profiles import Profile, fitted_profiles
 from hushsum.kernels.projections import Projections

@@ -122,7 +122,12 @@ def kernel_in_words(kernel: Kernel) -> str:
     from hushsum.kernels.combination import CombinationKernel
     from hushsum.kernels.expressions import as_expression
     from hushsum.kernels.product import ProductKernel
+    from hushsum.kernels.scaled import ScaledKernel
 
+    if isinstance(kernel, ScaledKernel):
+        widths = " × ".join(f"{each:.4g}" for each in kernel.column_bandwidths()[:_MOST_BANDWIDTHS])
+        more = " × …" if kernel.dim > _MOST_BANDWIDTHS else ""
+        return f"{kernel_in_words(kernel.kernel)}, of the declared ranges: {widths}{more}"
     if isinstance(kernel, ProductKernel | CombinationKernel):
         return as_expression(kernel)
     shown = ", ".join(
@@ -133,6 +138,7 @@ def kernel_in_words(kernel: Kernel) -> str:
 
 
 MAX_DIM = 1 << 20
+_MOST_BANDWIDTHS = 4
 MAX_POWER = 256
 
 _RULES: dict[str, Callable[[Any], float]] = {

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hushsum import _native
 from hushsum.errors import Argument, UsageError, shown
 from hushsum.kernels.base import Hasher
-from hushsum.kernels.randomness import multiply_shift, normals, row_words, uniforms
+from hushsum.kernels.public_randomness import multiply_shift, normals, row_words, uniforms
 
 STRUCTURED_BLOCK = 128
 """Rows of one structured block: large enough to be cheap, small enough that 1000 rows have 8 independent

@@ -62,6 +62,15 @@ def parameter_names(name: str) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kernel))
 
 
+def is_signed(name: str) -> bool:
+    """Whether the kernel of that name may be negative, so that its sums are not counts of records.
+
+    >>> is_signed("gaussian"), is_signed("dot-product")
+    (False, True)
+    """
+    return _kernel_class(name).signed
+
+
 def is_expression(name: object) -> bool:
     """Whether a text is made of more than the name of a kernel.
 
@@ -242,6 +251,10 @@ POSITIVE = Role(
     lambda kernel: isinstance(kernel, ColumnKernel) and not kernel.signed,
 )
 PROFILES = Role("is a sum of products over columns", lambda kernel: isinstance(kernel, ProfileKernel))
+SMOOTH_PROFILES = Role(
+    "is a sum of smooth products over columns",
+    lambda kernel: isinstance(kernel, ProfileKernel) and kernel.smooth,
+)
 PRODUCT = Role(
     "is a product over its columns",
     lambda kernel: isinstance(kernel, ProfileKernel) and kernel.column_profile() is not None,

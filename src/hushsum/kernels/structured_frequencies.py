@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.kernels.randomness import chi_squares, row_words
+from hushsum.kernels.public_randomness import chi_squares, row_words
 
 _NUMBERS_AT_A_TIME = 1 << 18
 

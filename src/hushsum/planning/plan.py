@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any
 
-from hushsum import _html
 from hushsum.bases.base import Reading
 from hushsum.errors import Parameter, UsageError
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.bandwidth_scale import in_scale
+from hushsum.kernels.base import HashableKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
-from hushsum.kernels.registry import HASH_ROWS, named_for_plan
+from hushsum.kernels.registry import HASH_ROWS, is_expression, named_for_plan
 from hushsum.methods.error_prediction import DENSITY_SPREAD, Option, PredictionRequest, typical_density
 from hushsum.methods.race import BOUND, row_variances, row_width
 from hushsum.methods.registry import Method, method_named, planned_methods
+from hushsum.planning.error_by_trust import CENTRAL, SHUFFLED, TrustModel
 from hushsum.planning.error_target import promise_for_error
+from hushsum.planning.planned_options import Plan
 from hushsum.planning.public_sample import bounds_of_sample, kernel_of_sample
-from hushsum.planning.units_in_words import in_bytes, in_seconds
 from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.declared_steps import DeclaredSteps, declared_steps
@@ -56,6 +55,11 @@ def plan(
     reading: Reading | None = None,
     error: float | None = None,
     tallies_only: bool = False,
+    trust: str = CENTRAL,
+    sites: int | None = None,
+    dropouts: int = 0,
+    colluding: int | None = None,
+    scale: str | None = None,
 ) -> Plan:
     """The predicted error of each method of release, before any budget is spent.
 
@@ -110,6 +114,16 @@ def plan(
         predicted mean absolute error. Where no pure ε reaches it, and δ is not given, δ is 1e-6.
     tallies_only : bool
         Compare only methods that count in a tally, which can be merged, streamed and released later.
+    trust : {"central", "federated", "sites", "shuffled", "local"}
+        Who may see the records: one curator; sites that add their noisy tables by secure aggregation; sites
+        that each release with noise of their own; or nobody, when every person sends one report, which a
+        shuffler separates from its sender or not. Shuffled reports need ``delta``, local ones have none.
+    sites, dropouts, colluding : int
+        How many sites there are; of federated ones, how many may fail during the run, and how many may use
+        what they know, alone or together with the server: the noise of the others suffices. A site knows its
+        own noise, so ``colluding`` is 1 by default where there are two sites or more.
+    scale : {"units", "bounds"}, optional
+        What the bandwidth is measured in, as for :func:`hushsum.release`.
 
     Notes
     -----
@@ -127,23 +141,38 @@ def plan(
     >>> p = hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=3.5, kernel="gaussian", bounds=(0, 255))
     >>> p.best.method
     'grid'
+    >>> hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=5.0, trust="local").best.method
+    'reports'
     >>> hs.plan(records=241_000, dim=3, error=0.003, bandwidth=5.0).best.epsilon
     0.091
     >>> hs.plan(records=241_000, dim=3, error=0.001, bandwidth=5.0).best.delta
     1e-06
     """
     number = positive_integer("records", records, at_most=1 << 50)
+    model = TrustModel.of(trust, sites, dropouts, colluding)
+    tallies_only = tallies_only or model.name != CENTRAL
     if reading is not None:
         chosen, box, on_steps = reading.kernel, reading.basis.bounds, None
     else:
         if public is not None:
-            kernel = kernel_of_sample(kernel, dim=dim, bandwidth=bandwidth, public=public, records=number)
+            kernel = kernel_of_sample(
+                kernel,
+                dim=dim,
+                bandwidth=bandwidth,
+                public=public,
+                records=number,
+                bounds=bounds,
+                scale=scale,
+            )
             if rows is None and width is None:
                 bounds = bounds_of_sample(kernel, bounds, public)
         known = list(bounds) if isinstance(bounds, dict) else None
         if isinstance(kernel, str):
-            kernel = named_for_plan(kernel, dim=dim, bandwidth=bandwidth, columns=known)
-        chosen = kernel
+            by_name = not is_expression(kernel)
+            chosen = named_for_plan(kernel, dim=dim, bandwidth=bandwidth, columns=known)
+            chosen = in_scale(chosen, scale, bounds, known, default=by_name)
+        else:
+            chosen = kernel if public is not None else in_scale(kernel, scale, bounds, known, default=False)
         box, names = (None, None) if chosen.dim is None else declared_bounds(bounds, dim=chosen.dim)
         on_steps = None if box is None else declared_steps(steps, box, names)
     methods = _methods(method, chosen, tallies_only=tallies_only)
@@ -176,7 +205,10 @@ def plan(
             allow_real=allow_real,
             steps=on_steps,
         )
-        group = _options(methods, request, reading)
+        if model.reported:
+            group = model.report_options(request)
+        else:
+            group = [model.applied(option) for option in _options(methods, request, reading)]
         quick = [option for option in group if option.seconds <= max_seconds or rows is not None]
         quick = quick or sorted(group, key=lambda option: option.seconds)[:1]
         return sorted(quick, key=lambda option: option.error)
@@ -190,141 +222,16 @@ def plan(
         )
     requested = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]
     shown = [(promise, True) for promise in requested]
-    if delta is None and rho is None:
+    if delta is None and rho is None and not model.reported:
         shown += [(Promise.of(epsilon=each.epsilon, delta=COMPARISON_DELTA), False) for each in requested]
     options = [option for promise, own in shown for option in options_for(promise, requested=own)]
     if not options:
-        raise _nothing(chosen, reading, methods, box is not None)
+        raise (
+            _no_reports(chosen, model)
+            if model.reported
+            else _nothing(chosen, reading, methods, box is not None)
+        )
     return Plan(tuple(options), number, place, BOUND if measured is None else measured.source)
-
-
-MOST_SHOWN = 5
-"""Options of what was requested that a table shows."""
-
-_HEAD = (
-    "method", "mechanism", "promise", "table", "noise", "approx.", "error", "relative", "file", "build",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Options in the order of their predicted error within each promise. Printing it shows the best five.
-
-    ``basis`` states what the approximation of hash rows is based on: ``"bound"`` or ``"public data"``.
-    """
-
-    options: tuple[Option, ...]
-    records: int
-    density: float
-    basis: str
-
-    @property
-    def best(self) -> Option:
-        """The option with the smallest predicted error that makes a promise that was requested."""
-        return min((option for option in self.options if option.requested), key=lambda option: option.error)
-
-    def option(
-        self,
-        *,
-        method: str | None = None,
-        rows: int | None = None,
-        epsilon: float | None = None,
-        mechanism: str | None = None,
-    ) -> Option:
-        """The best option with the given properties."""
-        properties = {"method": method, "rows": rows, "epsilon": epsilon, "mechanism": mechanism}
-        found = [
-            option
-            for option in self.options
-            if all(value is None or getattr(option, name) == value for name, value in properties.items())
-        ]
-        if not found:
-            raise UsageError(
-                rule=f"the plan has no option with {properties}", remedy="plan with those values"
-            )
-        return min(found, key=lambda option: option.error)
-
-    def __iter__(self) -> Iterator[Option]:
-        return iter(self.options)
-
-    def __len__(self) -> int:
-        return len(self.options)
-
-    def as_dicts(self) -> list[dict[str, Any]]:
-        """One dictionary for each option, for machines."""
-        return [asdict(option) for option in self.options]
-
-    def shown(self, most: int = MOST_SHOWN) -> tuple[Option, ...]:
-        """The best options of what was requested, and the best one of each promise shown for comparison.
-
-        Of several promises each has its part of the ``most``, and one at least.
-        """
-        groups: dict[tuple[float | None, ...], list[Option]] = {}
-        for option in self.options:
-            groups.setdefault((option.epsilon, option.delta, option.rho), []).append(option)
-        requested = sum(options[0].requested for options in groups.values())
-        part = max(1, most // max(1, requested))
-        return tuple(
-            option
-            for options in groups.values()
-            for option in sorted(options, key=lambda each: each.error)[: part if options[0].requested else 1]
-        )
-
-    def table(self, most: int = MOST_SHOWN) -> tuple[list[str], list[list[str]]]:
-        """Head and rows as text, with * before the best."""
-        options, best = self.shown(most), self.best
-        return ["", *_HEAD], [["*" if each is best else "", *self._cells(each)] for each in options]
-
-    def note(self, most: int = MOST_SHOWN) -> str:
-        """What the numbers of the table are, and how many options it leaves out."""
-        what = "a bound" if self.basis == BOUND else "an estimate from public data"
-        more = len(self.options) - len(self.shown(most))
-        rest = f" {more} more options are in plan.options." if more else ""
-        return (
-            f"Mean absolute error of f(q)/N for {self.records:,} records "
-            f"at mean kernel value {self.density:.3g}; "
-            f"the error of hash rows is {what}. * is best for what was requested.{rest}"
-        )
-
-    def __str__(self) -> str:
-        head, rows = self.table()
-        widths = [max(len(line[i]) for line in (head, *rows)) for i in range(len(head))]
-        text = [
-            " ".join(
-                cell.ljust(w) if i < 4 else cell.rjust(w + 1)
-                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in (head, *rows)
-        ]
-        return "\n".join([*text, "", self.note()])
-
-    def __repr__(self) -> str:
-        best = self.best
-        return (
-            f"Plan(best={best.method!r}, mechanism={best.mechanism!r}, table={best.rows}×{best.width}, "
-            f"error={best.error:.3g}, options={len(self.options)})"
-        )
-
-    def _repr_html_(self) -> str:
-        """The best options as a table, for notebooks."""
-        return _html.block("Plan", _html.table(*self.table()), _html.paragraph(self.note()))
-
-    def _cells(self, option: Option) -> tuple[str, ...]:
-        promise = f"rho={option.rho:g}" if option.rho is not None else f"eps={option.epsilon:g}"
-        if option.delta:
-            promise += f", delta={option.delta:g}"
-        return (
-            option.method,
-            option.mechanism,
-            promise,
-            f"{option.rows}×{option.width}" + (", rounded" if option.rounded else ""),
-            f"{option.noise:.2e}",
-            f"{option.approximation:.2e}",
-            f"{option.error:.2e}",
-            f"{option.error / self.density:.1%}",
-            in_bytes(option.size),
-            in_seconds(option.seconds),
-        )
 
 
 def _methods(name: str, kernel: Kernel, *, tallies_only: bool) -> list[Method]:
@@ -382,6 +289,19 @@ def _nothing(kernel: Kernel, reading: Reading | None, methods: Sequence[Method],
     return UsageError(
         rule=f"{names} cannot release the {kernel.name} kernel like this",
         remedy="use fewer columns or a larger file" if bounded else ("declare ", Parameter("bounds")),
+    )
+
+
+def _no_reports(kernel: Kernel, model: TrustModel) -> UsageError:
+    if not isinstance(kernel, HashableKernel):
+        return UsageError(
+            rule=f"reports need a kernel that hashes, which the {kernel.name} kernel does not",
+            remedy="use another kernel",
+        )
+    return UsageError(
+        parameter="delta",
+        rule=f"must {'be given' if model.name == SHUFFLED else 'not be given'} for {model.name} reports",
+        remedy="see docs/explanation/trust.md",
     )
 
 

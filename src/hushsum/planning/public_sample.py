@@ -3,51 +3,86 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.errors import DataRefused
+from hushsum.errors import DataRefused, UsageError
+from hushsum.kernels.bandwidth_scale import in_scale, in_units
 from hushsum.kernels.base import ColumnKernel, Kernel
-from hushsum.kernels.registry import named, parameter_names
+from hushsum.kernels.registry import is_expression, named, parameter_names
+from hushsum.kernels.scaled import scaled_by
+from hushsum.records.arrow import in_memory
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.records.dense import as_dense
 from hushsum.records.mixed_columns import column_names_of
+from hushsum.records.repeated_rows import are_copies
+from hushsum.records.transform import Transform
 from hushsum.releases.public_combination import FEWEST_POINTS
 
 _WIDER: Final = 0.1
 """Bounds reach beyond the range of the sample by this part of it, on either side."""
+_LEAST: Final = 1e-9
 _NORMAL_QUARTILES: Final = 1.349
 _FINE: Final = 2
-"""Digits to which a bandwidth is rounded: it is a rule of thumb."""
 
 
 def kernel_of_sample(
-    kernel: str | Kernel, *, dim: int | None, bandwidth: float | None, public: object, records: int
+    kernel: str | Kernel,
+    *,
+    dim: int | None,
+    bandwidth: float | None,
+    public: object,
+    records: int,
+    bounds: DeclaredBounds | None = None,
+    scale: str | None = None,
 ) -> Kernel:
     """The kernel, with the bandwidth of the sample where none is given and the kernel has one.
 
     Silverman's rule for a density of so many records in d columns: s·(4/((d + 2)·n))^(1/(d + 4)), s the
-    geometric mean over columns of the standard deviation or of quartiles, whichever is smaller.
+    geometric mean over columns of the standard deviation or of quartiles, whichever is smaller. Where the
+    bandwidth is a fraction of bounds, all of that is of the columns in units of their ranges.
     """
     if isinstance(kernel, Kernel):
-        return kernel
+        return in_scale(kernel, scale, bounds, column_names_of(public), default=False)
     names = parameter_names(kernel)
     if "dim" in names and dim is None:
         dim = _width(public)
+    columns = column_names_of(public)
     if bandwidth is not None or "bandwidth" not in names or "dim" not in names:
-        return named(kernel, dim=dim, bandwidth=bandwidth, columns=column_names_of(public))
+        chosen = named(kernel, dim=dim, bandwidth=bandwidth, columns=columns)
+        declared = bounds_of_sample(chosen, bounds, public)
+        return in_scale(chosen, scale, declared, columns, default=not is_expression(kernel))
     assert dim is not None
+    rows = _rows(public, dim)
     one = named(kernel, dim=dim, bandwidth=1.0)
     width = one.width if isinstance(one, ColumnKernel) else 1.0
-    smooth = _spread(_rows(public, dim)) * (4.0 / ((dim + 2.0) * records)) ** (1.0 / (dim + 4.0))
-    return named(kernel, dim=dim, bandwidth=float(f"{smooth / width:.{_FINE}g}"))
+    declared = bounds_of_sample(one, bounds, public, beyond=False)
+    units = np.array(in_units(one, scale, declared, columns))
+    smooth = silverman(rows / units, records)
+    found = named(kernel, dim=dim, bandwidth=rounded_bandwidth(smooth / width))
+    return scaled_by(found, units.tolist()) if isinstance(found, ColumnKernel) else found
 
 
-def bounds_of_sample(kernel: Kernel, bounds: DeclaredBounds | None, public: object) -> DeclaredBounds | None:
-    """The bounds given, or those of the sample and a tenth of its range beyond, for kernels of columns and
-    samples that are large enough.
+def silverman(rows: Floats, records: int) -> float:
+    """Silverman's bandwidth of a Gaussian density of so many records that are spread like the rows."""
+    dim = rows.shape[1]
+    return _spread(rows) * float((4.0 / ((dim + 2.0) * records)) ** (1.0 / (dim + 4.0)))
+
+
+def rounded_bandwidth(bandwidth: float) -> float:
+    """A bandwidth to two digits: it is a rule of thumb."""
+    return float(f"{bandwidth:.{_FINE}g}")
+
+
+def bounds_of_sample(
+    kernel: Kernel, bounds: DeclaredBounds | None, public: object, *, beyond: bool = True
+) -> DeclaredBounds | None:
+    """The bounds given, or those of the sample and a tenth of its range beyond, at least a bandwidth where
+    ``beyond``; for kernels of columns and samples that are large enough.
     """
     if bounds is not None or not isinstance(kernel, ColumnKernel):
         return bounds
@@ -55,10 +90,69 @@ def bounds_of_sample(kernel: Kernel, bounds: DeclaredBounds | None, public: obje
     if len(rows) < FEWEST_POINTS:
         return None
     low, high = rows.min(axis=0), rows.max(axis=0)
-    reach = np.maximum(_WIDER * (high - low), kernel.bandwidth)
+    reach = np.maximum(_WIDER * (high - low), kernel.column_bandwidths() if beyond else _LEAST)
     pairs = tuple(zip((low - reach).tolist(), (high + reach).tolist(), strict=True))
     names = column_names_of(public)
     return pairs if names is None or len(names) != kernel.dim else dict(zip(names, pairs, strict=True))
+
+
+def refuse_private_rows(public: object, X: object) -> None:
+    """Refuse private records in place of public ones: the same object, or a view of its memory.
+
+    Raises
+    ------
+    UsageError
+        without a look at a value.
+    """
+    both = isinstance(public, np.ndarray) and isinstance(X, np.ndarray)
+    if public is not None and (public is X or (both and np.may_share_memory(public, X))):
+        raise _private("memory of the records")
+
+
+def refuse_copied_rows(
+    public: object, records: object, dim: int | None, columns: Sequence[str] | None = None
+) -> None:
+    """Refuse copies of private records in place of public ones; see `hushsum.records.repeated_rows`.
+
+    Copies with other values, and a part that is less than half of the public rows, are not noticed: whoever
+    declares a sample public answers for it.
+
+    Parameters
+    ----------
+    public, records : arrays, frames or Arrow data
+        Public rows and private records, of numbers; others are not compared.
+    dim : int or None
+        How many columns the records have; None where they are sets.
+    columns : sequence of str, optional
+        Which columns the records have, where both are named.
+
+    Raises
+    ------
+    UsageError
+        for the owner of the records alone, before anything is spent.
+    """
+    if public is None or dim is None or isinstance(public, Transform):
+        return
+    try:
+        found = are_copies(_compared(public, dim, columns), _compared(records, dim, columns))
+    except DataRefused:
+        return  # what is no table of numbers is refused, or read otherwise, where it is counted
+    if found:
+        raise _private("copies of the records")
+
+
+def _compared(data: object, dim: int, columns: Sequence[str] | None) -> NDArray[np.float32]:
+    named = columns if column_names_of(data) is not None else None
+    return as_dense(in_memory(data), dim=dim, columns=named)
+
+
+def _private(got: str) -> UsageError:
+    return UsageError(
+        parameter="public",
+        rule="must be public rows, and no part of the private records",
+        got=got,
+        remedy="give rows that anybody may see, or leave it out",
+    )
 
 
 def _width(public: object) -> int:

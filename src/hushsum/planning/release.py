@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from hushsum.errors import ClaimError, DataRefused, UsageError
+from hushsum.kernels.bandwidth_scale import in_scale, warn_of_bandwidth
 from hushsum.kernels.base import Kernel
-from hushsum.kernels.registry import named, parameter_names
+from hushsum.kernels.registry import is_expression, named, parameter_names
 from hushsum.methods.registry import method_named
 from hushsum.planning.automatic_method import (
     UNDECLARED,
@@ -19,7 +20,12 @@ from hushsum.planning.automatic_method import (
     planned_tally,
 )
 from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS
-from hushsum.planning.public_sample import bounds_of_sample, kernel_of_sample
+from hushsum.planning.public_sample import (
+    bounds_of_sample,
+    kernel_of_sample,
+    refuse_copied_rows,
+    refuse_private_rows,
+)
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import RECORD, Promise, Relation, checked_unit
 from hushsum.privacy.release_request import ReleaseRequest, check_declared_delta
@@ -63,6 +69,7 @@ def release(
     allow_real: bool = False,
     steps: DeclaredSteps | None = None,
     public: object = None,
+    scale: str | None = None,
 ) -> ReleasedFunction:
     """Count records and release them, by the method and with the sizes that are predicted to err least.
     Spends the claim.
@@ -84,7 +91,8 @@ insecure_noise_seed
         As for ``Tally.release``; by default what is predicted to err least. A method without a tally has none
         of these, and is not considered where one is given.
     bandwidth : float
-        The scale of the kernel, in the units of the data, chosen without looking at them.
+        How near records must be to count as similar, chosen without looking at them: in the units of the
+        data, or as a fraction of the declared range of each column; see ``scale``.
     kernel : str or Kernel
         A name, or a kernel object, which then brings its own bandwidth.
     bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
@@ -115,6 +123,18 @@ insecure_noise_seed
         bounds where they are not given, and rows (:func:`hushsum.plan`), and the release is combined with it
         by their variances (:func:`hushsum.combine`). The claim states the assumption that it is public.
         Methods that count in a tally are considered. A held-out part of the private records is not public.
+    scale : {"units", "bounds"}, optional
+        What the bandwidth is measured in. ``"bounds"``: it is a fraction of the declared range of each
+        column. By default that where the declared ranges of two columns differ by more than ten times, and
+        ``"units"``, those of the data, otherwise and for kernel objects. The released function has the units
+        of the data in any case.
+
+    Warns
+    -----
+    SuspiciousParameter
+        before anything is counted or spent, if the bandwidth does not suit the bounds; and before anything is
+        spent, if most records lie outside the bounds. ``warnings.simplefilter("error",
+        hs.errors.SuspiciousParameter)`` makes an error of it.
 
     Examples
     --------
@@ -128,6 +148,7 @@ insecure_noise_seed
         checked_unit(unit, (RECORD,))
     X = in_memory(X)
     if public is not None:
+        refuse_private_rows(public, X)
         public = in_memory(public)
         kernel = kernel_of_sample(
             kernel,
@@ -135,10 +156,19 @@ insecure_noise_seed
             bandwidth=bandwidth,
             public=public,
             records=UNDECLARED if records is None else records,
+            bounds=bounds,
+            scale=scale,
         )
         bounds = bounds_of_sample(kernel, bounds, public)
-    chosen = kernel if isinstance(kernel, Kernel) else _named(kernel, X, bandwidth, columns)
-    names = _column_names(X, chosen, bounds, columns)
+        chosen = kernel
+        names = _column_names(X, chosen, bounds, columns)
+        refuse_copied_rows(public, X, chosen.dim, names)
+    else:
+        chosen = kernel if isinstance(kernel, Kernel) else _named(kernel, X, bandwidth, columns)
+        names = _column_names(X, chosen, bounds, columns)
+        by_name = isinstance(kernel, str) and not is_expression(kernel)
+        chosen = in_scale(chosen, scale, bounds, names, default=by_name)
+    warn_of_bandwidth(chosen, bounds, names)
     if method != AUTO and (method_named(method).predict is None or method_named(method).tally is None):
         known = method_named(method)
         if public is not None:

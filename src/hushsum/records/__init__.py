@@ -13,8 +13,8 @@ from hushsum.records.category_codes import as_codes
 from hushsum.records.cell_format import CellFormat
 from hushsum.records.dense import as_dense
 from hushsum.records.person_caps import PendingUnits, UnitCap
+from hushsum.records.record_batches import RecordStream, open_batches
 from hushsum.records.sets import Sets, as_sets
-from hushsum.records.streams import RecordStream, open_batches
 
 __all__ = [
     "Bounds",

@@ -144,6 +144,12 @@ def is_any_list(kind: Any) -> bool:
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type holds text."""
+    types = pyarrow().types
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
 def is_number(kind: Any) -> bool:
     """Whether an Arrow type holds numbers that a record may be made of: integers, floats, booleans."""
     types = pyarrow().types

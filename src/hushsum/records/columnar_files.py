@@ -7,9 +7,10 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from hushsum.errors import DataRefused, FilePath
+from hushsum.errors import Argument, DataRefused, FilePath, Words
 from hushsum.records import arrow
 from hushsum.records.arrow_stream import read_stream
+from hushsum.records.cell_format import PLAIN, CellFormat, not_of
 from hushsum.records.columnar_process import Decoder, DecoderDied
 
 _LARGEST_RATIO: Final = 10_000
@@ -17,16 +18,25 @@ _ALWAYS_ALLOWED: Final = 64 << 20
 
 
 class ColumnarSource:
-    """A Parquet or an Arrow (Feather) file; see `hushsum.records.streams.Source`.
+    """A Parquet or an Arrow (Feather) file; see `hushsum.records.record_batches.Source`.
 
     A file that kills the process which decodes it, needs more memory than that process has, or unfolds to
     more than 10,000 times its size is refused; this process goes on.
     """
 
     def __init__(
-        self, path: Path, name: str, kind: str, batch_bytes: int, row_groups: range | None = None
+        self,
+        path: Path,
+        name: str,
+        kind: str,
+        batch_bytes: int,
+        row_groups: range | None = None,
+        cells: CellFormat = PLAIN,
     ) -> None:
         self._name = name
+        self._cells = cells
+        self._dates: list[str] = []
+        self._written: list[str] = []
         self._kind = kind
         self._columns: list[str] = []
         self._progress = 0.0
@@ -36,7 +46,11 @@ class ColumnarSource:
         try:
             chosen = None if row_groups is None else [row_groups.start, row_groups.stop]
             self._decoder.send(
-                kind=kind, path=str(path.absolute()), batch_bytes=batch_bytes, row_groups=chosen
+                kind=kind,
+                path=str(path.absolute()),
+                batch_bytes=batch_bytes,
+                row_groups=chosen,
+                sheet=cells.sheet,
             )
             described = self._json()
             self.column_names: list[str] = described["columns"]
@@ -55,7 +69,11 @@ class ColumnarSource:
         """Check the types that the schema declares."""
         self._columns = [*columns, *([] if unit_column is None else [unit_column])]
         self._decoder.send(columns=self._columns)
-        for column, kind in self._json()["other"].items():
+        types = self._json()
+        declared = self._cells.dates.columns
+        self._dates = [column for column in columns if column in types["dates"] and column in declared]
+        undeclared = {column: "dates" for column in types["dates"] if column not in self._dates}
+        for column, kind in {**types["other"], **undeclared}.items():
             if column == unit_column:
                 raise DataRefused(
                     rule=f"column {column!r} must be of numbers or text", got=kind, remedy="convert it"
@@ -64,7 +82,12 @@ class ColumnarSource:
         empty = self._batch()
         if empty is None:
             raise unreadable(self._name, self._kind)
-        refuse_other_types(empty.schema, columns, set_column)
+        written = [column for column in columns if column in declared and column not in self._dates]
+        for column in written:
+            if not arrow.is_text(empty.schema.field(column).type):
+                raise not_of(column, self._name, "numbers", "leave it out of the dates", dates=True)
+        refuse_other_types(empty.schema, [each for each in columns if each not in written], set_column)
+        self._written = written
 
     def choose_ids(self, columns: Sequence[str]) -> None:
         """Read these columns, of integers or text, and no others."""
@@ -83,12 +106,42 @@ class ColumnarSource:
                     rule=f"column {column!r} must be of integers or text", got=kind, remedy="convert it"
                 )
 
+    def choose_mixed(self, columns: Sequence[str]) -> None:
+        """Read these columns, of numbers, text or truth values, and no others."""
+        self._columns = list(columns)
+        self._decoder.send(columns=self._columns)
+        types = self._json()
+        empty = self._batch()
+        if empty is None:
+            raise unreadable(self._name, self._kind)
+        nested = arrow.pyarrow().types.is_nested
+        wrong = {**types["other"], **dict.fromkeys(types["dates"], "dates")}
+        wrong |= {each.name: str(each.type) for each in empty.schema if nested(each.type)}
+        for column, kind in wrong.items():
+            raise DataRefused(
+                rule=f"column {column!r} must be of numbers, text or truth values",
+                got=kind,
+                remedy="convert it",
+            )
+
     def batches(self) -> Generator[Any, None, None]:
         """Take the batches that arrive."""
         # Not before: of a file that is elsewhere, row groups are fetched after its columns were checked.
         self._decoder.send(read=True)
         while (table := self._batch()) is not None:
-            yield from table.to_batches()
+            yield from map(self._with_dates, table.to_batches())
+
+    def _with_dates(self, batch: Any) -> Any:
+        """Replace declared dates by their numbers."""
+        for column in (*self._dates, *self._written):
+            position = batch.schema.get_field_index(column)
+            found = batch.column(position)
+            if column in self._written:
+                numbers = self._cells.numbers(found, column, self._name)
+            else:
+                numbers = self._cells.dates.from_microseconds(found)
+            batch = batch.set_column(position, column, numbers)
+        return batch
 
     def close(self) -> None:
         """Close the file."""
@@ -165,8 +218,7 @@ def wrong_type(column: str, kind: object, *, sets: bool) -> DataRefused:
             got=kind,
             remedy="number the members with a public list of them",
         )
-    return DataRefused(
-        rule=f"column {column!r} must be of numbers",
-        got=kind,
-        remedy="encode it with a public list of categories, or leave the column out",
-    )
+    remedy: Words = "encode it with a public list of categories, or leave the column out"
+    if kind == "dates":
+        remedy = ("name the column in ", Argument("dates"))
+    return DataRefused(rule=f"column {column!r} must be of numbers", got=kind, remedy=remedy)

@@ -25,6 +25,8 @@ import sys
 import threading
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any, Final
 
 HEADER: Final = struct.Struct("<cQd")
@@ -74,6 +76,9 @@ class _Decoder:
             self._send_json({"refused": "damaged"})
 
     def _answer(self, request: dict[str, Any]) -> None:
+        if request["kind"] == "Excel":
+            self._answer_workbook(request)
+            return
         reader = _Parquet if request["kind"] == "Parquet" else _Arrow
         source = reader(request["path"], request["batch_bytes"], request["row_groups"])
         self._send_json(
@@ -87,7 +92,12 @@ class _Decoder:
         _limit_memory(min(MOST_MEMORY_BYTES, MEMORY_BYTES + COLUMN_BYTES * len(chosen)))
         kinds = {name: source.schema.field(name).type for name in chosen}
         plain = {name: _plain_type(kind) for name, kind in kinds.items()}
-        self._send_json({"other": {name: str(kinds[name]) for name in chosen if plain[name] is None}})
+        self._send_json(
+            {
+                "other": {name: str(kinds[name]) for name in chosen if plain[name] is None},
+                "dates": [name for name in chosen if _is_date(kinds[name])],
+            }
+        )
         empty = _pyarrow().schema({name: kind or _pyarrow().null() for name, kind in plain.items()})
         self._send(b"b", _stream(empty, []))
         self._receive()
@@ -98,6 +108,27 @@ class _Decoder:
             columns = [_plain(batch.column(name)) for name in chosen]
             sent = _pyarrow().RecordBatch.from_arrays(columns, schema=empty)
             self._send(b"b", _stream(empty, [sent]), min(max(progress, 0.0), 1.0))
+        self._send(b"e", progress=1.0)
+
+    def _answer_workbook(self, request: dict[str, Any]) -> None:
+        """A column of numbers, one of moments and one of text for each chosen column of a sheet."""
+        pa = _pyarrow()
+        book = _workbook_worker().Workbook(request["path"], request["sheet"])
+        self._send_json({"columns": book.names, "row_groups": [], "ranges": []})
+        chosen = self._receive()["columns"]
+        self._send_json({"other": {}, "dates": []})
+        kinds = (pa.float64(), pa.int64(), pa.string())
+        schema = pa.schema([(f"{i} {j}", kind) for i in range(len(chosen)) for j, kind in enumerate(kinds)])
+        self._send(b"b", _stream(schema, []))
+        self._receive()
+        threading.Thread(target=self._end_with_peer, daemon=True).start()
+        for rows in book.batches(chosen, request["batch_bytes"]):
+            cells = [[row[i][j] for row in rows] for i in range(len(chosen)) for j in range(len(kinds))]
+            arrays = [
+                pa.array(each, field.type, from_pandas=False)
+                for each, field in zip(cells, schema, strict=True)
+            ]
+            self._send(b"b", _stream(schema, [pa.RecordBatch.from_arrays(arrays, schema=schema)]))
         self._send(b"e", progress=1.0)
 
     def _end_with_peer(self) -> None:
@@ -211,12 +242,29 @@ class _Arrow:
                 yield stored.slice(start, rows), (i + 1) / file.num_record_batches
 
 
+def _is_date(kind: Any) -> bool:
+    types = _pyarrow().types
+    return bool(types.is_date(kind) or types.is_timestamp(kind))
+
+
+def _of_dates(kind: Any) -> bool:
+    """Whether a type is one of lists or categories of dates, which have no plain form."""
+    inner = getattr(kind, "value_type", None)
+    return inner is not None and (_is_date(inner) or _of_dates(inner))
+
+
 def _plain_type(kind: Any) -> Any | None:
-    """What a type is sent as: one that `hushsum.records.arrow_stream` reads; None if there is none."""
+    """What a type is sent as: one that `hushsum.records.arrow_stream` reads; None if there is none. Dates are
+    sent as microseconds.
+    """
     pa = _pyarrow()
     types = pa.types
+    if _is_date(kind):
+        return pa.int64()
     if isinstance(kind, pa.BaseExtensionType):
         return _plain_type(kind.storage_type)
+    if _of_dates(kind):
+        return None
     if types.is_dictionary(kind):
         values = _plain_type(kind.value_type)
         simple = values is not None and not types.is_nested(values) and not types.is_dictionary(values)
@@ -244,6 +292,9 @@ def _plain(array: Any) -> Any:
     pa = _pyarrow()
     while isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
+    if _is_date(array.type):
+        zone = getattr(array.type, "tz", None)
+        return array.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
     kind: Any = _plain_type(array.type)
     if pa.types.is_dictionary(array.type):
         return array.dictionary.cast(kind.value_type).take(array.indices).dictionary_encode()
@@ -256,6 +307,17 @@ def _stream(schema: Any, batches: list[Any]) -> Any:
         for batch in batches:
             stream.write_batch(batch)
     return sink.getvalue()
+
+
+def _workbook_worker() -> Any:
+    """The reader of workbooks, which stands beside this program; imported by its path, not by the package."""
+    path = Path(__file__).with_name("workbook_worker.py")
+    spec = spec_from_file_location("workbook_worker", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _limit_memory(most: int) -> None:

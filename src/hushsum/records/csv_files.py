@@ -15,7 +15,6 @@ import numpy as np
 from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.records import arrow
 from hushsum.records.cell_format import PLAIN, CellFormat
-from hushsum.records.written_numbers import as_numbers, kind_of_others, without_missing
 
 _HEADER_BYTES: Final = 1 << 20
 _FAULTY_COLUMN: Final = re.compile(r"In CSV column #(\d+)")
@@ -28,12 +27,15 @@ _OTHER_FORMATS: Final = {
     ),
     b"PAR1": ("Parquet", "give the path of a file that ends in .parquet"),
     b"ARROW1": ("Arrow", "give the path of a file that ends in .arrow"),
-    b"PK\x03\x04": ("a zip archive or spreadsheet", "export the table as CSV"),
+    b"PK\x03\x04": (
+        "a zip archive or workbook",
+        "give the path of a file that ends in .xlsx, or export it as CSV",
+    ),
 }
 
 
 class CsvSource:
-    """A CSV file with a header; see `hushsum.records.streams.Source`.
+    """A CSV file with a header; see `hushsum.records.record_batches.Source`.
 
     The header is read here and the rest by Arrow with every type given, so nothing is inferred from the first
     block. Fields are separated by what separates the names in the header. The engine's messages quote the
@@ -110,7 +112,11 @@ class CsvSource:
                 read_options=module.ReadOptions(
                     column_names=self.column_names, block_size=self._block, use_threads=False
                 ),
-                parse_options=module.ParseOptions(delimiter=self._separator),
+                # An empty line of a file with one column is a record without a value: skipping it would
+                # change the number of records, which is public where a record may be replaced.
+                parse_options=module.ParseOptions(
+                    delimiter=self._separator, ignore_empty_lines=len(self.column_names) > 1
+                ),
                 convert_options=module.ConvertOptions(
                     include_columns=list(self._types),
                     column_types=self._types,
@@ -123,6 +129,8 @@ class CsvSource:
                     numbers = self._with_numbers(batch)
                     yield numbers if self._set_column is None else self._with_sets(numbers)
         except (arrow.pyarrow().ArrowException, OSError, EOFError) as error:
+            if str(error).startswith("Empty CSV file"):
+                return  # A header alone, with which the stream of records deals.
             refusal = self._refusal(error)
         else:
             return
@@ -163,12 +171,7 @@ class CsvSource:
                 )
             ) from None
         # A file without a header would have its first record taken for names, and shown in messages.
-        if any(_is_number(field) for field in names):
-            raise DataRefused(
-                rule=("the first line of ", FilePath(self._name), " must name the columns"),
-                got="numbers",
-                remedy="add a header, with names that are not numbers",
-            )
+        refuse_numbers_as_names(names, self._name)
         if len(set(names)) != len(names):
             raise UsageError(
                 rule=("the columns of ", FilePath(self._name), " must have distinct names"),
@@ -189,17 +192,7 @@ class CsvSource:
         """Replace text by the numbers that it writes."""
         for column in self._numbers:
             position = batch.schema.get_field_index(column)
-            text = batch.column(position)
-            if self._cells.drop_missing:
-                text = without_missing(text)
-            numbers = as_numbers(text, self._cells.decimal)
-            if numbers is None:
-                kind, remedy = kind_of_others(text, self._cells.decimal)
-                raise DataRefused(
-                    rule=(f"column {column!r} of ", FilePath(self._name), " must be of numbers"),
-                    got=kind,
-                    remedy=remedy,
-                )
+            numbers = self._cells.numbers(batch.column(position), column, self._name)
             batch = batch.set_column(position, column, numbers)
         return batch
 
@@ -234,12 +227,6 @@ class CsvSource:
                 rule=(f"column {column!r} of ", FilePath(self._name), " must be text in UTF-8"),
                 got="other bytes",
                 remedy="convert the file",
-            )
-        if str(error).startswith("Empty CSV file"):
-            return DataRefused(
-                rule=(FilePath(self._name), " must have at least one record"),
-                got="only a header",
-                remedy="check what wrote it",
             )
         return DataRefused(
             rule=(
@@ -281,6 +268,22 @@ def _separator_of(header: str) -> str:
     """What separates the names outside of quotes most often; a comma if nothing does."""
     outside = "".join(header.split('"')[::2])
     return max(_SEPARATORS, key=outside.count)
+
+
+def refuse_numbers_as_names(names: Sequence[str], file: str) -> None:
+    """Refuse a first line or row that names no columns: it would be a record.
+
+    Raises
+    ------
+    DataRefused
+        if one of the names is a number.
+    """
+    if any(_is_number(name) for name in names):
+        raise DataRefused(
+            rule=("the first line of ", FilePath(file), " must name the columns"),
+            got="numbers",
+            remedy="add a header, with names that are not numbers",
+        )
 
 
 def _is_number(name: str) -> bool:

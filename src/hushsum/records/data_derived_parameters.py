@@ -15,6 +15,7 @@ no value.
 
 from __future__ import annotations
 
+import datetime
 import warnings
 from collections.abc import Iterator
 from decimal import Decimal
@@ -30,6 +31,8 @@ from hushsum.records.columns_by_name import numbers_of
 
 _ROUND_DIGITS: Final = 4
 _OWNER: Final = "This warning depends on the data: keep it to yourself."
+_LATEST_DAY: Final = 50_000
+"""Days since 1970 up to which a bound may be a date, in the year 2106."""
 _FEWEST_RECORDS: Final = 20
 """In smaller batches most records may be outside by chance."""
 
@@ -38,17 +41,27 @@ _LOOKED_AT: Final = 4096
 
 
 def is_round(value: float) -> bool:
-    """Whether a person would write the number down without measuring anything.
+    """Whether a person would write the number down without measuring anything; also as a date, the first or
+    last day of a month in days since 1970.
 
     >>> is_round(0.25), is_round(65535.0), is_round(1.7e9), is_round(0.73164)
     (True, True, True, False)
+    >>> is_round(19_723.0), is_round(19_731.0)
+    (True, False)
     """
+    if float(value).is_integer() and abs(value) < _LATEST_DAY and _begins_or_ends_month(int(value)):
+        return True
     digits = Decimal(repr(value)).normalize().as_tuple().digits
     if len(digits) <= _ROUND_DIGITS:
         return True
     if not value.is_integer():
         return False
     return any(near.bit_count() == 1 for near in range(abs(int(value)) - 1, abs(int(value)) + 2))
+
+
+def _begins_or_ends_month(days: int) -> bool:
+    day = datetime.date(1970, 1, 1) + datetime.timedelta(days=days)
+    return day.day == 1 or (day + datetime.timedelta(days=1)).day == 1
 
 
 def warn_of_parameters(
@@ -113,6 +126,24 @@ def _clipped(data: object, rows: NDArray[Any], bounds: Bounds | None) -> list[st
         f"{int(outside.sum(axis=0).argmax())}, and are clipped to them: check the units and the order of the "
         f"columns. {_OWNER}"
     ]
+
+
+def warn_of_clipping(values: Floats, bounds: Bounds | None, what: str, *, level: int = 3) -> None:
+    """Warn the owner if most of a batch lies outside what is declared, for models that clip by themselves.
+
+    ``what`` names the rows: records, or targets. ``level`` is as of ``warnings.warn``.
+    """
+    if bounds is None or len(values) < _FEWEST_RECORDS:
+        return
+    sample = values[:: -(-len(values) // _LOOKED_AT)]
+    outside = ((sample < np.array(bounds.low)) | (sample > np.array(bounds.high))).any(axis=1)
+    if 2 * int(outside.sum()) > len(sample):
+        warnings.warn(
+            f"most {what} of this batch lie outside the declared bounds, and are clipped to them: check the "
+            f"units. {_OWNER}",
+            SuspiciousParameter,
+            stacklevel=level,
+        )
 
 
 def _odd_sides(bounds: Bounds) -> Iterator[tuple[int, str, float]]:

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records.ball import clipped_to_ball
 from hushsum.records.dense import as_dense
+from hushsum.records.onnx_graph import DROPOUT, operations_of
+from hushsum.records.vectors_in_ball import clipped_to_ball
 
+MOST_BYTES: Final = 1 << 31
 _DIGEST_MARK: Final = b"hushsum onnx transformation 1"
 
 
@@ -45,10 +47,12 @@ class OnnxTransform:
     -------
     A matrix product gives a row other last bits in another batch, position or thread. So the model is run on
     one record at a time, by a session with one thread, sequential execution and no memory patterns that
-    depend on earlier runs; its output depends on that record alone. A model that gives one record different
-    outputs in two runs, such as one with random nodes, is refused. An output that is not finite is refused,
-    for the owner to see. One machine and one version of onnxruntime must transform all records of a tally:
-    another may round differently.
+    depend on earlier runs; its output depends on that record alone. A model with random operations is
+    refused: their generator runs on from record to record. So is one that gives the first record different
+    outputs in two runs, or any record if it has an operation that may draw, and one with weights in other
+    files, which the digest would not cover. An output that is not finite is refused, for the owner to see.
+    One machine and one version of onnxruntime must transform all records of a tally: another may round
+    differently.
 
     Examples
     --------
@@ -63,8 +67,9 @@ class OnnxTransform:
                 got=f"{radius:g}",
                 remedy="give the length that no output exceeds",
             )
-        content = bytes(model) if isinstance(model, bytes | bytearray) else Path(model).read_bytes()
+        content = bytes(model) if isinstance(model, bytes | bytearray) else _file(Path(model))
         self.radius = float(radius)
+        self._every = DROPOUT in operations_of(content)
         self._session = _session(content)
         outputs = [each.name for each in self._session.get_outputs()]
         if output is not None and output not in outputs:
@@ -75,12 +80,19 @@ class OnnxTransform:
                 remedy="choose one, or leave it out",
             )
         self.output = output or outputs[0]
-        told = hashlib.sha256(_DIGEST_MARK)
-        told.update(np.array([self.radius], "<f8").tobytes())
-        told.update(self.output.encode() + b"\0")
-        told.update(content)
-        self.digest = told.hexdigest()
+        hashed = hashlib.sha256(_DIGEST_MARK)
+        hashed.update(np.array([self.radius], "<f8").tobytes())
+        hashed.update(self.output.encode() + b"\0")
+        hashed.update(content)
+        self.digest = hashed.hexdigest()
         inputs = self._session.get_inputs()
+        if not inputs:
+            raise UsageError(
+                parameter="model",
+                rule="must have an input",
+                got="none",
+                remedy="export it with the record as its input",
+            )
         shape = inputs[0].shape if len(inputs) == 1 else []
         fixed = len(shape) == 2 and isinstance(shape[1], int)
         self.columns: int | None = shape[1] if fixed else None
@@ -122,7 +134,7 @@ class OnnxTransform:
 
     def _image(self, inputs: Mapping[str, NDArray[Any]]) -> Floats:
         image = self._run(inputs)
-        if not self._checked:
+        if self._every or not self._checked:
             if not np.array_equal(image, self._run(inputs)):
                 raise DataRefused(
                     parameter="model",
@@ -136,9 +148,13 @@ class OnnxTransform:
     _checked = False
 
     def _run(self, inputs: Mapping[str, NDArray[Any]]) -> Floats:
-        (found,) = self._session.run([self.output], dict(inputs))
-        image = np.asarray(found, np.float64)
-        if image.ndim not in (1, 2) or (image.ndim == 2 and len(image) != 1) or not np.isfinite(image).all():
+        image = self._output(inputs)
+        if (
+            image is None
+            or image.ndim not in (1, 2)
+            or (image.ndim == 2 and len(image) != 1)
+            or not np.isfinite(image).all()
+        ):
             raise DataRefused(
                 parameter="model",
                 rule="must give finite outputs of shape (1, dim) or (dim,) for one record",
@@ -146,6 +162,25 @@ class OnnxTransform:
                 remedy="take another output, or export the model with pooling",
             )
         return image.ravel()
+
+    def _output(self, inputs: Mapping[str, NDArray[Any]]) -> Floats | None:
+        """The output as numbers; None where the model fails, since its message may quote the record."""
+        try:
+            (found,) = self._session.run([self.output], dict(inputs))
+            return np.asarray(found, np.float64)
+        except Exception:
+            return None
+
+
+def _file(path: Path) -> bytes:
+    if not path.is_file() or path.stat().st_size > MOST_BYTES:
+        raise UsageError(
+            parameter="model",
+            rule="must be a file in the ONNX format of at most 2 GiB",
+            got="none" if not path.is_file() else "a larger one",
+            remedy="check the path",
+        )
+    return path.read_bytes()
 
 
 def _session(content: bytes) -> Any:

@@ -13,6 +13,7 @@ a filesystem is passed on.
 from __future__ import annotations
 
 import fnmatch
+import glob
 import os
 import re
 import shutil
@@ -91,13 +92,13 @@ def file_state(path: str) -> FileState:
 
 
 def expanded(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """All files that paths name; an address may have the wildcards ``*``, ``?`` and ``[…]``, which do not
-    match a slash.
+    """All files that paths name; a path or an address may have the wildcards ``*``, ``?`` and ``[…]``, which
+    do not match a slash. A local file whose own name has them is itself.
 
     Raises
     ------
     UsageError
-        if an address with wildcards matches no file.
+        if wildcards match no file.
     """
     found: list[str] = []
     for path in paths:
@@ -105,6 +106,11 @@ def expanded(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
         # The query of an address is no pattern.
         if is_url(each) and _WILDCARDS.search(shown_path(each)):
             found += _matching(each)
+        elif not is_url(each) and _WILDCARDS.search(each) and not os.path.lexists(each):
+            files = sorted(name for name in glob.glob(each) if os.path.isfile(name))
+            if not files:
+                raise UsageError(rule=(FilePath(each), " must match a file"), got="none", remedy="check it")
+            found += files
         else:
             found.append(each)
     return found

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, FileRefused, UsageError
 from hushsum.records import public_directions
-from hushsum.records.ball import clipped_to_ball
 from hushsum.records.dense import as_dense
 from hushsum.records.public_directions import (
     MOST_COLUMNS,
@@ -23,6 +22,7 @@ from hushsum.records.public_directions import (
     public_rows,
     shrunk_variances,
 )
+from hushsum.records.vectors_in_ball import clipped_to_ball
 
 _SHORT: Final = 0.1
 """The quantile of lengths that results are clipped to. The direction of a whitened record tells more than its
@@ -83,26 +83,34 @@ class Transform:
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
+        whole = all(each.dtype == np.int64 for each in (self.matrix, self.offset))
+        if not whole or self.matrix.ndim != 2:
+            raise _nonsense()
         outputs, columns = self.matrix.shape
         numbers = (self.scale, self.input_radius, self.radius)
-        largest = int(np.abs(self.matrix).max(initial=0))
         if (
             self.offset.shape != (outputs,)
             or not 0 < columns <= MOST_COLUMNS
-            or largest > 1 << _MATRIX_BITS
-            or int(np.abs(self.offset).max(initial=0)) >= 1 << 52
+            or not 0 < outputs <= MOST_COLUMNS
+            or not _within(self.matrix, 1 << _MATRIX_BITS)
+            or not _within(self.offset, (1 << 52) - 1)
             or not all(math.isfinite(each) and each > 0.0 for each in numbers)
             or self.variances.shape != (outputs,)
             or not (np.isfinite(self.variances) & (self.variances >= 0.0)).all()
         ):
-            raise FileRefused(rule="the transformation makes no sense", remedy="ask who wrote it")
-        told = hashlib.sha256()
+            raise _nonsense()
+        for name in ("matrix", "offset", "variances"):
+            # The digest is that of these numbers: nobody may change them later.
+            kept = np.array(getattr(self, name))
+            kept.flags.writeable = False
+            object.__setattr__(self, name, kept)
+        hashed = hashlib.sha256()
         for array in (self.matrix, self.offset):
-            told.update(np.array(array.shape, "<i8").tobytes())
-            told.update(np.ascontiguousarray(array, "<i8").tobytes())
-        told.update(np.array(numbers, "<f8").tobytes())
-        told.update(np.ascontiguousarray(self.variances, "<f8").tobytes())
-        object.__setattr__(self, "digest", told.hexdigest())
+            hashed.update(np.array(array.shape, "<i8").tobytes())
+            hashed.update(np.ascontiguousarray(array, "<i8").tobytes())
+        hashed.update(np.array(numbers, "<f8").tobytes())
+        hashed.update(np.ascontiguousarray(self.variances, "<f8").tobytes())
+        object.__setattr__(self, "digest", hashed.hexdigest())
 
     @property
     def dim(self) -> int:
@@ -292,9 +300,18 @@ class Transform:
         matrix, offset = arrays["transform matrix"], arrays["transform offset"]
         variances = arrays["transform variances"]
         if matrix.ndim != 2 or offset.ndim != 1 or matrix.dtype.kind != "i" or offset.dtype.kind != "i":
-            raise FileRefused(rule="the transformation makes no sense", remedy="ask who wrote it")
+            raise _nonsense()
         whole = matrix.astype(np.int64), offset.astype(np.int64)
         return cls(*whole, scale, input_radius, radius, variances.astype(np.float64))
+
+
+def _within(whole: NDArray[np.int64], most: int) -> bool:
+    """Whether no number is larger in size; the size of the least integer is no integer of its type."""
+    return int(whole.max(initial=0)) <= most and int(whole.min(initial=0)) >= -most
+
+
+def _nonsense() -> FileRefused:
+    return FileRefused(rule="the transformation makes no sense", remedy="ask who wrote it")
 
 
 def _check_radius(input_radius: float) -> None:

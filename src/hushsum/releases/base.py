@@ -106,7 +106,8 @@ class ReleasedFunction(Protocol, metaclass=RoleType):
         labels: tuple[str, ...] | None = None,
         of: str = "mean",
         level: float = 0.95,
-        simultaneous: bool = False,
+        simultaneous: bool | None = None,
+        log: bool = False,
     ) -> Axes:
         """Draw a curve with its error band, a heat map, or a slice of a function of more columns."""
 

@@ -15,7 +15,8 @@ from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.privacy.calibration import LAPLACE
 from hushsum.releases.answers import Answers, Points, Quotient, check_question, normal_quantile
-from hushsum.releases.bands import (
+from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases.simultaneous_intervals import (
     DRAWS,
     MOST_NUMBERS,
     MOST_QUERIES,
@@ -24,10 +25,9 @@ from hushsum.releases.bands import (
     noise_table,
     simultaneous_reach,
 )
-from hushsum.releases.noisy_table import NoisyTable
 
 if TYPE_CHECKING:
-    from hushsum.releases.sharpened_features import SharpenedFunction
+    from hushsum.releases.features_with_public_points import SharpenedFunction
 
 _FEWEST_BLOCKS = 8
 """Below this many independent blocks of rows their spread is too uncertain; the bound is used instead."""
@@ -196,7 +196,7 @@ class CoefficientFunction(NoisyTable):
         UsageError
             if the release is none of Fourier features.
         """
-        from hushsum.releases.sharpened_features import sharpen
+        from hushsum.releases.features_with_public_points import sharpen
 
         return sharpen(self, points)
 

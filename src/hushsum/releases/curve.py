@@ -93,7 +93,7 @@ class CurveFunction(RealFunction):
 
     def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-        from hushsum.releases.float_file import save_curve
+        from hushsum.releases.real_function_file import save_curve
 
         save_curve(self, target)
 

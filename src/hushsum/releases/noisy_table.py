@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,15 +15,17 @@ import numpy as np
 from hushsum._types import Floats, PathOrFile
 from hushsum.bases.base import Basis, Cells, LinearReading, Reading, RowReading, Table
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.combination import plain_kernels
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.trust_model import SITE_NOISE
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, Points, mixed_points, query_points
 from hushsum.releases.base import Released
 from hushsum.releases.load import pickled
 from hushsum.releases.presentation import Detail, Presented
+from hushsum.releases.stream_step import StreamStep
 
 if TYPE_CHECKING:
     from hushsum.files.mapped_table import PackedTable
@@ -32,6 +35,9 @@ ROUNDING_SHARE = 0.02
 
 LARGEST_STEP = 2**31 - 1
 """The largest step of rounding that a file can state."""
+
+DIGEST_LETTERS = 32
+"""The length of a release's digest, which finds repetitions and is no proof against forgery."""
 
 UNSEEN_SHARE = 0.001
 """What rounding adds to the variance of cells that are counted in small fractions of a record."""
@@ -54,6 +60,8 @@ class NoisyTable(Presented, ABC):
     count_noise: IntegerNoise
     producer: str
     step: int = 1
+    stream_step: StreamStep | None = None
+    parts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.cells, np.ndarray):
@@ -120,9 +128,12 @@ class NoisyTable(Presented, ABC):
         """The variance of what a cell holds beside its exact sum: noise, and rounding where there was any.
 
         A discrete Gaussian or Laplace law whose deviation is at least an odd step s leaves a remainder that
-        is uniform, up to 1e-8 or a per cent of its variance, whose variance is (s² − 1)/12.
+        is uniform, up to 1e-8 or a per cent of its variance, whose variance is (s² − 1)/12. Functions of
+        several sites were rounded before they were added.
         """
-        return self.noise.variance + (self.step**2 - 1) / 12.0
+        trust = self.claim.trust
+        rounded = trust.parties if trust is not None and trust.model == SITE_NOISE else 1
+        return self.noise.variance + rounded * (self.step**2 - 1) / 12.0
 
     def rounded(self, step: int | None = None) -> Self:
         """The same release with cells rounded to multiples of ``step``, for a smaller file: nothing is spent.
@@ -167,13 +178,27 @@ class NoisyTable(Presented, ABC):
                 got=f"{step}",
                 remedy="leave it out",
             )
-        if step == self.step:
-            return self
+        return self if step == self.step else replace(self._rounded(step), parts=self.releases)
+
+    def rounded_at_release(self, step: int) -> Self:
+        """The table with cells rounded before anybody sees them: what was there before is no release."""
+        return self if step == self.step else self._rounded(step)
+
+    def _rounded(self, step: int) -> Self:
         if not isinstance(self.cells, np.ndarray):
             return replace(self, cells=_packed_rounded(self.cells, step), step=step)
         # A cell at the end of 32 bits would leave them.
         table = self.cells if self.cells.dtype == np.int64 else _roomy(self.cells, step)
         return replace(self, cells=round_cells(table, step), step=step)
+
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """Which releases are in this table: their digests, sorted.
+
+        They are kept (``parts``) where the table does not tell them any more, that is after rounding and
+        merging. Noise makes the digests of two releases differ.
+        """
+        return self.parts or (_release_digest(self.cells, self.noisy_count),)
 
     @property
     def rows(self) -> int:
@@ -205,6 +230,57 @@ class NoisyTable(Presented, ABC):
         """The standard error of :attr:`count`."""
         return math.sqrt(self._counts[1])
 
+    def noise_covariance(self, Q: object, *, of: str = "mean", unit: Floats | None = None) -> Floats:
+        """The covariances of the noise in the answers at queries, that of the number of records included, to
+        the first order; shape (n_queries, n_queries).
+
+        It contains neither the error of the method nor the sampling error of the records. ``unit`` is
+        :meth:`unit_covariance` of these queries, for those who have it already.
+        """
+        batch = self.basis.prepare_queries(self._points(Q))
+        number, variance = self._counts
+        covariance = self.cell_variance * (self.unit_covariance(Q) if unit is None else unit)
+        slope = np.full(len(batch), self._number_slope)
+        if of == "mean":
+            slope += self(Q)
+        shared = np.outer(slope, np.broadcast_to(self._count_covariance(batch), (len(batch),)))
+        covariance += variance * np.outer(slope, slope) - shared - shared.T
+        return covariance / max(number, 1.0) ** 2 if of == "mean" else covariance
+
+    def unit_covariance(self, Q: object) -> Floats:
+        """The covariances of kernel sums at queries for noise of variance 1 in every cell: the same for all
+        releases of one basis.
+        """
+        return self.reading.noise_covariance(self.basis.prepare_queries(self._points(Q)))
+
+    def record_answers(self, X: object, Q: object) -> Floats:
+        """What one record adds to the kernel sum at each query, for records that are public or made up; shape
+        (n_records, n_queries). It is the kernel with the error of this release's basis.
+        """
+        return self.reading.record_answers(self.basis.prepare(X), self.basis.prepare_queries(self._points(Q)))
+
+    def first_rows(self, rows: int) -> Self:
+        """The same release with its first rows alone: post-processing, nothing is spent.
+
+        Raises
+        ------
+        UsageError
+            where the table is released whole, or has fewer rows.
+        """
+        if rows == self.rows:
+            return self
+        reading = self.basis.prefix(rows).reading(self.kernel)
+        return replace(self, reading=reading, cells=self.table[:rows].copy(), parts=self.releases)
+
+    @property
+    def _number_slope(self) -> float:
+        """How much one more in the number of records lowers a kernel sum, where cells stay the same."""
+        return 0.0
+
+    def _count_covariance(self, batch: Batch) -> Floats | float:
+        """Of the noise of the sums with that of the number of records."""
+        return 0.0
+
     def details(self) -> tuple[Detail, ...]:
         """The table, its noise, and the fingerprint of what it counts."""
         rows, width = self.basis.shape
@@ -215,10 +291,19 @@ class NoisyTable(Presented, ABC):
             Detail("basis", self.basis.name, f"{self.basis.name}, {rows} × {width}{rounded}", label="table"),
             Detail("rows", rows),
             Detail("width", width),
-            Detail("noise", noise, f"{self.noise.mechanism}, standard deviation {deviation:.5g} per cell"),
+            Detail("noise", noise, f"{self.noise.in_words}, standard deviation {deviation:.5g} per cell"),
             Detail("step", self.step),
             Detail("fingerprint", self.basis.fingerprint, self.basis.fingerprint),
+            *self._stream_details(),
         )
+
+    def _stream_details(self) -> tuple[Detail, ...]:
+        found = self.stream_step
+        if found is None:
+            return ()
+        shows = found.noise.view.in_words()
+        about = {"stream": found.stream, "step": found.step, "steps": found.steps, "shows": shows}
+        return (Detail("stream", about, f"step {found.step} of {found.steps}: {shows}", label="stream"),)
 
     def _points(self, Q: object) -> Points:
         if self.dim is not None and any(each.dim is None for each in plain_kernels(self.kernel)):
@@ -254,6 +339,14 @@ def round_cells(table: Any, step: int) -> Any:
     return (table + step // 2) // step * step
 
 
+def _release_digest(cells: Cells, noisy_count: int) -> str:
+    """Names a release by its noisy numbers, in whatever form they are kept."""
+    digest = hashlib.sha256(f"release {noisy_count} ".encode("ascii"))
+    for values in [cells] if isinstance(cells, np.ndarray) else cells.blocks():
+        digest.update(np.ascontiguousarray(values, dtype="<i8").data.cast("B"))
+    return digest.hexdigest()[:DIGEST_LETTERS]
+
+
 def _packed_rounded(cells: PackedTable, step: int) -> PackedTable:
     from hushsum.files.mapped_table import TablePacker
 
@@ -278,14 +371,17 @@ def function_of(
     count_noise: IntegerNoise,
     producer: str,
     step: int = 1,
+    stream_step: StreamStep | None = None,
+    parts: tuple[str, ...] = (),
 ) -> NoisyTable:
     """The released function of a noisy table, by how it is read."""
     # Both kinds derive from this module's class.
     from hushsum.releases.coefficients import CoefficientFunction
     from hushsum.releases.table import TableFunction
 
+    rest = (claim, noise, noisy_count, count_noise, producer, step, stream_step, parts)
     if isinstance(reading, RowReading):
-        return TableFunction(reading, cells, claim, noise, noisy_count, count_noise, producer, step)
+        return TableFunction(reading, cells, *rest)
     if isinstance(reading, LinearReading):
-        return CoefficientFunction(reading, cells, claim, noise, noisy_count, count_noise, producer, step)
+        return CoefficientFunction(reading, cells, *rest)
     raise TypeError(f"the reading {type(reading).__name__} reads neither single cells nor the whole table")

@@ -14,9 +14,10 @@ from hushsum.errors import UsageError
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.combination import plain_kernels
 from hushsum.kernels.hamming import HammingKernel
+from hushsum.kernels.scaled import ScaledKernel
 from hushsum.plotting.curve import Curve, draw_curve
 from hushsum.plotting.figure import bare_figure, new_figure
-from hushsum.plotting.heat_map import HeatMap, draw_heat_map
+from hushsum.plotting.two_column_map import TwoColumnMap, draw_heat_map
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, check_question
@@ -33,6 +34,7 @@ _CURVE_POINTS = 500
 _HEAT_POINTS = 140
 _SMALL_CURVE_POINTS = 120
 _SMALL_HEAT_POINTS = 36
+_MOST_BANDWIDTHS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ class View:
     labels: tuple[str, ...]
     quantity: str
     level: float
-    simultaneous: bool = False
+    simultaneous: bool = True
+    log: bool = False
 
     @classmethod
     def of(
@@ -62,16 +65,51 @@ class View:
         labels: Sequence[str] | None = None,
         of: str = "mean",
         level: float = 0.95,
-        simultaneous: bool = False,
+        simultaneous: bool | None = None,
+        log: bool = False,
     ) -> View:
-        """Settle what is shown; everything left out comes from the declared bounds and names.
+        """Settle what is shown of a function; what is left out comes from its declared bounds and names."""
+        return cls.of_columns(
+            _number_of_columns(function.kernel),
+            function.columns,
+            function.bounds,
+            axes=axes,
+            range=range,
+            at=at,
+            labels=labels,
+            of=of,
+            level=level,
+            simultaneous=simultaneous,
+            log=log,
+        )
+
+    @classmethod
+    def of_columns(
+        cls,
+        dim: int,
+        columns: tuple[str, ...] | None,
+        bounds: Bounds | None,
+        *,
+        axes: Column | Sequence[Column] | None = None,
+        range: Range | Sequence[Range] | None = None,
+        at: float | Sequence[float] | None = None,
+        labels: Sequence[str] | None = None,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool | None = None,
+        log: bool = False,
+    ) -> View:
+        """Settle what is shown of columns with declared bounds and names.
 
         ``at`` is one value for all columns that are not drawn, one for each, or one for every column, of
-        which those of the axes are ignored.
+        which those of the axes are ignored. A map of longitude and latitude has longitude across unless the
+        axes are given. ``simultaneous`` of None is True for heat maps, whose line encloses an area, and False
+        for curves.
         """
-        dim = _number_of_columns(function.kernel)
         check_question(of, level)
-        drawn = _axes(axes, dim, function.columns)
+        drawn = (
+            _across_and_up(_axes(axes, dim, columns), columns) if axes is None else _axes(axes, dim, columns)
+        )
         if labels is not None and (isinstance(labels, str) or len(labels) != len(drawn)):
             got = "a text" if isinstance(labels, str) else str(len(labels))
             raise UsageError(
@@ -80,16 +118,17 @@ class View:
                 got=f"{got}",
                 remedy="give one for each",
             )
-        names = [_name(function.columns, axis) for axis in drawn] if labels is None else labels
+        names = [_name(columns, axis) for axis in drawn] if labels is None else labels
         others = [column for column in np.arange(dim).tolist() if column not in drawn]
         return cls(
             drawn,
-            _ranges(range, drawn, function.bounds),
-            _fixed(at, others, dim, function.bounds),
+            _ranges(range, drawn, bounds),
+            _fixed(at, others, dim, bounds),
             tuple(names),
             of,
             level,
-            simultaneous,
+            len(drawn) == 2 if simultaneous is None else simultaneous,
+            log,
         )
 
     def answers(self, function: ReleasedFunction, points: Floats) -> Answers:
@@ -114,7 +153,9 @@ def draw(function: ReleasedFunction, view: View, ax: Axes | None = None) -> Axes
     if ax is None:
         ax = new_figure(
             title=_title(function.kernel, view.quantity),
-            caption=caption_of(function.claim, f"{_slice_note(function, view)} {_note(picture)}".strip()),
+            caption=caption_of(
+                function.claim, f"{slice_note(function.columns, view)} {_note(picture)}".strip()
+            ),
             height=picture.HEIGHT,
             pyplot=True,
         )[1]
@@ -129,7 +170,7 @@ def figure_of(function: ReleasedFunction, view: View) -> Figure:
     picture = _picture(function, view)
     figure, ax = new_figure(
         title=_title(function.kernel, view.quantity),
-        caption=caption_of(function.claim, f"{_slice_note(function, view)} {_note(picture)}".strip()),
+        caption=caption_of(function.claim, f"{slice_note(function.columns, view)} {_note(picture)}".strip()),
         height=picture.HEIGHT,
     )
     _draw_on(ax, picture, view)
@@ -152,7 +193,7 @@ def caption_of(claim: Claim, note: str) -> str:
     return f"{note} {claim.sentence()}".strip()
 
 
-def _picture(function: ReleasedFunction, view: View, number: int | None = None) -> Curve | HeatMap:
+def _picture(function: ReleasedFunction, view: View, number: int | None = None) -> Curve | TwoColumnMap:
     dim = _number_of_columns(function.kernel)
     if len(view.axes) == 1:
         points, (x,) = view.points(dim, number or _CURVE_POINTS)
@@ -163,12 +204,19 @@ def _picture(function: ReleasedFunction, view: View, number: int | None = None) 
     points, (x, y) = view.points(dim, number or _HEAT_POINTS)
     answers = view.answers(function, points)
     shape = len(y), len(x)
-    return HeatMap(
-        x, y, answers.value.reshape(shape), answers.lower.reshape(shape), view.level, _median(answers.stderr)
+    return TwoColumnMap(
+        x,
+        y,
+        answers.value.reshape(shape),
+        answers.lower.reshape(shape),
+        view.level,
+        _median(answers.stderr),
+        view.simultaneous,
+        view.log,
     )
 
 
-def _draw_on(ax: Axes, picture: Curve | HeatMap, view: View, *, small: bool = False) -> None:
+def _draw_on(ax: Axes, picture: Curve | TwoColumnMap, view: View, *, small: bool = False) -> None:
     value_label = "kernel sum f(q)" if view.quantity == "sum" else "mean kernel value f(q)/N"
     if isinstance(picture, Curve):
         draw_curve(ax, picture, x_label=view.labels[0], y_label=value_label, legend=not small)
@@ -182,14 +230,17 @@ def _median(stderr: Floats) -> float | None:
     return float(np.median(known)) if len(known) else None
 
 
-def _note(picture: Curve | HeatMap) -> str:
+def _note(picture: Curve | TwoColumnMap) -> str:
     if isinstance(picture, Curve):
         return "" if np.isfinite(picture.lower).any() else "The standard error is not known."
     if picture.stderr is None:
         return "The standard error is not known."
     note = f"Standard error {picture.stderr:.2g} (median)."
     if picture.has_edge:
-        note += f" Dashed: where the {picture.level:.0%} interval lies above 0."
+        together = "together " if picture.simultaneous else ""
+        note += f" Dashed: where the {picture.level:.0%} intervals of all points {together}lie above 0."
+        if not picture.simultaneous:
+            note = note.replace("intervals of all points lie", "interval of each point lies")
     return note
 
 
@@ -221,6 +272,20 @@ def _axes(
             remedy="columns are numbered in the order in which they were counted",
         )
     return tuple(numbers)
+
+
+_LONGITUDE = ("longitude", "lon", "lng", "long")
+_LATITUDE = ("latitude", "lat")
+
+
+def _across_and_up(axes: tuple[int, ...], names: tuple[str, ...] | None) -> tuple[int, ...]:
+    """The axes of a map in the order of maps: longitude across and latitude up, whatever the order of the
+    columns.
+    """
+    if len(axes) != 2 or names is None or len(names) <= max(axes):
+        return axes
+    words = [names[axis].strip().lower().rpartition("_")[2] for axis in axes]
+    return axes[::-1] if words[0] in _LATITUDE and words[1] in _LONGITUDE else axes
 
 
 def _name(names: tuple[str, ...] | None, column: int) -> str:
@@ -311,12 +376,18 @@ def _fixed(
 
 def _title(kernel: Kernel, of: str) -> str:
     what = "Released kernel sum" if of == "sum" else "Released mean kernel value"
-    scale = f", bandwidth {kernel.bandwidth:g}" if isinstance(kernel, ColumnKernel) else ""
-    return f"{what}, {kernel.name}{scale}"
+    if not isinstance(kernel, ColumnKernel):
+        return f"{what}, {kernel.name}"
+    widths = kernel.column_bandwidths()
+    shown = widths[:1] if len(set(widths)) == 1 else widths[:_MOST_BANDWIDTHS]
+    more = " × …" if len(shown) < len(set(widths)) else ""
+    named = kernel.kernel.name if isinstance(kernel, ScaledKernel) else kernel.name
+    return f"{what}, {named}, bandwidth {' × '.join(f'{each:.4g}' for each in shown)}{more}"
 
 
-def _slice_note(function: ReleasedFunction, view: View) -> str:
+def slice_note(columns: tuple[str, ...] | None, view: View) -> str:
+    """Where the columns are that are not drawn."""
     if not view.fixed:
         return ""
-    places = (f"{_name(function.columns, column)} = {value:g}" for column, value in view.fixed.items())
+    places = (f"{_name(columns, column)} = {value:g}" for column, value in view.fixed.items())
     return f"Slice at {', '.join(places)}."

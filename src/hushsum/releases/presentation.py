@@ -47,7 +47,8 @@ class Presented:
         labels: tuple[str, ...] | None = None,
         of: str = "mean",
         level: float = 0.95,
-        simultaneous: bool = False,
+        simultaneous: bool | None = None,
+        log: bool = False,
     ) -> Axes:
         """Draw a curve with its error band, a heat map, or a slice of a function of more columns.
 
@@ -58,7 +59,8 @@ class Presented:
         ax : matplotlib.axes.Axes, optional
             Where to draw. Default: a new pyplot figure, with the claim below it.
         axes : int or str, or two of them, optional
-            The columns to draw, by position or name. Default: the first two.
+            The columns to draw, by position or name, the first one across. Default: the first two; longitude
+            across and latitude up, where columns have these names.
         range : (low, high), or one pair for each axis, optional
             What to draw. Default: the declared bounds.
         at : float or tuple of float, optional
@@ -69,8 +71,11 @@ class Presented:
             Mean kernel values f(q)/N or kernel sums f(q).
         level : float, default 0.95
             Of the intervals.
-        simultaneous : bool, default False
-            Whether the intervals hold at all points together, not at each.
+        simultaneous : bool, optional
+            Whether the intervals hold at all points together, not at each. Default: for heat maps, whose
+            dashed line encloses what stands out of the noise.
+        log : bool, default False
+            A logarithmic scale of colours, from three standard errors on, for heat maps.
 
         Returns
         -------
@@ -85,7 +90,15 @@ class Presented:
         from hushsum.releases.plot import View, draw
 
         view = View.of(
-            self, axes=axes, range=range, at=at, labels=labels, of=of, level=level, simultaneous=simultaneous
+            self,
+            axes=axes,
+            range=range,
+            at=at,
+            labels=labels,
+            of=of,
+            level=level,
+            simultaneous=simultaneous,
+            log=log,
         )
         return draw(self, view, ax)
 

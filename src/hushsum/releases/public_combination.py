@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -17,7 +17,7 @@ from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
 from hushsum.files.container import FileKind, Header, write_container
 from hushsum.releases.answers import Answers, check_question, normal_answers, query_points
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.forwarded_facts import ForwardedFacts
+from hushsum.releases.forwarded_properties import ForwardedFacts
 from hushsum.releases.load import check_names, load_table, register
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.presentation import Detail
@@ -61,20 +61,7 @@ class CombinedFunction(ForwardedFacts):
     points: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        if self.function.dim is None or self.points.ndim != 2 or self.points.shape[1] != self.function.dim:
-            raise UsageError(
-                parameter="public",
-                rule="must be rows of as many numbers as queries have",
-                got="others",
-                remedy="give rows like the records",
-            )
-        if not FEWEST_POINTS <= len(self.points) <= MOST_POINTS:
-            raise UsageError(
-                parameter="public",
-                rule=f"must have {FEWEST_POINTS} to {MOST_POINTS} rows",
-                got=len(self.points),
-                remedy="give a part of them, or leave it out",
-            )
+        _check_points(self.points, self.function.dim)
         self.points.flags.writeable = False
 
     def __repr__(self) -> str:
@@ -197,8 +184,39 @@ def combine(function: ReleasedFunction, public: object) -> CombinedFunction:
             got=type(function).__name__,
             remedy="release a tally",
         )
-    points = query_points(public, dim=function.dim, columns=function.columns)
-    return CombinedFunction(function, np.array(points, np.float64))
+    return CombinedFunction(function, sample_points(public, function.dim, function.columns))
+
+
+def sample_points(public: object, dim: int | None, columns: Sequence[str] | None) -> NDArray[np.float64]:
+    """A public sample as the points that a function of ``dim`` columns is combined with.
+
+    Raises
+    ------
+    UsageError
+        for another width or number of rows, and for functions of sets.
+    DataRefused
+        for anything but rows of finite numbers.
+    """
+    points = np.array(query_points(public, dim=dim, columns=columns), np.float64) if dim else np.zeros(0)
+    _check_points(points, dim)
+    return points
+
+
+def _check_points(points: Floats, dim: int | None) -> None:
+    if dim is None or points.ndim != 2 or points.shape[1] != dim:
+        raise UsageError(
+            parameter="public",
+            rule="must be rows of as many numbers as queries have",
+            got="others",
+            remedy="give rows like the records",
+        )
+    if not FEWEST_POINTS <= len(points) <= MOST_POINTS:
+        raise UsageError(
+            parameter="public",
+            rule=f"must have {FEWEST_POINTS} to {MOST_POINTS} rows",
+            got=len(points),
+            remedy="give a part of them, or leave it out",
+        )
 
 
 def _payload_size(header: Header) -> int:

@@ -18,14 +18,14 @@ from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch
 from hushsum.kernels.parameters import one_of
 from hushsum.releases.answers import Answers, Points, Quotient, check_question, normal_quantile
-from hushsum.releases.bands import (
+from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases.simultaneous_intervals import (
     MOST_NUMBERS,
     MOST_QUERIES,
     Simulation,
     multiplier_maxima,
     simultaneous_reach,
 )
-from hushsum.releases.noisy_table import NoisyTable
 
 ESTIMATORS = ("mean", "median-of-means")
 _RARE = 0.001
@@ -65,6 +65,11 @@ class TableFunction(NoisyTable):
 
     def _own_count(self) -> tuple[float, float]:
         return self._table_count
+
+    @property
+    def _number_slope(self) -> float:
+        rate = self.reading.fold_rate
+        return rate / (1.0 - rate)
 
     @property
     def table_count(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +22,30 @@ from hushsum.files.arrays import (
     unpack_integers,
 )
 from hushsum.files.container import Buffer, FileKind, Header, Section, write_container
-from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, NONE, IntegerNoise, root_above
+from hushsum.privacy.accounting.skellam import skellam_rho
+from hushsum.privacy.calibration import (
+    BINOMIAL,
+    GAMMA,
+    GAUSSIAN,
+    LAPLACE,
+    NONE,
+    SKELLAM,
+    IntegerNoise,
+    root_above,
+)
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.noise_shares import protecting_noises
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
+from hushsum.privacy.trust_model import SITE_NOISE
 from hushsum.releases.load import check_names, register
-from hushsum.releases.noisy_table import LARGEST_STEP, NoisyTable, function_of
+from hushsum.releases.noisy_table import DIGEST_LETTERS, LARGEST_STEP, NoisyTable, function_of
+from hushsum.releases.stream_step import StreamStep
 
 if TYPE_CHECKING:
     from hushsum.files.mapped_table import PackedTable
 
 _LARGEST_COUNT = 2**63
+_DIGEST = re.compile(f"[0-9a-f]{{{DIGEST_LETTERS}}}", re.ASCII)
 _WRITTEN = 1 << 24
 _WORTH_PACKING = 4096
 """Cells. Smaller tables are stored as they are, unless their cells are rounded."""
@@ -72,7 +87,11 @@ def _save_packed(function: NoisyTable, cells: PackedTable, target: PathOrFile) -
 
 
 def _header(function: NoisyTable, about: dict[str, Any]) -> Header:
+    stream = {} if function.stream_step is None else {"stream": function.stream_step.as_json()}
+    parts = {"parts": list(function.parts)} if function.parts else {}
     return {
+        **stream,
+        **parts,
         "type": "table",
         **reading_as_json(function.reading),
         "claim": function.claim.as_json(),
@@ -94,25 +113,42 @@ def _check_noise(function: NoisyTable) -> None:
 
     Pure ε and ρ add up exactly. For (ε, δ) the audit recomputes δ, which takes longer.
     """
+    if function.stream_step is not None:
+        stated = (function.claim, function.basis, function.noise, function.count_noise)
+        if not function.stream_step.keeps(*stated):
+            raise ValueError("the noise does not keep the claim")
+        return
+    noises = protecting_noises(function.claim, function.noise, function.count_noise)
+    if not noises or not all(_keeps(function, *each) for each in noises):
+        raise ValueError("the noise does not keep the claim")
+
+
+def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise) -> bool:
     claim = function.claim
     change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
     moved = change.table
-    counted = 0 if function.count_noise.mechanism == NONE else change.count
-    table, count = function.noise.parameter, function.count_noise.parameter
+    counted = 0 if count_noise.mechanism == NONE else change.count
+    table, count = noise.parameter, count_noise.parameter
     epsilon, rho = claim.promise.epsilon, claim.promise.rho
-    if claim.promise.pure and epsilon is not None:
-        gamma = function.noise.mechanism == GAMMA
+    whole = noise.parts == count_noise.parts == 1
+    if epsilon is not None and (claim.promise.pure or noise.mechanism == LAPLACE):
+        gamma = noise.mechanism == GAMMA
         moves = root_above(moved.l2_squared) if gamma else moved.l1
         spent = moves / table + (counted / count if counted else 0)
-        shared = function.noise.cells == function.cells.size and claim.arithmetic == REAL_ARITHMETIC
-        kept = spent <= epsilon and (shared if gamma else function.noise.mechanism == LAPLACE)
-    elif rho is not None:
+        shared = noise.cells == function.cells.size and claim.arithmetic == REAL_ARITHMETIC
+        return whole and spent <= epsilon and (shared if gamma else noise.mechanism == LAPLACE)
+    if noise.mechanism == SKELLAM:
+        if moved.largest > 1 or counted > 1 or count_noise.mechanism not in (SKELLAM, NONE):
+            return False
+        counted_variance = count if counted else None
+        return (
+            rho is None
+            or skellam_rho(cells=moved.l2_squared, variance=table, count_variance=counted_variance) <= rho
+        )
+    if rho is not None:
         spent = moved.l2_squared / (2 * table) + (counted**2 / (2 * count) if counted else 0)
-        kept = function.noise.mechanism == GAUSSIAN and spent <= rho
-    else:
-        kept = function.noise.mechanism == GAUSSIAN
-    if not kept:
-        raise ValueError("the noise does not keep the claim")
+        return noise.mechanism == GAUSSIAN and spent <= rho
+    return noise.mechanism in (GAUSSIAN, BINOMIAL)
 
 
 def _native_type(table: NDArray[Any]) -> Table:
@@ -136,7 +172,7 @@ def _payload_size(header: Header) -> int:
 
 def _packed_sizes(header: Header, shape: tuple[int, int]) -> tuple[int, int, int]:
     """The bytes of a packed table's codes, exceptions and digests of pages."""
-    from hushsum.files.checked_pages import digests_size
+    from hushsum.files.checksummed_pages import digests_size
     from hushsum.files.mapped_table import data_bytes
 
     about = header["table"]["cells"]
@@ -148,7 +184,7 @@ def _packed_sizes(header: Header, shape: tuple[int, int]) -> tuple[int, int, int
 
 def _packed_table(header: Header, payload: memoryview, shape: tuple[int, int]) -> PackedTable:
     """The table of a large file. Its pages are checked when they are first used, and nothing is unpacked."""
-    from hushsum.files.checked_pages import PageCheck
+    from hushsum.files.checksummed_pages import PageCheck
     from hushsum.files.mapped_table import PackedForm, PackedTable
 
     about = header["table"]["cells"]
@@ -191,23 +227,43 @@ def _text(value: object) -> str:
     return value
 
 
+def _parts(listed: object, claim: Claim) -> tuple[str, ...]:
+    """The releases that were added, each once; a sum of sites names as many as it claims."""
+    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+        raise TypeError("parts")
+    if listed != sorted(set(listed)) or not all(_DIGEST.fullmatch(each) for each in listed):
+        raise ValueError("parts")
+    merged = claim.trust is not None and claim.trust.model == SITE_NOISE
+    if claim.trust is not None and merged and claim.trust.parties != len(listed):
+        raise ValueError("parts")
+    if not merged and len(listed) > 1:
+        raise ValueError("parts")
+    return tuple(listed)
+
+
 def _build(header: Header, payload: memoryview) -> NoisyTable:
     paged = ("paged",) if "cells" in header["table"] else ()
-    check_names(header, "type", "basis", "kernel", "claim", "noise", "count", "producer", "table", *paged)
+    stream = ("stream",) if "stream" in header else ()
+    parts = ("parts",) if "parts" in header else ()
+    names = ("type", "basis", "kernel", "claim", "noise", "count", "producer", "table")
+    check_names(header, *names, *paged, *stream, *parts)
     check_names(header["count"], "value", "noise")
     reading = reading_from_json(header)
     count: dict[str, Any] = header["count"]
     if type(count["value"]) is not int or abs(count["value"]) > _LARGEST_COUNT:
         raise ValueError("count")
+    claim = Claim.from_json(header["claim"])
     function = function_of(
         reading=reading,
         cells=_table(header, payload, reading.basis.shape),
-        claim=Claim.from_json(header["claim"]),
+        claim=claim,
         noise=IntegerNoise.from_json(header["noise"]),
         noisy_count=count["value"],
         count_noise=IntegerNoise.from_json(count["noise"]),
         producer=_text(header["producer"]),
         step=_whole(header["table"].get("step", 1), 1, LARGEST_STEP),
+        stream_step=StreamStep.from_json(header["stream"]) if stream else None,
+        parts=_parts(header.get("parts", []), claim),
     )
     if function.count_noise.mechanism == NONE and function.noisy_count < 0:
         raise ValueError("a public number of records")

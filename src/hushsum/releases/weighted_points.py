@@ -29,7 +29,7 @@ _QUERIES_AT_A_TIME = 512
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PointsFunction(RealFunction):
-    """Weighted public points, answering ``Σ w·k(p, q)`` for any query and any kernel, for ever.
+    """Weighted public points, answering ``Σ w·k(p, q)`` for any query and any kernel.
 
     Made by a method such as ``histogram`` or ``mwem``, or by ``hushsum.load``; not by hand. The points are
     synthetic: none of them is a record.
@@ -145,7 +145,7 @@ class PointsFunction(RealFunction):
 
     def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-        from hushsum.releases.float_file import save_points
+        from hushsum.releases.real_function_file import save_points
 
         save_points(self, target)
 

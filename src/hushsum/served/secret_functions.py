@@ -15,7 +15,7 @@ from hushsum.errors import Parameter, SecretRefused, UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.registry import kernel_as_json
 from hushsum.methods.feature_functions import allowed_gap, gap_missed, svm_sensitivity
-from hushsum.methods.hinge import MatrixGram, solve_hinge
+from hushsum.methods.support_vector_solver import MatrixGram, solve_hinge
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
 

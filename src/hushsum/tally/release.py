@@ -16,6 +16,7 @@ from hushsum.bases.hash_rows import LARGE_TABLE
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.calibration import (
+    BINOMIAL,
     GAMMA,
     GAUSSIAN,
     LAPLACE,
@@ -23,6 +24,7 @@ from hushsum.privacy.calibration import (
     IntegerNoise,
     Sensitivity,
     UnitChange,
+    binomial_noises,
     gamma_noise,
     gaussian_noises,
     laplace_noise,
@@ -55,7 +57,7 @@ class ReleaseOptions:
     threads: int
     insecure_noise_seed: int | None
     rounded: bool
-    gamma: bool
+    mechanism: str | None
 
     @classmethod
     def of(
@@ -89,7 +91,7 @@ class ReleaseOptions:
             threads=threads,
             insecure_noise_seed=request.insecure_noise_seed,
             rounded=bool(request.rounded),
-            gamma=request.gamma,
+            mechanism=request.checked_mechanism,
         )
 
     def claim(self, promise: Promise) -> Claim:
@@ -99,11 +101,16 @@ class ReleaseOptions:
             unit=self.unit,
             records_per_unit=self.per_unit,
             relation=self.relation,
-            mechanism=GAMMA if self.gamma else LAPLACE if promise.pure else GAUSSIAN,
+            mechanism=self.mechanism or (LAPLACE if promise.pure else GAUSSIAN),
             arithmetic=REAL_ARITHMETIC if self.gamma else "exact integers",
             secure=self.insecure_noise_seed is None,
             assumptions=self.assumptions,
         )
+
+    @property
+    def gamma(self) -> bool:
+        """Whether the Gamma-radius mechanism is requested."""
+        return self.mechanism == GAMMA
 
     @property
     def count_moves(self) -> int:
@@ -134,11 +141,14 @@ def release_table(
     basis = reading.basis
     _check_rows(basis, options)
     claim = options.claim(promise)
-    release = _release_laplace if promise.pure else _release_gaussian
+    release = _release_laplace if promise.pure else _release_approximate
     with NoiseSource.for_release(options.insecure_noise_seed) as source:
         published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
-        published_reading, step = published.reading(reading.kernel), _step(published, noise, options)
-        parts = _noisy_rows(table, published.shape[0], noise, source, options.threads)
+        published_reading, step = (
+            published.reading(reading.kernel),
+            rounding_step(published, noise, rounded=options.rounded),
+        )
+        parts = noisy_rows(table, published.shape[0], noise, source, options.threads)
         packed = isinstance(published_reading, RowReading) and math.prod(published.shape) >= LARGE_TABLE
         cells = _packed(parts, published.shape, step, options.threads) if packed else _array(parts, published)
     function = function_of(
@@ -151,7 +161,7 @@ def release_table(
         producer=PRODUCER,
         step=step if packed else 1,
     )
-    return function if packed else function.rounded(step)
+    return function if packed else function.rounded_at_release(step)
 
 
 def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> None:
@@ -171,15 +181,7 @@ def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> No
         if options.count_moves:
             noises.append(laplace_noise(options.count_moves, count_epsilon))
     else:
-        noises = list(
-            gaussian_noises(
-                promise,
-                moved,
-                cells=math.prod(published.shape),
-                count=options.count_moves,
-                count_share=options.count_share,
-            )
-        )
+        noises = list(_approximate_noises(published, promise, options))
     for noise in noises:
         _ = noise.variance
 
@@ -225,29 +227,33 @@ def _pure_noise(
     return laplace_noise(moved.l1, epsilon)
 
 
-def _release_gaussian(
+def _release_approximate(
     basis: Basis, count: int, promise: Promise, options: ReleaseOptions, source: NoiseSource
 ) -> _Drawn:
     published = basis.prefix(options.rows or basis.shape[0])
-    moved = options.moved(published)
-    noise, count_noise = gaussian_noises(
-        promise,
-        moved,
-        cells=math.prod(published.shape),
-        count=options.count_moves,
-        count_share=options.count_share,
-    )
+    noise, count_noise = _approximate_noises(published, promise, options)
     return published, noise, count + int(count_noise.draw(1, source)[0]), count_noise
 
 
-def _step(published: Basis, noise: IntegerNoise, options: ReleaseOptions) -> int:
+def _approximate_noises(
+    published: Basis, promise: Promise, options: ReleaseOptions
+) -> tuple[IntegerNoise, IntegerNoise]:
+    """The noise of the table and of the count, for ρ or (ε, δ)."""
+    moved, count, share = options.moved(published), options.count_moves, options.count_share
+    if options.mechanism == BINOMIAL:
+        return binomial_noises(promise, moved, count=count, count_share=share)
+    cells = math.prod(published.shape)
+    return gaussian_noises(promise, moved, cells=cells, count=count, count_share=share)
+
+
+def rounding_step(published: Basis, noise: IntegerNoise, *, rounded: bool) -> int:
     """What cells are rounded to multiples of."""
-    if options.rounded:
+    if rounded:
         return largest_step(noise.variance)
     return largest_step(noise.variance, UNSEEN_SHARE) if published.fractional else 1
 
 
-def _noisy_rows(
+def noisy_rows(
     table: Counters, rows: int, noise: IntegerNoise, source: NoiseSource, threads: int
 ) -> Iterator[NDArray[np.int64]]:
     """The first rows plus independent noise in every cell, some at a time, so that little is held twice."""

@@ -79,6 +79,7 @@ class Tally:
         "_lock",
         "_moves",
         "_origins",
+        "_room",
         "_table",
     )
 
@@ -94,7 +95,7 @@ class Tally:
         self._kernel = basis.counted_kernel() if kernel is None else basis.reading(kernel).kernel
         self._table: Any = basis.new_table()
         self._count = 0
-        self._moves = 0  # Records times the largest move of a cell: a bound on every counter.
+        self._moves, self._room = 0, _LARGEST  # A bound on every counter (records × moves), and its limit.
         self._origins: frozenset[bytes] = frozenset()
         self._broken, self._lock, self._lists = False, threading.Lock(), edge_lists
         self._cap: UnitCap | None = None
@@ -372,11 +373,11 @@ insecure_noise_seed
             self._lock.release()
 
     def _check_room(self, moves: int) -> None:
-        if self._moves + moves > _LARGEST:
+        if self._moves + moves > self._room:
             raise CounterOverflow(rule="a counter could leave its 64 bits", remedy="release this tally")
 
     def _state(self) -> dict[str, Any]:
-        """Everything secret, for the file format in this package."""
+        """Everything secret, for the file format and noise in shares, in this package."""
         names = ("table", "count", "moves", "cap", "origins")
         return {name: getattr(self, f"_{name}") for name in names}
 

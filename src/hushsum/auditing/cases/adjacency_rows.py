@@ -1,10 +1,10 @@
-"""Hash rows of graphs. The neighbours that differ in an edge are in `hushsum.auditing.graph_edges`."""
+"""Hash rows of graphs. The neighbours that differ in an edge are in `hushsum.auditing.edge_sensitivity`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from hushsum.auditing.adversaries import Pool, set_records
+from hushsum.auditing.adversarial_records import Pool, set_records
 from hushsum.auditing.registry import BasisCases, register_basis
 from hushsum.bases.adjacency_rows import AdjacencyRows
 from hushsum.bases.base import Basis

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.auditing.adversaries import Pool
+from hushsum.auditing.adversarial_records import Pool
 from hushsum.auditing.cases.monomials import opposed_directions
 from hushsum.auditing.registry import BasisCases, register_basis
 from hushsum.bases.base import Basis

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hushsum.auditing.adversaries import Pool, code_records, dense_records, set_records
+from hushsum.auditing.adversarial_records import Pool, code_records, dense_records, set_records
 from hushsum.auditing.registry import (
     BasisCases,
     audited_kernels,
@@ -15,7 +15,7 @@ from hushsum.auditing.registry import (
 from hushsum.bases.base import Basis
 from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.hash_rows import HashRows
-from hushsum.bases.increments import IncrementRows
+from hushsum.bases.weighted_increments import IncrementRows
 from hushsum.kernels import (
     AngularKernel,
     AsymmetricAngularKernel,
@@ -27,8 +27,10 @@ from hushsum.kernels import (
     Kernel,
     ManhattanKernel,
     ProductKernel,
+    ScaledKernel,
     on_columns,
 )
+from hushsum.kernels.scaled import scaled_by
 
 register_kernel(
     "euclidean",
@@ -87,6 +89,16 @@ def _combination_records(kernel: Kernel, rng: np.random.Generator) -> Pool:
     return kernel_cases(first.name).adversary(first, rng)
 
 
+def _scaled_records(kernel: Kernel, rng: np.random.Generator) -> Pool:
+    """The records that attack the kernel, in the units of the columns."""
+    assert isinstance(kernel, ScaledKernel)
+    units, most = np.array(kernel.units), float(np.finfo(np.float32).max)
+    inner = kernel_cases(kernel.kernel.name).adversary(kernel.kernel, rng)
+    scaled = (np.clip(np.asarray(each, np.float64) * units, -most, most) for each in inner)
+    # As they come, and in the units of the kernel: some of these exceed float32 where they are divided.
+    return [*(each.astype(np.float32) for each in scaled), *inner[:20]]
+
+
 _MIXED = (
     on_columns(EuclideanKernel(dim=2, bandwidth=1.0), [0, 2], of=4)
     * on_columns(HammingKernel(dim=1), 1, of=4)
@@ -98,6 +110,12 @@ register_kernel(
     _MIXED,
     EuclideanKernel(dim=3, bandwidth=1.0) * ManhattanKernel(dim=3, bandwidth=4.0),
     on_columns(AngularKernel(dim=3, bits=3), [0, 1, 2], of=4) * on_columns(EuclideanKernel(1, 1.0), 3, of=4),
+)
+register_kernel(
+    "scaled",
+    _scaled_records,
+    scaled_by(EuclideanKernel(dim=3, bandwidth=0.1), (120.0, 3e5, 0.01)),
+    scaled_by(ManhattanKernel(dim=2, bandwidth=0.5, power=2), (7.0, 1e-3)),
 )
 register_kernel(
     "combination",

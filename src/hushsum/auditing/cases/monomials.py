@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.auditing.adversaries import Pool, dense_rows
+from hushsum.auditing.adversarial_records import Pool, dense_rows
 from hushsum.auditing.registry import BasisCases, register_basis
 from hushsum.bases.base import Basis
 from hushsum.bases.monomials import Monomials

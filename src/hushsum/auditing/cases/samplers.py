@@ -13,16 +13,24 @@ from numpy.typing import NDArray
 from hushsum.auditing.choice_audit import audit_choice
 from hushsum.auditing.noise_lower_bound import NoiseAudit, audit_gaussian, audit_laplace
 from hushsum.auditing.registry import Choose, Law, NoiseCase, register_noise
-from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise, laplace_noise
+from hushsum.privacy.calibration import (
+    BINOMIAL,
+    GAMMA,
+    GAUSSIAN,
+    LAPLACE,
+    SKELLAM,
+    IntegerNoise,
+    laplace_noise,
+)
 from hushsum.privacy.claim import exact
-from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.choice import (
+from hushsum.privacy.noise import NoiseSource, centred_binomial
+from hushsum.privacy.noise.choice_sampler import (
     exponential_choice,
     exponential_law,
     permute_and_flip,
     permute_and_flip_law,
 )
-from hushsum.privacy.noise.coins import log_odds_coins
+from hushsum.privacy.noise.coin_sampler import log_odds_coins
 
 
 def _laplace(epsilon: float, shift: int, *, thorough: bool = False) -> NoiseCase:
@@ -55,6 +63,67 @@ def _gaussian(
 
     pair = f"{cells} cells moved by {shift}" if cells > 1 else f"one cell moved by {shift}"
     return NoiseCase("discrete_gaussian", pair + (" and the count" if count else ""), run, thorough)
+
+
+def _laplace_shares(scale: int, honest: int) -> NoiseCase:
+    """What the honest sites of a secure aggregation add, without those that collude: Laplace's law."""
+
+    def run(source: NoiseSource, factor: float) -> NoiseAudit:
+        share = IntegerNoise(LAPLACE, scale * exact("factor", factor), parts=honest)
+
+        def draw(size: int) -> NDArray[np.int64]:
+            total: NDArray[np.int64] = share.draw(size * honest, source).reshape(honest, size).sum(axis=0)
+            return total
+
+        return replace(audit_laplace(draw, 1, shift=scale), mechanism=f"{honest} shares of {LAPLACE}")
+
+    return NoiseCase("discrete_laplace_share", f"one cell moved by {scale}, {honest} honest sites", run)
+
+
+def _gaussian_shares(variance: float, honest: int, shift: int) -> NoiseCase:
+    """What the honest sites add, those that collude left out, against one discrete Gaussian."""
+
+    def run(source: NoiseSource, factor: float) -> NoiseAudit:
+        square = exact("factor", factor) ** 2
+        share = IntegerNoise(GAUSSIAN, exact("variance", variance) * square / honest)
+
+        def draw(size: int) -> NDArray[np.int64]:
+            total: NDArray[np.int64] = share.draw(size * honest, source).reshape(honest, size).sum(axis=0)
+            return total
+
+        audit = audit_gaussian(draw, variance, shift=shift)
+        return replace(audit, mechanism=f"{honest} shares of {GAUSSIAN}")
+
+    return NoiseCase("discrete_gaussian", f"one cell moved by {shift}, {honest} honest sites", run)
+
+
+def _binomial(trials: int, shift: int) -> NoiseCase:
+    """Many coins, whose sum is a Gaussian of a quarter of the trials but for a thousandth."""
+
+    def run(source: NoiseSource, factor: float) -> NoiseAudit:
+        drawn = 2 * round(trials * factor**2 / 2)
+        audit = audit_gaussian(lambda size: centred_binomial(size, drawn, source), trials / 4, shift=shift)
+        return replace(audit, mechanism=BINOMIAL)
+
+    return NoiseCase("centred_binomial", f"one cell moved by {shift}", run)
+
+
+def _skellam_shares(variance: int, honest: int, shift: int) -> NoiseCase:
+    """What the honest sites add in small shares: Skellam noise, a Gaussian but for a few hundredths of a per
+    cent at this variance.
+    """
+
+    def run(source: NoiseSource, factor: float) -> NoiseAudit:
+        share = IntegerNoise(SKELLAM, variance * exact("factor", factor) ** 2 / honest)
+
+        def draw(size: int) -> NDArray[np.int64]:
+            total: NDArray[np.int64] = share.draw(size * honest, source).reshape(honest, size).sum(axis=0)
+            return total
+
+        audit = audit_gaussian(draw, variance, shift=shift)
+        return replace(audit, mechanism=f"{honest} shares of {SKELLAM}")
+
+    return NoiseCase("skellam", f"one cell moved by {shift}, {honest} honest sites", run)
 
 
 def _gamma(scale: int, *, thorough: bool = False) -> NoiseCase:
@@ -126,6 +195,11 @@ cases: Sequence[NoiseCase] = (
     _laplace(1.0, 1000, thorough=True),
     _laplace(8.0, 1, thorough=True),
     _gamma(1000),
+    _laplace_shares(100, 5),
+    _laplace_shares(10, 2),
+    _gaussian_shares(100.0, 5, 10),
+    _binomial(40_000, 100),
+    _skellam_shares(400, 5, 20),
     _gaussian(1.0, 1),
     _gaussian(16.0, 16),
     _gaussian(16.0, 16, count=4.0),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.auditing.adversaries import Pool
+from hushsum.auditing.adversarial_records import Pool
 from hushsum.auditing.sensitivity import SensitivityAudit, counted, furthest
 from hushsum.bases.base import Basis
 from hushsum.privacy.calibration import Sensitivity
@@ -70,8 +70,8 @@ def _pairs(
 
 def _furthest_apart(basis: Basis, pool: Pool) -> tuple[int, int]:
     """Two records of the pool whose vectors differ as much as any two, and differ from nothing most."""
-    vectors = [counted(basis, [pool[i]]).ravel() for i in range(min(len(pool), _COMPARED))]
-    apart = np.array([[np.abs(one - other).sum() for other in vectors] for one in vectors])
+    vectors = np.array([counted(basis, [pool[i]]).ravel() for i in range(min(len(pool), _COMPARED))])
+    apart = np.array([np.abs(vectors - one).sum(axis=1) for one in vectors])
     first, second = np.unravel_index(int(apart.argmax()), apart.shape)
     return int(first), int(second)
 

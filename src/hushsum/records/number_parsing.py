@@ -18,7 +18,13 @@ _KINDS: Final = (
     (
         "dates",
         r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?$",
-        "write them as numbers, such as days since one",
+        (
+            "name the column in ",
+            Argument("dates"),
+            ", and give ",
+            Argument("date_format"),
+            " if they are not like 2024-05-31",
+        ),
     ),
     ("decimal commas", r"^[^\pL]*\d,\d{1,2}[^\d\pL]*$", ("give ", Argument("decimal", ","))),
     ("percentages", r"^[^\pL]*\d\s*%$", "write them as plain numbers"),
@@ -72,7 +78,7 @@ def without_missing(text: Any) -> Any:
     return compute.if_else(missing, pa.scalar(None, text.type), text)
 
 
-def kind_of_others(text: Any, decimal: str = ".") -> tuple[str, Words]:
+def kind_of_others(text: Any, decimal: str = ".", *, dates: bool = False) -> tuple[str, Words]:
     """What the first cells that are no numbers look like, in words, and what to do about them.
 
     The cells themselves are not shown: they are private.
@@ -80,7 +86,12 @@ def kind_of_others(text: Any, decimal: str = ".") -> tuple[str, Words]:
     pa, compute = arrow.pyarrow(), arrow.pyarrow("compute")
     cells = compute.drop_null(compute.utf8_trim_whitespace(text))
     if compute.any(compute.is_in(cells, value_set=pa.array(MISSING))).as_py():
-        return "missing values", "correct or drop those records"
+        return "missing values", (
+            "correct or drop those records, in a release or a fit by ",
+            Argument("drop_missing"),
+        )
+    if dates:
+        return _kind_of_no_dates(cells)
     for kind, pattern, remedy in _KINDS:
         if kind == "decimal commas" and decimal == ",":
             continue
@@ -91,6 +102,19 @@ def kind_of_others(text: Any, decimal: str = ".") -> tuple[str, Words]:
         "correct or drop such records, or if it is a column of text, encode it with a public list of "
         "categories or leave it out",
     )
+
+
+def _kind_of_no_dates(cells: Any) -> tuple[str, Words]:
+    compute = arrow.pyarrow("compute")
+    if compute.any(compute.match_substring_regex(cells, r"\d(Z|[+-]\d{2}:?\d{2})$")).as_py():
+        return "dates with a time zone", "write them in one time zone, without it"
+    if compute.any(compute.match_substring_regex(cells, _KINDS[0][1])).as_py():
+        return "dates that are written in another way", (
+            "give ",
+            Argument("date_format"),
+            ", such as %d.%m.%Y",
+        )
+    return "other text", "correct or drop such records, or leave the column out"
 
 
 def _cast(cells: Any) -> Any | None:

@@ -120,14 +120,17 @@ class CellGrid:
         return np.clip(low + (codes + within) * self.width, low, high)
 
 
-def bins_for_bandwidth(bounds: Bounds, bandwidth: float, *, fraction: float, most_cells: int) -> list[int]:
-    """Bins a declared ``fraction`` of the bandwidth wide, fewer where that makes more than ``most_cells``.
+def bins_for_bandwidth(
+    bounds: Bounds, bandwidths: Sequence[float], *, fraction: float, most_cells: int
+) -> list[int]:
+    """Bins a declared ``fraction`` of the bandwidth of their column wide, fewer where that makes more than
+    ``most_cells``.
 
-    >>> bins_for_bandwidth(Bounds.of((0, 10), dim=1), 1.0, fraction=0.5, most_cells=1000)
+    >>> bins_for_bandwidth(Bounds.of((0, 10), dim=1), [1.0], fraction=0.5, most_cells=1000)
     [20]
     """
     spans = np.array(bounds.high) - np.array(bounds.low)
-    cells = np.maximum(1.0, np.ceil(spans / (fraction * bandwidth)))
+    cells = np.maximum(1.0, np.ceil(spans / (fraction * np.array(bandwidths))))
     # Columns that are narrower than a cell keep their one cell; the others share what is left.
     while math.prod(int(each) for each in cells) > most_cells:
         free = cells > 1.0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, PathOrFile
-from hushsum.bases.feature_points import Explained, explain
+from hushsum.bases.fit_public_points import Explained, explain
 from hushsum.bases.fourier_features import FeatureReading, FourierFeatures
 from hushsum.errors import UsageError
 from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
@@ -20,7 +20,7 @@ from hushsum.kernels.base import Batch
 from hushsum.releases.answers import Answers, query_points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
-from hushsum.releases.forwarded_facts import ForwardedFacts
+from hushsum.releases.forwarded_properties import ForwardedFacts
 from hushsum.releases.load import check_names, load_table, register
 from hushsum.releases.presentation import Detail
 

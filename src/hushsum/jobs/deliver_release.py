@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
 from hushsum.errors import AlreadyPublished
 from hushsum.files.atomic import atomic_file
-from hushsum.jobs.ledger_keys import release_key
+from hushsum.jobs.idempotency_keys import release_key
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking
 from hushsum.releases.base import Released

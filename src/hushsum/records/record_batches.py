@@ -28,6 +28,8 @@ _FORMATS: Final = {
     ".arrow": "Arrow",
     ".feather": "Arrow",
     ".ipc": "Arrow",
+    ".xlsx": "Excel",
+    ".xlsm": "Excel",
 }
 
 
@@ -62,10 +64,11 @@ class RecordStream:
     Raises
     ------
     DataRefused
-        While iterating: the file is damaged, a column is not of numbers, or there are no records.
+        While iterating: the file is damaged, a column is not of numbers, or there are no records, unless it
+        ``may_be_empty``.
     """
 
-    __slots__ = ("_cells", "_columns", "_name", "_opened", "_source", "_unit_column")
+    __slots__ = ("_cells", "_columns", "_may_be_empty", "_name", "_opened", "_source", "_unit_column")
 
     def __init__(
         self,
@@ -74,8 +77,11 @@ class RecordStream:
         columns: Sequence[str],
         unit_column: str | None,
         cells: CellFormat = PLAIN,
+        *,
+        may_be_empty: bool = False,
     ) -> None:
         self._name = name
+        self._may_be_empty = may_be_empty
         self._cells = cells
         self._source = source
         self._columns = list(columns)
@@ -105,7 +111,7 @@ class RecordStream:
                 empty = False
                 units = None if self._unit_column is None else batch.column(self._unit_column)
                 yield batch.select(self._columns), units
-        if empty:
+        if empty and not self._may_be_empty:
             raise DataRefused(
                 rule=f"{self._name} must have at least one record", got="none", remedy="check what wrote it"
             )
@@ -133,19 +139,21 @@ def open_batches(
     batch_bytes: int = DEFAULT_BATCH_BYTES,
     name: str | None = None,
     cells: CellFormat = PLAIN,
+    may_be_empty: bool = False,
 ) -> RecordStream:
     """Open a CSV, Parquet or Arrow (Feather) file as a stream of batches.
 
     Memory depends on ``batch_bytes`` and not on the size of the file. CSV files have a header, fields
     separated by commas, semicolons, tabs or bars, and may be compressed; their numbers are read as float64
-    (`hushsum.records.written_numbers`), and their ids as strings, so a person who is 5 in a CSV file is also
+    (`hushsum.records.number_parsing`), and their ids as strings, so a person who is 5 in a CSV file is also
     the person 5 of an integer column elsewhere, and 05 is another.
 
     Parameters
     ----------
     path : path-like
-        Ends in .csv or .tsv (also with .gz or .zst), .parquet, .pq, .arrow, .feather or .ipc; ``"-"`` is CSV
-        on standard input. An address (``s3://``, ``gs://``, ``https://``) is copied to a temporary file.
+        Ends in .csv or .tsv (also with .gz or .zst), .parquet, .pq, .arrow, .feather or .ipc, or .xlsx (with
+        the extra ``excel``); ``"-"`` is CSV on standard input. An address (``s3://``, ``gs://``,
+        ``https://``) is copied to a temporary file.
     columns : sequence of str, optional
         The columns of a record, in order; all but ``unit_column`` if not given.
     unit_column : str, optional
@@ -160,7 +168,10 @@ def open_batches(
     name : str, optional
         What error messages call the file; by default its path.
     cells : CellFormat
-        The decimal sign of CSV files, and whether records with missing values are left out.
+        The decimal sign of CSV files, which columns contain dates, and whether records with missing values
+        are left out.
+    may_be_empty : bool
+        Accept a file of columns without records.
 
     Raises
     ------
@@ -208,7 +219,7 @@ def open_batches(
     except BaseException:
         source.close()
         raise
-    return RecordStream(name, source, columns, unit_column, cells)
+    return RecordStream(name, source, columns, unit_column, cells, may_be_empty=may_be_empty)
 
 
 def row_group_sizes(path: str | os.PathLike[str]) -> list[int]:
@@ -298,7 +309,11 @@ def _open(
     try:
         if kind == "CSV":
             return csv_files.CsvSource.of_file(file, name, batch_bytes, cells)
-        return columnar_files.ColumnarSource(file, name, kind, batch_bytes, row_groups)
+        if kind == "Excel":
+            from hushsum.records.workbook_files import WorkbookSource
+
+            return WorkbookSource(file, name, batch_bytes, cells)
+        return columnar_files.ColumnarSource(file, name, kind, batch_bytes, row_groups, cells)
     except PermissionError:
         raise UsageError(
             rule=(FilePath(name), " must be readable by this user"), remedy="check its permissions"
@@ -317,7 +332,7 @@ def _fetched(
             copy.fetch_all()
             return FetchedSource(_open(copy.path, name, batch_bytes, None, cells), copy)
         copy.fetch_footer()
-        source = ColumnarSource(copy.path, name, kind, batch_bytes, row_groups)
+        source = ColumnarSource(copy.path, name, kind, batch_bytes, row_groups, cells)
         return FetchedSource(source, copy, source.row_group_ranges)
     except BaseException:
         copy.close()

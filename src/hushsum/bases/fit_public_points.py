@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hushsum import _native
 from hushsum._types import Floats
 from hushsum.bases.base import Table
-from hushsum.bases.features_theory import AMPLITUDE
+from hushsum.bases.fourier_feature_errors import AMPLITUDE
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.kernels.base import Batch
 

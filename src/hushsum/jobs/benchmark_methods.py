@@ -22,7 +22,7 @@ from hushsum.methods.registry import method_named, method_names, planned_methods
 from hushsum.planning.plan import AUTO, plan
 from hushsum.planning.release import release
 from hushsum.records.arrow import pyarrow
-from hushsum.records.streams import open_batches
+from hushsum.records.record_batches import open_batches
 from hushsum.releases.base import ReleasedFunction
 
 _LEAST_TRUTH = 1e-12
@@ -40,7 +40,7 @@ class PublicRecords:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparisonTerms:
+class BenchmarkTerms:
     """What the methods are compared on.
 
     ``methods`` default to ``auto`` and all that can release the kernel under the promise; ``queries`` are
@@ -77,7 +77,7 @@ class MethodMeasured:
 
 
 @dataclass(frozen=True, slots=True)
-class MethodsCompared:
+class MethodsBenchmarked:
     """All measurements; ``exact`` has the seconds of a query of exact answers, ``left_out`` who did not run
     and why.
     """
@@ -101,14 +101,14 @@ class MethodsCompared:
         }
 
 
-def compare_methods(
+def benchmark_methods(
     records: PublicRecords,
-    terms: ComparisonTerms,
+    terms: BenchmarkTerms,
     *,
     kernel: KernelChoice,
     public: bool,
     progress: Progress | None = None,
-) -> MethodsCompared:
+) -> MethodsBenchmarked:
     """Release public records by every method, and compare the answers with the exact ones.
 
     The data must be public: true errors, and which method is best, are functions of the records that no
@@ -161,10 +161,10 @@ def compare_methods(
         except HushsumError as error:
             left_out[name] = str(error)
     order = sorted(measured, key=lambda each: (terms.epsilons.index(each.epsilon), each.error))
-    return MethodsCompared(len(X), float(race.truth.mean()), made, tuple(order), race.exact, left_out)
+    return MethodsBenchmarked(len(X), float(race.truth.mean()), made, tuple(order), race.exact, left_out)
 
 
-def _runs(kernel: Kernel, terms: ComparisonTerms) -> Iterator[tuple[str, float]]:
+def _runs(kernel: Kernel, terms: BenchmarkTerms) -> Iterator[tuple[str, float]]:
     fitting = [name for name in method_names() if _suits(name, kernel, terms)]
     names: Sequence[str] = terms.methods or [AUTO, *fitting]
     for name in dict.fromkeys(names):
@@ -172,7 +172,7 @@ def _runs(kernel: Kernel, terms: ComparisonTerms) -> Iterator[tuple[str, float]]
             yield name, epsilon
 
 
-def _suits(name: str, kernel: Kernel, terms: ComparisonTerms) -> bool:
+def _suits(name: str, kernel: Kernel, terms: BenchmarkTerms) -> bool:
     method = method_named(name)
     # What is private without δ is private with it.
     return method.suits(kernel, delta=terms.delta) or method.suits(kernel)
@@ -181,9 +181,7 @@ def _suits(name: str, kernel: Kernel, terms: ComparisonTerms) -> bool:
 class _Benchmark:
     """The records, the queries and their exact answers."""
 
-    def __init__(
-        self, X: NDArray[Any], kernel: Kernel, queries: NDArray[Any], terms: ComparisonTerms
-    ) -> None:
+    def __init__(self, X: NDArray[Any], kernel: Kernel, queries: NDArray[Any], terms: BenchmarkTerms) -> None:
         self.X, self.kernel, self.queries, self.terms = X, kernel, queries, terms
         start = time.perf_counter()
         self.truth = kernel.exact_sum(X, queries) / len(X)

@@ -1,4 +1,4 @@
-"""A model in exact mode at work: questions answered from one path, for ever."""
+"""A model in exact mode at work: queries are answered from one noise path, permanently."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hushsum.releases.answers import normal_answers
 from hushsum.served import RollbackGuard, ServedFunction, SqliteStore, reopen
 
 if TYPE_CHECKING:
-    from hushsum.jobs.exact_model import SecretModel
+    from hushsum.jobs.exact_mode_fit import SecretModel
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -45,7 +45,7 @@ class ExactModel:
         FileRefused
             if one of its files is gone, is another's, or is an older copy.
         """
-        from hushsum.jobs.exact_model import SecretModel, answers_file  # imports scikit-learn
+        from hushsum.jobs.exact_mode_fit import SecretModel, answers_file  # imports scikit-learn
 
         kept = SecretModel.load(place, encryption_key=encryption_key)
         serving = {"most_questions": kept.about["most_questions"], "calibration": kept.about["calibration"]}
@@ -67,7 +67,7 @@ class ExactModel:
         return len(self.about["features"])
 
     def answers(self, points: object, *, level: float = 0.95) -> dict[str, NDArray[Any]]:
-        """What the model says of points, the same for ever: as a released model says it.
+        """Predictions at points, the same every time, in the form of a released model.
 
         Raises
         ------

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushsum._types import Floats
+
+Complexes = NDArray[np.complex128]
+Numbers = TypeVar("Numbers", Floats, Complexes)
 
 
 def outer_products(factors: Sequence[Floats]) -> Floats:
@@ -23,7 +28,7 @@ def outer_products(factors: Sequence[Floats]) -> Floats:
     return product
 
 
-def contracted(coefficients: Floats, factors: Sequence[Floats]) -> Floats:
+def contracted(coefficients: Numbers, factors: Sequence[Numbers]) -> Numbers:
     """Σ over all products of one factor per column times its coefficient, shape (n,).
 
     ``coefficients`` is flat, with the last column fastest. For queries: the order of summation is free.

@@ -21,8 +21,8 @@ from hushsum.errors import (
     SecretRefused,
     UsageError,
 )
+from hushsum.jobs.deliver_release import LedgerOptions
 from hushsum.jobs.fit_model import TrainingFiles, training_batches
-from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.model_catalogue import EXACT, ModelChoice, takes_labels
 from hushsum.jobs.model_claim import check_target, made_up
 from hushsum.jobs.model_records import read_classes
@@ -177,6 +177,12 @@ def _built(
             got=repr(choice.name),
             remedy="release this model as a file",
         )
+    if choice.public is not None:
+        raise UsageError(
+            parameter="public",
+            rule="must be left out in exact mode",
+            remedy="declare bounds and bandwidth, or release the model as a file",
+        )
     model = choice.build()
     _check_settings(choice.name, model)
     check_target(model, columns, target, classes)
@@ -257,7 +263,12 @@ def _functions(name: str, model: Any, X: Floats, y: NDArray[Any] | None) -> list
             )
         return [density_function(X, kernels[0], bounds=box, relation="replace")]
     kernel: Kernel = feature_kernel(
-        model.kernel, dim=model.n_features_in_, bandwidth=model.bandwidth, smoothness=model.smoothness
+        model.kernel,
+        dim=model.n_features_in_,
+        bandwidth=model.bandwidth,
+        smoothness=model.smoothness,
+        scale=model.scale,
+        box=box,
     )
     if name == "kernel-svc":
         return kernel_svm_functions(X, y, len(model.classes_), kernel, bounds=box, C=float(model.C))

@@ -25,8 +25,8 @@ def whole_length(dim: int, bits: int) -> int:
 
 def clipped_to_ball(rows: Floats, radius: float) -> Floats:
     """Rows that are longer than the radius, shortened to it; each row's bits depend on that row alone."""
-    lengths = norms(rows)
-    shrink = np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
+    # At least the radius, so that the quotient neither overflows nor warns, which would tell of a record.
+    shrink = radius / np.maximum(norms(rows), radius)
     clipped: Floats = rows * shrink[:, None]
     return clipped
 

@@ -1,0 +1,114 @@
+"""``hushsum benchmark``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hushsum.cli import options, values
+from hushsum.cli.output import bytes_in_words, progress_bar, tell, write, write_json, write_table
+
+if TYPE_CHECKING:
+    from hushsum.jobs.benchmark_methods import MethodMeasured, MethodsBenchmarked
+
+
+def benchmark(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Public records: CSV, Parquet or Arrow.")],
+    epsilon: Annotated[str, typer.Option("--epsilon", metavar="E[,E...]", help="ε, or several.")],
+    public: Annotated[
+        bool, typer.Option("--public", help="Declare that these records are public; required.")
+    ] = False,
+    delta: options.Delta = None,
+    kernel: options.KernelName = "gaussian",
+    bandwidth: options.Bandwidth = None,
+    power: options.Power = None,
+    bounds: options.BoundsText = None,
+    columns: options.Columns = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            metavar="NAMES",
+            help="auto, or names such as race, grid, mwem; default: all that can release the kernel.",
+        ),
+    ] = None,
+    queries: Annotated[int, typer.Option("--queries", help="Queries, drawn from the records.")] = 500,
+    repeats: Annotated[int, typer.Option("--repeats", help="Releases to average over.")] = 3,
+    json: options.Json = False,
+) -> None:
+    """Benchmark methods on public data: true errors, times and sizes. Refused for private data.
+
+    True errors depend on the records and are not covered by any claim. Methods run with their defaults, and
+    those that hushsum plan knows with the sizes that it chooses for the number of records.
+
+    hushsum benchmark skin.parquet --public --columns R,G,B --epsilon 0.1,1 --bandwidth 3.5 --bounds 0:255
+    """
+    from hushsum.jobs.benchmark_methods import BenchmarkTerms, PublicRecords, benchmark_methods
+    from hushsum.jobs.kernel_and_method import KernelChoice
+
+    box = values.ranges(bounds, "bounds")
+    terms = BenchmarkTerms(
+        epsilons=values.numbers(epsilon, "epsilon"),
+        delta=delta,
+        bounds=box[0] if box is not None and len(box) == 1 else box,
+        methods=values.names(methods, "methods"),
+        queries=queries,
+        repeats=repeats,
+    )
+    with progress_bar("benchmarking") as progress:
+        measured = benchmark_methods(
+            PublicRecords(file, values.names(columns, "columns")),
+            terms,
+            kernel=KernelChoice(kernel, bandwidth, power),
+            public=public,
+            progress=progress,
+        )
+    if json:
+        write_json(measured.as_json())
+        return
+    _write(measured)
+
+
+def _write(measured: MethodsBenchmarked) -> None:
+    write_table(
+        ("ε", "method", "mechanism", "error", "relative", "predicted", "build", "query", "file"),
+        [
+            *(_cells(each) for each in measured.measured),
+            *(
+                ("", name, "not private", "0", "0", "", "", _seconds(seconds), "")
+                for name, seconds in measured.exact.items()
+            ),
+        ],
+        left=3,
+        dense=True,
+    )
+    write(
+        f"Mean errors of f(q)/N at queries from the {measured.records:,} records; mean kernel value "
+        f"{measured.density:.3g}.\nFor public data alone: on private data this table would be a leak."
+    )
+    for name, reason in measured.left_out.items():
+        tell(f"skipped: {name}: {reason}")
+
+
+def _cells(each: MethodMeasured) -> tuple[str, ...]:
+    promise = f"{each.epsilon:g}" + (f", δ {each.delta:g}" if each.delta else "")
+    noise = each.mechanism if each.relation == "add/remove" else f"{each.mechanism} ({each.relation})"
+    return (
+        promise,
+        each.method,
+        noise.replace("discrete ", ""),
+        f"{each.error:.1e}",
+        f"{each.relative:.1%}",
+        "" if each.predicted is None else f"{each.predicted:.1e}",
+        _seconds(each.build),
+        _seconds(each.query),
+        bytes_in_words(each.size),
+    )
+
+
+def _seconds(seconds: float) -> str:
+    for unit, many in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= many:
+            return f"{seconds / many:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"

@@ -1,0 +1,97 @@
+"""``hushsum collect``: terms and reports of the local model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hushsum.cli import options, values
+from hushsum.cli.output import write_facts, write_json
+from hushsum.cli.usage import Command, Group, help_of
+
+collect = typer.Typer(
+    name="collect",
+    cls=Group,
+    help="Collect one private report from each person, without a trusted party.",
+    no_args_is_help=True,
+)
+
+
+def terms(
+    epsilon: Annotated[float, typer.Option("--epsilon", help="ε that each person spends by reporting.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The file of terms to write.")],
+    columns: options.Columns = None,
+    dim: Annotated[
+        int | None, typer.Option("--dim", help="Number of columns, where they have no names.")
+    ] = None,
+    kernel: options.KernelName = "euclidean",
+    bandwidth: options.Bandwidth = None,
+    power: options.Power = None,
+    bounds: options.BoundsText = None,
+    rows: Annotated[int, typer.Option("--rows", help="Rows of the sketch.")] = 1000,
+    width: Annotated[int, typer.Option("--width", help="Cells of a row.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", help="Public seed of the hash functions.")] = 0,
+    json: options.Json = False,
+) -> None:
+    """Write the terms under which everybody reports: kernel, bounds, rows and ε. Publish the file.
+
+    hushsum collect terms --columns weight,height --bandwidth 10 --bounds 0:200 --epsilon 1 -o terms.json
+    """
+    from hushsum.jobs.kernel_and_method import KernelChoice
+    from hushsum.jobs.local_reports import publish_terms
+
+    box = values.ranges(bounds, "bounds")
+    made = publish_terms(
+        output,
+        KernelChoice(kernel, bandwidth, power),
+        epsilon=epsilon,
+        columns=values.names(columns, "columns"),
+        dim=dim,
+        bounds=box[0] if box is not None and len(box) == 1 else box,
+        rows=rows,
+        width=width,
+        seed=seed,
+    )
+    shown = {"terms": output, "epsilon": epsilon, "digest": made.digest.hex()}
+    write_json(shown) if json else write_facts([(name, f"{value}") for name, value in shown.items()])
+
+
+def reports(
+    terms: Annotated[str, typer.Argument(metavar="TERMS", help="The terms that were published.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="REPORTS...", help="Files with one report per line; - is standard input."),
+    ],
+    output: options.ReleaseOutput,
+    delta: Annotated[
+        float | None,
+        typer.Option("--delta", help="Declare that the reports were shuffled: claim the smaller (ε, δ)."),
+    ] = None,
+    honest: Annotated[
+        int | None,
+        typer.Option("--honest", help="With --delta: how many reports follow the protocol; default: all."),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Release a function of all reports. Nothing further is spent: every report is private already.
+
+    hushsum collect reports terms.json reports.txt -o town.hush
+    """
+    from hushsum.jobs.local_reports import release_reports
+
+    released = release_reports(terms, files, output, delta=delta, honest=honest)
+    if json:
+        write_json(released.as_json())
+        return
+    write_facts(
+        [
+            ("function", released.output),
+            ("reports", f"{released.reports:,}, each with ε = {released.local_epsilon:g}"),
+            ("claim", released.claim.sentence()),
+        ]
+    )
+
+
+for _command in (terms, reports):
+    collect.command(cls=Command, help=help_of(_command))(_command)

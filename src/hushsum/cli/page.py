@@ -1,0 +1,51 @@
+"""``hushsum page``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hushsum.cli import options, values
+from hushsum.cli.output import write, write_json
+
+
+def page(
+    function: Annotated[str, typer.Argument(metavar="FILE", help="A .hush file: a function or a model.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The page to write: .html.")],
+    title: Annotated[
+        str | None, typer.Option("--title", help="Title of the page; default: the name of the file.")
+    ] = None,
+    range: Annotated[
+        str | None,
+        typer.Option(
+            "--range",
+            metavar="LOW:HIGH[,...]",
+            help="What to draw of each column; default: the declared bounds.",
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", metavar="NAMES", help="Names of the columns.")
+    ] = None,
+    mean: Annotated[
+        bool, typer.Option("--mean", help="Show the share of all records first, not the number near a point.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Write one HTML file that shows a released function and answers queries offline, in any browser.
+
+    It contains the function and its reader and loads nothing from anywhere.
+
+    hushsum page skin.hush -o skin.html
+    """
+    from hushsum.jobs.function_page import write_page
+
+    written = write_page(
+        function,
+        output,
+        title=title,
+        range=values.ranges(range, "range"),
+        labels=values.names(labels, "labels"),
+        of="mean" if mean else "sum",
+    )
+    write_json(written.as_json()) if json else write(written.output)

@@ -1,0 +1,118 @@
+"""``hushsum synthesize``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from hushsum.cli import options
+from hushsum.cli.output import warnings_printed, write_json
+from hushsum.cli.release_report import asking, confirmed, report
+
+
+def synthesize(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Private records: Parquet, Arrow or CSV, with these columns."),
+    ],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help="The synthetic table, by its suffix: .parquet, .arrow or .csv."),
+    ],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the release.")],
+    delta: Annotated[
+        float | None,
+        typer.Option("--delta", help="δ; with it the noise is smaller. Without it the claim is pure ε."),
+    ] = None,
+    declare: Annotated[
+        str | None,
+        typer.Option(
+            "--declare", metavar="FILE", help="JSON file with a declaration of each column, by its name."
+        ),
+    ] = None,
+    number: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--number",
+            metavar="NAME=LOW:HIGH[:BINS][:whole]",
+            help="A column of numbers, drawn as whole ones if so declared; may be repeated.",
+        ),
+    ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option("--category", metavar="NAME=A,B,...", help="A column of categories; may be repeated."),
+    ] = None,
+    flag: Annotated[
+        list[str] | None,
+        typer.Option("--flag", metavar="NAME", help="A column of true and false; may be repeated."),
+    ] = None,
+    marginals: Annotated[
+        str,
+        typer.Option("--marginals", help="Pairs to release: all, tree (chosen privately), or auto."),
+    ] = "auto",
+    rows: Annotated[
+        int | None,
+        typer.Option("--rows", min=1, help="How many records to draw; default: the released number."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="FILE", help="Where to keep the model; default: beside the table."),
+    ] = None,
+    drop_missing: options.DropMissing = False,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Public seed of the fit and the draws; default: random.")
+    ] = None,
+    ledger: options.LedgerPlace = None,
+    dataset: options.DatasetName = None,
+    idempotency_key: options.IdempotencyKey = None,
+    to: options.Recipient = None,
+    part: options.PartName = None,
+    yes: options.Yes = False,
+    json: options.Json = False,
+) -> None:
+    """Make a synthetic table of private records. This spends privacy budget and cannot be undone.
+
+    Columns are declared in a file, {"age": {"kind": "numbers", "low": 0, "high": 120, "bins": 24}, "sex":
+    {"kind": "categories", "values": ["f", "m"]}}, or by options. Types of the table follow from the
+    declarations. The model is kept as a .hush file: hushsum sample draws further tables from it, which spends
+    nothing.
+
+    hushsum synthesize visits.parquet --number age=0:120:24:whole --category sex=f,m --epsilon 1 \
+--delta 1e-6 -o synthetic.parquet
+    """
+    from hushsum.cli.options import ledger_options
+    from hushsum.jobs.synthesize import declarations
+    from hushsum.jobs.synthesize import synthesize as run
+
+    columns = declarations(declare, number or [], category or [], flag or [])
+    recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
+    given = {"epsilon": epsilon, "delta": delta, "marginals": marginals, "random_state": seed}
+    interactive = sys.stdin.isatty() and not yes
+    with warnings_printed():
+        made = run(
+            files,
+            output,
+            columns,
+            {name: value for name, value in given.items() if value is not None},
+            model_output=model,
+            rows=rows,
+            seed=seed,
+            drop_missing=drop_missing,
+            interactive=interactive,
+            approve=asking(output) if interactive else None,
+            ledger=recorded,
+        )
+    released = confirmed(None if made is None else made.released, interactive=interactive)
+    assert made is not None
+    if json:
+        write_json(made.as_json())
+        return
+    facts = [
+        ("table", made.output),
+        ("rows", str(made.rows)),
+        ("expected error", f"{made.expected_error:.3g} total variation per pair of columns, on average"),
+        ("claim", repr(released.claim)),
+    ]
+    report(released, facts, json=False, interactive=interactive)

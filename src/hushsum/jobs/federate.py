@@ -1,0 +1,295 @@
+"""Secure aggregation between sites as commands: agree on terms, run the server, take part as a site."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hushsum.errors import AlreadyPublished, FileRefused, UsageError
+from hushsum.federated.encrypted_state import EncryptedState
+from hushsum.federated.secure_aggregation.result import released_sum
+from hushsum.federated.secure_aggregation.server import ServerState
+from hushsum.federated.secure_aggregation.site import SiteState
+from hushsum.federated.secure_aggregation.terms import MOST_TERMS, AggregationTerms
+from hushsum.federated.server_process import ServerProcess
+from hushsum.federated.site_process import SiteProcess
+from hushsum.files.atomic import atomic_file
+from hushsum.jobs.deliver_release import LedgerOptions
+from hushsum.jobs.output_files import check_output
+from hushsum.privacy.claim import Claim
+from hushsum.privacy.release_request import ReleaseRequest
+from hushsum.privacy.spending import Booking, StagedRelease, stage
+from hushsum.tally.file import load_tally
+from hushsum.tally.noise_share import sums_with_share
+from hushsum.transport.addresses import Address, Patience, listener, short
+from hushsum.transport.peer_identity import Identity, fingerprint_of
+from hushsum.transport.state_folder import StateFolder
+
+KEYS_COMMAND = "hushsum federate keys"
+
+
+@dataclass(frozen=True, slots=True)
+class TermsWritten:
+    """Terms that were written to a file, and what they promise."""
+
+    file: str
+    terms: AggregationTerms
+
+    def as_json(self) -> dict[str, Any]:
+        """The result for a machine."""
+        return {"file": self.file, **terms_as_json(self.terms)}
+
+
+def terms_as_json(terms: AggregationTerms) -> dict[str, Any]:
+    """What people agree on, for a machine."""
+    return {
+        "run": terms.run,
+        "digest": terms.digest.hex(),
+        "sites": list(terms.sites),
+        "dropouts": terms.dropouts,
+        "colluding": terms.colluding,
+        "rows": terms.basis.shape[0],
+        "width": terms.basis.shape[1],
+        "fingerprint": terms.basis.fingerprint,
+        "ring_bits": terms.ring_bits,
+        "claim": terms.claim.in_numbers(),
+    }
+
+
+def write_terms(
+    tally: str,
+    request: ReleaseRequest,
+    sites: Sequence[str],
+    output: str,
+    *,
+    dropouts: int = 0,
+    colluding: int = 1,
+    encryption_key: bytes | None = None,
+) -> TermsWritten:
+    """Write the terms of a run; of the tally only its public part is used."""
+    path = check_output(output, inputs=[tally])
+    counted = load_tally(tally, encryption_key=encryption_key)
+    terms = AggregationTerms.of(counted, request, sites, dropouts=dropouts, colluding=colluding)
+    with atomic_file(path, mode=0o644) as stream:
+        stream.write(terms.to_bytes())
+    return TermsWritten(output, terms)
+
+
+def read_terms(path: str) -> AggregationTerms:
+    """The terms in a file.
+
+    Raises
+    ------
+    UsageError
+        if there is no such file.
+    FileRefused
+        if it holds none.
+    """
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MOST_TERMS + 1)
+    except FileNotFoundError:
+        raise UsageError(rule=f"no file {path!r}", remedy="make it with: hushsum federate terms") from None
+    except OSError:
+        raise UsageError(rule=f"{path!r} cannot be read", remedy="give a file of terms") from None
+    try:
+        return AggregationTerms.from_bytes(data)
+    except FileRefused:
+        raise FileRefused(
+            rule=f"{path!r} holds no terms of an aggregation, or damaged ones", remedy="get a fresh copy"
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated:
+    """The released function of a run, and which sites it contains."""
+
+    file: str
+    terms: AggregationTerms
+    survivors: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The result for a machine."""
+        return {"file": self.file, "survivors": list(self.survivors), **terms_as_json(self.terms)}
+
+
+def run_server(
+    terms_file: str,
+    key: str,
+    output: str,
+    listen: tuple[str, int],
+    *,
+    state: str,
+    patience: Patience,
+    log: Callable[[str], None],
+    listening: Callable[[int], None] = lambda _: None,
+) -> Aggregated:
+    """Carry the messages of a run, open the sum and write it as a released function.
+
+    Raises
+    ------
+    PeerLost
+        if too few sites replied in time.
+    """
+    terms = read_terms(terms_file)
+    identity = Identity.load(key, maker=KEYS_COMMAND)
+    path = check_output(output, inputs=[terms_file, key])
+    with StateFolder(state) as folder, listener(*listen, backlog=len(terms.sites) + 4) as place:
+        machine = ServerState(terms, EncryptedState(folder, identity))
+        listening(place.getsockname()[1])
+        ServerProcess(identity, machine, patience=patience, log=log).serve(place)
+        released_sum(terms, machine.sum, len(machine.survivors)).save(path)
+    return Aggregated(output, terms, machine.survivors)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteChoice:
+    """What a site takes part with: its tally, the terms it has agreed to, its key, state and ledger."""
+
+    tally: str
+    terms: str
+    key: str
+    server: str
+    state: str
+    ledger: LedgerOptions | None = None
+    encryption_key: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SiteEnded:
+    """How a run ended for a site."""
+
+    run: str
+    claim: Claim
+    idempotency_key: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The result for a machine."""
+        return {
+            "run": self.run,
+            "claim": self.claim.in_numbers(),
+            "idempotency_key": self.idempotency_key,
+        }
+
+
+def join_as_site(
+    choice: SiteChoice,
+    address: tuple[str, int],
+    *,
+    patience: Patience,
+    log: Callable[[str], None],
+    approve: Callable[[Claim], None] = lambda _: None,
+) -> SiteEnded:
+    """Take part in a run with a tally; resumes after a crash with the same ``state``.
+
+    The ledger is debited after everything that can be refused was, and before the masked table leaves.
+
+    Raises
+    ------
+    UsageError
+        if the tally does not count what the terms say.
+    BudgetExhausted
+        if the ledger has too little left; nothing is sent then.
+    """
+    terms = read_terms(choice.terms)
+    identity = Identity.load(choice.key, maker=KEYS_COMMAND)
+    tally = load_tally(choice.tally, encryption_key=choice.encryption_key)
+    terms.check_tally(tally)
+    if identity.fingerprint not in terms.sites:
+        raise UsageError(
+            parameter="key",
+            rule="must be the key of a site that the terms name",
+            got=f"one with the fingerprint {short(identity.fingerprint)}",
+            remedy="give the key whose fingerprint is in the terms, or agree on new terms",
+        )
+    approve(terms.claim)
+    spending = _SiteSpending(terms, choice.ledger, identity.fingerprint)
+    with StateFolder(choice.state) as folder:
+        machine = SiteState(
+            identity,
+            terms,
+            lambda: sums_with_share(tally, terms.basis.shape[0], *terms.shares),
+            EncryptedState(folder, identity),
+            stage=spending.staged_bytes,
+        )
+        if machine.steps == 0:
+            spending.afford()
+        process = SiteProcess(
+            identity,
+            Address(*address),
+            fingerprint_of(choice.server),
+            machine,
+            patience=patience,
+            log=log,
+        )
+        process.run()
+        spending.settle(sent=machine.sent_table)
+        machine.forget()
+    return SiteEnded(terms.run, terms.claim, spending.key)
+
+
+class _SiteSpending:
+    """Debits the site's ledger once per run, under a key that a retry repeats."""
+
+    def __init__(self, terms: AggregationTerms, ledger: LedgerOptions | None, fingerprint: str) -> None:
+        self._terms = terms
+        self._booking: Booking | None = None
+        self._staged: StagedRelease | None = None
+        self.key: str | None = None
+        if ledger is not None:
+            named = f"{terms.digest.hex()} {fingerprint}".encode("ascii")
+            self.key = f"federate-{hashlib.sha256(named).hexdigest()[:40]}"
+            self._budget = ledger.budget()
+            self._booking = Booking(self._budget, self.key)
+
+    def afford(self) -> None:
+        """Raise BudgetExhausted if less is left than the claim costs; debits nothing."""
+        if self._booking is not None and self._budget.find(self._booking.idempotency_key) is None:
+            self._budget.price(self._terms.claim)
+
+    def staged_bytes(self, make: Callable[[], bytes]) -> bytes:
+        """Debit the claim, then draw and mask; a retry gets the masked table of the first attempt."""
+        try:
+            self._staged = stage(self._booking, self._terms.claim, self._subject(), make)
+        except AlreadyPublished:
+            raise UsageError(
+                rule="this run is closed in the ledger", remedy="agree on the terms of a new run"
+            ) from None
+        return self._staged.payload
+
+    def settle(self, *, sent: bool) -> None:
+        """Record that the run has ended; after a crash the masked table was staged by an earlier process.
+
+        A site whose table was not ``sent``, and whose ledger does not hold this run, owes nothing.
+        """
+        if self._booking is None:
+            return
+        if not sent and self._budget.find(self._booking.idempotency_key) is None:
+            return
+        with suppress(AlreadyPublished):
+            staged = self._staged or stage(self._booking, self._terms.claim, self._subject(), _nothing)
+            staged.publish()
+
+    def _subject(self) -> dict[str, object]:
+        terms = self._terms
+        return {
+            "kind": "secure aggregation",
+            "run": terms.run,
+            "fingerprint": terms.basis.fingerprint,
+            "rows": terms.basis.shape[0],
+        }
+
+
+def _nothing() -> bytes:
+    raise UsageError(
+        rule="the ledger holds no masked table of this run", remedy="give the ledger that the run began with"
+    )
+
+
+def default_state(output: str) -> str:
+    """Where the state of a run is kept beside a file."""
+    return str(Path(f"{output}.federate"))

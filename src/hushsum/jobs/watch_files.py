@@ -1,0 +1,399 @@
+"""Follow a growing folder of files: each file is counted once, and every period releases one step."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import io
+import json
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from hushsum.errors import (
+    AlreadyPublished,
+    DataRefused,
+    FilePath,
+    FileRefused,
+    RepeatedRecords,
+    UsageError,
+)
+from hushsum.files.atomic import atomic_file
+from hushsum.files.container import FileKind, canonical_json
+from hushsum.jobs.deliver_release import LedgerOptions
+from hushsum.jobs.idempotency_keys import release_key
+from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, empty_tally
+from hushsum.jobs.output_files import check_output, kind_of
+from hushsum.jobs.record_files import RecordFiles, check_columns, open_file
+from hushsum.jobs.step_clock import StepClock
+from hushsum.privacy.claim import Claim
+from hushsum.records.remote_files import is_url
+from hushsum.releases.load import load_function
+from hushsum.releases.noisy_table import NoisyTable
+from hushsum.streams import Stream, open_stream
+from hushsum.streams.plan import StreamPlan
+from hushsum.streams.start import FILES_IN_TIME, PreparedStream, StreamRequest, prepare_stream
+from hushsum.tally.tally import Tally
+from hushsum.tally.tally_messages import TallyPattern
+
+LATEST: Final = "latest.hush"
+_PIECE: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What is followed, and how its records are counted and released; all of it is public.
+
+    ``source`` is a folder, or a pattern such as ``incoming/*.csv``. ``records`` names columns and how cells
+    are read; its paths are not used. ``stream`` is the request, with the horizon and what the steps show.
+    """
+
+    source: str
+    state: Path
+    output: Path
+    every: str
+    records: RecordFiles
+    kernel: KernelChoice
+    size: TableSize
+    stream: StreamRequest
+    max_per_unit: int | None = None
+    ledger: LedgerOptions | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that must be the same in every run, as JSON."""
+        request = self.stream.release
+        return {
+            "source": os.path.abspath(self.source),
+            "every": self.every,
+            "records": _given(replace(self.records, paths=())),
+            "kernel": _given(self.kernel),
+            "size": _given(self.size),
+            "max_per_unit": self.max_per_unit,
+            "request": {name: str(value) for name, value in sorted(request.as_json().items())},
+            "stream": [
+                self.stream.steps,
+                self.stream.window,
+                None if self.stream.decay is None else str(self.stream.decay),
+                self.stream.removals,
+            ],
+        }
+
+    def pattern(self) -> Tally:
+        """An empty tally; columns are named, because nothing of a file may decide what is counted."""
+        columns = self.records.columns
+        if not self.kernel.takes_sets and columns is None:
+            raise UsageError(
+                parameter="columns",
+                rule="must be named: a stream starts before there is a file",
+                got="none",
+                remedy="give the columns of a record",
+            )
+        built = self.kernel.build(None if columns is None else len(columns), columns)
+        named = None if self.kernel.takes_sets else columns
+        return empty_tally(built, self.size, columns=named, max_per_unit=self.max_per_unit)
+
+
+@dataclass(frozen=True, slots=True)
+class StepWritten:
+    """One step that was released; public."""
+
+    step: int
+    steps: int
+    output: str
+    claim: Claim
+    period_end: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The step for a machine."""
+        return {
+            "step": self.step,
+            "steps": self.steps,
+            "output": self.output,
+            "period_end": self.period_end,
+            "claim": self.claim.in_numbers(),
+        }
+
+
+class Watcher:
+    """A stream whose steps are due on a clock, with the files that it has counted.
+
+    Privacy
+    -------
+    A step is taken at the end of every period, whether files have come or not. If the machine was off, the
+    steps that were missed are taken one after the other at the next run: the first of them counts the files
+    that have come meanwhile, the others have no new records. A file that breaks a rule, or was changed after
+    it was counted, stops the run before anything is released: leaving a file out because of one record
+    would let that record move all others. Stopping moves the files that come meanwhile to a later step; the
+    claim states the assumption that this does not happen. Nothing else of a file's contents decides what is
+    counted: one without records, or with those of another file, counts like any other.
+    """
+
+    def __init__(self, watch: Watch, stream: Stream, clock: StepClock) -> None:
+        self._watch = watch
+        self.stream = stream
+        self.clock = clock
+
+    @property
+    def next_due(self) -> float:
+        """When the next step is due."""
+        return self.clock.ends(self.stream.released + 1)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps have been released."""
+        return self.stream.released >= self.stream.steps
+
+    def run(self, now: float, *, threads: int | None = None) -> list[StepWritten]:
+        """Take all steps that are due, and write their files.
+
+        Raises
+        ------
+        DataRefused
+            for a file that breaks a rule or was changed; nothing is counted, and no step is taken.
+        FileRefused
+            if the folder has later steps than the state: it is an older copy.
+
+        Whatever is raised, the stream is closed: files may have been counted in memory, and would be again.
+        """
+        try:
+            return self._run(now, threads)
+        except BaseException:
+            self.close()
+            raise
+
+    def _run(self, now: float, threads: int | None) -> list[StepWritten]:
+        self._check_output()
+        written = []
+        latest = self.stream.latest
+        if latest is not None:
+            # A run that was killed after its state was written left this undone; the bytes are the same.
+            self._write(latest)
+        due = min(self.clock.due(now), self.stream.steps)
+        if self.stream.released < due:
+            self._count_new(threads)
+        while self.stream.released < due:
+            written.append(self._written(self.stream.step(threads=threads)))
+        return written
+
+    def close(self) -> None:
+        """Let others open the stream."""
+        self.stream.close()
+
+    def _written(self, function: NoisyTable) -> StepWritten:
+        path = self._write(function)
+        step = self.stream.released
+        return StepWritten(step, self.stream.steps, str(path), function.claim, self.clock.in_words(step))
+
+    def _name(self, step: int) -> Path:
+        digits = len(str(self.stream.steps))
+        return self._watch.output / f"step-{step:0{digits}}.hush"
+
+    def _write(self, function: NoisyTable) -> Path:
+        buffer = io.BytesIO()
+        function.save(buffer)
+        assert function.stream_step is not None
+        path = self._name(function.stream_step.step)
+        for each in (path, self._watch.output / LATEST):
+            if each.exists() and each.read_bytes() == buffer.getvalue():
+                continue
+            with atomic_file(each) as stream:
+                stream.write(buffer.getbuffer())
+        return path
+
+    def _check_output(self) -> None:
+        """Refuse to replace what is not of this stream, and a state that is older than its outputs."""
+        later = self._name(self.stream.released + 1)
+        for path in (self._name(max(self.stream.released, 1)), later, self._watch.output / LATEST):
+            if not path.exists():
+                continue
+            found = load_function(path) if kind_of(path) is FileKind.RELEASED else None
+            step = found.stream_step if isinstance(found, NoisyTable) else None
+            if step is None or step.stream != self.stream.id:
+                raise UsageError(
+                    rule=(FilePath(path, quoted=True), " is not of this stream, so it is not replaced"),
+                    remedy="give another folder for the output",
+                )
+            if step.step > self.stream.released:
+                raise FileRefused(
+                    rule="the state of the stream is older than the steps in the folder of the output",
+                    remedy="put the newest copy of the state back",
+                )
+
+    def _count_new(self, threads: int | None) -> None:
+        """Count every file that has not been counted; noted in the state that the next step writes."""
+        counted: dict[str, Any] = self.stream.notes["files"]
+        fresh: dict[str, Any] = {}
+        for path in files_of(self._watch.source):
+            name = path.name if Path(self._watch.source).is_dir() else str(path)
+            known = counted.get(name)
+            if known is not None and known["state"] == _state(path):
+                continue
+            digest = _digest(path)
+            if known is None:
+                self._check_new(path, digest, [*counted.values(), *fresh.values()])
+                self._count(path, threads)
+            if (known is not None and known["sha256"] != digest) or _digest(path) != digest:
+                raise DataRefused(
+                    rule=(FilePath(path, quoted=True), " was changed after it was counted"),
+                    remedy="put it back as it was, and add further records in another file",
+                )
+            fresh[name] = {"sha256": digest, "state": _state(path)}
+        counted.update(fresh)
+
+    def _check_new(self, path: Path, digest: str, counted: list[dict[str, Any]]) -> None:
+        """Refuse a counted file under another name. Equal contents are no reason: others may have them."""
+        if _state(path)[1:] in [each["state"][1:] for each in counted]:
+            raise DataRefused(
+                rule=(FilePath(path, quoted=True), " is a file that was counted under another name"),
+                remedy="remove it: its records would count twice",
+            )
+        if digest in {each["sha256"] for each in counted}:
+            said = (
+                f"{str(path)!r} has the contents of another file, and both count; remove it if it is a copy"
+            )
+            warnings.warn(said, RepeatedRecords, stacklevel=2)
+
+    def _count(self, path: Path, threads: int | None) -> None:
+        """A whole file, or nothing of it: it is counted apart first, which checks every record."""
+        records = replace(self._watch.records, paths=(str(path),))
+        apart = TallyPattern.of(self._watch.pattern()).empty()
+        for pass_over in ("check", "count") if apart.max_per_unit is not None else ("check",):
+            with open_file(records, str(path), records.columns, may_be_empty=True) as opened:
+                for batch, units in opened:
+                    if pass_over == "check":
+                        apart.add(batch, units=units, threads=threads)
+                    else:
+                        self.stream.add(batch, units=units, threads=threads)
+        if apart.max_per_unit is None:
+            self.stream.merge(apart)
+
+
+def files_of(source: str) -> list[Path]:
+    """The files of a folder or a pattern, sorted by name; hidden ones are left out."""
+    if is_url(source):
+        raise UsageError(parameter="source", rule="must be a folder or a pattern of local files")
+    folder = Path(source)
+    found = (
+        folder.iterdir() if folder.is_dir() else (Path(each) for each in glob.glob(source, recursive=True))
+    )
+    return sorted(each for each in found if each.is_file() and not each.name.startswith("."))
+
+
+def start_or_continue(
+    watch: Watch,
+    now: float,
+    *,
+    encryption_key: bytes | None = None,
+    approve: Callable[[StreamPlan], bool] | None = None,
+) -> Watcher | None:
+    """The watcher of a state file; if there is none, a new stream, which is paid for. None if not approved.
+
+    Raises
+    ------
+    UsageError
+        if the state belongs to a watch with other settings, or the output is not a folder.
+    ClaimError, BudgetExhausted
+        if the claim cannot be made or paid; nothing is started.
+    """
+    if not watch.output.is_dir():
+        raise UsageError(
+            parameter="output",
+            rule="must be a folder",
+            got=f"{str(watch.output)!r}",
+            remedy="make it first",
+        )
+    check_columns(replace(watch.records, paths=("-",)), watch.kernel, watch.max_per_unit)
+    watch.records.cells.check_relation(str(watch.stream.release.relation))
+    settings = watch.settings()
+    if not watch.state.exists():
+        started = _start(watch, settings, now, encryption_key, approve)
+        if started is None:
+            return None
+        stream = started
+    else:
+        stream = open_stream(watch.state, encryption_key=encryption_key)
+    try:
+        return Watcher(watch, stream, _clock(stream, settings))
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _clock(stream: Stream, settings: dict[str, Any]) -> StepClock:
+    if stream.notes.get("settings") != settings:
+        raise UsageError(
+            parameter="state",
+            rule="must belong to a watch with the same settings",
+            got="another",
+            remedy="repeat the command that started it, or give another state",
+        )
+    return StepClock(stream.notes["clock"]["seconds"], stream.notes["clock"]["start"])
+
+
+def _start(
+    watch: Watch,
+    settings: dict[str, Any],
+    now: float,
+    encryption_key: bytes | None,
+    approve: Callable[[StreamPlan], bool] | None,
+) -> Stream | None:
+    check_output(str(watch.state))
+    clock = StepClock.starting(watch.every, now)
+    notes = {
+        "settings": settings,
+        "clock": {"seconds": clock.seconds, "start": clock.start},
+        "files": {},
+    }
+    prepared = prepare_stream(watch.pattern(), replace(watch.stream, assumptions=(FILES_IN_TIME,)))
+    if watch.ledger is not None:
+        prepared = _booked(prepared, watch, settings)
+    if approve is not None and not approve(prepared.plan):
+        return None
+    try:
+        return prepared.start(watch.state, encryption_key=encryption_key, notes=notes)
+    except AlreadyPublished:
+        raise UsageError(
+            parameter="state",
+            rule="must be the file of the stream that was started by this command, which is gone",
+            remedy="put it back; a new stream needs another idempotency key, and is paid for again",
+        ) from None
+
+
+def _booked(prepared: PreparedStream, watch: Watch, settings: dict[str, Any]) -> PreparedStream:
+    ledger = watch.ledger
+    assert ledger is not None
+    budget = ledger.budget()
+    key = ledger.idempotency_key or release_key(
+        [],
+        budget.ledger_id,
+        ledger.dataset,
+        ledger.part,
+        prepared.claim.as_json(),
+        canonical_json(settings).decode(),
+        str(watch.state.absolute()),
+    )
+    release = replace(prepared.request.release, budget=budget, idempotency_key=key)
+    return replace(prepared, request=replace(prepared.request, release=release))
+
+
+def _given(choice: KernelChoice | TableSize | RecordFiles) -> dict[str, Any]:
+    """What was chosen, as JSON. Choices that were left out do not matter, nor do those of later versions."""
+    chosen = {name: value for name, value in asdict(choice).items() if value is not None}
+    found: dict[str, Any] = json.loads(json.dumps(chosen))
+    return found
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while piece := stream.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _state(path: Path) -> list[int]:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns, status.st_ino]
