@@ -34,9 +34,9 @@ from hushsum.releases import ReleasedFunction
 
 Settings = dict[str, Any]
 
-EPSILONS = (0.1, 0.5, 1.0)
+EPSILONS = (0.1, 1.0)
 DELTA = 1e-6
-ONE_CALLS = 4
+ONE_CALLS = 6
 """Releases of landmarks, each with its own public seed."""
 
 
@@ -95,7 +95,7 @@ def _doubling(name: str, start: int, most: int, first: int, last: int, **others:
 
 CONTESTANTS = (
     Contestant("grid", NO_SETTINGS, tally=hs.grid, ours=True, most=4),
-    Contestant("hermite", NO_SETTINGS, tally=hermite, ours=True, most=4),
+    Contestant("hermite", NO_SETTINGS, tally=hermite, ours=True),
     Contestant(
         "landmarks",
         Ladder("mechanism", ("discrete laplace",), 0, 0),
@@ -109,9 +109,7 @@ CONTESTANTS = (
         "lsq_fgt",
         Ladder("order", (2, 3, 4, 5, 6, 8, 10, 12), 1, 4),
         Ladder("order", (2, 3, 4, 5), 0, 2),
-        Ladder("order", (1, 2, 3, 4), 0, 2),
         tally=lsq_fgt,
-        most=4,
     ),
     Contestant(
         "bernstein",

@@ -111,7 +111,7 @@ def draw_scaling(results: dict[str, Any], path: Path) -> None:
     titles = {method: title for method, title in titles.items() if method in measured}
     figure = Figure(figsize=(4.4 * len(titles) + 0.6, 4.3), dpi=110, facecolor="white")
     axes = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
-    colors = {"0.1": ORANGE, "0.5": GREEN, "1": SKY}
+    colors = {"0.1": ORANGE, "1": SKY}
     records = results["scaling"][0]["records"]
     for one, (method, title) in zip(axes, titles.items(), strict=True):
         _bare(one)

@@ -16,12 +16,12 @@ from pathlib import Path
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
-from benchmarks import yardsticks
-from benchmarks.yardsticks import Floats, Ratio, cpu_seconds, faster, wall_seconds
+from benchmarks import native_baselines
+from benchmarks.native_baselines import Floats, Ratio, cpu_seconds, faster, wall_seconds
 
 import hushsum as hs
 from hushsum import _native
-from hushsum.bases.features_theory import predicted_error
+from hushsum.bases.fourier_feature_errors import predicted_error
 from hushsum.privacy.claim import Promise
 from hushsum.releases import CoefficientFunction
 
@@ -50,7 +50,7 @@ def build_ratios(records: int, dim: int, features: int, repeats: int, numpy_targ
     native = _native.FeatureMap(frequencies)
     table = np.zeros((features, 2), np.int64)
     ours = cpu_seconds(lambda: native.add(data, table, 1, 1), repeats)
-    sgemm = yardsticks.sgemm_seconds(frequencies, data, repeats)
+    sgemm = native_baselines.sgemm_seconds(frequencies, data, repeats)
     theirs = cpu_seconds(lambda: numpy_build(frequencies, data), max(1, repeats // 2))
     threaded = [
         wall_seconds(lambda n=threads: native.add(data, table, 1, n), repeats)  # type: ignore[misc]
@@ -69,7 +69,7 @@ def read_ratios(queries: int, dim: int, features: int, repeats: int) -> list[Rat
     native = _native.FeatureMap(frequencies)
     table = np.random.default_rng(3).integers(-(10**6), 10**6, (features, 2), dtype=np.int32)
     ours = cpu_seconds(lambda: native.read(data, table, 1.0, 1), repeats)
-    sgemm = yardsticks.sgemm_seconds(frequencies, data, repeats)
+    sgemm = native_baselines.sgemm_seconds(frequencies, data, repeats)
     return [faster(f"{queries:,} queries, {features:,} features", "SGEMM", ours, sgemm, 0.75)]
 
 
@@ -125,7 +125,7 @@ def main() -> None:
         *build_ratios(max(8192, 20_000 // scale), 768, 4000, repeats, 1.0),
         *read_ratios(10_000, 54, 4000, repeats),
     ]
-    yardsticks.report(ratios, options.json)
+    native_baselines.report(ratios, options.json)
     if options.real is not None:
         real_data(options.real, options.bandwidth, [2000, 4000, 16_000])
 

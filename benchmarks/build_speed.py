@@ -9,8 +9,8 @@ import os
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
-from benchmarks import yardsticks
-from benchmarks.yardsticks import Ratio, cpu_seconds, faster, no_slower
+from benchmarks import native_baselines
+from benchmarks.native_baselines import Ratio, cpu_seconds, faster, no_slower
 
 from hushsum import _native
 
@@ -20,19 +20,21 @@ def dense_ratios(
 ) -> list[Ratio]:
     case = f"{records:,} × {dim}, R={rows}, W={width}"
     data = np.random.default_rng(2).standard_normal((records, dim), dtype=np.float32)
-    hasher, weights, offsets = yardsticks.dense_hasher(rows, dim, width)
+    hasher, weights, offsets = native_baselines.dense_hasher(rows, dim, width)
     table = np.zeros((rows, width), np.int64)
     ours = cpu_seconds(lambda: hasher.count(data, table, 1, 1), repeats)
-    theirs = cpu_seconds(lambda: yardsticks.numpy_build(weights, offsets, data, width), max(1, repeats // 2))
+    theirs = cpu_seconds(
+        lambda: native_baselines.numpy_build(weights, offsets, data, width), max(1, repeats // 2)
+    )
     ratios = [faster(case, "NumPy", ours, theirs, numpy_target)]
     if dim <= 3:
-        bare = yardsticks.bare_increment_seconds(rows, width, records, repeats)
+        bare = native_baselines.bare_increment_seconds(rows, width, records, repeats)
         ratios.append(no_slower(case, "bare increments", ours, bare, 1.5))
     else:
-        sgemm = yardsticks.sgemm_seconds(weights, data, repeats)
+        sgemm = native_baselines.sgemm_seconds(weights, data, repeats)
         ratios.append(faster(case, "SGEMM", ours, sgemm, 0.5))
     threaded = [
-        yardsticks.wall_seconds(lambda n=threads: hasher.count(data, table, 1, n), repeats)  # type: ignore[misc]
+        native_baselines.wall_seconds(lambda n=threads: hasher.count(data, table, 1, n), repeats)  # type: ignore[misc]
         for threads in (1, 2)
     ]
     return [*ratios, faster(case, "one thread (two)", threaded[1], threaded[0], 1.7)]
@@ -41,12 +43,12 @@ def dense_ratios(
 def high_dimension_ratios(records: int, dim: int, rows: int, width: int, repeats: int) -> list[Ratio]:
     case = f"{records:,} × {dim}, R={rows}, W={width}"
     data = np.random.default_rng(2).standard_normal((records, dim), dtype=np.float32)
-    hasher, weights, _ = yardsticks.dense_hasher(rows, dim, width)
-    structured = yardsticks.structured_hasher(rows, dim, width)
+    hasher, weights, _ = native_baselines.dense_hasher(rows, dim, width)
+    structured = native_baselines.structured_hasher(rows, dim, width)
     table = np.zeros((rows, width), np.int64)
     ours = cpu_seconds(lambda: hasher.count(data, table, 1, 1), repeats)
     fast = cpu_seconds(lambda: structured.count(data, table, 1, 1), repeats)
-    sgemm = yardsticks.sgemm_seconds(weights, data, repeats)
+    sgemm = native_baselines.sgemm_seconds(weights, data, repeats)
     return [faster(case, "SGEMM", ours, sgemm, 0.75), faster(f"{case}, structured", "dense", fast, ours, 2.5)]
 
 
@@ -54,7 +56,7 @@ def wide_ratios(records: int, rows: int, repeats: int) -> list[Ratio]:
     width = 500_000
     case = f"{records:,} × 3, R={rows}, W={width}"
     data = np.random.default_rng(2).standard_normal((records, 3), dtype=np.float32) * 1000
-    hasher, *_ = yardsticks.dense_hasher(rows, 3, width)
+    hasher, *_ = native_baselines.dense_hasher(rows, 3, width)
     table = np.zeros((rows, width), np.int64)
     ours = cpu_seconds(lambda: hasher.count(data, table, 1, 1), repeats)
     cells = hasher.cells(data, rows).astype(np.uint32)
@@ -91,7 +93,7 @@ def main() -> None:
         *wide_ratios(241_000, 64, repeats),
         *thread_ratios(repeats),
     ]
-    yardsticks.report(ratios, options.json)
+    native_baselines.report(ratios, options.json)
 
 
 if __name__ == "__main__":

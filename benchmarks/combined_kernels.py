@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.accuracy_data import skin
-from benchmarks.run_version import version_of_code
+from benchmarks.source_version import version_of_code
 
 import hushsum as hs
 from hushsum._types import Floats

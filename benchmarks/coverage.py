@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks.coverage_data import HEAPS, PLAIN, SOURCES, Array, Source, heaped, records_of
 from benchmarks.coverage_methods import METHODS, Measured
 from benchmarks.coverage_report import write_report
-from benchmarks.run_version import version_of_code
+from benchmarks.source_version import version_of_code
 
 EPSILONS = (0.1, 1.0)
 WORST_OF, QUERIES, FIXED, CLIMBERS, BANDS = 10, 150, 50, 10, 20

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.medium_dimension import _RANGES
-from benchmarks.run_version import version_of_code
+from benchmarks.source_version import version_of_code
 from numpy.typing import NDArray
 
 import hushsum as hs
@@ -239,18 +239,15 @@ def report(known: dict[str, Any]) -> str:
             for public in (False, True) if names is EMBEDDINGS else (False,):
                 for epsilon in EPSILONS:
                     row = [known["cells"].get(Cell(name, public, epsilon, each).key, {}) for each in methods]
-                    numbers = " | ".join(
-                        _mean(each.get("values", [])) + ("*" if each.get("earlier") else "") for each in row
-                    )
+                    numbers = " | ".join(_mean(each.get("values", [])) for each in row)
                     chosen, many = row[0].get("method", ""), len(row[0].get("values", []))
                     said = "yes" if public else "no"
                     lines.append(f"| {name} | {said} | {epsilon:g} | {numbers} | {chosen} | {many} |")
     lines += [
         "",
         "The last column is of auto; the other methods have 3 to 10 repetitions, as the JSON file lists.",
-        "*: of an earlier version, before sums of classes were counted by differences; the kernel rule and",
-        "objective perturbation did not change. Kernel rule: bandwidth 1. Objective perturbation: pure ε,",
-        "one class against the rest, no more ridge than privacy needs.",
+        "All cells are of one version. Kernel rule: bandwidth 1. Objective perturbation: pure ε, one class",
+        "against the rest, no more ridge than privacy needs.",
     ]
     return "\n".join(lines) + "\n"
 

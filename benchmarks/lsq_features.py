@@ -53,9 +53,12 @@ class Features:
 
     def errors(self, number: int, deviation: Callable[[int], Floats]) -> tuple[float, float]:
         """The mean absolute and the root mean square error of so many features."""
-        means, queries = np.concatenate(self.means), np.concatenate(self.queries, axis=1)
-        noisy = means[:number] + deviation(number)
-        away = queries[:, :number] @ noisy / number - self.contest.truth
+        noisy = np.concatenate(self.means)[:number] + deviation(number)
+        sums = np.zeros(len(self.contest.truth))
+        for start, queries in zip(range(0, number, BLOCK), self.queries, strict=False):
+            part = noisy[start : start + BLOCK]
+            sums += queries[:, : len(part)] @ part
+        away = sums / number - self.contest.truth
         return float(np.abs(away).mean()), float(np.sqrt((away**2).mean()))
 
 

@@ -9,8 +9,8 @@ fitted to the groups of ``validation_data.TUNED_ON``: the others are the testing
 it is, at ε = 0.1 and 1 with its bandwidths, and with δ at the last of them; and rounded to two significant
 digits, and with a tenth of the records set to one value, at ε = 1. Hash rows are planned from a public
 sample, as ``hs.plan(public=...)`` does. Writes ``plan_validation.json`` and ``.md`` to
-``benchmarks/results``, cell by cell: the same command continues an interrupted run, ``--again`` begins anew,
-``--quick`` runs three data sets into ``build/plan_validation``.
+``benchmarks/results``, cell by cell: the same command continues an interrupted run, ``--again`` measures anew
+what another version measured, ``--quick`` runs three data sets into ``build/plan_validation``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
 import time
 import warnings
@@ -29,7 +30,7 @@ from unittest import mock
 
 import numpy as np
 from benchmarks.accuracy_data import Floats, data_folder
-from benchmarks.run_version import version_of_code
+from benchmarks.source_version import version_of_code
 from benchmarks.validation_data import SOURCES, TUNED_ON, VARIANTS, records_of
 from benchmarks.validation_report import write_report
 
@@ -47,9 +48,11 @@ MOST_RECORDS = 20_000
 _QUERIES = 300
 _MAX_SECONDS = 1.0
 _RELEASES = {"grid": 20, "landmarks": 2}
-_SEEDS, _EACH = 6, 1
-"""Public seeds of features and hash rows, and releases of each: the errors of one seed at all queries are as
-one draw.
+_FEWEST_SEEDS, _MOST_SEEDS = 6, 24
+_INCREMENTS = 2_000_000_000
+"""Public seeds of features and hash rows, each with one release, and how many features of records may be
+counted for a cell: the errors of one seed at all queries are as one draw, so that the mean of six is known to
+a third of itself.
 """
 
 _SPREADS = tuple(np.geomspace(3.0, 20.0, 40).tolist())
@@ -65,14 +68,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="three data sets, into build/")
     parser.add_argument("--report", action="store_true", help="only the table, from the JSON")
     parser.add_argument("--data", help="only these data sets, by name, with commas between")
+    parser.add_argument("--cells", default="", help="only cells whose name matches this regular expression")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no cell after so many")
     parser.add_argument("--output", type=Path, help="where results go")
     options = parser.parse_args(arguments)
     output: Path = options.output or Path("build/plan_validation" if options.quick else "benchmarks/results")
     output.mkdir(parents=True, exist_ok=True)
     file = output / "plan_validation.json"
-    results: dict[str, Any] = {"version": version_of_code().as_json(), "densities": [], "cells": []}
-    if file.exists() and not options.again:
+    version = version_of_code().as_json()
+    results: dict[str, Any] = {"densities": [], "cells": []}
+    if file.exists():
         results = json.loads(file.read_text(encoding="utf-8"))
     if not options.report:
         data_folder()
@@ -80,16 +85,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = options.data.split(",") if options.data else QUICK if options.quick else tuple(SOURCES)
         if not results["densities"]:
             results["densities"] = list(densities(chosen if options.quick else tuple(SOURCES)))
-        done = {cell["name"] for cell in results["cells"]}
+        if options.again:
+            # Cells stay until they are measured again, each with the version that measured it.
+            done = {cell["name"] for cell in results["cells"] if cell["version"] == version}
+        else:
+            done = {cell["name"] for cell in results["cells"]}
         for name, measure in cells(chosen, results["densities"]):
-            if name in done:
+            if name in done or not re.search(options.cells, name):
                 continue
             if time.perf_counter() - started > options.seconds:
                 print("cells are left: call again", file=sys.stderr)
                 break
             found = measure()
             print(f"{name}: {found['measured'] / found['planned']:.2f}", file=sys.stderr, flush=True)
-            results["cells"].append({"name": name, **found})
+            kept = [cell for cell in results["cells"] if cell["name"] != name]
+            results["cells"] = [*kept, {"name": name, **found, "version": version}]
             file.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     every = sum(1 for _ in cells(tuple(SOURCES), results["densities"]))
     print(write_report(results, output, every=every))
@@ -276,9 +286,11 @@ def measured(
             return errors, float(truth.mean())
         bounds = (0.0, 1.0) if method.needs_bounds else None
         on_grid = best.method in _RELEASES
-        for seed in range(1 if on_grid else _SEEDS):
+        affordable = _INCREMENTS // (len(rows) * best.rows)
+        seeds = 1 if on_grid else max(_FEWEST_SEEDS, min(_MOST_SEEDS, affordable))
+        for seed in range(seeds):
             tally = planned_tally(best, kernel, bounds=bounds, seed=seed).add(rows)
-            for _ in range(_RELEASES[best.method] if on_grid else _EACH):
+            for _ in range(_RELEASES[best.method] if on_grid else 1):
                 f = tally.release(
                     epsilon=epsilon,
                     delta=delta if best.delta else None,

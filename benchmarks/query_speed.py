@@ -10,8 +10,8 @@ import os
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
-from benchmarks import yardsticks
-from benchmarks.yardsticks import Ratio, cpu_seconds, faster
+from benchmarks import native_baselines
+from benchmarks.native_baselines import Ratio, cpu_seconds, faster
 
 import hushsum as hs
 from hushsum.releases import TableFunction
@@ -25,20 +25,22 @@ def query_ratios(dim: int, rows: int, width: int, batch: int, repeats: int) -> l
     f = tally.release(epsilon=1.0, rows=rows)
     assert isinstance(f, TableFunction)
     table = np.array(f.table, np.int32)
-    _, weights, offsets = yardsticks.dense_hasher(rows, dim, width)
+    _, weights, offsets = native_baselines.dense_hasher(rows, dim, width)
     singles = [np.ascontiguousarray(query) for query in queries[:1000]]
     single = (
         cpu_seconds(lambda: [f(query) for query in singles], repeats) / len(singles),
         cpu_seconds(
-            lambda: [yardsticks.numpy_query(weights, offsets, query, table) for query in singles], repeats
+            lambda: [native_baselines.numpy_query(weights, offsets, query, table) for query in singles],
+            repeats,
         )
         / len(singles),
     )
     many = (
         cpu_seconds(lambda: f(queries), repeats) / batch,
-        cpu_seconds(lambda: yardsticks.numpy_queries(weights, offsets, queries, table), repeats) / batch,
+        cpu_seconds(lambda: native_baselines.numpy_queries(weights, offsets, queries, table), repeats)
+        / batch,
     )
-    product = yardsticks.sgemm_seconds(weights, queries, repeats) / batch
+    product = native_baselines.sgemm_seconds(weights, queries, repeats) / batch
     return [
         faster(f"{case}, single", "NumPy", *single, at_least=5),
         faster(f"{case}, batch of {batch:,}", "NumPy", *many, at_least=6),
@@ -53,7 +55,7 @@ def main() -> None:
     options = parser.parse_args()
     batch, repeats = (5000, 3) if options.quick else (10_000, 7)
     ratios = [ratio for dim in (3, 10, 55) for ratio in query_ratios(dim, 1000, 1000, batch, repeats)]
-    yardsticks.report(ratios, options.json)
+    native_baselines.report(ratios, options.json)
 
 
 if __name__ == "__main__":

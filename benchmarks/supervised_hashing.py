@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.embedding_accuracy import DELTA, EMBEDDINGS, RESULTS, Codes, Rows, Split, _embeddings, _mean
-from benchmarks.run_version import version_of_code
+from benchmarks.source_version import version_of_code
 
 import hushsum as hs
 

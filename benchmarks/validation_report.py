@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,12 +30,14 @@ the factors of landmarks) were fitted to one half of the data sets, the *tuning 
 def write_report(results: dict[str, Any], folder: Path, *, every: int) -> Path:
     """Write ``plan_validation.md``; ``every`` is how many cells a complete run has."""
     cells = results["cells"]
-    version = results["version"]
+    versions = Counter(
+        f"{each['number']}, commit {each['commit']}, sources {each['digest']}, {each['day']}"
+        for each in (cell["version"] for cell in cells)
+    )
+    made_by = "; ".join(f"{number} cells by version {version}" for version, number in versions.items())
     parts = [
         _OPENING,
-        f"Made by `python -m benchmarks.plan_validation`: version {version['number']}, commit "
-        f"{version['commit']}, sources {version['digest']}, {version['day']}; "
-        f"{len(cells)} of {every} cells.\n",
+        f"Made by `python -m benchmarks.plan_validation`: {len(cells)} of {every} cells; {made_by}.\n",
         "## By method, testing half\n",
         _by_method([cell for cell in cells if cell["group"] not in TUNED_ON]),
         "## By method, tuning half\n",

@@ -19,7 +19,7 @@ from papers.private_race.data import PUBLIC_SHARE, Floats, data_folder
 import hushsum as hs
 from hushsum import _native
 from hushsum.kernels.base import Hasher
-from hushsum.kernels.randomness import multiply_shift, row_words
+from hushsum.kernels.public_randomness import multiply_shift, row_words
 from hushsum.records.edges import EdgeList
 from hushsum.records.sets import Sets
 from hushsum.releases.table import TableFunction

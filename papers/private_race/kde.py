@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 from benchmarks.accuracy_data import Contest, Floats, on_salary_grid, sample_of
-from benchmarks.accuracy_methods import DELTA, EPSILONS
+from benchmarks.accuracy_methods import DELTA
 
 import hushsum as hs
 from hushsum.errors import SuspiciousParameter
@@ -33,6 +33,7 @@ CURVES: Final[dict[str, dict[str, Any]]] = {
 }
 """Methods of the figure, with good settings for it."""
 
+EPSILONS: Final = (0.1, 0.5, 1.0)
 REDUCED_RECORDS: Final = 100_000
 REDUCED_COLUMNS: Final = {"bernstein": 3, "kme": 8}
 

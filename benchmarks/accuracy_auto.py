@@ -26,7 +26,7 @@ SKETCH_ROWS = (10, 50, 200, 500, 1000, 2000, 5000, 10_000)
 SKETCH_GAUSSIAN = 2000
 SKETCH_WIDTH = 1000
 UNDECLARED, REAL = "auto, undeclared", "auto, real arithmetic"
-_UNDECLARED = 100_000
+ASSUMED_RECORDS = 100_000
 """The number of records that a release without ``records=`` is planned for."""
 
 _MAX_SECONDS = 5.0
@@ -68,7 +68,7 @@ def auto_cells(
     truth = contest.truth if truth is None else truth
     box: Box = None if isinstance(kernel, HashableKernel) else contest.bounds
     plan = plan or partial(hs.plan, kernel=kernel, bounds=box, max_seconds=_MAX_SECONDS)
-    number = len(contest.records) if declared else _UNDECLARED
+    number = len(contest.records) if declared else ASSUMED_RECORDS
     name = REAL if real else "auto" if declared else UNDECLARED
     chosen: dict[str, list[tuple[float, float | None, Option]]] = {}
     cells: list[Cell] = []

@@ -1,6 +1,6 @@
 """Outside audits of every mechanism: claim, lower bound, and lower bound of a copy with a fifth less noise.
 
-Run by ``benchmarks/outsiders/run.sh``. What the results have already is not run again, so a run may be
+Run by ``benchmarks/outside_audits/run.sh``. What the results have already is not run again, so a run may be
 interrupted; ``--fresh`` begins anew. Noise is drawn from numbered seeds in place of the operating system's
 generator, so the same releases are drawn again by as many releases.
 """
@@ -17,12 +17,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.outsiders.auditors import SIGNIFICANCE, lower_bounds, versions
-from benchmarks.outsiders.methods import method_worlds
-from benchmarks.outsiders.models import model_worlds
-from benchmarks.outsiders.registered import basis_worlds, mechanism_worlds
-from benchmarks.outsiders.table import RESULTS, write_table
-from benchmarks.outsiders.worlds import DELTA, Budget, Sampler, World
+from benchmarks.outside_audits.auditors import SIGNIFICANCE, lower_bounds, versions
+from benchmarks.outside_audits.methods import method_worlds
+from benchmarks.outside_audits.models import model_worlds
+from benchmarks.outside_audits.parties import party_worlds
+from benchmarks.outside_audits.registered import basis_worlds, mechanism_worlds
+from benchmarks.outside_audits.table import RESULTS, write_table
+from benchmarks.outside_audits.worlds import DELTA, Budget, Sampler, World
 
 from hushsum._native import StreamKey
 from hushsum.privacy import calibration
@@ -42,7 +43,7 @@ _FEWEST, _MOST = 100, 60_000
 
 def every_world() -> Iterator[World]:
     """All of them, from the registries and from the list of methods, those with pure ε first."""
-    found = [*basis_worlds(), *mechanism_worlds(), *model_worlds(), *method_worlds()]
+    found = [*basis_worlds(), *mechanism_worlds(), *model_worlds(), *method_worlds(), *party_worlds()]
     yield from sorted(found, key=lambda world: not world.pure)
 
 
@@ -87,7 +88,7 @@ def audited(world: World, epsilon: float, releases: int | None) -> dict[str, Any
         seconds = (PURE_SECONDS if world.pure else GAUSSIAN_SECONDS)[epsilon]
         releases = releases or world.releases.get(epsilon) or releases_for(sampler, seconds)
         NoiseSource.fresh = SeededNoise(seed + ", audited")  # type: ignore[method-assign]
-        row[column] = lower_bounds(sampled(sampler, releases), delta)
+        row[column] = lower_bounds(sampled(sampler, releases), delta, gaussian=world.gaussian)
     row |= {"releases": releases, "covers": sorted(world.covers)}
     if world.attainable is not None:
         row["copy attains at most"] = world.attainable(claim.with_less_noise().epsilon)

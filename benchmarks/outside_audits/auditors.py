@@ -46,7 +46,7 @@ def load_jax_privacy() -> ModuleType:
     name = "jax_privacy_auditing"
     if name not in sys.modules:
         package = importlib.util.find_spec("jax_privacy")
-        assert package is not None, "run benchmarks/outsiders/run.sh"
+        assert package is not None, "run benchmarks/outside_audits/run.sh"
         assert package.submodule_search_locations is not None
         file = Path(next(iter(package.submodule_search_locations))) / "auditing.py"
         found = importlib.util.spec_from_file_location(name, file)
@@ -99,22 +99,30 @@ def split(scores: tuple[Floats, Floats]) -> tuple[tuple[Floats, Floats], tuple[F
     return (scores[0][:end], scores[1][:end]), (scores[0][end:], scores[1][end:])
 
 
-def lower_bounds(scores: tuple[Floats, Floats], delta: float | None) -> dict[str, float]:
+def lower_bounds(
+    scores: tuple[Floats, Floats], delta: float | None, *, gaussian: bool = True
+) -> dict[str, float]:
     """What each auditor shows of ε, at δ where there is one."""
     pilot, rest = split(scores)
     likely, unlikely = best_event(pilot, pure=delta is None).hits(rest)
     return {
-        "jax-privacy": _jax_privacy(likely, unlikely, delta),
+        "jax-privacy": _jax_privacy(likely, unlikely, delta, gaussian=gaussian),
         "privacy-estimates": _estimates(likely, unlikely, delta),
     }
 
 
-def _jax_privacy(likely: NDArray[np.bool_], unlikely: NDArray[np.bool_], delta: float | None) -> float:
-    """Clopper–Pearson bounds of the event for pure ε; with δ its bound for Gaussian noise."""
+def _jax_privacy(
+    likely: NDArray[np.bool_], unlikely: NDArray[np.bool_], delta: float | None, *, gaussian: bool
+) -> float:
+    """Clopper–Pearson bounds of the event for pure ε and for other losses; with δ its bound for Gaussian
+    noise.
+    """
     auditing = load_jax_privacy()
     auditor = auditing.CanaryScoreAuditor(likely.astype(np.float64), unlikely.astype(np.float64))
-    if delta is None:
-        found = auditor.epsilon_clopper_pearson(SIGNIFICANCE, threshold_strategy=auditing.Explicit(0.5))
+    if delta is None or not gaussian:
+        found = auditor.epsilon_clopper_pearson(
+            SIGNIFICANCE, delta or 0.0, threshold_strategy=auditing.Explicit(0.5)
+        )
     elif _tell_nothing(likely, unlikely):
         return 0.0
     else:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent.parent / "results" / "outsiders.json"
+RESULTS = Path(__file__).parent.parent / "results" / "outside_audits.json"
 TABLE = RESULTS.with_suffix(".md")
 AUDITORS = ("jax-privacy", "privacy-estimates")
 NOTE = (
@@ -56,7 +56,7 @@ def write_table() -> None:
     lines = [
         "# Outside audits",
         "",
-        "Written by `benchmarks/outsiders/run.py`. "
+        "Written by `benchmarks/outside_audits/run.py`. "
         + ", ".join(f"{name} {value}" for name, value in about.items())
         + ".",
         "",

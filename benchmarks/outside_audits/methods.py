@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarks.outsiders.worlds import DELTA, Budget, Sampler, World, one_by_one
+from benchmarks.outside_audits.worlds import DELTA, Budget, Sampler, World, one_by_one
 from numpy.typing import NDArray
 from scipy.special import expit
 
@@ -20,9 +20,11 @@ from hushsum.methods import histogram, kme, mwem, objective_perturbation, pfda, 
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
 from hushsum.methods.sufficient_statistics import fit_as_published
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.choice import exponential_choice
+from hushsum.privacy.noise.choice_sampler import exponential_choice
+from hushsum.privacy.over_time.interval_sums import IntervalSums
 from hushsum.privacy.private_choice import Stopping, draw_candidates
 from hushsum.privacy.real_noise import RealNoise, real_noise
+from hushsum.privacy.release_noise import release_noise
 from hushsum.served.output_perturbation import FreshAnswers
 from hushsum.served.secret_functions import density_function
 from hushsum.summarize.running_sums import FactoredSums
@@ -97,6 +99,13 @@ def method_worlds() -> Iterator[World]:
         False,
         frozenset({"factorised discrete gaussian"}),
         _factored,
+    )
+    yield World(
+        "IntervalSums",
+        "one record of the first step",
+        True,
+        frozenset({"interval sums discrete laplace"}),
+        _intervals,
     )
     yield World(
         "PrivateGaussianProcessRegressor, as-published",
@@ -361,6 +370,22 @@ def _factored(budget: Budget) -> Sampler:
         sums = FactoredSums(1, steps, variance)
         outputs = [sums.release(np.array([side if step == 0 else 0])) for step in range(steps)]
         return float(column @ np.concatenate(outputs))
+
+    return one_by_one(score)
+
+
+def _intervals(budget: Budget) -> Sampler:
+    """The outputs that hold the step of the record, added up: all of ε is in their sum of absolute values."""
+    assert budget.promise.epsilon is not None
+    plan = IntervalSums(4, 2, 3)
+    record = np.zeros((plan.steps, 1), np.int64)
+
+    def score(side: int) -> float:
+        record[0, 0], secret = side, np.zeros((plan.secret_tables, 1), np.int64)
+        outputs = np.array([plan.advance(secret, x, t + 1) for t, x in enumerate(record)])
+        with release_noise(None) as noise:
+            noisy, _ = noise.laplace(outputs, plan.levels, budget.promise.epsilon)  # type: ignore[arg-type]
+        return float(np.clip(noisy[[0, 1, 3], 0], 0, 1).sum())
 
     return one_by_one(score)
 

@@ -7,19 +7,21 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from benchmarks.outsiders.worlds import MANY, TABLES, Budget, Sampler, World, from_tables, one_by_one
+from benchmarks.outside_audits.worlds import MANY, TABLES, Budget, Sampler, World, from_tables, one_by_one
 
 from hushsum.auditing import audit  # noqa: F401  (registers the cases)
-from hushsum.auditing.graph_edges import rows_of
+from hushsum.auditing.edge_sensitivity import rows_of
 from hushsum.auditing.registry import MechanismCase, audited_bases, basis_cases, mechanism_cases, pool_for
 from hushsum.auditing.sensitivity import counted
 from hushsum.bases.adjacency_rows import AdjacencyRows
 from hushsum.bases.base import Basis
 from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.hash_rows import HashRows
+from hushsum.bases.marginals import Marginals
 from hushsum.kernels.gaussian import GaussianKernel
+from hushsum.kernels.hamming import HammingKernel
 from hushsum.kernels.jaccard import JaccardKernel
-from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE
+from hushsum.privacy.calibration import FACTORISED, GAMMA, GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Relation
 from hushsum.privacy.functional_perturbation import LATTICE_GAUSSIAN
 from hushsum.records.graph import Graph
@@ -100,8 +102,8 @@ def _graph_tally(basis: AdjacencyRows, edges: list[tuple[int, int]]) -> Tally:
 def mechanism_worlds() -> Iterator[World]:
     """Every mechanism with noise on a function, at the pairs that ``hs.audit`` uses."""
     for case in mechanism_cases(thorough=False):
-        path = case.name == "ServedFunction"
-        covers = {case.name.split(",")[0], case.name, _PATH if path else LATTICE_GAUSSIAN}
+        mechanism = {"ServedFunction": _PATH, "Stream": FACTORISED}.get(case.name, LATTICE_GAUSSIAN)
+        covers = {case.name.split(",")[0], case.name, mechanism}
         yield World(case.name, case.pair, False, frozenset(covers), _separated(case))
 
 
@@ -160,8 +162,10 @@ def _released(tallies: list[Tally], **options: Any) -> Any:
     return release
 
 
-def _kernel(basis: Basis) -> GaussianKernel | None:
+def _kernel(basis: Basis) -> GaussianKernel | HammingKernel | None:
     """What a table that serves several kernels is read with; wide, since only its cells are looked at."""
+    if isinstance(basis, Marginals):
+        return HammingKernel(dim=len(basis.encodings))
     if basis.counted_kernel() is not None or basis.bounds is None:
         return None
     return GaussianKernel(dim=basis.bounds.dim, bandwidth=10.0)

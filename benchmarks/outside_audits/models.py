@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from benchmarks.outsiders.worlds import (
+from benchmarks.outside_audits.worlds import (
     MANY,
     TABLES,
     Budget,
@@ -81,6 +81,14 @@ def model_worlds() -> Iterator[World]:
     yield World(
         "PrivateModes", "one record", True, frozenset({"PrivateModes", LAPLACE}), from_tables(_modes), TABLES
     )
+    yield World(
+        "PrivateSynthesizer",
+        "one record; its one marginal and the count",
+        True,
+        frozenset({"PrivateSynthesizer", LAPLACE}),
+        from_tables(_synthesizer),
+        TABLES,
+    )
     for pure in (True, False):
         yield World(
             "PrivateRegressor, adassp",
@@ -111,6 +119,19 @@ def _modes_tally(side: int) -> Tally:
 def _modes(side: int, budget: Budget) -> list[Any]:
     """The sketch of `PrivateModes` without the search for modes, which is slow and post-processing."""
     return [_modes_tally(side).release(**budget.arguments)]
+
+
+@lru_cache
+def _synthesizer_tally(side: int) -> Tally:
+    model = hs.PrivateSynthesizer(bins=4, marginals="all").partial_fit((_CROWD, _MORE)[side])
+    tally = model._ready(model._state.secret)
+    assert isinstance(tally, Tally)
+    return tally
+
+
+def _synthesizer(side: int, budget: Budget) -> list[Any]:
+    """The marginals of `PrivateSynthesizer` without the fit, which is slow and post-processing."""
+    return [_synthesizer_tally(side).release(**budget.arguments)]
 
 
 _HALF = Fraction(1, 2)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.privacy.accounting.continuous_gaussian import analytic_gaussian_sigma
-from hushsum.privacy.calibration import GAMMA, LAPLACE, IntegerNoise
+from hushsum.privacy.calibration import BINOMIAL, GAMMA, LAPLACE, SKELLAM, IntegerNoise
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.releases.noisy_table import NoisyTable
@@ -83,7 +83,8 @@ class World:
     audit of. ``releases`` sets the releases of one side for an ε; by default as many as fit in a given time.
     ``attainable`` gives, for an ε that noise is drawn for, the largest log ratio of any pair, where that is
     known to be less: if that of the copy is below the claim, the copy keeps the claim, and no audit may
-    accuse it.
+    accuse it. ``gaussian`` says whether losses with δ are those of Gaussian noise, whose distance an auditor
+    may estimate; if not, it counts.
     """
 
     name: str
@@ -94,6 +95,7 @@ class World:
     releases: Mapping[float, int] = field(default_factory=dict)
     attainable: Callable[[float], float] | None = None
     largest_epsilon: float = 10.0
+    gaussian: bool = True
 
 
 def one_by_one(score: Score) -> Sampler:
@@ -127,6 +129,35 @@ def _loss(seen: NDArray[Any], first: NDArray[Any], second: NDArray[Any], noise: 
     else:
         loss = (to_first**2 - to_second**2).sum(axis=1) / (2.0 * scale)
     return loss
+
+
+def log_ratio(noise: Integers, law: IntegerNoise, shares: int, side: int) -> Floats:
+    """One ratio for each row of drawn noise, which hides zeros in the first world and ones in the second.
+
+    ``law`` is that of each of ``shares`` draws that were added up.
+    """
+    shown = noise + side
+    logs = _log_law(law, shares, int(np.abs(shown).max(initial=0)) + 1)
+    middle = len(logs) // 2
+    ratio: Floats = (logs[middle + shown - 1] - logs[middle + shown]).sum(axis=1)
+    return ratio
+
+
+def _log_law(law: IntegerNoise, shares: int, reach: int) -> Floats:
+    """The logarithm of a law at −reach, …, reach, up to a constant."""
+    from scipy.special import gammaln, ive
+
+    places = np.arange(-reach, reach + 1, dtype=np.float64)
+    scale = float(law.parameter)
+    if law.mechanism == LAPLACE:
+        found: Floats = -np.abs(places) / scale
+    elif law.mechanism == BINOMIAL:
+        found = -gammaln(scale / 2 + places + 1) - gammaln(scale / 2 - places + 1)
+    elif law.mechanism == SKELLAM:
+        found = np.log(np.maximum(ive(np.abs(places), scale * shares), 1e-300))
+    else:
+        found = -(places**2) / (2.0 * scale * shares)
+    return found
 
 
 Release = Callable[[int, Budget], Iterable[NoisyTable]]

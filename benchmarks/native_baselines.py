@@ -37,7 +37,7 @@ def _timed(work: Callable[[], object], clock: Callable[[], float]) -> float:
 def dense_hasher(
     rows: int, dim: int, width: int, seed: int = 0
 ) -> tuple[_native.ProjectionHasher, Floats, Floats]:
-    """A hasher of one floor per row, with its weights and offsets for the yardsticks."""
+    """A hasher of one floor per row, with its weights and offsets for the baselines."""
     rng = np.random.default_rng(seed)
     weights = rng.standard_normal((rows, 1, dim), dtype=np.float32)
     offsets = rng.random((rows, 1), dtype=np.float32)

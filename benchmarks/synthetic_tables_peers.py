@@ -1,0 +1,89 @@
+"""MST and AIM of other libraries on the encoded records of ``synthetic_tables.py --export FOLDER``.
+
+``synthetic_tables_peers.py FOLDER SET LIBRARY METHOD SEED [MODEL_MEGABYTES]`` runs in an environment
+with one of them: ``dpmm`` 0.1.9 from PyPI (Python 3.10 or 3.11), or ``dpsynth`` from its repository with
+``mbi`` 2.0 and JAX. This library is not imported.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+EPSILON, DELTA = 1.0, 1e-6
+
+
+def zcdp(epsilon: float, delta: float) -> float:
+    """The largest ρ that gives (ε, δ), by the conversion of Canonne, Kamath and Steinke (2020)."""
+    low, high = 0.0, 1.0
+    order = np.linspace(1.001, 200.0, 200_000)
+    for _ in range(60):
+        rho = (low + high) / 2.0
+        with np.errstate(over="ignore"):
+            reached = np.exp((order - 1) * (order * rho - epsilon) + order * np.log1p(-1 / order)) / (
+                order - 1
+            )
+        low, high = (rho, high) if reached.min() <= delta else (low, rho)
+    return low
+
+
+def dpmm(data: Any, method: str, seed: int) -> tuple[Any, str]:
+    """MST or AIM of dpmm, with its defaults."""
+    import pandas as pd
+    from dpmm.models.aim import AIMGM
+    from dpmm.models.mst import MSTGM
+
+    names = [str(each) for each in data["names"]]
+    frame = pd.DataFrame(data["train"], columns=names)
+    domain = {name: int(size) for name, size in zip(names, data["sizes"], strict=True)}
+    kind = {"aim": AIMGM, "mst": MSTGM}[method]
+    model = kind(epsilon=EPSILON, delta=DELTA, domain=domain, random_state=np.random.RandomState(seed))
+    model.fit(frame)
+    return model.generate(n_records=len(frame))[names].to_numpy(), "dpmm 0.1.9, its defaults"
+
+
+def dpsynth(data: Any, method: str, seed: int, megabytes: float) -> tuple[Any, str]:
+    """MST or AIM of dpsynth for all pairs of columns, with fewer rounds and steps than its defaults."""
+    import mbi
+    from dpsynth.discrete_mechanisms import aim, discrete, mst
+
+    names = [str(each) for each in data["names"]]
+    domain = mbi.Domain(names, [int(each) for each in data["sizes"]])
+    records = mbi.Dataset({name: data["train"][:, i] for i, name in enumerate(names)}, domain)
+    if method == "aim":
+        pairs = list(itertools.combinations(names, 2))
+        rounds = 20
+        inner = aim.AIMConfig(workload=pairs, max_rounds=rounds, max_model_size=megabytes, pgm_iters=200)
+        settings = (
+            f"dpsynth, workload all pairs, {rounds} rounds at most, model of {megabytes:g} MB, 200 steps"
+        )
+    else:
+        inner, settings = mst.MSTConfig(pgm_iters=2000), "dpsynth, 2,000 steps"
+    configured = discrete.DiscreteConfig(inner, compress_columns=True).configure(
+        zcdp_rho=zcdp(EPSILON, DELTA)
+    )
+    made = configured(np.random.default_rng(seed), records).synthetic_data
+    return np.column_stack([np.asarray(made.data[name]) for name in names]), settings
+
+
+def main() -> None:
+    """Run one method on one set, and write its table beside the records."""
+    folder, name, library, method, number = Path(sys.argv[1]), *sys.argv[2:6]
+    data = np.load(folder / f"{name}.npz")
+    start = time.process_time()
+    if library == "dpmm":
+        codes, settings = dpmm(data, method, int(number))
+    else:
+        codes, settings = dpsynth(data, method, int(number), float(sys.argv[6]) if len(sys.argv) > 6 else 2.0)
+    seconds = time.process_time() - start
+    shown = f"{settings}; {seconds:.0f} s of processor time"
+    np.savez(folder / f"{name}--{method.upper()} ({library})--{number}.npz", codes=codes, settings=shown)
+
+
+if __name__ == "__main__":
+    main()
