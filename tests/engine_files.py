@@ -12,7 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 import hushsum as hs
-from hushsum.records.streams import open_batches
+from hushsum.records.record_batches import open_batches
 from hushsum.tally import Tally
 
 COLUMNS = ["a", "b"]

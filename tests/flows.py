@@ -116,7 +116,7 @@ def command_line(folder: Path) -> set[str]:
 
 def service(folder: Path) -> set[str]:
     """An upload becomes a function in a dataset's budget; an analyst queries it."""
-    from tests.service_town import SMALL, Town
+    from tests.in_process_service import SMALL, Town
 
     town = Town(folder)
     with recorded() as modules:

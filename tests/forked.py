@@ -10,9 +10,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
@@ -23,7 +25,7 @@ from pathlib import Path
 def processes() -> ForkServerContext:
     """The context, with its server; there is one in a process, so everything is imported there."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.preloaded"])
+    context.set_forkserver_preload(["tests.preloaded_imports"])
     before = os.environ.get("PYTHONPATH")
     # The server does not get the path of this interpreter in any other way.
     os.environ["PYTHONPATH"] = os.pathsep.join(each for each in sys.path if each)
@@ -87,4 +89,73 @@ def _command(
     if largest is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     sys.argv = ["hushsum", *arguments]
+    fork_workers()
     run()
+
+
+def fork_workers() -> None:
+    """Let the service of this process fork its workers: each would import the library for two seconds."""
+    from hushsum.service.work import worker, worker_pool
+
+    def popen(command: object, *, env: Mapping[str, str], **options: object) -> ForkedWorker:
+        return ForkedWorker(worker.main, env)
+
+    class Forking:
+        Popen = staticmethod(popen)
+        PIPE, DEVNULL, TimeoutExpired = subprocess.PIPE, subprocess.DEVNULL, subprocess.TimeoutExpired
+
+    setattr(worker_pool, "subprocess", Forking)  # noqa: B010  (mypy knows that it is a module)
+
+
+class ForkedWorker:
+    """A process of a service, with what `hushsum.service.work.worker_pool` uses of ``subprocess.Popen``."""
+
+    def __init__(self, main: Callable[[], None], environment: Mapping[str, str]) -> None:
+        given, kept = os.pipe()
+        self.returncode: int | None = None
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                _become_worker(given, environment)
+                main()
+            finally:
+                os._exit(1)
+        os.close(given)
+        self.stdin = os.fdopen(kept, "wb")
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            self._take(os.WNOHANG)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        limit = None if timeout is None else time.monotonic() + timeout
+        while self.poll() is None:
+            if limit is not None and time.monotonic() > limit:
+                raise subprocess.TimeoutExpired("worker", timeout or 0.0)
+            time.sleep(0.005)
+        assert self.returncode is not None
+        return self.returncode
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    def _take(self, options: int) -> None:
+        ended, status = os.waitpid(self.pid, options)
+        if ended:
+            self.returncode = os.waitstatus_to_exitcode(status)
+
+
+def _become_worker(given: int, environment: Mapping[str, str]) -> None:
+    """What ``subprocess.Popen`` does before it starts a program."""
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, signal.SIG_DFL)
+    os.dup2(given, 0)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    os.environ.clear()
+    os.environ.update(environment)

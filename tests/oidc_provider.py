@@ -21,7 +21,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from tests.service_town import listening
+from tests.in_process_service import listening
 
 CLIENT = "hushsum-of-the-tests"
 SECRET = "a secret: of the/client"

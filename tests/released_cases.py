@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 import hushsum as hs
+from hushsum.federated import ReportTerms, collect_reports, make_report
 from hushsum.methods import histogram, histogram_tally, kme, landmarks, mwem, pfda, privbayes
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
@@ -26,11 +27,24 @@ def _sharpened() -> ReleasedFunction:
     return f.sharpened(np.linspace(0.0, 1.0, 20)[:, None])
 
 
+def _reported() -> ReleasedFunction:
+    terms = ReportTerms.of(TWO, epsilon=4.0, rows=40, width=30, bounds=(0, 1))
+    reports = [make_report(terms, row[None], insecure_noise_seed=i) for i, row in enumerate(PLANE[:300])]
+    return collect_reports(terms, reports)
+
+
+def _step() -> ReleasedFunction:
+    stream = hs.stream(hs.grid(ONE, bounds=(0, 1)), steps=12, epsilon=1.0, delta=1e-6, insecure_noise_seed=3)
+    stream.step()
+    return stream.add(LINE).step()
+
+
 RELEASES: dict[str, Make] = {
     "race": lambda: (
         hs.race(TWO, rows=40, width=30, bounds=(0, 1)).add(PLANE).release(epsilon=1.0, insecure_noise_seed=3)
     ),
     "grid": lambda: hs.grid(ONE, bounds=(0, 1)).add(LINE).release(epsilon=1.0, insecure_noise_seed=3),
+    "stream": lambda: _step(),
     "sharpened": lambda: _sharpened(),
     "combined": lambda: hs.combine(
         hs.grid(ONE, bounds=(0, 1)).add(LINE).release(epsilon=1.0, insecure_noise_seed=3),
@@ -49,5 +63,6 @@ RELEASES: dict[str, Make] = {
     ),
     "kme": lambda: kme(LINE, ONE, bounds=(0, 1), epsilon=1.0, points=40, insecure_noise_seed=3),
     "landmarks": lambda: landmarks(LINE, ONE, bounds=(0, 1), epsilon=1.0, points=50, insecure_noise_seed=3),
+    "reports": lambda: _reported(),
     "pfda": lambda: pfda(LINE, ONE, bounds=(0, 1), epsilon=1.0, steps=64, insecure_noise_seed=3),
 }

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 import hushsum.cli.main
 from hushsum.errors import FileRefused
-from hushsum.summarize.identity import Identity
-from hushsum.summarize.packing import unpack
+from hushsum.transport.peer_identity import Identity
+from hushsum.transport.serialization import unpack
 from tests.forked import processes
 from tests.free_ports import free_port
 

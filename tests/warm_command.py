@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests import command_sender
 from tests.command_sender import LENGTH, STREAMS
-from tests.forked import processes
+from tests.forked import fork_workers, processes
 
 _WATCH_SECONDS = 1.0
 
@@ -87,6 +87,7 @@ def _obey(connection: socket.socket) -> None:
     try:
         from hushsum.cli.main import run
 
+        fork_workers()
         run()
     except SystemExit as ended:
         code = ended.code

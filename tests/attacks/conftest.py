@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.service_town import Town
+from tests.in_process_service import Town
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ from mpmath import mpf
 from hushsum.errors import ClaimError
 from hushsum.methods.objective_perturbation import perturbation
 from hushsum.methods.posterior_sampling import fit_adaops
+from hushsum.methods.privbayes_network import SCORE_SENSITIVITY, dependence_of_counts
 from hushsum.methods.sufficient_statistics import PublishedNoise
 from hushsum.privacy.accounting import (
     analytic_gaussian_sigma,
@@ -524,3 +525,13 @@ def test_bounds_of_the_normal_delta() -> None:
         (1e-6, 1e-3, 1.0, 30.0, 700.0, 1e4), (1e-7, 1e-3, 0.3, 3.0, 40.0, 150.0)
     ):
         assert normal_delta(epsilon, real(separation)) <= real(gaussian_delta_above(epsilon, separation))
+
+
+def test_scores_of_dependence_do_not_overflow() -> None:
+    """Of billions of records the sums of a score exceed 64 bits; a record must still move it by 2 at most."""
+    counts = np.diag([2_217_911_574 // 16] * 16).astype(np.int64)
+    more = counts.copy()
+    more[0, 0] += 1
+    scores = [dependence_of_counts(each) for each in (counts, more)]
+    assert all(score > 0 for score in scores)
+    assert abs(scores[1] - scores[0]) <= SCORE_SENSITIVITY

@@ -18,7 +18,7 @@ import hushsum as hs
 from hushsum.errors import DataRefused
 from hushsum.service.queries import answer as answering
 from hushsum.service.queries.json_points import BYTES_AROUND, dense_points, largest_json, set_points
-from tests.service_town import Town
+from tests.in_process_service import Town
 
 Served = tuple[Town, str, str]
 JSON = {"content-type": "application/json"}

@@ -17,11 +17,13 @@ import hushsum as hs
 from hushsum.methods.registry import method_names
 from hushsum.models import CategoryColumn, NumberColumn, PublicEncoder
 from tests.contract.fitted_models import MODELS
+from tests.shown_numbers import shows_number
 
 N = 137
 VALUE = 0.7234567
-PLANTED = ("0.7234", "7.234", "72345", "SMITH", "JONES", "137", "136", "138", "274", "411")
-"""A value and texts of the records; and the number of records, alone and times a few columns."""
+PLANTED = ("0.7234", "7.234", "72345", "SMITH", "JONES")
+NUMBERS = (137, 136, 138, 274, 411)
+"""The number of records, alone and times a few columns; `PLANTED` is a value and texts of theirs."""
 
 X = np.full((N, 2), VALUE)
 Y = np.r_[np.zeros(70, int), np.ones(N - 70, int)]
@@ -121,8 +123,11 @@ def _said(error: BaseException) -> str:
     return "".join(lines)
 
 
-def _shown(calls: Iterator[tuple[str, Callable[[], object]]]) -> list[str]:
-    """Which calls showed something planted, in an exception or a warning."""
+def _shown(calls: Iterator[tuple[str, Callable[[], object]]], folder: Path | None = None) -> list[str]:
+    """Which calls showed something planted, in an exception or a warning.
+
+    The name of ``folder`` is the caller's and may contain any number.
+    """
     found = []
     for name, call in calls:
         with warnings.catch_warnings(record=True) as caught:
@@ -133,7 +138,10 @@ def _shown(calls: Iterator[tuple[str, Callable[[], object]]]) -> list[str]:
             except Exception as error:
                 text = _said(error)
         text += "".join(str(each.message) for each in caught)
+        if folder is not None:
+            text = text.replace(str(folder), "FOLDER")
         found += [f"{name} shows {part}: {text[:300]}" for part in PLANTED if part in text]
+        found += [f"{name} shows {each}: {text[:300]}" for each in NUMBERS if shows_number(text, each)]
     return found
 
 
@@ -319,4 +327,4 @@ def test_the_command_line(tmp_path: Path) -> None:
             yield f"query {name}", partial(run, ["query", hush, source, "-o", output])
             yield f"predict {name}", partial(run, ["predict", model, source, "-o", output + "p"])
 
-    assert _shown(calls()) == []
+    assert _shown(calls(), tmp_path) == []

@@ -10,8 +10,8 @@ import pytest
 
 from hushsum.errors import BudgetExhausted, FileRefused, UsageError
 from hushsum.ledger import Charge, DatasetTerms, Ledger
+from tests.in_process_service import Town
 from tests.ledger_fixtures import claim_of, postgres, server  # noqa: F401
-from tests.service_town import Town
 
 HALF = claim_of(epsilon=0.5)
 SUBJECT: dict[str, object] = {}

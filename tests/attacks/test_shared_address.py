@@ -13,7 +13,7 @@ from hushsum.service import logs
 from hushsum.service.http.request_limits import address_group
 from hushsum.service.settings import Settings
 from hushsum.service.trusted_proxies import TrustedProxies
-from tests.service_town import Town
+from tests.in_process_service import Town
 
 FoundTown = Callable[..., Town]
 

@@ -15,9 +15,9 @@ import httpx
 import pytest
 import uvicorn
 
-from hushsum.service.http.connections import LONGEST_HEAD, Connection, ConnectionLimits
+from hushsum.service.http.connection_limits import LONGEST_HEAD, Connection, ConnectionLimits
 from hushsum.service.trusted_proxies import TrustedProxies
-from tests.service_town import SMALL, Town
+from tests.in_process_service import SMALL, Town
 
 FoundTown = Callable[..., Town]
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from hushsum.service.http.app import create_app
 from hushsum.service.store import Store
 from hushsum.service.store.accounts import later
-from tests.service_town import Town
+from tests.in_process_service import Town
 
 
 def minted(town: Town, who: str, path: str = "/tokens", **requested: Any) -> Any:

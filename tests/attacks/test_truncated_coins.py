@@ -18,7 +18,7 @@ import pytest
 
 from hushsum.privacy import private_choice
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.coins import flip, flip_log_odds, log_odds_coins
+from hushsum.privacy.noise.coin_sampler import flip, flip_log_odds, log_odds_coins
 from hushsum.privacy.noise.source import independent_places
 from hushsum.privacy.real_noise import real_noise
 from hushsum.summarize import CuratorState, SummaryFeatures, plan_terms
@@ -164,15 +164,19 @@ OTHER_RANDOMNESS = {
     "models": "post-processing of released functions",
     "tasks": "post-processing of released functions",
     "methods/surrogate_loss.py": "post-processing",
+    "bases/answer_covariance.py": "products of a reading's coefficients, for covariances of answers",
     "bases/grid_errors.py": "places of records and queries at which the error of a reading is bounded",
     "methods/grid.py": "predictions: simulated queries",
     "methods/privbayes_network.py": "a public seed: which candidates are listed",
     "methods/landmarks.py": "a public seed: points drawn from the released tree",
     "methods/private_tree.py": "a public seed: points drawn from the released tree",
-    "methods/kme.py": "a public seed: where the points lie",
+    "methods/kernel_mean_embedding.py": "a public seed: where the points lie",
     "methods/privbayes.py": "a public seed: sampling from the released network",
-    "releases/bands.py": "simulated noise, for the width of simultaneous intervals",
+    "releases/simultaneous_intervals.py": "simulated noise, for the width of simultaneous intervals",
     "releases/coefficients.py": "simulated noise, for the width of simultaneous intervals",
+    "records/declared_columns.py": "synthetic values, drawn from labels that were released",
+    "records/number_column.py": "synthetic values, drawn from labels that were released",
+    "service/sample_records.py": "made-up records, public by construction",
     "summarize/published_auction.py": "as published, claims nothing",
     "summarize/published_broadcasts.py": "as published, claims nothing",
 }

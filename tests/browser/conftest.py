@@ -14,8 +14,8 @@ from tests.e2e.service_process import ServiceProcess
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from tests.browser.visits import Visit
-    from tests.browser.world import World
+    from tests.browser.populated_service import World
+    from tests.browser.visitor import Visit
 
 collect_ignore_glob = [] if importlib.util.find_spec("playwright") else ["test_*.py"]
 
@@ -31,7 +31,7 @@ def chromium() -> str:
 @pytest.fixture(scope="session")
 def world(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """One service for all tests; what a test makes, it makes under a name of its own."""
-    from tests.browser.world import World
+    from tests.browser.populated_service import World
 
     place = ServiceProcess(tmp_path_factory.mktemp("page"), {"HUSHSUM_LEASE_SECONDS": "10"})
     place.start()
@@ -57,7 +57,7 @@ def browser(chromium: str) -> Iterator[Browser]:
 @pytest.fixture
 def visit(browser: Browser, world: World) -> Iterator[Callable[..., Visit]]:
     """Open the page as somebody: ``visit("olga", dark=True)``; nobody is signed in as None."""
-    from tests.browser.visits import Visit
+    from tests.browser.visitor import Visit
 
     begun: list[Visit] = []
 

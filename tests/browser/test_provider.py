@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 import hushsum as hs
-from tests.browser.visits import Visit
+from tests.browser.visitor import Visit
 from tests.e2e.service_process import ADMIN, ServiceProcess
 from tests.e2e.test_sign_in import mock_provider
 

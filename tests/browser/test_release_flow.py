@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from hushsum.client.dataset import RemoteDataset
-from tests.browser.visits import PHONE, WIDE, Visit, Visiting, number_in
-from tests.browser.world import World
+from tests.browser.populated_service import World
+from tests.browser.test_accessibility import FAULTS, violations
+from tests.browser.visitor import PHONE, WIDE, Visit, Visiting, number_in
 
 
 @pytest.fixture
@@ -48,32 +50,42 @@ def declare(page: Page) -> None:
 def test_upload_plan_release_explore(visit: Visiting, world: World, records: Path) -> None:
     here = visit("otto")
     page = here.go("/datasets")
-    expect(page.get_by_role("heading", name="No dataset yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="From records to a public function")).to_be_visible()
+    expect(page.locator(".checklist li[aria-current]")).to_contain_text("Create a dataset")
+    here.picture("first-steps")
     page.get_by_role("button", name="New dataset").click()
-    page.get_by_label("Name", exact=True).fill("shifts")
+    page.get_by_label("Name", exact=True).fill("Schichten – Müller")
+    page.get_by_role("button", name="Create the dataset").click()
+    expect(page.get_by_label("Name", exact=True)).to_be_focused()
+    page.get_by_label("Name", exact=True).fill("Schichten Müller")
     page.get_by_label("Total ε").fill("0.5")
     page.get_by_role("button", name="Create the dataset").click()
-    expect(page.get_by_role("heading", name="shifts")).to_be_visible()
+    expect(page.get_by_role("heading", name="Schichten Müller")).to_be_visible()
     page.get_by_role("link", name="Upload and release").click()
     page.get_by_label("A file of records").set_input_files(records)
     page.get_by_role("button", name="Upload", exact=True).click()
 
+    # A quarter of what is left is proposed, and its meaning is shown.
+    expect(page.get_by_label("ε to spend")).to_have_value("0.12")
+    expect(page.get_by_text("For one record: at most 1.13 times as likely.")).to_be_visible()
     declare(page)
     error = page.get_by_label("Predicted error").locator(".big-number")
-    expect(error).to_contain_text("±")
+    expect(error).to_contain_text("records")
     first = number_in(error.inner_text())
     expect(page.get_by_role("radio", name="Grid")).to_be_checked()
     here.picture("release-choice", full=True)
     page.get_by_label("ε to spend").fill("0.1")
-    expect(error).not_to_contain_text(str(first))
+    expect(error).not_to_contain_text(f"{first:g} records")
     assert number_in(error.inner_text()) > 2 * first
     page.get_by_label("ε to spend").fill("0.4")
-    expect(error).to_contain_text(str(first))
+    expect(error).to_contain_text(f"{first:g} records")
 
     page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("heading", name="What this release claims")).to_be_visible()
     expect(page.locator("blockquote")).to_contain_text("no answer is more than e^0.4 times as likely")
-    expect(page.get_by_text("Then remains")).to_be_visible()
+    expect(page.get_by_text("Remaining afterwards")).to_be_visible()
+    expect(page.get_by_text("at most 1.5 times as likely")).to_be_visible()
+    expect(page.get_by_role("img", name="to 100, certainty: 60.")).to_be_visible()
     here.picture("release-claim")
     before = world.ask("otto", "GET", "/datasets")[0]["budget"]["spent"]["epsilon"]
     assert before == "0"
@@ -83,7 +95,7 @@ def test_upload_plan_release_explore(visit: Visiting, world: World, records: Pat
 
     # What is left does not suffice for the same again; and the page says so, with the way out.
     page = here.go("/datasets")
-    page.get_by_role("link", name="shifts").click()
+    page.get_by_role("link", name="Schichten Müller").click()
     expect(page.get_by_role("row", name="age and hours")).to_contain_text("0.1")
     assert world.ask("otto", "GET", "/datasets")[0]["budget"]["spent"]["epsilon"] == "2/5"
 
@@ -257,9 +269,9 @@ def test_the_predicted_error_is_that_of_the_tally(visit: Visiting, world: World,
         error = page.get_by_label("Predicted error").locator(".big-number")
         expect(error).to_contain_text("±")
         predicted.append(number_in(error.inner_text()))
-        planned = dataset.plan(tally=tally, records=10_000, epsilon=[1.0])["options"]
+        planned = dataset.plan(tally=tally, records=10_000, epsilon=[0.25])["options"]
         own = next(each["error"] for each in planned if each["best"])
-        assert predicted[-1] == pytest.approx(own, rel=0.05)
+        assert predicted[-1] == pytest.approx(10_000 * own, rel=0.05)
     assert predicted[1] != pytest.approx(predicted[0], rel=0.05)
 
 
@@ -297,10 +309,57 @@ def test_a_model_is_fitted_from_the_page(visit: Visiting, world: World, tmp_path
     page.get_by_label("Bandwidth").fill("25")
     page.get_by_label("Name of the function").fill("who repays")
     page.get_by_label("ε to spend").fill("6")
-    expect(page.get_by_label("Predicted error").get_by_role("status")).not_to_contain_text("Fill in")
+    status = page.get_by_label("Predicted error").get_by_role("status")
+    expect(status).not_to_contain_text(re.compile("Fill in|Enter the"))
     here.picture("release-model", full=True)
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("button", name="Release, and spend ε 6").click()
     expect(page.get_by_role("heading", name="who repays", level=1)).to_be_visible()
     here.drawn()
     expect(page.locator(".plot .boundary")).to_have_count(1)
+
+
+def test_public_rows_and_a_bandwidth_in_parts_of_the_ranges(
+    visit: Visiting, world: World, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(3)
+
+    def file(name: str, rows: int) -> Path:
+        table = np.column_stack([random.normal(45, 9, rows), random.normal(60_000, 9_000, rows)]).round()
+        np.savetxt(tmp_path / name, table, "%g", ";", header="age;pay_usd", comments="")
+        return tmp_path / name
+
+    here = visit("olga")
+    dataset = world.olga.create_dataset("pay by age", epsilon=1.0)
+    page = begin(here, dataset, file("pay.csv", 2000))
+    expect(page.get_by_label("Scale")).to_have_value("")
+    page.get_by_label("Name of the function").fill("age and pay")
+    page.get_by_label("Approximate number of records").fill("2000")
+    page.get_by_text("Public rows", exact=True).click()
+    page.get_by_label("Or upload a file of them").set_input_files(file("survey.csv", 60))
+    for label, value in (
+        ("lowest age", "0"),
+        ("highest age", "100"),
+        ("lowest pay", "0"),
+        ("highest pay", "200000"),
+    ):
+        page.get_by_label(label).fill(value)
+    # No bandwidth is entered: the public rows decide it.
+    error = page.get_by_label("Predicted error").locator(".big-number")
+    expect(error).to_contain_text("±")
+    page.get_by_label("Scale").select_option("bounds")
+    page.get_by_label("Bandwidth").fill("0.05")
+    expect(error).to_contain_text("±")
+    expect(page.get_by_text("as a fraction of each column's range")).to_be_visible()
+    assert page.evaluate(FAULTS) + violations(here) == []
+    here.picture("release-public", of=page.locator("form .card").first)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator("blockquote")).to_contain_text("This assumes that")
+    page.get_by_role("button", name="Release, and spend ε 0.25").click()
+    expect(page.get_by_role("heading", name="age and pay", level=1)).to_be_visible()
+    here.drawn()
+    expect(page.locator(".plot image")).to_have_count(1)
+    expect(page.get_by_text("0.05 of each column's range")).to_be_visible()
+    (made,) = [each for each in world.ask("olga", "GET", "/functions") if each["name"] == "age and pay"]
+    assert made["facts"]["kernel"]["name"] == "scaled"
+    assert made["facts"]["claim"]["assumptions"]

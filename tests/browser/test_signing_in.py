@@ -6,8 +6,8 @@ import httpx
 from playwright.sync_api import expect
 
 import hushsum as hs
-from tests.browser.visits import Visiting
-from tests.browser.world import World
+from tests.browser.populated_service import World
+from tests.browser.visitor import Visiting
 
 
 def test_sign_in_and_out(visit: Visiting, world: World) -> None:

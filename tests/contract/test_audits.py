@@ -19,9 +19,9 @@ import pytest
 import hushsum as hs
 from hushsum.auditing.audit import audit_steps
 from hushsum.auditing.audit_tests import basis_in_words
-from hushsum.auditing.graph_edges import audit_edges
+from hushsum.auditing.edge_sensitivity import audit_edges
 from hushsum.auditing.neighbours import neighbours
-from hushsum.auditing.person_caps import audit_persons
+from hushsum.auditing.person_sensitivity import audit_persons
 from hushsum.auditing.registry import (
     NoiseCase,
     audited_bases,
@@ -49,8 +49,10 @@ from hushsum.tally.release import ReleaseOptions
 EXAMPLES = [basis for name in audited_bases() for basis in basis_cases(name).examples]
 HASHED = basis_cases(HashRows.name).examples
 LESS = Fraction(4, 5)
-SEES_NO_RECORDS = {"draw_runs", "independent_places"}
-"""Draws how many runs there are; what their best result tells is tested with the law of its proof."""
+SEES_NO_RECORDS = {"draw_runs", "independent_places", "poisson"}
+"""Draws how many runs there are; what their best result tells is tested with the law of its proof. Poisson
+variables are added to nothing: the difference of two is Skellam noise, which is audited.
+"""
 EVERY = [pytest.param(case, marks=[pytest.mark.slow] if case.thorough else []) for case in noise_cases()]
 
 

@@ -14,9 +14,9 @@ from hushsum.errors import (
     UsageError,
 )
 from hushsum.ledger import Charge, DatasetTerms, Ledger
-from hushsum.ledger.chain import Kind
 from hushsum.ledger.database import connect
-from tests.contract.budget_places import TENTH, BudgetPlace, InPostgreSQL, InSQLite
+from hushsum.ledger.hash_chain import Kind
+from tests.contract.budget_databases import TENTH, BudgetPlace, InPostgreSQL, InSQLite
 from tests.ledger_fixtures import state
 
 __all__ = ["state"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hushsum.ledger import Charge, DatasetTerms, Ledger
-from tests.contract.budget_places import BudgetPlace, InPostgreSQL, InSQLite
+from tests.contract.budget_databases import BudgetPlace, InPostgreSQL, InSQLite
 from tests.forked import processes
 from tests.ledger_fixtures import state
 from tests.ledger_workers import (

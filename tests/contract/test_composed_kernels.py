@@ -15,7 +15,7 @@ import hushsum as hs
 from hushsum.cli.main import app
 from hushsum.kernels.registry import named
 from hushsum.methods import all_methods
-from tests.service_town import Town, listening
+from tests.in_process_service import Town, listening
 
 RNG = np.random.default_rng(7)
 FRAME = pd.DataFrame(

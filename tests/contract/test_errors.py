@@ -31,7 +31,7 @@ from hushsum.errors import (
     error_from_json,
     render,
 )
-from tests.service_town import SECRET, SMALL, Town, listening, records
+from tests.in_process_service import SECRET, SMALL, Town, listening, records
 
 COMMAND_LINE = Surface("command line", {"width": "--width", "delta": "--delta"})
 REFUSED: dict[str, dict[str, Any]] = {

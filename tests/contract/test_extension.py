@@ -31,7 +31,7 @@ from hushsum.methods.error_prediction import Option, PredictionRequest
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds
-from tests.service_town import Town, listening
+from tests.in_process_service import Town, listening
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,7 @@ class TestHashableKernel:
         their standard errors (45 pairs, 400 blocks: 3e-10), beside the bias allowed for.
         """
         block = HashRows(case.kernel, 1, 2, 0).independent_rows
-        rows = 400 * block if structured(case) else 40_000
+        rows = 400 * block if structured(case) else 16_000
         basis = HashRows(case.kernel, rows, 29, seed=7)
         records = case.records(10, seed=3)
         cells, asked = cells_of(basis, records), basis.cells(basis.prepare_queries(records))

@@ -19,7 +19,7 @@ from hushsum.models import load_model
 from hushsum.models.base import MODELS
 from hushsum.models.parameters import NUMBER, Parameter
 from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel
-from tests.service_town import Town
+from tests.in_process_service import Town
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 2))
 
@@ -49,7 +49,8 @@ def toy() -> Iterator[Any]:
             delta: float | None = None,
             factor: float = 2.0,
             kernel: Any = "euclidean",
-            bandwidth: float = 0.5,
+            bandwidth: float | str = 0.5,
+            scale: str | None = None,
             power: int = 2,
             rows: int = 20,
             width: int = 100,
@@ -63,6 +64,7 @@ def toy() -> Iterator[Any]:
             self.factor = factor
             self.kernel = kernel
             self.bandwidth = bandwidth
+            self.scale = scale
             self.power = power
             self.rows = rows
             self.width = width

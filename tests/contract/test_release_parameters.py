@@ -14,7 +14,7 @@ import hushsum as hs
 from hushsum.cli.release import release as release_command
 from hushsum.client.dataset import RemoteDataset
 from hushsum.methods import method_named, method_names
-from hushsum.methods.direct_release import ReleaseKeywords
+from hushsum.methods.one_call_methods import ReleaseKeywords
 from hushsum.models import PrivateDensity
 from hushsum.privacy.release_request import LOCAL, ReleaseRequest
 from hushsum.privacy.spending import Booking
@@ -55,14 +55,14 @@ def test_python_has_them_all() -> None:
 def test_the_client_has_what_may_be_sent() -> None:
     given = parameters(RemoteDataset.release)
     assert {name: given[name] for name in REMOTE} == REMOTE
-    assert set(given) - set(REMOTE) == {"self", "tally", "name", "idempotency_key"}
+    assert set(given) - set(REMOTE) == {"self", "tally", "name", "public", "idempotency_key"}
 
 
 @pytest.mark.parametrize("body", [ReleaseClaimRequest, ConfirmedReleaseRequest])
 def test_the_service_takes_what_may_be_sent(body: type[ReleaseClaimRequest]) -> None:
     known = {name: field.default for name, field in body.model_fields.items()}
     assert {name: known[name] for name in REMOTE} == REMOTE
-    assert set(known) - set(REMOTE) <= {"tally", "name", "confirm"}
+    assert set(known) - set(REMOTE) <= {"tally", "name", "public", "confirm"}
 
 
 def test_the_service_passes_on_what_it_takes() -> None:

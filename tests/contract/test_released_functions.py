@@ -71,7 +71,7 @@ def test_every_kind_of_file_is_held_to_the_contract() -> None:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service that holds every kind of function, and a connection to it."""
-    from tests.service_town import Town, listening
+    from tests.in_process_service import Town, listening
 
     folder = tmp_path_factory.mktemp("service")
     with pytest.MonkeyPatch.context() as patch:

@@ -53,7 +53,7 @@ def local() -> dict[str, PrivateModel]:
 
 @pytest.fixture(scope="module")
 def service(local: dict[str, PrivateModel], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    from tests.service_town import Town, listening
+    from tests.in_process_service import Town, listening
 
     folder = tmp_path_factory.mktemp("service")
     with pytest.MonkeyPatch.context() as patch:

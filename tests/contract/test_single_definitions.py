@@ -79,11 +79,15 @@ def branches(tree: ast.Module) -> Iterator[str]:
 
 
 def attribute_probes(tree: ast.Module) -> Iterator[str]:
-    """``getattr`` and ``hasattr`` of a kernel, which ask for a role in another way than by its type."""
+    """``getattr`` and ``hasattr`` of a kernel, which ask for a role in another way than by its type.
+
+    A kernel is recognised by its variable's name, or by an attribute that only kernels have.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
-            of = ast.unparse(node.args[0])
-            if node.func.id in ("getattr", "hasattr") and of.rpartition(".")[2].endswith("kernel"):
+            of, *names = map(ast.unparse, node.args)
+            is_kernel = of.rpartition(".")[2].endswith("kernel") or names[:1] == [repr("bandwidth")]
+            if node.func.id in ("getattr", "hasattr") and is_kernel:
                 yield ast.unparse(node)
 
 
@@ -111,5 +115,10 @@ def test_the_search_finds_branches(source: str, found: list[str]) -> None:
 
 
 def test_the_search_finds_probes() -> None:
-    tree = ast.parse("getattr(self.kernel, 'dim', None); hasattr(kernel, 'width'); getattr(model, 'kernel')")
-    assert list(attribute_probes(tree)) == ["getattr(self.kernel, 'dim', None)", "hasattr(kernel, 'width')"]
+    probes = [
+        "getattr(self.kernel, 'dim', None)",
+        "hasattr(kernel, 'width')",
+        "getattr(found, 'bandwidth', 1)",
+    ]
+    tree = ast.parse("; ".join([*probes, "getattr(model, 'kernel')"]))
+    assert list(attribute_probes(tree)) == probes

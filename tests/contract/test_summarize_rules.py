@@ -8,7 +8,7 @@ import pytest
 from hushsum.summarize import CuratorState, claims_of
 from hushsum.summarize.calibration import answers_rho, sum_squared, sum_variance
 from hushsum.summarize.messages import BID, RULES
-from tests.unit.summarize.worlds import parties, terms_of
+from tests.unit.summarize.neighbouring_runs import parties, terms_of
 
 
 @pytest.mark.parametrize("rule", RULES)

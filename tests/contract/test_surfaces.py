@@ -71,8 +71,23 @@ def source(f: ReleasedFunction, tmp_path: Path) -> str:
     return str(tmp_path / "f.hush")
 
 
-def _drawn(f: Any) -> tuple[int, ...]:
-    """Both columns of a small function; the first of those whose sizes are a method's defaults."""
+@cache
+def _kinds() -> dict[tuple[type, type], ReleasedFunction]:
+    """Of every kind of function with every kind of reading, the one that is drawn: the small ones first."""
+    kinds: dict[tuple[type, type], ReleasedFunction] = {}
+    for name in CASES:
+        kinds.setdefault(_kind(released(name)), released(name))
+    return kinds
+
+
+def _kind(f: Any) -> tuple[type, type]:
+    return type(f), type(getattr(f, "reading", None))
+
+
+def _drawn(f: Any) -> tuple[int, ...] | None:
+    """Both columns of a function in two, the first otherwise; None if another one of its kind is drawn."""
+    if _kinds()[_kind(f)] is not f:
+        return None
     small = any(released(name) is f for name in RELEASES)
     return (0, 1) if small and f.dim == 2 else (0,)
 
@@ -118,12 +133,12 @@ def test_python_describes_draws_and_shows_it(f: Any) -> None:
     assert isinstance(about, Description)
     assert json.loads(json.dumps(about.as_json()))["kind"] == "released function"
     assert f.claim.sentence() in str(about)
-    drawn = f.plot(axes=_drawn(f))
-    assert isinstance(drawn, Axes)
     ax = pyplot.figure().add_subplot()
     assert f.plot(ax, axes=0, at=0.5 if f.dim > 1 else None, of="sum", range=(0.2, 0.8)) is ax
+    if (axes := _drawn(f)) is not None:
+        assert isinstance(f.plot(axes=axes), Axes)
+        assert "img" in check_html(f).found
     pyplot.close("all")
-    assert "img" in check_html(f).found
 
 
 def test_answers_carry_their_points(f: Any) -> None:
@@ -151,10 +166,9 @@ def test_the_command_line_queries_shows_and_plots_it(f: Any, source: str, tmp_pa
     assert f.claim.mechanism in run("show", source)
     shown = json.loads(run("show", source, "--json"))
     assert {**shown, "source": None, "size": None} == {**f.describe().as_json(), "source": None, "size": None}
-    picture = tmp_path / "f.png"
-    axes = ",".join(str(axis) for axis in _drawn(f))
-    run("plot", source, "--axes", axes, "-o", str(picture))
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    if (axes := _drawn(f)) is not None:
+        run("plot", source, "--axes", ",".join(map(str, axes)), "-o", str(tmp_path / "f.png"))
+        assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
     again: Any = hs.load(source)
     assert type(again) is type(f) is type(load_function(source))
     point = [[0.5] * (f.dim or 1)]

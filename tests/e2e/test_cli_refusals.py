@@ -32,7 +32,7 @@ KERNEL = ("--kernel", "euclidean", "--bandwidth", "1")
         ("junk.parquet", random.Random(1).randbytes(3000), 6, "cannot be read as Parquet"),
         ("junk.csv.gz", random.Random(2).randbytes(3000), 6, "gzipped CSV"),
         ("other.csv", b"a,c\n1,2\n", 2, "must name columns of the data, got 'b'"),
-        ("data.xlsx", b"PK", 2, "must end in one of"),
+        ("data.xls", b"PK", 2, "must end in one of"),
     ],
 )
 def test_records_that_are_refused(quick: QuickShell, name: str, content: bytes, code: int, says: str) -> None:

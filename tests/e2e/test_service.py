@@ -22,8 +22,8 @@ import pytest
 from tests.e2e.cli_process import COMMAND, environment
 from tests.e2e.service_process import ServiceProcess
 from tests.free_ports import free_port
+from tests.in_process_service import SECRET, SMALL, records
 from tests.ledger_fixtures import postgres, server
-from tests.service_town import SECRET, SMALL, records
 
 import hushsum as hs
 from hushsum.errors import BudgetExhausted, DataRefused, ServiceRefused, UsageError

@@ -17,8 +17,8 @@ import httpx
 import pytest
 import sqlalchemy as sa
 from tests.e2e.service_process import ServiceProcess
+from tests.in_process_service import SECRET, SMALL, Town, records
 from tests.postgres_server import PostgresServer, own_postgres_server
-from tests.service_town import SECRET, SMALL, Town, records
 
 import hushsum as hs
 from hushsum.client import RemoteDataset

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.e2e.service_process import ServiceProcess
-from tests.service_town import SECRET, SMALL, records
+from tests.in_process_service import SECRET, SMALL, records
 
 import hushsum as hs
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.in_process_service import SMALL, Town
 from tests.ledger_fixtures import postgres, server, state
 from tests.ledger_workers import start
-from tests.service_town import SMALL, Town
 from tests.service_workers import work_once
 
 from hushsum.ledger import Charge, Ledger
-from hushsum.ledger.chain import Kind
+from hushsum.ledger.hash_chain import Kind
 from hushsum.service.store import Store
 from hushsum.service.work.job_runner import JobRunner
 

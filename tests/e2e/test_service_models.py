@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.e2e.service_process import ServiceProcess
+from tests.in_process_service import SECRET, Town
 from tests.ledger_workers import start
-from tests.service_town import SECRET, Town
 from tests.service_workers import work_once
 from tests.unit.service.test_models import confirmed, people, terms
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.in_process_service import SECRET, SMALL, Town, records
 from tests.ledger_fixtures import state
 from tests.ledger_workers import start
-from tests.service_town import SECRET, SMALL, Town, records
 from tests.service_workers import work_once
 
 import hushsum as hs

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.free_ports import free_port
-from tests.service_town import Town, listening
+from tests.in_process_service import Town, listening
 
 PERSON = {"sub": "u-1", "email": "anna@example.org", "email_verified": True}
 

@@ -9,7 +9,7 @@ import random
 import struct
 from typing import Any
 
-from hushsum.files.checked_pages import digests_size, page_digests
+from hushsum.files.checksummed_pages import digests_size, page_digests
 from hushsum.files.container import VERSION, canonical_json
 
 NUMBERS = [

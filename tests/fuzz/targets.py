@@ -21,27 +21,43 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import hushsum as hs
-from hushsum.errors import DataRefused, FileRefused, HushsumError, PublicAssumption, UsageError
+from hushsum.errors import (
+    DataRefused,
+    FileRefused,
+    HushsumError,
+    PeerRefused,
+    PublicAssumption,
+    UsageError,
+)
+from hushsum.federated import ReportTerms, collect_reports, make_report
+from hushsum.federated.secure_aggregation.server import ServerState
+from hushsum.federated.secure_aggregation.site import MemoryStore, SiteState
+from hushsum.federated.secure_aggregation.terms import AggregationTerms
 from hushsum.files.container import canonical_json
 from hushsum.files.encryption import CHUNK, encrypt
 from hushsum.privacy.claim import Relation
 from hushsum.records import Bounds, as_dense, as_sets, open_batches
 from hushsum.records.arrow_stream import read_stream
+from hushsum.releases.load import load_function
 from hushsum.served.answer_store import SqliteStore, StoredAnswer
 from hushsum.served.secret_file import load_secret_functions, save_secret_functions
 from hushsum.served.secret_functions import SecretFunction
+from hushsum.streams import Stream
+from hushsum.streams.file import StreamFile
 from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.messages import Answer, Broadcast, RunTerms
 from hushsum.summarize.target import NoisyTarget, release_target
 from hushsum.summarize.transport_messages import Opening
 from hushsum.tally.checkpoint import Checkpoint
 from hushsum.tally.file import load_tally
+from tests.aggregation_runs import Run, small_terms, table_of
 from tests.fuzz.mutate import joined, mutated_bytes, mutated_container, mutated_hush, mutated_json, split
 from tests.fuzz.released import check_hush
 from tests.released_cases import RELEASES
@@ -182,6 +198,47 @@ def check_checkpoint(data: bytes) -> bool:
             return False
         assert found is not None
         Checkpoint(path, {}).save(*found)
+    return True
+
+
+def _stream_seeds() -> list[bytes]:
+    made = []
+    grid = hs.grid(hs.GaussianKernel(dim=1, bandwidth=0.3), bounds=(0, 1))
+    sketch = hs.race(hs.EuclideanKernel(1, 1.0), rows=3, width=4, max_per_unit=2)
+    several: list[tuple[hs.Tally, dict[str, Any]]] = [
+        (grid, {"delta": 1e-6, "window": 2}),
+        (grid, {}),
+        (sketch, {"delta": 1e-6}),
+    ]
+    for tally, more in several:
+        stream = hs.stream(tally, steps=5, epsilon=1.0, insecure_noise_seed=1, **more)
+        stream.add([[0.2], [0.4]], units=None if tally.max_per_unit is None else ["a", "b"]).step()
+        with _file(b"", ".stream") as path:
+            file = StreamFile(path, None)
+            file.write(stream._terms, stream._state)
+            file.close()
+            made.append(path.read_bytes())
+    return made
+
+
+def check_stream(data: bytes, key: bytes | None = None) -> bool:
+    """Refused, or a stream that goes on: a step, and a file of it."""
+    with _file(data, ".stream") as path:
+        file = StreamFile(path, key)
+        try:
+            stream = Stream(*file.read())
+        except (FileRefused, UsageError):
+            return False
+        finally:
+            file.close()
+        repr(stream)
+        with contextlib.suppress(HushsumError):
+            stream.step()
+        latest = stream.latest
+        if latest is not None:
+            buffer = io.BytesIO()
+            latest.save(buffer)
+            load_function(io.BytesIO(buffer.getvalue()))
     return True
 
 
@@ -348,6 +405,50 @@ def check_message(data: bytes) -> bool:
     return read
 
 
+@cache
+def _aggregation() -> tuple[Run, list[tuple[bytes, bytes, MemoryStore, MemoryStore]]]:
+    """A run, and before each step the request to a site, its reply, and what site and server have stored."""
+    run = Run(small_terms(3))
+    site = run.terms.sites[0]
+    steps = []
+    while run.server.step != "done":
+        before = run.stores[site].copy(), run.server_store.copy()
+        request = run.server.request_for(site)
+        assert request is not None
+        steps.append((request, run.sites[site].answer(request), *before))
+        run.step()
+    return run, steps
+
+
+def _aggregation_seeds() -> list[bytes]:
+    # Without its signature a reply is a packed message, as a request is.
+    return [each for request, reply, *_ in _aggregation()[1] for each in (request, reply[:-64])]
+
+
+def check_aggregation(data: bytes) -> bool:
+    """Refused by site and server at every step, or taken without another error; terms as the same bytes."""
+    run, steps = _aggregation()
+    site, read = run.terms.sites[0], False
+    with contextlib.suppress(FileRefused):
+        assert AggregationTerms.from_bytes(data).to_bytes() == data
+        read = True
+    for _, _, site_store, server_store in steps:
+        with contextlib.suppress(FileRefused, PeerRefused):
+            # Signed as a malicious site would sign it.
+            signed = data + run.keys[site].sign(_signed(data))
+            ServerState(run.terms, server_store.copy()).take(site, signed)
+            read = True
+        state = SiteState(run.keys[site], run.terms, lambda: table_of(site, run.terms), site_store.copy())
+        with contextlib.suppress(FileRefused, PeerRefused):
+            state.answer(data)
+            read = True
+    return read
+
+
+def _signed(body: bytes) -> bytes:
+    return b"hushsum aggregation message " + hashlib.sha256(body).digest()
+
+
 # -- records --------------------------------------------------------------------------------------------
 
 
@@ -400,6 +501,22 @@ def _parquet_seeds() -> list[bytes]:
         parquet.write_table(_table(), buffer, **options)
         made.append(buffer.getvalue())
     return made
+
+
+def _workbook_seeds() -> list[bytes]:
+    import zipfile
+
+    made: Any = import_module("openpyxl").Workbook()
+    for row in [["a", "b", "s"], [1, 2.5, "12"], [3, "4", "3"], [None, None, None], [5, 6, "7"]]:
+        made.active.append(row)
+    packed = io.BytesIO()
+    made.save(packed)
+    # Stored without compression, so that changed bytes reach the XML; with wrong checksums it is refused.
+    plain = io.BytesIO()
+    with zipfile.ZipFile(packed) as old, zipfile.ZipFile(plain, "w", zipfile.ZIP_STORED) as new:
+        for part in old.namelist():
+            new.writestr(part, old.read(part))
+    return [packed.getvalue(), plain.getvalue()]
 
 
 def _arrow_file_seeds() -> list[bytes]:
@@ -459,7 +576,70 @@ def check_arrow(data: bytes) -> bool:
     return True
 
 
+_TERMS = ReportTerms.of(hs.EuclideanKernel(dim=1, bandwidth=2.0), epsilon=1.0, rows=8, width=16)
+
+
+def _report_seeds() -> list[bytes]:
+    lines = [make_report(_TERMS, [[float(i)]], insecure_noise_seed=i) for i in range(4)]
+    return [lines[0], b"\n".join(lines), b"\r\n".join(lines) + b"\n"]
+
+
+def mutated_json_bytes(data: bytes, chance: random.Random) -> bytes:
+    """A JSON document with changed values, or changed bytes."""
+    if chance.random() < 0.5:
+        return mutated_bytes(data, chance)
+    return canonical_json(mutated_json(json.loads(data), chance))
+
+
+def check_terms(data: bytes) -> bool:
+    """Terms of reports are refused, or can be reported under."""
+    try:
+        terms = ReportTerms.from_bytes(data)
+    except FileRefused:
+        return False
+    assert terms.to_bytes() == data
+    if terms.basis.rows * terms.order < 1 << 20 and (terms.basis.kernel.dim or 99) < 99:
+        record = [[0.0] * (terms.basis.kernel.dim or 0)]
+        with contextlib.suppress(HushsumError):
+            collect_reports(terms, make_report(terms, record))
+    return True
+
+
+def check_reports(data: bytes) -> bool:
+    """Lines are refused, or are all reports."""
+    try:
+        f = collect_reports(_TERMS, data)
+    except (FileRefused, UsageError):
+        return False
+    assert np.abs(f.table).sum(axis=1).max() <= 16 * f.reports
+    return bool(np.isfinite(f.query([[0.0]]).stderr).all())
+
+
 _CSV = [b"a,b\n1,2\n3,4.5\n", b'"a","b c"\r\n1e3,-2\r\n,5\n', b"a\n" + b"1\n" * 300]
+
+
+def _onnx_seeds() -> list[bytes]:
+    """Models with a branch, constants, and a function."""
+    from tests.attacks.test_hostile_onnx import TENSOR, message, model, node
+
+    branch = node(b"If", [b"c"], b"y", message((6, message((1, node(b"Tanh", [b"x"], b"y"))))))
+    constant = node(b"Constant", [], b"w", message((5, TENSOR)))
+    function = message((25, message((7, node(b"Relu", [b"x"], b"y")))))
+    return [model([constant, branch], (TENSOR,)), model([node(b"Tanh", [b"x"], b"y")]) + function]
+
+
+def check_onnx(data: bytes) -> bool:
+    """Refused, or a list of operations none of which draws; whether it was read."""
+    from hushsum.records.onnx_graph import RANDOM, operations_of
+
+    try:
+        found = operations_of(data)
+    except UsageError:
+        return False
+    assert found
+    assert not found & RANDOM
+    return True
+
 
 _ALL = [
     Target("hush", _hush_seeds, mutated_hush, repair_container, check_hush),
@@ -473,6 +653,14 @@ _ALL = [
         lambda data: check_tally(data, KEY),
     ),
     Target("checkpoint", _checkpoint_seeds, mutated_container, repair_container, check_checkpoint),
+    Target("stream", _stream_seeds, mutated_container, repair_container, check_stream),
+    Target(
+        "encrypted-stream",
+        _stream_seeds,
+        lambda data, chance: encrypted(mutated_container(data, chance)),
+        lambda data: encrypted(repair_container(data)),
+        lambda data: check_stream(data, KEY),
+    ),
     Target("secret", _secret_seeds, mutated_container, repair_container, check_secret),
     Target(
         "encrypted-secret",
@@ -483,6 +671,9 @@ _ALL = [
     ),
     Target("answers", _answer_seeds, mutated_bytes, same, check_answers),
     Target("messages", _message_seeds, mutated_message, repair_message, check_message),
+    Target("aggregation", _aggregation_seeds, mutated_message, repair_message, check_aggregation),
+    Target("report-terms", lambda: [_TERMS.to_bytes()], mutated_json_bytes, same, check_terms),
+    Target("reports", _report_seeds, mutated_bytes, same, check_reports),
     Target("csv", lambda: _CSV, mutated_bytes, same, lambda data: check_records(data, ".csv")),
     Target("edges", _edge_seeds, mutated_bytes, same, lambda data: check_edges(data, ".txt")),
     Target(
@@ -492,8 +683,10 @@ _ALL = [
         same,
         lambda data: check_edges(data, ".txt.gz"),
     ),
+    Target("workbook", _workbook_seeds, mutated_bytes, same, lambda data: check_records(data, ".xlsx")),
     Target("parquet", _parquet_seeds, mutated_bytes, same, lambda data: check_records(data, ".parquet")),
     Target("arrow-file", _arrow_file_seeds, mutated_bytes, same, lambda data: check_records(data, ".arrow")),
     Target("arrow", _arrow_seeds, mutated_bytes, same, check_arrow),
+    Target("onnx", _onnx_seeds, mutated_bytes, same, check_onnx),
 ]
 TARGETS = {target.name: target for target in _ALL}

@@ -7,7 +7,15 @@ import pytest
 from tests.fuzz.run import fuzz
 from tests.fuzz.targets import TARGETS, inputs_of, run
 
-CHEAP = {"hush": 300, "models": 20, "answers": 150, "parquet": 40, "arrow-file": 40, "arrow": 1500}
+CHEAP = {
+    "hush": 300,
+    "models": 20,
+    "answers": 150,
+    "parquet": 40,
+    "arrow-file": 40,
+    "arrow": 1500,
+    "aggregation": 60,
+}
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.accuracy import _continued, keep, parts
+from benchmarks.accuracy_auto import auto_cells, hash_cells
 from benchmarks.accuracy_data import COLUMNS, CONTESTS, Contest, on_salary_grid, synthetic_salaries
 from benchmarks.accuracy_methods import (
     AT_THE_END,
@@ -17,12 +18,11 @@ from benchmarks.accuracy_methods import (
     Ladder,
     race_of,
 )
-from benchmarks.accuracy_ours import auto_cells, hash_cells
 from benchmarks.accuracy_report import write_report
 from benchmarks.accuracy_targets import targets
 from benchmarks.lsq_features import lsq_rff_cells
 from benchmarks.plan_validation import fitted, modelled
-from benchmarks.run_version import version_of_code
+from benchmarks.source_version import version_of_code
 from benchmarks.validation_data import two_digits
 from benchmarks.validation_report import write_report as write_validation
 from papers.private_race import growth
@@ -167,7 +167,16 @@ def test_numbers_are_rounded_to_two_digits() -> None:
 
 
 def test_the_validation_of_plans_is_reported(tmp_path: Path) -> None:
-    shared = {"group": "a", "columns": 1, "records": 10, "delta": 0.0, "density": 0.1, "data": "one"}
+    version = version_of_code()
+    shared: dict[str, Any] = {
+        "group": "a",
+        "columns": 1,
+        "records": 10,
+        "delta": 0.0,
+        "density": 0.1,
+        "data": "one",
+    }
+    shared["version"] = version.as_json()
     declared = {
         "kind": "declared",
         "planned_density": 0.1,
@@ -180,8 +189,8 @@ def test_the_validation_of_plans_is_reported(tmp_path: Path) -> None:
         {"name": "one, far", "planned": 1.0, "measured": 3.0, **declared},
         {"name": "hashed", "planned": 1.0, "measured": 1.0, "kind": "public", "method": "race", **shared},
     ]
-    results = {"version": version_of_code().as_json(), "densities": [], "cells": cells}
-    page = write_validation(results, tmp_path, every=9).read_text(encoding="utf-8")
+    page = write_validation({"densities": [], "cells": cells}, tmp_path, every=9).read_text(encoding="utf-8")
+    assert f"3 of 9 cells; 3 cells by version {version.number}, commit {version.commit}" in page
     assert "| one, far | grid |" in page
     assert "| one, near | grid |" not in page
     assert "| all of declared quantities | 2 | 1.10 |" in page

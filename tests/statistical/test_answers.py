@@ -15,6 +15,7 @@ from scipy.special import bdtr
 
 import hushsum as hs
 from hushsum.releases import TableFunction
+from hushsum.releases.answers import Answers
 from tests.kernel_cases import CASES, Case
 
 SEEDS = 400
@@ -38,11 +39,12 @@ class Runs:
             )
             assert isinstance(f, TableFunction)
             self.functions.append(f)
+        self._answers: dict[str, list[Answers]] = {}
 
     def stacked(self, name: str, of: str) -> Floats:
-        return np.array(
-            [getattr(f.query(self.queries, of=of, level=self.level), name) for f in self.functions]
-        )
+        if of not in self._answers:
+            self._answers[of] = [f.query(self.queries, of=of, level=self.level) for f in self.functions]
+        return np.array([getattr(each, name) for each in self._answers[of]])
 
 
 PROMISES = {"gaussian": {"rho": 0.2}, "laplace": {"epsilon": 4.0}}

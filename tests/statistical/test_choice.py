@@ -19,7 +19,7 @@ from scipy.stats import beta, chi2
 
 import hushsum as hs
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.choice import (
+from hushsum.privacy.noise.choice_sampler import (
     exponential_choice,
     exponential_law,
     permute_and_flip,

@@ -70,6 +70,7 @@ def test_every_functional_mechanism_is_registered() -> None:
         "PrivateGaussianProcessRegressor",
         "PrivateKernelSVC",
         "ServedFunction",
+        "Stream",
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 import hushsum as hs
 from hushsum import methods
 from hushsum.releases.answers import Quotient
-from hushsum.releases.bands import simultaneous_reach
+from hushsum.releases.simultaneous_intervals import simultaneous_reach
 
 RNG = np.random.default_rng(14)
 KERNEL = hs.GaussianKernel(1, 0.05)

@@ -71,7 +71,8 @@ def test_salaries(salaries: Floats, name: str) -> None:
 
 
 def test_a_lattice_of_points_sees_skin_and_a_few_points_do_not(pixels: NDArray[np.float32]) -> None:
-    queries = pixels[:: len(pixels) // 300]
+    pixels = pixels[::4]
+    queries = pixels[:: len(pixels) // 100]
     truth = COLOUR.exact_sum(pixels, queries) / len(pixels)
 
     def error(**options: Any) -> float:

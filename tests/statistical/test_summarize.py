@@ -21,7 +21,7 @@ from hushsum.summarize import Broadcast, OwnerState, RunTerms, SummaryFeatures, 
 from hushsum.summarize.calibration import count_step, record_squared, sum_squared, sum_variance
 from hushsum.summarize.messages import AUCTION, BID, DELIVER, FRESH, THRESHOLD
 from hushsum.summarize.running_sums import FactoredSums, FreshSums
-from tests.unit.summarize.worlds import sums_under, terms_of
+from tests.unit.summarize.neighbouring_runs import sums_under, terms_of
 
 CIRCLE = SummaryFeatures(dim=1, bandwidth=1.0, features=1, seed=3)
 """One pair of features: points on a circle, where two may be opposite."""

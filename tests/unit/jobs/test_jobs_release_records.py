@@ -12,8 +12,8 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import BudgetExhausted, DataRefused, UsageError
+from hushsum.jobs.deliver_release import LedgerOptions
 from hushsum.jobs.kernel_and_method import KernelChoice
-from hushsum.jobs.ledger_release import LedgerOptions
 from hushsum.jobs.plan_release import PublicFile
 from hushsum.jobs.record_files import RecordFiles
 from hushsum.jobs.release_records import PlanChoice, release_records

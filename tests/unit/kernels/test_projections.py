@@ -10,7 +10,7 @@ from scipy.linalg import hadamard
 import hushsum as hs
 from hushsum.bases import HashRows
 from hushsum.kernels.projections import padded, structured_block
-from hushsum.kernels.randomness import multiply_shift, normals, row_words, uniforms
+from hushsum.kernels.public_randomness import multiply_shift, normals, row_words, uniforms
 from tests.oracles.hashing import scatter
 
 Integers = NDArray[np.int64]

@@ -18,10 +18,11 @@ from alembic.script import ScriptDirectory
 
 import hushsum.ledger.migrations
 from hushsum.errors import FileRefused, LedgerUnavailable
-from hushsum.jobs.ledger_keys import release_key
+from hushsum.files.state_folder import state_folder
+from hushsum.jobs.idempotency_keys import release_key
 from hushsum.ledger import DatasetTerms, Ledger, Receipt
 from hushsum.ledger.database import connect
-from hushsum.ledger.rollback_guard import GuardFile, Watermark, state_folder
+from hushsum.ledger.rollback_guard import GuardFile, Watermark
 from hushsum.ledger.schema import REVISION, VERSION_TABLE, metadata
 from tests.ledger_fixtures import claim_of
 

@@ -1,5 +1,5 @@
 """Fixtures for methods."""
 
-from tests.draw_record import record
+from tests.recorded_draws import record
 
 __all__ = ["record"]

@@ -20,7 +20,7 @@ from hushsum.methods.feature_functions import (
     smoother,
     svm_sensitivity,
 )
-from hushsum.methods.hinge import (
+from hushsum.methods.support_vector_solver import (
     FeatureGram,
     HingeSolution,
     MatrixGram,

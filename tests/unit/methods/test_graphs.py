@@ -15,7 +15,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.auditing.audit import audit_steps, run_steps
-from hushsum.auditing.graph_edges import rows_of
+from hushsum.auditing.edge_sensitivity import rows_of
 from hushsum.bases import AdjacencyRows, basis_from_json
 from hushsum.bases.registry import basis_as_json
 from hushsum.errors import ClaimError, IncompatibleTallies, UsageError

@@ -13,8 +13,8 @@ from hushsum.errors import UsageError
 from hushsum.methods import mwem
 from hushsum.methods.mwem import SCALE, answers_of, query_table
 from hushsum.records.bounds import Bounds
-from hushsum.records.cell_grid import CellGrid
-from tests.draw_record import DrawRecord
+from hushsum.records.discretised_box import CellGrid
+from tests.recorded_draws import DrawRecord
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.1)
 QUERIES = np.linspace(-0.5, 0.5, 11, dtype=np.float32)[:, None]

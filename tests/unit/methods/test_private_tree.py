@@ -56,7 +56,7 @@ def test_a_smaller_penalty_loses_more() -> None:
 def test_leaves_cover_the_box_once_and_are_small_where_records_are(dim: int) -> None:
     rows = np.random.default_rng(dim).normal(0.2, 0.02, (5000, dim)).astype(np.float32)
     with release_noise(3) as noise:
-        leaves = private_leaves(rows, box(dim), width=0.1, epsilon=Fraction(1), moved=1, noise=noise)
+        leaves = private_leaves(rows, box(dim), widths=[0.1] * dim, epsilon=Fraction(1), moved=1, noise=noise)
     volumes = np.prod(leaves.high - leaves.low, axis=1)
     assert volumes.sum() == pytest.approx(1.0)
     assert leaves.weights.sum() == pytest.approx(1.0)
@@ -71,7 +71,7 @@ def test_leaves_cover_the_box_once_and_are_small_where_records_are(dim: int) -> 
 def test_counts_of_leaves_are_those_of_their_records() -> None:
     rows = np.random.default_rng(1).uniform(-0.5, 0.5, (4000, 2)).astype(np.float32)
     with release_noise(4) as noise:
-        leaves = private_leaves(rows, box(2), width=0.2, epsilon=Fraction(500), moved=1, noise=noise)
+        leaves = private_leaves(rows, box(2), widths=[0.2] * 2, epsilon=Fraction(500), moved=1, noise=noise)
     inside = (rows[:, None] >= leaves.low).all(axis=2) & (rows[:, None] < leaves.high).all(axis=2)
     np.testing.assert_allclose(leaves.weights, inside.mean(axis=0), atol=2e-3)
     assert len(leaves.weights) == 256
@@ -92,12 +92,14 @@ def test_noise_is_for_the_records_of_one_path(monkeypatch: pytest.MonkeyPatch) -
     for moved in (1, 2):
         calls.clear()
         with release_noise(5) as noise:
-            private_leaves(rows, box(3), width=0.2, epsilon=Fraction(1), moved=moved, noise=noise)
+            private_leaves(rows, box(3), widths=[0.2] * 3, epsilon=Fraction(1), moved=moved, noise=noise)
             shape, leaf = calls[:-1], calls[-1]
             assert set(shape) == {(3 * moved, TREE_SHARE)}
             assert leaf == (moved, 1 - TREE_SHARE)
             calls.clear()
-            column_histograms(rows, box(3), width=0.2, epsilon=Fraction(1, 2), moved=moved, noise=noise)
+            column_histograms(
+                rows, box(3), widths=[0.2] * 3, epsilon=Fraction(1, 2), moved=moved, noise=noise
+            )
         assert calls == [(3 * moved, Fraction(1, 2))] * 3
 
 
@@ -106,8 +108,10 @@ def test_points_follow_leaves_and_columns() -> None:
     rows = np.concatenate([rng.normal(-0.3, 0.02, (3000, 3)), rng.normal(0.3, 0.02, (1000, 3))])
     with release_noise(6) as noise:
         some = rows.astype(np.float32)
-        leaves = private_leaves(some, box(3), width=0.1, epsilon=Fraction(1), moved=1, noise=noise)
-        histograms = column_histograms(some, box(3), width=0.1, epsilon=Fraction(1), moved=1, noise=noise)
+        leaves = private_leaves(some, box(3), widths=[0.1] * 3, epsilon=Fraction(1), moved=1, noise=noise)
+        histograms = column_histograms(
+            some, box(3), widths=[0.1] * 3, epsilon=Fraction(1), moved=1, noise=noise
+        )
     points = draw_points(leaves, histograms, 2000, np.random.default_rng(0))
     low, high = (points < 0).all(axis=1), (points > 0).all(axis=1)
     assert low.mean() == pytest.approx(0.75, abs=0.05)
@@ -118,8 +122,10 @@ def test_points_follow_leaves_and_columns() -> None:
 def test_no_record_at_all_gives_points_somewhere() -> None:
     rows = np.zeros((0, 4), np.float32)
     with release_noise(7) as noise:
-        leaves = private_leaves(rows, box(4), width=0.3, epsilon=Fraction(1), moved=1, noise=noise)
-        histograms = column_histograms(rows, box(4), width=0.3, epsilon=Fraction(1), moved=1, noise=noise)
+        leaves = private_leaves(rows, box(4), widths=[0.3] * 4, epsilon=Fraction(1), moved=1, noise=noise)
+        histograms = column_histograms(
+            rows, box(4), widths=[0.3] * 4, epsilon=Fraction(1), moved=1, noise=noise
+        )
     points = draw_points(leaves, histograms, 50, np.random.default_rng(0))
     assert points.shape == (50, 4)
     assert np.abs(points).max() <= 0.5

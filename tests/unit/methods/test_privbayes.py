@@ -26,9 +26,9 @@ from hushsum.methods.privbayes_network import (
     next_families,
 )
 from hushsum.records.bounds import Bounds
-from hushsum.records.cell_grid import CellGrid
+from hushsum.records.discretised_box import CellGrid
 from hushsum.releases import PointsFunction
-from tests.draw_record import DrawRecord
+from tests.recorded_draws import DrawRecord
 
 Codes = NDArray[np.int64]
 BINS = (2, 3, 4)

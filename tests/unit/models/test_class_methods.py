@@ -192,7 +192,7 @@ def test_frequent_classes_weigh_more_by_the_rule_of_sums() -> None:
 def test_what_does_not_go_together_is_refused() -> None:
     with pytest.raises(UsageError, match="radius must be left out"):
         model_of("kernel").fit(X, Y)
-    with pytest.raises(UsageError, match="public must be left out"):
+    with pytest.raises(UsageError, match="public must decide a parameter"):
         model_of("kernel", radius=None, public=PUBLIC).fit(X, Y)
     with pytest.raises(UsageError, match="radius must be a number above 0"):
         model_of("means", radius=0.0).fit(X, Y)
@@ -202,3 +202,16 @@ def test_what_does_not_go_together_is_refused() -> None:
         model_of("means", public=PUBLIC[:, :5]).fit(X, Y)
     with pytest.raises(DataRefused):
         model_of("means", public=np.full((20, 40), np.nan)).fit(X, Y)
+
+
+def test_advice_names_what_is_often_better_before_anything_is_spent() -> None:
+    two = hs.PrivateClassifier(classes=[0, 1], epsilon=1.0)
+    assert ["PrivateLinearSVC" in each for each in two.advice(10)] == [True]
+    assert hs.PrivateClassifier(classes=[0, 1], epsilon=1.0, delta=1e-6).advice(10) == []
+    assert hs.PrivateClassifier(epsilon=1.0).advice(10) == []
+    little = hs.PrivateClassifier(classes=[0, 1, 2], epsilon=0.01, records=1000)
+    assert little.chosen_method(10) == "kernel"
+    assert "method='means'" in little.advice(10)[0]
+    assert "radius" in hs.PrivateClassifier(classes=[0, 1, 2], epsilon=1.0).advice(384)[0]
+    assert "PrivateClassifier" in hs.PrivateLinearSVC(classes=[0, 1]).advice(10)[0]
+    assert hs.PrivateLinearSVC(classes=[0, 1], method="objective").advice(10) == []

@@ -153,9 +153,9 @@ def test_private_sums_show_and_give_nothing() -> None:
     from hushsum.models.density_tables import planned
     from hushsum.privacy.claim import Promise
 
-    sums = FunctionalSums(
-        planned("gaussian", 0.3, "functional", 1), Promise.of(epsilon=1.0, delta=1e-6), 1, [(-1.0, 1.0)]
-    )
+    box = [(-1.0, 1.0)]
+    tables = planned("gaussian", 0.3, "functional", 1, scale=None, box=box)
+    sums = FunctionalSums(tables, Promise.of(epsilon=1.0, delta=1e-6), 1, box)
     sums.add(LINE)
     assert repr(sums) == "<FunctionalSums CONFIDENTIAL>"
     with pytest.raises(hs.errors.SecretRefused):
@@ -184,7 +184,7 @@ def test_a_posterior_clips_targets_and_queries() -> None:
 
 def test_a_loud_posterior_is_silent() -> None:
     model = PrivateGaussianProcessRegressor(epsilon=0.01, target_bounds=(2, 4), random_state=0)
-    model.fit(LINE[:50], CURVE[:50])
+    model.fit(LINE[:50], 3.0 + CURVE[:50])
     mean, deviation = model.predict([[0.0]], return_std=True)
     assert mean.tolist() == [3.0]
     assert deviation[0] == pytest.approx(1.0, rel=1e-3)

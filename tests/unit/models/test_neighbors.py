@@ -77,3 +77,42 @@ def test_a_kernel_may_be_given_itself() -> None:
     assert model.decision_function(X[:5]).shape == (5,)
     with pytest.raises(UsageError, match="level"):
         PrivateNeighbors(level=1.0).fit(X)
+
+
+def unit_vectors(number: int, seed: int) -> Any:
+    """Three quarters around one direction, the others anywhere."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(number, 60))
+    rows[: 3 * number // 4, 0] += 12.0
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "kernel"), [(1.0, 1e-5, "polynomial"), (0.1, None, "dot-product")]
+)
+def test_vectors_of_a_model_are_counted_by_inner_products(
+    epsilon: float, delta: float | None, kernel: str
+) -> None:
+    private, candidates = unit_vectors(4000, 1), unit_vectors(40, 2)
+    model = PrivateNeighbors(epsilon=epsilon, delta=delta, radius=1.0).fit(private)
+    assert model.function_.kernel.name == kernel
+    exact = model.function_.kernel.exact_sum(private, candidates)
+    reported = model.query(candidates)
+    # 40 normal errors: beyond six standard deviations in one of 1e7 runs.
+    assert (np.abs(reported.value - exact) < 6.0 * reported.stderr).all()
+    # A long vector is not like more records than its direction is.
+    np.testing.assert_allclose(model.query(9.0 * candidates).value, reported.value)
+    predicted = model.predicted_error(4000)
+    assert predicted is not None
+    assert 0.3 < predicted.error / reported.stderr.mean() < 3.0
+    with pytest.raises(UsageError, match="kernel must have a radius"):
+        model.at_most_within(candidates, 0.5)
+
+
+def test_advice_names_the_radius_in_many_columns() -> None:
+    assert PrivateNeighbors().advice(5) == []
+    assert PrivateNeighbors(radius=1.0).advice(384) == []
+    many = PrivateNeighbors().advice(384)
+    assert "radius" in many[0]
+    assert "delta" in many[1]
+    assert len(PrivateNeighbors(delta=1e-6).advice(384)) == 1

@@ -139,6 +139,8 @@ def test_the_score_behind_a_paid_threshold_is_that_of_the_record_alone() -> None
         model = hs.PrivateOutlierDetector(epsilon=epsilon, delta=1e-6, radius=1.0).fit(X)
         function = model.released_.parts["similarity"]
         scores = _scores_alone(function, X)
-        np.testing.assert_allclose(scores, function(X), atol=1e-5)
+        expected = function(X)
+        # Sums of products of single precision: their rounding follows the largest of them, which is noise.
+        np.testing.assert_allclose(scores, expected, atol=1e-5 + 1e-6 * float(np.abs(expected).max()))
         np.testing.assert_array_equal(_scores_alone(function, X[::-1])[::-1], scores)
         np.testing.assert_array_equal(_scores_alone(function, X[7:8]), scores[7:8])

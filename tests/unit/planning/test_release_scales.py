@@ -9,6 +9,9 @@ import hushsum as hs
 
 RNG = np.random.default_rng(0)
 
+# Which is warned of; that it works nevertheless is tested here.
+pytestmark = pytest.mark.filterwarnings("ignore:the bandwidth is larger:hushsum.errors.SuspiciousParameter")
+
 
 @pytest.mark.parametrize("kernel", ["euclidean", "gaussian", "laplacian", "manhattan"])
 @pytest.mark.parametrize("ratio", [0.05, 1.0, 60.0, 900.0])

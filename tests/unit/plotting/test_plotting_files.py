@@ -8,7 +8,7 @@ import pytest
 from hushsum.errors import UsageError
 from hushsum.plotting.curve import Curve, draw_curve
 from hushsum.plotting.figure import new_figure, save_figure
-from hushsum.plotting.heat_map import HeatMap, draw_heat_map
+from hushsum.plotting.two_column_map import TwoColumnMap, draw_heat_map
 
 X = np.linspace(0.0, 1.0, 40)
 
@@ -44,7 +44,7 @@ def test_a_heat_map_marks_what_stands_out(tmp_path: Path) -> None:
     pictures = {}
     for name, lower in (("marked", value - 0.2), ("plain", value + 0.1)):
         path = tmp_path / f"{name}.svg"
-        heat = HeatMap(X, X, value, lower, 0.9, 0.1)
+        heat = TwoColumnMap(X, X, value, lower, 0.9, 0.1)
         figure, axes = new_figure(title="T", caption="C")
         draw_heat_map(axes, heat, x_label="a", y_label="b", value_label="density")
         save_figure(figure, path)

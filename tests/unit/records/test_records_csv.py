@@ -9,6 +9,7 @@ import pytest
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records import as_dense, as_sets, open_batches
+from hushsum.records.cell_format import CellFormat
 
 pytest.importorskip("pyarrow")
 
@@ -19,8 +20,8 @@ BAD_CSV: dict[str, tuple[str, str]] = {
     "more fields": (f"a,b\n1,2\n1,2,{SECRET}\n", "as many fields as the header"),
     "fewer fields": (f"a,b\n1,2\n{SECRET}\n", "as many fields as the header"),
     "no header": (f"{SECRET},x\n1,2\n", "must name the columns, got numbers"),
-    "header only": ("a,b\n", "only a header"),
-    "header without end": ("a,b", "only a header"),
+    "header only": ("a,b\n", "at least one record, got none"),
+    "header without end": ("a,b", "at least one record, got none"),
     "blank lines": ("a,b\n\n\n", "at least one record"),
     "empty": ("", "empty file"),
     "white": ("\n \n", "empty file"),
@@ -67,6 +68,26 @@ def test_headers_with_quotes_marks_and_windows_line_ends(tmp_path: Path) -> None
     stream = open_batches(tmp_path / "x.csv")
     assert stream.column_names == ["a, or\nelse", "b"]
     np.testing.assert_array_equal(np.concatenate([as_dense(b, dim=2) for b, _ in stream]), [[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_an_empty_line_of_one_column_is_a_missing_value(tmp_path: Path, end: str) -> None:
+    """Skipped, it would change the number of records, which is public under replace."""
+    path = tmp_path / "x.csv"
+    path.write_bytes(end.join(["a", "1", "", "2", ""]).encode())
+    ((batch, _),) = open_batches(path)
+    assert batch.column(0).to_pylist() == [1.0, None, 2.0]
+    with pytest.raises(DataRefused, match="must not have missing"):
+        as_dense(batch, dim=1)
+    ((batch, _),) = open_batches(path, cells=CellFormat(drop_missing=True))
+    assert batch.num_rows == 2
+    # Line ends that lie across blocks are no empty lines.
+    for extra in ("", "1", "11"):
+        path.write_bytes(end.join(["a", "1" + extra, *["22"] * 200_000, ""]).encode())
+        batches = [batch for batch, _ in open_batches(path, batch_bytes=1)]
+        assert len(batches) > 2
+        assert sum(batch.num_rows for batch in batches) == 200_001
+        assert not any(batch.column(0).null_count for batch in batches)
 
 
 def test_header_names_must_be_usable(tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
 from hushsum.jobs.record_files import RecordFiles
 from hushsum.jobs.tally_records import tally_records
 from hushsum.records import open_batches
+from hushsum.records.record_batches import row_group_sizes
 from hushsum.records.remote_files import LocalCopy, expanded, file_state, is_url, shown_path
-from hushsum.records.streams import row_group_sizes
 
 TABLE = pa.table({"a": np.arange(4000.0), "b": np.arange(4000.0) % 7, "who": np.arange(4000) % 100})
 
@@ -112,11 +112,13 @@ class TestS3:
         list(hs.read_edges(f"s3://{BUCKET}/edges/1.txt"))
         assert list(tmp_path.iterdir()) == []
 
-    def test_globs(self, s3: Any) -> None:
-        assert expanded([f"s3://{BUCKET}/day=*/x.parquet", "local-*.csv"]) == [
+    def test_globs(self, s3: Any, tmp_path: Path) -> None:
+        local = tmp_path / "local-1.csv"
+        local.write_text("a\n1\n")
+        assert expanded([f"s3://{BUCKET}/day=*/x.parquet", str(tmp_path / "local-*.csv")]) == [
             f"s3://{BUCKET}/day=1/x.parquet",
             f"s3://{BUCKET}/day=2/x.parquet",
-            "local-*.csv",
+            str(local),
         ]
         assert expanded([f"s3://{BUCKET}/*.csv"][:0]) == []
         for wrong in (f"s3://{BUCKET}/*.csv", "s3://*/x.parquet"):

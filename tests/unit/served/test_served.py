@@ -25,7 +25,7 @@ from hushsum.errors import (
     SecretRefused,
     UsageError,
 )
-from hushsum.methods.hinge import HingeSolution
+from hushsum.methods.support_vector_solver import HingeSolution
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.functional_perturbation import path_scale
 from hushsum.served import (

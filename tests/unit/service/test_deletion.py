@@ -8,7 +8,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import ServiceRefused
-from tests.service_town import SMALL, Town, listening, records
+from tests.in_process_service import SMALL, Town, listening, records
 
 
 def test_an_owner_cleans_up(town: Town) -> None:

@@ -16,13 +16,13 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import QuestionsSpent, ServiceRefused
-from hushsum.jobs.exact_model import SecretModel
+from hushsum.jobs.exact_mode_fit import SecretModel
 from hushsum.jobs.model_catalogue import EXACT
 from hushsum.ledger import Ledger
 from hushsum.ledger.dataset_budget import LedgerDebit
 from hushsum.service.http.app import create_app
 from hushsum.service.store import Functions
-from tests.service_town import SECRET, Town, listening
+from tests.in_process_service import SECRET, Town, listening
 from tests.unit.service.test_models import POINTS, confirmed, fitted, people, replaced, terms
 
 FEW = {"mode": "exact", "most_questions": 5}

@@ -15,7 +15,7 @@ from hushsum.service.store import Actor, Datasets, Functions, Store
 from hushsum.service.store.job_queue import MOST_ATTEMPTS
 from hushsum.service.work.file_cleanup import GRACE_SECONDS, delete_orphaned_files
 from hushsum.service.work.job_runner import JobRunner
-from tests.service_town import Town
+from tests.in_process_service import Town
 from tests.unit.service.test_models import confirmed, fitted, people, replaced, terms
 
 
@@ -48,7 +48,7 @@ def test_unfinished_and_unknown_files_go_and_the_rest_stays(town: Town) -> None:
     kept.append(aged(settings.path("functions", "fn_0000000000000000.hush"), GRACE_SECONDS + 60))
     kept.append(aged(settings.path("uploads", ".up_1.csv.part"), GRACE_SECONDS - 600))
     assert delete_orphaned_files(
-        settings, Datasets(Store.open(settings.place).database), lambda id: False
+        settings, Datasets(Store.open(settings.place).database), lambda id: False, lambda id: False
     ) == len(old)
     assert not any(path.exists() for path in old)
     assert all(path.exists() for path in kept)

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from hushsum.service import logs
-from tests.service_town import SECRET, SMALL, Town
+from tests.in_process_service import SECRET, SMALL, Town
 
 KNOWN = {"at", "level", "event", "request", "method", "route", "status", "ms", "account", "client"} | {
     "job",

@@ -11,7 +11,7 @@ import pytest
 
 from hushsum.jobs.model_catalogue import model_names
 from hushsum.models import load_model
-from tests.service_town import SECRET, Town
+from tests.in_process_service import SECRET, Town
 
 pa: Any = pytest.importorskip("pyarrow")
 ARROW = "application/vnd.apache.arrow.stream"

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import hushsum.service
-from hushsum.service.http.routes.page import assets
-from tests.service_town import Town
+from hushsum.service.http.routes.page import READER, assets
+from tests.in_process_service import Town
 
 WEB = Path(hushsum.service.__file__).parent / "web"
 _MARKUP = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function")
-_IMPORT = re.compile(r"""(?:import|from)\s+["'](\.[^"']+)["']|@import "([^"]+)";""")
+_IMPORT = re.compile(r"""(?:import|from)\s*\(?["'](\.[^"']+)["']|@import "([^"]+)";""")
 
 
 def test_the_page_is_there_without_anything_inline(town: Town) -> None:
@@ -35,8 +35,9 @@ def test_the_page_is_there_without_anything_inline(town: Town) -> None:
 
 def test_every_file_is_an_asset_and_every_import_finds_one() -> None:
     known = assets()
-    assert {str(path.relative_to(WEB)) for path in WEB.rglob("*.*")} == set(known)
-    imported = {"app/main.js", "app/early.js", "page.css", "mark.svg", "index.html"}
+    assert {str(path.relative_to(WEB)) for path in WEB.rglob("*.*")} | {READER} == set(known)
+    imported = {"app/main.js", "app/shared.js", "app/early.js", "page.css", "mark.svg"}
+    imported |= {"index.html", "shared.html"}
     for name, asset in known.items():
         for script, style in _IMPORT.findall(asset.body.decode()):
             found = (WEB / name).parent.joinpath(script or style).resolve().relative_to(WEB.resolve())
@@ -54,7 +55,9 @@ def test_an_asset_is_asked_for_again_and_not_sent_again(town: Town) -> None:
     assert town.ask(None, "GET", "/assets/app/main.js", headers={"if-none-match": '"x"'}).content
 
 
-@pytest.mark.parametrize("name", ["index.html", "nothing.js", "..%2fsettings.py", "app", "app/", ""])
+@pytest.mark.parametrize(
+    "name", ["index.html", "shared.html", "nothing.js", "..%2fsettings.py", "app", "app/", ""]
+)
 def test_nothing_else_is_an_asset(town: Town, name: str) -> None:
     assert town.ask(None, "GET", f"/assets/{name}").status_code == 404
 

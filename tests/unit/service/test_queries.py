@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from tests.service_town import Town
+from tests.in_process_service import Town
 
 pa: Any = pytest.importorskip("pyarrow")
 ARROW = "application/vnd.apache.arrow.stream"

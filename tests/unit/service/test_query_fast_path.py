@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hushsum.service.http.middleware import QUERY, QueryFastPath, queried_function
-from tests.service_town import Town
+from tests.in_process_service import Town
 
 
 def test_only_queries_are_taken() -> None:

@@ -16,7 +16,7 @@ import hushsum as hs
 from hushsum.service.http.app import create_app
 from hushsum.service.store import Store
 from hushsum.service.work.job_runner import JobRunner
-from tests.service_town import SMALL, Town
+from tests.in_process_service import SMALL, Town
 
 
 def test_from_an_upload_to_answers(town: Town) -> None:

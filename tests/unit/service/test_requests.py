@@ -14,7 +14,7 @@ import pytest
 from hushsum.errors import UsageError
 from hushsum.service import logs
 from hushsum.service.settings import Settings
-from tests.service_town import SECRET, Town
+from tests.in_process_service import SECRET, Town
 
 
 def test_every_answer_has_the_headers(town: Town) -> None:
@@ -143,6 +143,9 @@ def test_malformed_requests_are_refused_and_nothing_leaks(
     seen = set()
     for _ in range(number):
         method, path = chance.choice(routes)
+        if (method, path) == ("DELETE", "/datasets/{dataset}"):
+            # Well-formed, and the dataset is needed until the end.
+            continue
         for name in ("dataset", "function", "account", "token", "job", "upload"):
             known = {"dataset": dataset, "function": function}.get(name, "x")
             path = path.replace(f"{{{name}}}", known if chance.random() < 0.7 else _path(chance))

@@ -15,13 +15,13 @@ import sqlalchemy as sa
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.service.http.app import create_app
-from hushsum.service.http.oidc.flow import flow_of, new_cookie
 from hushsum.service.http.oidc.provider_settings import ProviderSettings, is_safe
+from hushsum.service.http.oidc.sign_in_cookie import flow_of, new_cookie
 from hushsum.service.settings import Settings
 from hushsum.service.store import Store
+from tests.in_process_service import ADMIN, Town, listening
 from tests.oidc_provider import SECRET, Browser, Person, SigningKey, TestProvider, query_of
-from tests.service_town import ADMIN, Town, listening
-from tests.unit.service.oidc_town import ADDRESS, SignInTown, provider, settings_for, signing
+from tests.unit.service.oidc_service import ADDRESS, SignInTown, provider, settings_for, signing
 
 __all__ = ["provider", "signing"]
 

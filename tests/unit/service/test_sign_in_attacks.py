@@ -13,9 +13,9 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from hushsum.service.http.app import create_app
 from hushsum.service.http.oidc.provider import CachedDocument
 from hushsum.service.http.problem_responses import Refusal
+from tests.in_process_service import Town
 from tests.oidc_provider import TestProvider, running
-from tests.service_town import Town
-from tests.unit.service.oidc_town import SignInTown, ends, lying, one_town, provider, settings_for, signing
+from tests.unit.service.oidc_service import SignInTown, ends, lying, one_town, provider, settings_for, signing
 
 __all__ = ["lying", "one_town", "provider", "signing"]
 

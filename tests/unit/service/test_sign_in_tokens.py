@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse
 from jwt.algorithms import HMACAlgorithm, RSAAlgorithm
 
 from tests.oidc_provider import CLIENT, SECRET, SigningKey, TestProvider
-from tests.unit.service.oidc_town import SignInTown, ends, lying, one_town, provider, signing
+from tests.unit.service.oidc_service import SignInTown, ends, lying, one_town, provider, signing
 
 __all__ = ["lying", "one_town", "provider", "signing"]
 

@@ -11,7 +11,7 @@ import pytest
 from hushsum.errors import UsageError
 from hushsum.service.http.oidc.provider_settings import ProviderSettings
 from hushsum.service.settings import Settings
-from tests.service_town import Town
+from tests.in_process_service import Town
 
 ROOT = "/tools/hushsum"
 

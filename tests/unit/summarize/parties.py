@@ -15,12 +15,13 @@ import numpy as np
 from hushsum.jobs.summarize_records import ColumnBlocks
 from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.hash_secret import HashSecret
-from hushsum.summarize.identity import Identity
 from hushsum.summarize.messages import RunTerms
-from hushsum.summarize.owner_process import OwnerProcess, Patience
-from hushsum.summarize.state_folder import StateFolder
-from hushsum.summarize.tls_connection import TlsConnection, accept, connect
+from hushsum.summarize.owner_process import OwnerProcess
 from hushsum.summarize.transport_messages import Opening
+from hushsum.transport.addresses import Patience
+from hushsum.transport.peer_identity import Identity
+from hushsum.transport.state_folder import StateFolder
+from hushsum.transport.tls_connection import TlsConnection, accept, connect
 
 FEATURES = SummaryFeatures(dim=2, bandwidth=1.0, features=20, seed=1)
 QUICK = Patience(wait=20.0, transfer=20.0, lost=10.0)

@@ -17,14 +17,16 @@ import pytest
 from hushsum.errors import PeerLost, PeerRefused
 from hushsum.summarize import transport_messages
 from hushsum.summarize.curator import CuratorState
-from hushsum.summarize.curator_process import Address, CuratorProcess
-from hushsum.summarize.identity import Identity
+from hushsum.summarize.curator_process import CuratorProcess
 from hushsum.summarize.messages import Answer, Broadcast, RunTerms
-from hushsum.summarize.owner_process import OwnerProcess, Patience
-from hushsum.summarize.packing import unpack
-from hushsum.summarize.state_folder import StateFolder
+from hushsum.summarize.owner_process import OwnerProcess
 from hushsum.summarize.target import NoisyTarget, release_target
-from hushsum.summarize.tls_connection import accept
+from hushsum.transport import control_messages
+from hushsum.transport.addresses import Address, Patience
+from hushsum.transport.peer_identity import Identity
+from hushsum.transport.serialization import unpack
+from hushsum.transport.state_folder import StateFolder
+from hushsum.transport.tls_connection import accept
 from tests.free_ports import free_port
 from tests.unit.summarize.parties import (
     FEATURES,
@@ -321,7 +323,7 @@ def cheating(identity: Identity, curator: Identity, reply: Callable[[Broadcast],
             with link:
                 try:
                     run = transport_messages.Opening.from_bytes(link.receive(most=1 << 20, wait=10)).terms.run
-                    link.send(transport_messages.ready(run))
+                    link.send(control_messages.ready(run))
                     while True:
                         data = link.receive(most=1 << 20, wait=10)
                         link.send(reply(Broadcast.from_bytes(data)))
@@ -355,8 +357,8 @@ CHEATS: dict[str, Callable[[str, str], Callable[[Broadcast], bytes]]] = {
     "another's name": lambda _, other: _answer(other),
     "too long": lambda me, _: lambda _: bytes(1 << 22),
     "nonsense": lambda me, _: lambda _: b"nonsense",
-    "a refusal": lambda me, _: lambda _: transport_messages.refusal("I had enough"),
-    "not an answer": lambda me, _: lambda _: transport_messages.ready("run-1"),
+    "a refusal": lambda me, _: lambda _: control_messages.refusal("I had enough"),
+    "not an answer": lambda me, _: lambda _: control_messages.ready("run-1"),
 }
 
 

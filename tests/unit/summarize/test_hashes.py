@@ -12,13 +12,14 @@ import pytest
 
 from hushsum.errors import FileRefused, PeerRefused, UsageError
 from hushsum.summarize import CuratorState, SummaryFeatures, release_target, summary_of
-from hushsum.summarize.curator_process import Address, CuratorProcess
+from hushsum.summarize.curator_process import CuratorProcess
 from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.hashed_target import PUBLIC_SEED, HashedTarget
-from hushsum.summarize.identity import Identity
 from hushsum.summarize.messages import RunTerms
 from hushsum.summarize.owner import OwnerState
 from hushsum.summarize.transport_messages import Opening
+from hushsum.transport.addresses import Address
+from hushsum.transport.peer_identity import Identity
 from tests.unit.summarize.parties import (
     FEATURES,
     QUICK,

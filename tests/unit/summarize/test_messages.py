@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hushsum.errors import FileRefused, UsageError
 from hushsum.summarize import Answer, Broadcast, NoisyTarget, RunTerms
 from hushsum.summarize.messages import RULES
-from tests.unit.summarize.worlds import parties, terms_of
+from tests.unit.summarize.neighbouring_runs import parties, terms_of
 
 BROADCAST = Broadcast("run", 1, 1, "send", np.arange(4), threshold=-3, chance=7)
 ANSWER = Answer("run", 1, "a", np.ones((2, 3)), np.zeros((2, 1)), bid=5)

@@ -12,10 +12,11 @@ import pytest
 
 from hushsum.errors import PeerLost
 from hushsum.summarize import transport_messages
-from hushsum.summarize.identity import Identity
 from hushsum.summarize.messages import Answer, Broadcast, RunTerms
-from hushsum.summarize.owner_process import Patience
-from hushsum.summarize.tls_connection import TlsConnection, connect
+from hushsum.transport import control_messages
+from hushsum.transport.addresses import Patience
+from hushsum.transport.peer_identity import Identity
+from hushsum.transport.tls_connection import TlsConnection, connect
 from tests.unit.summarize.parties import (
     FEATURES,
     Desk,
@@ -40,10 +41,8 @@ def opened(link: TlsConnection, terms: RunTerms) -> tuple[str, str]:
 
 
 def said(link: TlsConnection) -> tuple[str, str]:
-    kind, values = transport_messages.kind_of(
-        link.receive(most=1 << 20, wait=20), "ready", "refusal", "answer"
-    )
-    return kind, transport_messages.reason_in(values) if kind == "refusal" else ""
+    kind, values = control_messages.kind_of(link.receive(most=1 << 20, wait=20), "ready", "refusal", "answer")
+    return kind, control_messages.reason_in(values) if kind == "refusal" else ""
 
 
 def exchange(link: TlsConnection, payload: bytes) -> None:
@@ -75,7 +74,7 @@ def test_it_answers_what_was_agreed_and_ends(parties: tuple[Identity, Identity],
     with owner_running(owner, curator, tmp_path / "run") as desk, visit(curator, desk) as link:
         assert opened(link, terms_for(owner)) == ("ready", "")
         sent = [requested(link, step(number)) for number in range(1, 5)]
-        link.send(transport_messages.ending("run-1"))
+        link.send(control_messages.ending("run-1"))
         assert said(link)[0] == "ready"
     rows = [tuple(row) for each in sent for row in np.hstack([each.points, each.extra])]
     assert len(rows) == len(set(rows)) == 12
@@ -192,7 +191,7 @@ def test_noise_on_the_line_is_refused_and_logged_without_a_value(
     owner, curator = parties
     values = [f"{value:.4f}" for value in records(0).choose("abc").ravel()]
     with owner_running(owner, curator, tmp_path / "run") as desk:
-        for junk in (b"", b"junk", step(1).to_bytes(), transport_messages.ending("run-1")):
+        for junk in (b"", b"junk", step(1).to_bytes(), control_messages.ending("run-1")):
             with visit(curator, desk) as link:
                 link.send(junk)
                 assert said(link)[0] == "refusal"
@@ -200,7 +199,7 @@ def test_noise_on_the_line_is_refused_and_logged_without_a_value(
             exchange(link, bytes(1 << 23))
         with visit(curator, desk) as link:
             opened(link, terms_for(owner))
-            link.send(transport_messages.ending("run-2"))
+            link.send(control_messages.ending("run-2"))
             assert said(link)[0] == "refusal"
         with visit(curator, desk) as link:
             assert opened(link, terms_for(owner))[0] == "ready"
@@ -233,7 +232,8 @@ def test_other_records_are_not_slipped_in(parties: tuple[Identity, Identity], tm
         requested(link, step(1))
     with owner_running(owner, curator, tmp_path / "run", seed=1) as desk, visit(curator, desk) as link:
         kind, reported = opened(link, terms_for(owner))
-        assert (kind, "other records" in reported) == ("refusal", True)
+        # That the records are others is the owner's affair.
+        assert (kind, "ledger or state" in reported) == ("refusal", True)
 
 
 def test_it_does_not_wait_for_ever(parties: tuple[Identity, Identity], tmp_path: Path) -> None:

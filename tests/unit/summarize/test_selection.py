@@ -28,7 +28,7 @@ from hushsum.summarize.objective import (
 from hushsum.summarize.published_auction import PublishedParameters
 from hushsum.summarize.published_broadcasts import AS_PUBLISHED, Iteration, MarginalSums
 from hushsum.summarize.running_sums import FactoredSums, FreshSums
-from tests.unit.summarize.worlds import FEATURES, records
+from tests.unit.summarize.neighbouring_runs import FEATURES, records
 
 
 @pytest.mark.parametrize("paired", [True, False])

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from hushsum.errors import FileRefused
 from hushsum.summarize import transport_messages
 from hushsum.summarize.messages import Answer, Broadcast
-from hushsum.summarize.packing import pack
+from hushsum.transport import control_messages
+from hushsum.transport.serialization import pack
 from tests.unit.summarize.parties import identities, opening_for, terms_for
 
 ANSWER = Answer("run-1", 1, "owner", np.ones((2, 3)), np.zeros((2, 1)))
@@ -55,20 +56,20 @@ def test_an_opening_with_wrong_columns_is_refused(tmp_path: Path, changed: dict[
 
 
 def test_a_message_of_another_kind_is_refused() -> None:
-    assert transport_messages.kind_of(transport_messages.ready("r"), "ready", "refusal")[0] == "ready"
+    assert control_messages.kind_of(control_messages.ready("r"), "ready", "refusal")[0] == "ready"
     with pytest.raises(FileRefused):
-        transport_messages.kind_of(transport_messages.ending("r"), "ready", "refusal")
+        control_messages.kind_of(control_messages.ending("r"), "ready", "refusal")
 
 
 def test_a_reason_cannot_paint_the_terminal() -> None:
-    _, values = transport_messages.kind_of(
-        transport_messages.refusal("no\x1b[31m\nhushsum: all is well" + "x" * 1000), "refusal"
+    _, values = control_messages.kind_of(
+        control_messages.refusal("no\x1b[31m\nhushsum: all is well" + "x" * 1000), "refusal"
     )
-    reason = transport_messages.reason_in(values)
+    reason = control_messages.reason_in(values)
     assert "\x1b" not in reason
     assert "\n" not in reason
     assert len(reason) <= 400
-    assert transport_messages.reason_in({"reason": 3}) == "it gave no reason"
+    assert control_messages.reason_in({"reason": 3}) == "it gave no reason"
 
 
 @given(st.binary(max_size=300))
@@ -77,22 +78,22 @@ def test_any_bytes_are_refused_and_nothing_else_happens(data: bytes) -> None:
         with pytest.raises(FileRefused):
             read(data)
     with pytest.raises(FileRefused):
-        transport_messages.kind_of(data, "ready", "refusal", "answer", "broadcast", "ending")
+        control_messages.kind_of(data, "ready", "refusal", "answer", "broadcast", "ending")
 
 
 @settings(max_examples=300)
 @given(st.data())
 def test_any_changed_byte_is_refused(data: st.DataObject) -> None:
     whole = data.draw(
-        st.sampled_from([ANSWER.to_bytes(), BROADCAST.to_bytes(), transport_messages.ready("run-1")])
+        st.sampled_from([ANSWER.to_bytes(), BROADCAST.to_bytes(), control_messages.ready("run-1")])
     )
     place = data.draw(st.integers(0, len(whole) - 1))
     byte = data.draw(st.integers(1, 255))
     broken = whole[:place] + bytes([whole[place] ^ byte]) + whole[place + 1 :]
     with pytest.raises(FileRefused):
-        transport_messages.kind_of(broken, "answer", "broadcast", "ready")
+        control_messages.kind_of(broken, "answer", "broadcast", "ready")
     with pytest.raises(FileRefused):
-        transport_messages.kind_of(whole[:place], "answer", "broadcast", "ready")
+        control_messages.kind_of(whole[:place], "answer", "broadcast", "ready")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -14,6 +14,8 @@ from hushsum.errors import SecretRefused, UsageError
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian, discrete_laplace
 from hushsum.privacy.noise.source import NoiseStream
 
+pytestmark = pytest.mark.fresh_noise
+
 SCALE = Fraction(1000)
 
 

@@ -1,0 +1,214 @@
+"""From a file as people have it to a picture, and no budget spent on nonsense without a warning."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import hushsum as hs
+from hushsum.cli.main import app
+from hushsum.cli.usage import sentence_of
+from hushsum.errors import DataRefused, HushsumError
+
+RNG = np.random.default_rng(3)
+N = 2000
+PEOPLE = pd.DataFrame(
+    {
+        "hired": pd.Timestamp("2015-01-01") + pd.to_timedelta(RNG.integers(0, 3000, N), "D"),
+        "age": RNG.normal(45.0, 12.0, N).clip(18.0, 90.0).round(),
+        "pay": np.exp(RNG.normal(10.8, 0.4, N)).round(2),
+    }
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    PEOPLE.to_csv("people.csv", index=False)
+    return tmp_path
+
+
+def run(*arguments: str, code: int = 0) -> Any:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == code, (arguments, result.output, result.exception)
+    return result
+
+
+def refused(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments))
+    if isinstance(result.exception, HushsumError):
+        return str(result.exception)
+    assert result.exit_code, arguments
+    return result.output + str(result.exception)
+
+
+PAY = ("--columns", "pay", "--bounds", "0:300000", "--bandwidth", "5000", "--kernel", "gaussian")
+
+
+class TestOneCommand:
+    def test_a_file_becomes_a_picture(self, folder: Path) -> None:
+        run("release", "people.csv", *PAY, "--epsilon", "1", "--records", "2000", "-o", "pay.hush")
+        assert run("plot", "pay.hush", "-o", "pay.png").stdout == "pay.png\n"
+        f: Any = hs.load(folder / "pay.hush")
+        truth = f.kernel.exact_sum(PEOPLE[["pay"]].to_numpy(), [[50_000.0]])[0] / N
+        assert abs(f([[50_000.0]])[0] - truth) < 0.02
+
+    def test_wildcards_take_all_files(self, folder: Path) -> None:
+        PEOPLE[:1000].to_csv("part-1.csv", index=False)
+        PEOPLE[1000:].to_csv("part-2.csv.gz", index=False)
+        for command in (("release", "part-*"), ("release", "part-[12]*")):
+            run(*command, *PAY, "--epsilon", "8", "-o", "f.hush")
+        f: Any = hs.load(folder / "f.hush")
+        assert abs(f.count - N) < 60
+        assert "must match a file" in refused(
+            "release", "nothing-*.csv", *PAY, "--epsilon", "1", "-o", "g.hush"
+        )
+
+    def test_columns_with_different_units_are_scaled(self, folder: Path) -> None:
+        both = (
+            "--columns",
+            "age,pay",
+            "--bounds",
+            "0:120,0:300000",
+            "--kernel",
+            "gaussian",
+            "--epsilon",
+            "1",
+        )
+        told = run("release", "people.csv", *both, "--bandwidth", "0.05", "-o", "f.hush").stdout
+        assert "of the declared ranges: 6 × 1.5e+04" in told
+        f: Any = hs.load(folder / "f.hush")
+        assert f.kernel.column_bandwidths() == (6.0, 15_000.0)
+        for command, name in (("tally", "f.tally"), ("plan", "")):
+            given = [command, *(() if command == "plan" else ("people.csv", "--columns", "age,pay"))]
+            sizes = (
+                ["--records", "2000", "--dim", "2", "--epsilon", "1"] if command == "plan" else ["-o", name]
+            )
+            run(*given, *both[2:6], "--bandwidth", "0.05", "--scale", "bounds", "--method", "grid", *sizes)
+        assert hs.load_tally(folder / "f.tally").kernel == f.kernel
+        assert "a fraction of the declared range" in refused(
+            "release", "people.csv", *both, "--bandwidth", "5000", "-o", "g.hush"
+        )
+
+    def test_dates(self, folder: Path) -> None:
+        run(
+            *("release", "people.csv", "--columns", "hired", "--dates", "hired", "--date-unit", "days"),
+            *("--bounds", "2015-01-01:2024-12-31", "--bandwidth", "60", "--epsilon", "1", "-o", "f.hush"),
+        )
+        f: Any = hs.load(folder / "f.hush")
+        assert f.bounds.low == (16_436.0,)
+        assert "got dates" in refused(
+            "release", "people.csv", "--columns", "hired", "--bounds", "0:1", "--bandwidth", "1",
+            "--epsilon", "1", "-o", "g.hush",
+        )  # fmt: skip
+        assert "date_unit" in refused(
+            "release", "people.csv", *PAY, "--date-unit", "moons", "--epsilon", "1", "-o", "g.hush"
+        )
+
+
+class TestWarningsBeforeTheDebit:
+    WIDE = ("--columns", "pay", "--bounds", "0:100", "--kernel", "gaussian", "--bandwidth", "5")
+
+    def test_strict_stops_before_anything_is_spent(self, folder: Path) -> None:
+        run("ledger", "init", "--ledger", "l.db", "--dataset", "town", "--epsilon", "2")
+        booked = ("--ledger", "l.db", "--dataset", "town", "--epsilon", "1")
+        message = refused("release", "people.csv", *self.WIDE, *booked, "--strict", "-o", "f.hush")
+        assert "outside the declared bounds" in message
+        assert "nothing was spent" in message
+        assert not (folder / "f.hush").exists()
+        assert (
+            "| spent | nothing |" in run("ledger", "export", "--ledger", "l.db", "--dataset", "town").stdout
+        )
+        told = run("release", "people.csv", *self.WIDE, *booked, "-o", "f.hush")
+        assert "outside the declared bounds" in told.stderr
+
+    @pytest.mark.parametrize(
+        ("bandwidth", "words"), [("500000", "nearly constant"), ("20", "most answers will be noise")]
+    )
+    def test_bandwidths(self, folder: Path, bandwidth: str, words: str) -> None:
+        given = ("--columns", "pay", "--bounds", "0:300000", "--kernel", "gaussian", "--bandwidth", bandwidth)
+        assert words in refused("release", "people.csv", *given, "--epsilon", "1", "--strict", "-o", "f.hush")
+        run("tally", "people.csv", *given, "--method", "grid", "-o", "f.tally")
+        assert words in refused("release", "f.tally", "--epsilon", "1", "--strict", "-o", "f.hush")
+        assert not (folder / "f.hush").exists()
+
+    def test_defaults_of_models(self, folder: Path) -> None:
+        given = ("people.csv", "--columns", "age", "--target", "pay", "--epsilon", "1", "-o", "m.hush")
+        assert "clipped" in refused("fit", "regressor", *given, "--strict")
+        assert not (folder / "m.hush").exists()
+
+
+class TestModelsInFiles:
+    @pytest.fixture
+    def models(self, folder: Path) -> Path:
+        box = {"age": (0.0, 120.0), "pay": (0.0, 300_000.0)}
+        X = PEOPLE[["age", "pay"]]
+        old = np.where(X["age"] > 45, "old", "young")
+        hs.PrivateClassifier(classes=["old", "young"], bounds=box, random_state=0).fit(X, old).save(
+            "cls.hush"
+        )
+        hs.PrivateDensity(bounds=(0, 120), bandwidth=5.0).fit(X[["age"]]).save("density.hush")
+        hs.PrivateSampler(bounds=box, bandwidth=0.05, random_state=0).fit(X).save("sampler.hush")
+        return folder
+
+    def test_pictures_samples_and_descriptions(self, models: Path) -> None:
+        for name in ("cls", "density", "sampler"):
+            run("plot", f"{name}.hush", "-o", f"{name}.svg")
+            shown = run("show", f"{name}.hush").stdout
+            assert "mechanism" in shown
+            assert "0:120" in shown
+        run("plot", "cls.hush", "--axes", "age", "--at", "50000", "-o", "curves.svg")
+        run("plot", "sampler.hush", "--log", "--pointwise", "-o", "log.svg")
+        drawn = run("sample", "density.hush", "-n", "500", "--seed", "1").stdout.splitlines()
+        assert drawn[0] == "age"
+        assert abs(np.median([float(each) for each in drawn[1:]]) - 45.0) < 5.0
+        run("sample", "sampler.hush", "-n", "50", "-o", "s.csv")
+        assert len(pd.read_csv("s.csv")) == 50
+        found = json.loads(run("sample", "density.hush", "-n", "3", "--json").stdout)
+        assert (found["columns"], len(found["records"])) == (["age"], 3)
+        assert "densities and samplers" in refused("sample", "cls.hush")
+
+    def test_audits(self, models: Path) -> None:
+        assert json.loads(run("audit", "density.hush", "--json").stdout)["holds"]
+
+    def test_functions_are_sampled_too(self, folder: Path) -> None:
+        run("release", "people.csv", *PAY, "--epsilon", "1", "-o", "pay.hush")
+        drawn = run("sample", "pay.hush", "-n", "400", "--seed", "2").stdout.splitlines()
+        assert drawn[0] == "pay"
+        assert abs(np.median([float(each) for each in drawn[1:]]) / PEOPLE["pay"].median() - 1.0) < 0.2
+        run("tally", "people.csv", "--columns", "pay", "--bandwidth", "5000", "--rows", "50", "-o", "n.tally")
+        run("release", "n.tally", "--epsilon", "1", "-o", "n.hush")
+        assert "declared bounds" in refused("sample", "n.hush")
+
+
+def test_the_disclosure_report_says_what_was_released(folder: Path) -> None:
+    run("ledger", "init", "--ledger", "l.db", "--dataset", "town", "--epsilon", "5")
+    booked = ("--ledger", "l.db", "--dataset", "town", "--epsilon", "1")
+    run("release", "people.csv", *PAY, *booked, "-o", "pay.hush")
+    run(
+        *("fit", "density", "people.csv", "--columns", "age", "--bounds", "0:120", "--bandwidth", "5"),
+        *(*booked, "-o", "age.hush"),
+    )
+    report = run("ledger", "export", "--ledger", "l.db", "--dataset", "town").stdout
+    for words in ("kernel: gaussian", "columns: pay", "bounds: 0:300000", "mechanism: discrete laplace",
+                  "model: PrivateDensity", "columns: age", "bounds: 0:120"):  # fmt: skip
+        assert words in report.replace("\\", "")
+
+
+def test_what_was_typed_is_shown_and_no_value_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = ["release", "people.csv", *PAY[:-3], "5k", "--epsilon", "1", "-o", "f.hush"]
+    monkeypatch.setattr("sys.argv", ["hushsum", *typed])
+    result = CliRunner().invoke(app, typed, standalone_mode=False)
+    assert "got '5k'" in sentence_of(result.exception)
+    wrong = ("--columns", "pay", "--bounds", "0-5", "--bandwidth", "1")
+    assert "'0-5'" in refused("release", "people.csv", *wrong, "--epsilon", "1", "-o", "f.hush")
+    (folder / "bad.csv").write_text("pay\n1\nsecret value\n")
+    error = CliRunner().invoke(app, ["release", "bad.csv", *PAY, "--epsilon", "1", "-o", "f.hush"]).exception
+    assert isinstance(error, DataRefused)
+    assert "secret" not in str(error)

@@ -1,0 +1,91 @@
+"""``hushsum synthesize`` and ``hushsum sample``: from a file of mixed columns to synthetic tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.e2e.conftest import QuickShell
+
+RECORDS = 2387
+DECLARED = {
+    "age": {"kind": "numbers", "low": 0, "high": 100, "bins": 5, "fill": 0, "whole": True},
+    "ward": {"kind": "categories", "values": ["heart", "lung"]},
+}
+RELEASE = ("--epsilon", "2", "--delta", "1e-6", "--yes")
+
+
+@pytest.fixture
+def folder(quick: QuickShell) -> Path:
+    tmp_path = quick.folder
+    rng = np.random.default_rng(0)
+    old = rng.random(RECORDS) < 0.5
+    age = np.where(old, rng.integers(60, 90, RECORDS), rng.integers(10, 40, RECORDS))
+    missing = rng.random(RECORDS) < 0.2
+    ward = pa.array(np.where(old, "heart", "lung")).dictionary_encode()
+    table = pa.table({"age": pa.array(age, pa.uint8(), mask=missing), "ward": ward, "ill": old})
+    pq.write_table(table, tmp_path / "visits.parquet")
+    (tmp_path / "columns.json").write_text(json.dumps(DECLARED))
+    return tmp_path
+
+
+def test_a_table_its_model_and_further_tables(folder: Path, quick: QuickShell) -> None:
+    declared = ("--declare", "columns.json", "--flag", "ill")
+    made = quick.run("synthesize", "visits.parquet", *declared, *RELEASE, "--json", "-o", "made.parquet")
+    assert made.code == 0, made.err
+    report = made.json
+    assert len(report["expected_errors"]) == 6
+    table = pq.read_table(folder / "made.parquet")
+    assert [str(each.type) for each in table.schema] == ["int64", "string", "bool"]
+    assert table.num_rows == report["rows"]
+    assert abs(table.num_rows - RECORDS) < 200
+    frame = table.to_pandas()
+    assert (frame["ward"][frame["ill"].eq(True)] == "heart").mean() > 0.9
+    again = quick.run("sample", "made.hush", "-n", "5000", "-o", "more.parquet")
+    assert again.code == 0, again.err
+    assert pq.read_table(folder / "more.parquet").schema.equals(table.schema)
+    lines = quick.run("sample", "made.hush", "-n", "3").text.splitlines()
+    assert lines[0] == "age,ward,ill"
+    assert len(lines) == 4
+
+
+def test_missing_values_may_be_dropped_and_csv_is_read(folder: Path, quick: QuickShell) -> None:
+    (folder / "visits.csv").write_text("age,ward\n" + "30,heart\n,lung\n70,\n" * 400)
+    run = quick.run("synthesize", "visits.csv", "--number", "age=0:100:5", "--category", "ward=heart,lung",
+                "--drop-missing", *RELEASE, "--rows", "400", "-o", "made.csv")  # fmt: skip
+    assert run.code == 0, run.err
+    rows = (folder / "made.csv").read_text().splitlines()[1:]
+    assert len(rows) == 400
+    assert sum("heart" in row for row in rows) > 300
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("visits.parquet", "-o", "made.parquet"), 2, "declared"),
+        (("visits.parquet", "--number", "age", "-o", "made.parquet"), 2, "--number"),
+        (("visits.parquet", "--category", "ward", "-o", "made.parquet"), 2, "--category"),
+        (("visits.parquet", "--flag", "nobody", "-o", "made.parquet"), 2, "nobody"),
+        (("visits.parquet", "--flag", "ill", "--flag", "ill", "-o", "made.parquet"), 2, "twice"),
+        (("visits.parquet", "--flag", "ill", "-o", "made.txt"), 2, "--output"),
+        (("visits.parquet", "--flag", "ill", "-o", "visits.parquet"), 2, "input"),
+        (("visits.parquet", "--declare", "visits.parquet", "-o", "made.csv"), 2, "JSON"),
+        (("visits.parquet", "--number", "age=0:100:5", "--category", "ward=heart", "--flag", "ward",
+          "-o", "made.csv"), 2, "twice"),
+        (("columns.json", "--flag", "ill", "-o", "made.csv"), 2, ".parquet"),
+        (("broken.parquet", "--flag", "ill", "-o", "made.csv"), 6, "broken"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(
+    folder: Path, quick: QuickShell, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    (folder / "broken.parquet").write_bytes(b"PAR1 nothing PAR1")
+    run = quick.run("synthesize", *arguments, *RELEASE)
+    assert run.code == code, run.err
+    assert words in run.err
+    assert "Traceback" not in run.err
+    assert not list(folder.glob("made.*"))

@@ -1,0 +1,35 @@
+"""Whole streams: a copy with a fifth less noise is caught.
+
+Fixed seeds. A sound stream is accused with probability 1e-8, and the copy is missed with less than 1e-4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hushsum.auditing.gaussian_smoke_test import audit_separation, separation_power
+from hushsum.privacy.calibration import IntegerNoise
+from hushsum.streams.audit_cases import stream_pair
+from hushsum.streams.start import PreparedStream
+
+RELEASES = 4000
+LESS = 0.8
+
+
+def less_noise(prepared: PreparedStream) -> PreparedStream:
+    """A fifth less in every output."""
+    noise = prepared.terms.noise
+    table, count = (
+        IntegerNoise(each.mechanism, each.parameter * 16 / 25) for each in (noise.table, noise.count)
+    )
+    return replace(prepared, terms=replace(prepared.terms, noise=replace(noise, table=table, count=count)))
+
+
+@pytest.mark.slow
+def test_a_fifth_less_noise_is_caught() -> None:
+    pair, copy = (stream_pair((0, 1), "add/remove", change) for change in (lambda each: each, less_noise))
+    assert separation_power(pair.mu, pair.chances(LESS), RELEASES, pair.tail) > 0.9999
+    assert audit_separation("stream", pair, releases=RELEASES, seed=1).holds
+    assert not audit_separation("copy", copy, releases=RELEASES, seed=2).holds

@@ -1,0 +1,310 @@
+"""A server and sites over TLS, in threads of one process: sums, lost peers, crashes, refusals."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hushsum.errors import (
+    BudgetExhausted,
+    FileRefused,
+    HushsumError,
+    LedgerUnavailable,
+    PeerLost,
+    PeerRefused,
+    SecretRefused,
+    UsageError,
+)
+from hushsum.federated.encrypted_state import EncryptedState
+from hushsum.federated.secure_aggregation.messages import KEYS, MASKED, SHARES
+from hushsum.federated.secure_aggregation.server import ServerState
+from hushsum.federated.secure_aggregation.site import MemoryStore, SiteState
+from hushsum.federated.secure_aggregation.terms import AggregationTerms
+from hushsum.federated.server_process import ServerProcess
+from hushsum.federated.site_process import SiteProcess
+from hushsum.transport import control_messages
+from hushsum.transport.addresses import Address, Patience
+from hushsum.transport.peer_identity import Identity
+from hushsum.transport.state_folder import StateFolder
+from tests.aggregation_runs import Run, identity, small_terms, table_of
+
+PATIENCE = Patience(wait=60.0, transfer=60.0, lost=60.0)
+SERVER = 100
+
+
+class Stage:
+    """A server that listens, and threads for the sites."""
+
+    def __init__(self, terms: AggregationTerms, *, patience: Patience = PATIENCE) -> None:
+        self.terms = terms
+        self.keys = {each.fingerprint: each for each in map(identity, range(len(terms.sites)))}
+        self.store = MemoryStore()
+        self.stores = {site: MemoryStore() for site in terms.sites}
+        self.patience = patience
+        self.log: list[str] = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.failed: list[BaseException] = []
+        self.threads: list[threading.Thread] = []
+        identity(SERVER)  # made before the threads ask for it
+
+    def site(self, site: str) -> SiteProcess:
+        def draw() -> NDArray[np.int64]:
+            return table_of(site, self.terms)
+
+        state = SiteState(self.keys[site], self.terms, draw, self.stores[site])
+        address = Address("127.0.0.1", self.listener.getsockname()[1])
+        return SiteProcess(
+            self.keys[site],
+            address,
+            identity(SERVER).fingerprint,
+            state,
+            patience=PATIENCE,
+            log=self.log.append,
+        )
+
+    def start(self, site: str) -> None:
+        def run() -> None:
+            try:
+                self.site(site).run()
+            except (PeerLost, PeerRefused, FileRefused, OSError) as error:
+                self.failed.append(error)
+
+        self.threads.append(threading.Thread(target=run, daemon=True))
+        self.threads[-1].start()
+
+    def serve(self, made: type[ServerProcess] = ServerProcess) -> ServerState:
+        state = ServerState(self.terms, self.store)
+        process = made(identity(SERVER), state, patience=self.patience, log=self.log.append)
+        return process.serve(self.listener)
+
+    def joined(self) -> None:
+        for thread in self.threads:
+            thread.join(60.0)
+
+
+@contextmanager
+def stage(terms: AggregationTerms, *, patience: Patience = PATIENCE) -> Iterator[Stage]:
+    made = Stage(terms, patience=patience)
+    with made.listener:
+        yield made
+
+
+def test_sites_and_a_server_open_the_sum() -> None:
+    with stage(small_terms(4)) as here:
+        for site in here.terms.sites:
+            here.start(site)
+        state = here.serve()
+        here.joined()
+    assert not here.failed
+    assert np.array_equal(state.sum, sum(table_of(site, here.terms) for site in here.terms.sites))
+
+
+def test_a_site_that_never_comes_is_left_out() -> None:
+    patience = Patience(wait=1.0, transfer=60.0, lost=60.0)
+    with stage(small_terms(5, dropouts=1), patience=patience) as here:
+        for site in here.terms.sites[1:]:
+            here.start(site)
+        state = here.serve()
+        here.joined()
+    assert len(state.survivors) == 4
+    assert any("continuing without site" in line for line in here.log)
+
+
+def test_a_site_that_came_and_left_is_not_awaited_as_long_as_one_that_never_came() -> None:
+    class Silent(ServerProcess):
+        """As if the first site had been here and had left before it replied."""
+
+        def _finish_step(self) -> None:
+            self._left.setdefault(here.terms.sites[0], self._begun)
+            super()._finish_step()
+
+    patience = Patience(wait=3600.0, transfer=60.0, lost=0.5)
+    with stage(small_terms(5, dropouts=1), patience=patience) as here:
+        for site in here.terms.sites[1:]:
+            here.start(site)
+        state = here.serve(Silent)
+        here.joined()
+    assert len(state.survivors) == 4
+
+
+def test_too_few_sites_end_the_server_and_it_can_be_started_again() -> None:
+    terms = small_terms(3)
+    with stage(terms, patience=Patience(wait=0.5, transfer=5.0, lost=0.5)) as here:
+        here.start(terms.sites[0])
+        with pytest.raises(PeerLost, match="at least 3 sites"):
+            here.serve()
+        here.patience = PATIENCE
+        for site in terms.sites[1:]:
+            here.start(site)
+        state = here.serve()
+        here.joined()
+    assert np.array_equal(state.sum, sum(table_of(site, terms) for site in terms.sites))
+
+
+def test_a_site_that_lost_its_state_is_refused_and_the_refusal_logged() -> None:
+    terms = small_terms(4, dropouts=1)
+    with stage(terms, patience=Patience(wait=60.0, transfer=60.0, lost=1.5)) as here:
+        state = ServerState(terms, here.store)
+        for site in terms.sites:
+            request = state.request_for(site)
+            assert request is not None
+            state.take(
+                site,
+                SiteState(here.keys[site], terms, lambda: np.zeros(1, np.int64), here.stores[site]).answer(
+                    request
+                ),
+            )
+        state.close_step()
+        here.stores[terms.sites[0]] = MemoryStore()
+        for site in terms.sites:
+            here.start(site)
+        ended = here.serve()
+        here.joined()
+    assert len(ended.survivors) == 3
+    assert any("out of order" in line for line in here.log)
+    assert any("refused site" in line for line in here.log)
+
+
+def test_a_site_that_comes_when_the_run_is_over_is_refused() -> None:
+    terms = small_terms(4, dropouts=1)
+    run = Run(terms)
+    late = terms.sites[2]
+    run.finish(lambda _: [late])
+    process = ServerProcess(identity(SERVER), run.server)
+    with pytest.raises(PeerRefused, match="not in its sum"):
+        process._due(late)
+    assert process._due(terms.sites[0]) == b""
+
+
+class Spoken:
+    """A connection on which the server says one thing."""
+
+    def __init__(self, said: bytes) -> None:
+        self.said = said
+        self.heard: list[bytes] = []
+
+    def receive(self, *, most: int, wait: float) -> bytes:
+        return self.said
+
+    def send(self, data: bytes) -> None:
+        self.heard.append(data)
+
+
+def test_a_site_that_sent_no_table_refuses_that_the_run_has_ended() -> None:
+    terms = small_terms(3)
+    run = Run(terms)
+    key = run.keys[terms.sites[0]]
+    site = run.sites[terms.sites[0]]
+    process = SiteProcess(key, Address("127.0.0.1", 1), identity(SERVER).fingerprint, site)
+    for step in (KEYS, SHARES, MASKED):
+        run.until(step)
+        told: Any = Spoken(control_messages.ending(terms.run))
+        with pytest.raises(PeerRefused, match="without this site's table"):
+            process._converse(told)
+        assert control_messages.kind_of(told.heard[0], "refusal")
+    run.step()
+    told = Spoken(control_messages.ending(terms.run))
+    assert process._converse(told)
+    assert control_messages.kind_of(told.heard[0], "ready")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UsageError(rule="this run is closed in the ledger"),
+        BudgetExhausted(rule="0.25 of ε is left"),
+        LedgerUnavailable(rule="the ledger is locked"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_the_own_ledger_refuses_is_said_at_the_site_and_not_to_the_server(error: HushsumError) -> None:
+    run = Run(small_terms(3))
+    run.until(MASKED)
+    me = run.terms.sites[0]
+
+    def refusing(make: object) -> bytes:
+        raise error
+
+    state = SiteState(run.keys[me], run.terms, lambda: np.zeros(13, np.int64), run.stores[me], stage=refusing)
+    request = run.server.request_for(me)
+    assert request is not None
+    told: Any = Spoken(request)
+    process = SiteProcess(run.keys[me], Address("127.0.0.1", 1), identity(SERVER).fingerprint, state)
+    with pytest.raises(type(error)) as raised:
+        process._converse(told)
+    assert raised.value is error
+    _, values = control_messages.kind_of(told.heard[0], "refusal")
+    assert control_messages.reason_in(values) == "the site's ledger does not allow this run"
+    assert not state.sent_table
+
+
+def test_state_on_disk_is_encrypted_and_bound_to_key_and_name(tmp_path: Path) -> None:
+    with StateFolder(tmp_path / "state") as folder:
+        kept = EncryptedState(folder, identity(0))
+        kept.put(MASKED, b"a secret table")
+        assert kept.get(MASKED) == b"a secret table"
+        assert kept.get("keys") is None
+        stored = (tmp_path / "state" / MASKED).read_bytes()
+        assert b"secret" not in stored
+        assert "secret" not in repr(kept)
+        with pytest.raises(FileRefused, match="another key file"):
+            EncryptedState(folder, identity(1)).get(MASKED)
+        folder.put("keys", stored)
+        with pytest.raises(FileRefused):
+            kept.get("keys")
+        folder.put(MASKED, stored[:-1] + bytes([stored[-1] ^ 1]))
+        with pytest.raises(FileRefused):
+            kept.get(MASKED)
+        folder.put(MASKED, b"")
+        with pytest.raises(FileRefused):
+            kept.get(MASKED)
+
+
+def test_the_state_of_a_run_cannot_be_pickled_or_copied(tmp_path: Path) -> None:
+    memory = MemoryStore()
+    memory.put(MASKED, b"a secret table")
+    assert "secret" not in repr(memory)
+    run = Run(small_terms(3))
+    with StateFolder(tmp_path / "state") as folder:
+        for each in (memory, EncryptedState(folder, identity(0)), run.sites[run.terms.sites[0]], run.server):
+            for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+                with pytest.raises(SecretRefused):
+                    pickle.dumps(each, protocol)
+            with pytest.raises(SecretRefused):
+                copy.copy(each)
+
+
+def test_a_run_continues_from_disk(tmp_path: Path) -> None:
+    terms = small_terms(3)
+    site = terms.sites[0]
+    me = next(identity(i) for i in range(3) if identity(i).fingerprint == site)
+    replies = []
+    for _ in range(2):
+        with StateFolder(tmp_path / "state") as folder:
+            state = SiteState(me, terms, lambda: np.zeros(1, np.int64), EncryptedState(folder, me))
+            replies.append(state.answer(terms.to_bytes()))
+    assert replies[0] == replies[1]
+
+
+def test_signatures_and_derived_keys(tmp_path: Path) -> None:
+    from hushsum.transport.peer_identity import verify
+
+    one, other = identity(0), identity(1)
+    signed = one.sign(b"text")
+    assert verify(one.fingerprint, signed, b"text")
+    assert not verify(one.fingerprint, signed, b"texts")
+    assert not verify(other.fingerprint, signed, b"text")
+    assert not verify("ff" * 32, signed, b"text")
+    made = Identity.create(tmp_path / "k")
+    again = Identity.load(tmp_path / "k")
+    assert made.derived_key(b"a") == again.derived_key(b"a") != made.derived_key(b"b")

@@ -1,0 +1,57 @@
+"""Files of mixed columns: what is missing, what is declared, and what is refused."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from hushsum.errors import DataRefused, UsageError
+from hushsum.jobs.mixed_tables import mixed_batches
+from hushsum.records.declared_columns import CategoryColumn, DeclaredColumn, FlagColumn
+from hushsum.records.number_column import NumberColumn
+
+
+def test_a_declared_category_is_not_missing(tmp_path: Path) -> None:
+    file = tmp_path / "regions.csv"
+    file.write_text("region,size\nNA,1\nEU,\n,3\n")
+    columns: dict[str, DeclaredColumn] = {
+        "region": CategoryColumn(["NA", "EU"]),
+        "size": NumberColumn(0, 9, fill=0),
+    }
+    (table,) = mixed_batches(str(file), columns)
+    assert table.column("region").to_pylist() == ["NA", "EU", None]
+    assert table.column("size").to_pylist() == [1.0, None, 3.0]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_columns_of_every_kind_are_read_in_their_order(tmp_path: Path, suffix: str) -> None:
+    table = pa.table({"flag": [True, None], "n": [1, 2], "text": ["a", "b"], "other": ["x", "y"]})
+    file = tmp_path / f"mixed{suffix}"
+    if suffix == ".parquet":
+        pq.write_table(table, file)
+    else:
+        pa.feather.write_feather(table, file)
+    columns: dict[str, DeclaredColumn] = {
+        "text": CategoryColumn(["a", "b"]),
+        "flag": FlagColumn(),
+        "n": NumberColumn(0, 9),
+    }
+    (found,) = mixed_batches(str(file), columns)
+    assert found.to_pydict() == {"text": ["a", "b"], "flag": [True, None], "n": [1, 2]}
+    (complete,) = mixed_batches(str(file), columns, drop_missing=True)
+    assert complete.num_rows == 1
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "visits.parquet"
+    pq.write_table(pa.table({"day": [date(2024, 1, 1)], "list": [[1]]}), file)
+    for column, kind in (("day", "dates"), ("list", "list")):
+        with pytest.raises(DataRefused, match=kind):
+            list(mixed_batches(str(file), {column: NumberColumn(0, 9)}))
+    with pytest.raises(UsageError, match="finite"):
+        NumberColumn(-1.7e308, 1.7e308)
