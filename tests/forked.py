@@ -19,6 +19,9 @@ from functools import cache
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from typing import Any
+
+_FORKED_WORKERS = 4
 
 
 @cache
@@ -94,11 +97,19 @@ def _command(
 
 
 def fork_workers() -> None:
-    """Let the service of this process fork its workers: each would import the library for two seconds."""
+    """Let the service of this process use workers that are forked here: each would import the library for two
+    seconds.
+
+    They are forked before the service starts, while there is one thread and no open database, and wait for
+    their settings. A fork of the running service would inherit locks that its other threads hold, and what
+    SQLite knows of open files. Where all are used up, the real command is started.
+    """
     from hushsum.service.work import worker, worker_pool
 
-    def popen(command: object, *, env: Mapping[str, str], **options: object) -> ForkedWorker:
-        return ForkedWorker(worker.main, env)
+    waiting = [ForkedWorker(worker.main) for _ in range(_FORKED_WORKERS)] if "serve" in sys.argv[1:2] else []
+
+    def popen(command: Sequence[str], **options: Any) -> ForkedWorker | subprocess.Popen[bytes]:
+        return waiting.pop() if waiting else subprocess.Popen(command, **options)
 
     class Forking:
         Popen = staticmethod(popen)
@@ -110,13 +121,13 @@ def fork_workers() -> None:
 class ForkedWorker:
     """A process of a service, with what `hushsum.service.work.worker_pool` uses of ``subprocess.Popen``."""
 
-    def __init__(self, main: Callable[[], None], environment: Mapping[str, str]) -> None:
+    def __init__(self, main: Callable[[], None]) -> None:
         given, kept = os.pipe()
         self.returncode: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                _become_worker(given, environment)
+                _become_worker(given)
                 main()
             finally:
                 os._exit(1)
@@ -146,16 +157,12 @@ class ForkedWorker:
             self.returncode = os.waitstatus_to_exitcode(status)
 
 
-def _become_worker(given: int, environment: Mapping[str, str]) -> None:
+def _become_worker(given: int) -> None:
     """What ``subprocess.Popen`` does before it starts a program."""
     os.setsid()
-    signal.set_wakeup_fd(-1)
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, signal.SIG_DFL)
     os.dup2(given, 0)
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 1)
+    # Also the pipes of other workers, whose ends they would not notice otherwise.
     os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    os.environ.clear()
-    os.environ.update(environment)

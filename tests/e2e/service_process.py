@@ -67,9 +67,10 @@ class ServiceProcess:
         with socket.socket() as attempt:
             return attempt.connect_ex(("127.0.0.1", self.port)) == 0
 
-    def workers(self) -> list[Any]:
-        assert self.process is not None
-        return list(psutil.Process(self.process.pid).children())
+    def workers(self) -> list[psutil.Process]:
+        """Its workers that are alive."""
+        started = [each["pid"] for each in self.events() if each["event"] == "worker started"]
+        return [psutil.Process(pid) for pid in started if psutil.pid_exists(pid)]
 
     def kill(self) -> None:
         """As the system does when it runs out of memory; its workers must notice by themselves."""

@@ -85,6 +85,7 @@ class WorkerPool:
             # A Ctrl-C at the terminal goes to the server, which then stops its workers itself.
             start_new_session=True,
         )
+        log_event("worker started", pid=worker.pid)
         assert worker.stdin is not None
         with suppress(OSError):
             worker.stdin.write(self._settings.for_worker().encode() + b"\n")
