@@ -22,10 +22,10 @@ test test-slow test-oldest coverage: export OPENBLAS_NUM_THREADS := 1
 test: $(VENV)/.tests
 	$(MAKE) --no-print-directory -j 2 tests portable
 
-# A test that hangs ends its process after ten minutes, with the stack of each thread, and fails.
+# A test that hangs ends its process after twenty minutes, with the stack of each thread, and fails.
 tests: $(VENV)/.tests
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m "not slow" \
-	  -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true tests
+	  -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true tests
 
 test-slow: $(VENV)/.tests
 	$(BIN)/python -m pytest -n auto tests
