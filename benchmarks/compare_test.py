@@ -257,8 +257,8 @@ def write_report(done: dict[str, Any]) -> None:
         "",
         f"Written by `python -m benchmarks.compare_test`, version {done['version']['number']}, commit "
         f"{done['version']['commit'][:10]}. Level {LEVEL}. Constants were chosen on samples of normal "
-        "distributions, the filter of the statistic by its power on payroll 2016, room climate and htru2, its "
-        "score part and the smoothing of weights on the sources for tuning, protein_casp and "
+        "distributions, the filter of the statistic by its power on payroll 2016, room climate and htru2, "
+        "its score part and the smoothing of weights on the sources for tuning, protein_casp and "
         "naval_propulsion, after a size of 0.08 had been seen on htru2; power is measured on other sources.",
         "",
         "## Size: both samples from one population, 1,000 records each",
