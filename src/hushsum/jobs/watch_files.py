@@ -227,7 +227,8 @@ class Watcher:
         counted: dict[str, Any] = self.stream.notes["files"]
         fresh: dict[str, Any] = {}
         for path in files_of(self._watch.source):
-            name = path.name if Path(self._watch.source).is_dir() else str(path)
+            # One name for a file, from whichever folder and however the pattern was written.
+            name = path.name if Path(self._watch.source).is_dir() else os.path.abspath(path)
             known = counted.get(name)
             if known is not None and known["state"] == _state(path):
                 continue

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hushsum.errors import UsageError, shown
+from hushsum.errors import Parameter, UsageError, shown
 from hushsum.files.container import canonical_json
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
@@ -108,8 +108,23 @@ class PreparedStream:
         The claim is durable in the ledger before the file exists, and the file before the payment counts as
         delivered: a retry with the same idempotency key, after a crash between the two, finds or makes the
         file, and does not pay again.
+
+        Raises
+        ------
+        UsageError
+            for an idempotency key without a path: a retry would start a second stream for one payment.
         """
         file = None
+        if path is None and self.request.release.idempotency_key is not None:
+            raise UsageError(
+                parameter="idempotency_key",
+                rule=(
+                    "needs ",
+                    Parameter("path"),
+                    ": a retry continues the stream in that file",
+                ),
+                remedy=("give ", Parameter("path"), ", or leave the key out"),
+            )
         if path is not None:
             booking = self.request.release.booking
             if Path(path).exists() and (booking is None or self.request.release.idempotency_key is None):
@@ -277,8 +292,9 @@ def stream(
         32 bytes that encrypt it.
     epsilon, delta, rho, relation, unit, rows, count_share, rounded, population, allow_large_delta, budget, \
 idempotency_key, insecure_noise_seed
-        As in :meth:`hushsum.Tally.release`; the budget is debited once, here. Under replace the number of
-        records is private too, because a record may be replaced by one of another step.
+        As in :meth:`hushsum.Tally.release`; the budget is debited once, here. An idempotency key needs a
+        ``path``: a retry continues the stream in that file. Under replace the number of records is private
+        too, because a record may be replaced by one of another step.
 
     Raises
     ------

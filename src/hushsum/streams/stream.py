@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -68,10 +69,11 @@ class Stream:
     -----
     The state is one draw of noise further after every step. Two copies of it that both continue would publish
     two draws for one step, and spend more than was paid: a stream that was opened from a file holds a lock on
-    it and on all of its copies, notes its steps outside of it, and refuses an older copy.
+    it and on all of its copies, notes its steps outside of it, and refuses an older copy. Threads of one
+    process may share a stream: their calls are made one after the other.
     """
 
-    __slots__ = ("_broken", "_file", "_guard", "_interrupted", "_process", "_state", "_terms")
+    __slots__ = ("_broken", "_file", "_guard", "_interrupted", "_lock", "_process", "_state", "_terms")
 
     def __init__(self, terms: StreamTerms, state: StreamState, *, file: StreamFile | None = None) -> None:
         self._terms = terms
@@ -80,6 +82,7 @@ class Stream:
         self._guard = None if file is None else file.guard(terms.stream, state.step)
         self._process = os.getpid()
         self._broken, self._interrupted = False, False
+        self._lock = threading.RLock()
         leave_room(state.tally, terms.noise.strategy.gain)
 
     @property
@@ -140,8 +143,8 @@ class Stream:
 
         They are in memory until the next :meth:`step` or :meth:`save`.
         """
-        self._check_usable()
-        self._state.tally.add(X, units=units, threads=threads)
+        with self._held():
+            self._state.tally.add(X, units=units, threads=threads)
         return self
 
     def remove(self, X: object, *, units: object = None, threads: int | None = None) -> Self:
@@ -156,15 +159,15 @@ class Stream:
         UsageError
             if the stream was not started with ``removals=True``.
         """
-        self._check_usable()
-        if not self._terms.removals:
-            raise UsageError(
-                parameter="removals",
-                rule="must be declared when a stream starts: a removal shows a record once more",
-                remedy=("start it with ", Argument("removals", True)),
-            )
-        state = self._state
-        state.removed += add_removals(state.tally, X, units=units, threads=threads)
+        with self._held():
+            if not self._terms.removals:
+                raise UsageError(
+                    parameter="removals",
+                    rule="must be declared when a stream starts: a removal shows a record once more",
+                    remedy=("start it with ", Argument("removals", True)),
+                )
+            state = self._state
+            state.removed += add_removals(state.tally, X, units=units, threads=threads)
         return self
 
     def merge(self, tally: Tally) -> Self:
@@ -178,7 +181,12 @@ class Stream:
         UsageError
             if the stream counts persons, or records were removed from the tally and this was not declared.
         """
-        self._check_usable()
+        with self._held():
+            self._check_mergeable(tally)
+            self._state.tally.merge(tally)
+        return self
+
+    def _check_mergeable(self, tally: Tally) -> None:
         if self._state.tally.max_per_unit is not None:
             raise UsageError(
                 rule="a stream of persons counts all of their records itself, over all steps",
@@ -190,8 +198,6 @@ class Stream:
                 rule="must be one from which no record was removed: a removal shows a record once more",
                 remedy=("start the stream with ", Argument("removals", True)),
             )
-        self._state.tally.merge(tally)
-        return self
 
     def step(self, *, threads: int | None = None) -> NoisyTable:
         """Release the function of what has come so far, and begin the next step.
@@ -207,7 +213,13 @@ class Stream:
         FileRefused
             if a later step has been released from a copy of the state.
         """
-        self._check_usable()
+        with self._held():
+            self._take_step(thread_count(threads))
+            function = self.latest
+        assert function is not None
+        return function
+
+    def _take_step(self, threads: int) -> None:
         if self.released >= self.steps:
             raise UsageError(
                 rule=f"this stream has released all of its {self.steps} steps",
@@ -219,19 +231,20 @@ class Stream:
             self._state.advance(
                 self._terms.noise,
                 insecure_noise_seed=self._terms.insecure_noise_seed,
-                threads=thread_count(threads),
+                threads=threads,
             )
             if self._file is not None:
                 self._file.write(self._terms, self._state)
             if self._guard is not None:
                 self._guard.advance(self.released)
-        function = self.latest
-        assert function is not None
-        return function
 
     @property
     def latest(self) -> NoisyTable | None:
         """The function of the last step, the same bytes every time; None before the first one."""
+        with self._kept_out():
+            return self._shown()
+
+    def _shown(self) -> NoisyTable | None:
         state, terms = self._state, self._terms
         if self._interrupted:
             # What is in memory may not be on disk, where the step would be drawn anew.
@@ -265,26 +278,41 @@ class Stream:
         UsageError
             for a stream that lives in memory only.
         """
-        self._check_usable()
-        if self._file is None:
-            raise UsageError(
-                rule="this stream lives in memory only",
-                remedy=("start it with ", Argument("path"), ""),
-            )
-        self._file.write(self._terms, self._state)
+        with self._held():
+            if self._file is None:
+                raise UsageError(
+                    rule="this stream lives in memory only",
+                    remedy=("start it with ", Argument("path"), ""),
+                )
+            self._file.write(self._terms, self._state)
 
     def close(self) -> None:
         """Let others open the file. What was counted since the last step or save is lost."""
         if self._file is not None:
-            self._file.close()
-            self._broken = True
+            with self._kept_out():
+                self._file.close()
+                self._broken = True
 
-    def _check_usable(self) -> None:
+    def _kept_out(self) -> AbstractContextManager[object]:
+        """Other threads; in a forked process there are none, and the lock may have been held at the fork."""
+        return self._lock if self._process == os.getpid() else nullcontext()
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Keep other threads out; refuse a stream of another process, before its lock, or a closed one."""
+        self._check_process()
+        with self._lock:
+            self._check_usable()
+            yield
+
+    def _check_process(self) -> None:
         if self._process != os.getpid():
             raise SecretRefused(
                 rule="a stream belongs to one process: two copies would spend more than was paid",
                 remedy="open it in one process only",
             )
+
+    def _check_usable(self) -> None:
         if self._broken:
             raise UsageError(
                 rule="this stream was closed, or interrupted within a step", remedy="open its file again"

@@ -20,7 +20,7 @@ _ITERATIONS: Final = 400
 _MISFIT: Final = 0.01
 """Of the largest value: what weighted points may miss beside the noise."""
 
-_PRIOR: Final = 3.0
+_PRIOR: Final = 6.0
 """The standard deviation of a weight before anything is measured, relative to that of equal weights."""
 
 

@@ -20,8 +20,10 @@ _TRACE: Final = 0.999
 _SLOPE: Final = 0.25
 """Bandwidths to either side over which a slope is taken."""
 
-_LOUD: Final = 25.0
-"""The variance of the mean move, in units of the noise: above it in all but the faintest directions."""
+_UNKNOWN: Final = 0.1
+"""Of the total sampling variance, what every direction may have beyond the estimate: an estimate of almost
+nothing is not relied on. With less, the test rejects too often where there is hardly any noise.
+"""
 
 _NEGATIVE: Final = 1e-4
 """Relative to the largest: matrices with eigenvalues below minus that much are not of a kernel."""
@@ -115,17 +117,15 @@ def filtered_test(
 
     The statistic is cᵀFc with F = S^½(S + N)⁻¹S^½: without noise it is ‖c‖², the statistic of the ordinary
     kernel test; directions that hold more noise than sampling error count less. With ``moves``, the
-    coordinates of what small moves of the distribution change, shape (coordinates, moves), the same filter
-    for these directions is added, and both parts are in units of their standard deviation: a move may change
-    what hardly differs from sample to sample. The null distribution is that of a weighted sum of squares of
-    normal numbers.
+    coordinates of what small moves of the distribution change, shape (coordinates, moves), the score
+    statistic of these directions is added, and both parts are in units of their standard deviation: a move
+    may change what hardly differs from sample to sample. The null distribution is that of a weighted sum of
+    squares of normal numbers.
     """
     whole = sampling + noise
     forms = [_filter(sampling, noise)]
     if moves is not None and float(np.square(moves).sum()) > 0.0:
-        loud = _LOUD * float(np.trace(noise)) / len(noise) + float(np.finfo(float).tiny)
-        outer = moves @ moves.T
-        forms.append(_filter(outer * (loud * moves.shape[1] / float(np.trace(outer))), noise))
+        forms.append(_score(moves, whole + _UNKNOWN * float(np.trace(sampling)) * np.eye(len(whole))))
     total: Floats = np.zeros_like(whole)
     for form in forms:
         spread = form @ whole
@@ -140,6 +140,12 @@ def _filter(signal: Floats, noise: Floats) -> Floats:
     """S^½(S + N)⁻¹S^½: near 1 in directions where the signal exceeds the noise, near 0 where it does not."""
     root = _root(signal)
     return np.asarray(root @ np.linalg.lstsq(signal + noise, root, rcond=1e-10)[0])
+
+
+def _score(moves: Floats, covariance: Floats) -> Floats:
+    """V⁻¹M(MᵀV⁻¹M)⁺MᵀV⁻¹: the squared length of what generalised least squares find of the moves."""
+    weighted = np.linalg.lstsq(covariance, moves, rcond=1e-10)[0]
+    return np.asarray(weighted @ np.linalg.pinv(moves.T @ weighted, rcond=1e-8, hermitian=True) @ weighted.T)
 
 
 def weighted_square_tail(weights: Floats, value: float) -> float:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,22 @@ def test_a_changed_file_and_a_renamed_one_are_refused_and_nothing_is_released(
     else:
         put(watch, name, [0.5] * 400)
     assert run(watch, NOW + 2 * DAY) == [2]
+    assert abs(shown(watch) - 400) < 8
+
+
+def test_a_file_is_the_same_one_however_the_pattern_is_written(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restored copy has another date and inode: only its place says that it was counted."""
+    folder = Path(watch.source)
+    monkeypatch.chdir(folder.parent)
+    run(replace(watch, source="in/*.csv"), NOW)
+    put(watch, "a.csv", [0.5] * 400)
+    assert run(replace(watch, source="in/*.csv"), NOW + DAY) == [1]
+    (folder / "a.csv").unlink()
+    put(watch, "a.csv", [0.5] * 400)
+    os.utime(folder / "a.csv", (NOW, NOW))
+    assert run(replace(watch, source=str(folder / "*.csv")), NOW + 2 * DAY) == [2]
     assert abs(shown(watch) - 400) < 8
 
 

@@ -4,6 +4,8 @@ import io
 import json
 import os
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from hushsum.errors import (
     SecretRefused,
     UsageError,
 )
-from hushsum.privacy.over_time.stream_noise import MOST_STEPS
+from hushsum.privacy.over_time.stream_noise import MOST_STEPS, StreamNoise
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.streams import step_covariance
 from hushsum.streams.step_guard import StepGuard
@@ -98,6 +100,26 @@ def test_a_step_without_records_releases_too_and_the_horizon_ends() -> None:
     assert len({contents(f) for f in functions}) == 3
     with pytest.raises(UsageError, match="all of its 3 steps"):
         stream.step()
+
+
+def test_threads_step_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = started(steps=4, removals=True)
+    inside, go_on = threading.Event(), threading.Event()
+    add_to = StreamNoise.add_to
+
+    def slowly(noise: StreamNoise, output: Any, step: int, **options: Any) -> None:
+        inside.set()
+        assert go_on.wait(60)
+        add_to(noise, output, step, **options)
+
+    monkeypatch.setattr(StreamNoise, "add_to", slowly)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(stream.add(DAYS[0]).step)
+        assert inside.wait(60)
+        others = [pool.submit(stream.step), pool.submit(lambda: stream.remove(DAYS[0]).step())]
+        go_on.set()
+        found = [each.result(60).stream_step for each in (first, *others)]
+    assert sorted(each.step for each in found if each is not None) == [1, 2, 3]
 
 
 def test_removed_records_are_gone_and_cost_noise() -> None:
@@ -394,6 +416,13 @@ class TestSpending:
         assert budget.left == 8.0
         stream.add(DAYS[0]).step()
         stream.close()
+
+    def test_a_key_without_a_file_is_refused_before_anything_is_paid(self) -> None:
+        # Two attempts at once would both be given the one payment, and draw each step twice.
+        budget = RecordingBudget()
+        with pytest.raises(UsageError, match="path"):
+            hs.stream(small(), steps=5, epsilon=2.0, delta=1e-6, budget=budget, idempotency_key="k")
+        assert budget.steps == []
 
     def test_bytes_of_another_release_are_refused(self, tmp_path: Path) -> None:
         budget = RecordingBudget()

@@ -57,6 +57,28 @@ def test_p_values_are_uniform_under_the_hypothesis(moves: np.ndarray | None) -> 
     assert np.abs(np.sort(p) - np.arange(1500) / 1500).max() < 0.066
 
 
+def test_a_move_is_found_in_the_coordinates_in_which_samples_hardly_vary() -> None:
+    """It changes one in which they vary much as well, which hides it from the length of the projection."""
+    rng = np.random.default_rng(3)
+    sampling, noise = np.diag(0.6 ** np.arange(20)), 1e-3 * np.eye(20)
+    moves = np.zeros((20, 1))
+    moves[[0, 12], 0] = 1.0, 0.3
+    drawn = rng.standard_normal((400, 20)) * np.sqrt(np.diag(sampling + noise)) + 3.0 * moves[:, 0]
+    p = np.array([filtered_test(each, sampling, noise, moves).p_value for each in drawn])
+    assert (p <= 0.05).mean() > 0.95
+
+
+def test_an_estimate_of_almost_no_sampling_variance_is_not_relied_on() -> None:
+    rng = np.random.default_rng(4)
+    estimated = np.diag(np.where(np.arange(20) < 10, 0.6 ** np.arange(20), 1e-6))
+    true = estimated + 2e-3 * np.trace(estimated) * np.eye(20)
+    moves, noise = np.ones((20, 1)), 1e-6 * np.eye(20)
+    drawn = rng.standard_normal((1000, 20)) * np.sqrt(np.diag(true + noise))
+    p = np.array([filtered_test(each, estimated, noise, moves).p_value for each in drawn])
+    # Were the estimate taken at its word, most would be rejected.
+    assert (p <= 0.05).mean() < 0.1
+
+
 def test_points_that_are_not_of_a_kernel_have_no_coordinates() -> None:
     assert Coordinates.of(np.array([[1.0, 2.0], [2.0, 1.0]])) is None
     points = np.linspace(0.0, 1.0, 40)
