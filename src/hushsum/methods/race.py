@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Reading
-from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.hash_rows import HashRows, rows_for_laplace
+from hushsum.bases.hash_rows_of_combination import DividedRows
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, HashableCombination, HashableKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
