@@ -45,7 +45,9 @@ def keys(
 
 
 def terms(
-    tally: Annotated[str, typer.Argument(help="A tally of one site; only its public part is used.")],
+    tally: Annotated[
+        str, typer.Argument(metavar="TALLY", help="A tally of one site; only its public part is used.")
+    ],
     sites: Annotated[
         list[str],
         typer.Option("--site", metavar="FINGERPRINT", help="The key of a site; once for each site."),
@@ -182,7 +184,7 @@ def server(
 
 
 def site(
-    tally: Annotated[str, typer.Argument(help="This site's tally.")],
+    tally: Annotated[str, typer.Argument(metavar="TALLY", help="This site's tally.")],
     terms: _Terms,
     key: Annotated[str, typer.Option("--key", metavar="FILE", help="This site's key file.")],
     server: Annotated[

@@ -72,7 +72,7 @@ def race(
     rows, width : int
         The size of the table. Rows are a capacity: a pure-ε release publishes the part of them that suits it.
     seed : int
-        Public seed of the hash functions. Tallies that shall merge need the same one.
+        Public seed of the hash functions. Tallies that are to be merged need the same one.
     bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
         Declared, never read off the data. Records are clipped to it. Useful where columns have a large
         offset.
