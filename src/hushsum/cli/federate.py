@@ -70,12 +70,11 @@ def terms(
         str | None, typer.Option("--unit", help="Whom the claim protects. [default: the tally's unit]")
     ] = None,
     rows: Annotated[int | None, typer.Option("--rows", help="Rows to publish. [default: all]")] = None,
-    count_share: Annotated[
-        float, typer.Option("--count-share", help="Fraction of the budget for the noisy count.")
-    ] = 0.02,
+    count_share: options.CountShare = 0.02,
     population: Annotated[
         int | None, typer.Option("--population", help="Declared number of units at all sites together.")
     ] = None,
+    allow_large_delta: options.AllowLargeDelta = False,
     encryption_key_file: options.EncryptionKeyFile = None,
     json: options.Json = False,
 ) -> None:
@@ -101,6 +100,7 @@ def terms(
         rows="auto" if rows is None else rows,
         count_share=count_share,
         population=population,
+        allow_large_delta=allow_large_delta,
     )
     written = write_terms(
         tally,

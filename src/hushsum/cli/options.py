@@ -227,6 +227,9 @@ Rho = Annotated[
     float | None,
     typer.Option("--rho", help="ρ of zero-concentrated differential privacy, instead of ε and δ."),
 ]
+CountShare = Annotated[
+    float, typer.Option("--count-share", help="Fraction of the budget for the noisy count.")
+]
 RelationName = Annotated[
     str,
     typer.Option(
