@@ -30,7 +30,7 @@ MOST_POINTS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class SharpenedFunction(ForwardedFacts):
-    """A release of Fourier features with public points that explain most of it: ``f.sharpened(points)``.
+    """Fourier features with public points that explain most of them: ``f.with_public_points(points)``.
 
     Answers are unbiased whatever the points, with smaller errors the better these resemble the records:
     chance acts only on what they leave unexplained. Where they explain nothing, answers are those of

@@ -139,7 +139,7 @@ def test_sharpened_groups_stay_unbiased() -> None:
     queries = RNG.standard_normal((200, 5))
     exact = KERNEL.exact_sum(records, queries) / len(records)
     assert isinstance(f, CoefficientFunction)
-    sharp = f.sharpened(RNG.standard_normal((200, 5)))
+    sharp = f.with_public_points(RNG.standard_normal((200, 5)))
     assert sharp.explained > 0.3
     assert np.abs(sharp(queries) - exact).mean() < np.abs(f(queries) - exact).mean()
 
