@@ -104,7 +104,7 @@ def real_data(folder: Path, bandwidth: float, numbers: list[int]) -> None:
                 density=float(exact.mean()),
             )
             error = float(np.abs(f(queries) - exact).mean())
-            sharp = float(np.abs(f.sharpened(queries)(queries) - exact).mean())
+            sharp = float(np.abs(f.with_public_points(queries)(queries) - exact).mean())
             print(
                 f"{number:>10,}{wall:>10.1f}{cpu:>10.1f}{epsilon:>10g}{delta or 0:>10g}"
                 f"{f.rows:>10,}{error:>10.1e}{predicted.total:>10.1e}{sharp:>10.1e}"

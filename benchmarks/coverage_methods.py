@@ -70,7 +70,7 @@ def _direct(method: Callable[..., Any], **extra: Any) -> Make:
 def _sharpened(rows: Array, source: Source, epsilon: float, seed: int) -> Any:
     """With 300 records for public points, as if they had been public."""
     f = _planned("fourier_features")(rows, source, epsilon, seed)
-    return f.sharpened(rows[:: max(1, len(rows) // 300)])
+    return f.with_public_points(rows[:: max(1, len(rows) // 300)])
 
 
 def _per_column(source: Source, per_bandwidth: float, most: int) -> int:

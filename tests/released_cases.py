@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pyarrow as pa
 
 import hushsum as hs
 from hushsum.federated import ReportTerms, collect_reports, make_report
 from hushsum.methods import histogram, histogram_tally, kme, landmarks, mwem, pfda, privbayes
+from hushsum.models import NumberColumn
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
 
@@ -20,11 +22,11 @@ ONE = hs.GaussianKernel(dim=1, bandwidth=0.1)
 TWO = hs.EuclideanKernel(dim=2, bandwidth=0.2)
 
 
-def _sharpened() -> ReleasedFunction:
+def _with_public_points() -> ReleasedFunction:
     tally = hs.fourier_features(ONE, features=200, bounds=(0, 1)).add(LINE)
     f = tally.release(rho=0.1, insecure_noise_seed=3)
     assert isinstance(f, CoefficientFunction)
-    return f.sharpened(np.linspace(0.0, 1.0, 20)[:, None])
+    return f.with_public_points(np.linspace(0.0, 1.0, 20)[:, None])
 
 
 def _reported() -> ReleasedFunction:
@@ -39,13 +41,29 @@ def _step() -> ReleasedFunction:
     return stream.add(LINE).step()
 
 
+def _merged() -> ReleasedFunction:
+    half = len(PLANE) // 2
+    sites = [
+        hs.race(TWO, rows=40, width=30, bounds=(0, 1)).add(each) for each in (PLANE[:half], PLANE[half:])
+    ]
+    released = [each.release(epsilon=1.0, rows=40, insecure_noise_seed=i) for i, each in enumerate(sites)]
+    return hs.merge(*released, disjoint_units=True)
+
+
+def _marginals() -> ReleasedFunction:
+    columns = {"a": NumberColumn(0, 1, bins=5), "b": NumberColumn(0, 1, bins=4)}
+    rows = pa.table({"a": PLANE[:, 0], "b": PLANE[:, 1]})
+    return hs.marginals(columns).add(rows).release(epsilon=1.0, insecure_noise_seed=3)
+
+
 RELEASES: dict[str, Make] = {
     "race": lambda: (
         hs.race(TWO, rows=40, width=30, bounds=(0, 1)).add(PLANE).release(epsilon=1.0, insecure_noise_seed=3)
     ),
+    "merged": lambda: _merged(),
     "grid": lambda: hs.grid(ONE, bounds=(0, 1)).add(LINE).release(epsilon=1.0, insecure_noise_seed=3),
     "stream": lambda: _step(),
-    "sharpened": lambda: _sharpened(),
+    "public points": lambda: _with_public_points(),
     "combined": lambda: hs.combine(
         hs.grid(ONE, bounds=(0, 1)).add(LINE).release(epsilon=1.0, insecure_noise_seed=3),
         np.linspace(0.0, 1.0, 20)[:, None],
@@ -66,3 +84,6 @@ RELEASES: dict[str, Make] = {
     "reports": lambda: _reported(),
     "pfda": lambda: pfda(LINE, ONE, bounds=(0, 1), epsilon=1.0, steps=64, insecure_noise_seed=3),
 }
+
+ALL_RELEASES: dict[str, Make] = {**RELEASES, "marginals": lambda: _marginals()}
+"""Also those of columns that cannot be axes: they answer queries, and have neither bounds nor a picture."""

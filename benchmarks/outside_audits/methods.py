@@ -21,7 +21,7 @@ from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, 
 from hushsum.methods.sufficient_statistics import fit_as_published
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.choice_sampler import exponential_choice
-from hushsum.privacy.over_time.interval_sums import IntervalSums
+from hushsum.privacy.over_time.tree_sums import TreeSums
 from hushsum.privacy.private_choice import Stopping, draw_candidates
 from hushsum.privacy.real_noise import RealNoise, real_noise
 from hushsum.privacy.release_noise import release_noise
@@ -101,7 +101,7 @@ def method_worlds() -> Iterator[World]:
         _factored,
     )
     yield World(
-        "IntervalSums",
+        "TreeSums",
         "one record of the first step",
         True,
         frozenset({"interval sums discrete laplace"}),
@@ -377,7 +377,7 @@ def _factored(budget: Budget) -> Sampler:
 def _intervals(budget: Budget) -> Sampler:
     """The outputs that hold the step of the record, added up: all of ε is in their sum of absolute values."""
     assert budget.promise.epsilon is not None
-    plan = IntervalSums(4, 2, 3)
+    plan = TreeSums(4, 2, 3)
     record = np.zeros((plan.steps, 1), np.int64)
 
     def score(side: int) -> float:

@@ -15,8 +15,8 @@ from hushsum.auditing.registry import MechanismCase, audited_bases, basis_cases,
 from hushsum.auditing.sensitivity import counted
 from hushsum.bases.adjacency_rows import AdjacencyRows
 from hushsum.bases.base import Basis
-from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.hash_rows import HashRows
+from hushsum.bases.hash_rows_of_combination import DividedRows
 from hushsum.bases.marginals import Marginals
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.hamming import HammingKernel

@@ -37,7 +37,9 @@ def changed(data: bytes, change: Change) -> bytes:
 
 @pytest.fixture(scope="module")
 def files() -> dict[str, bytes]:
-    return {name: bytes_of(RELEASES[name]()) for name in ("race", "sharpened", "bins", "histogram", "pfda")}
+    return {
+        name: bytes_of(RELEASES[name]()) for name in ("race", "public points", "bins", "histogram", "pfda")
+    }
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +74,7 @@ FUNCTIONS: list[tuple[str, str, Change]] = [
     ("histogram", "a variance beyond squares", lambda h: h.update(weight_variance=1e300)),
     ("histogram", "a count beyond squares", lambda h: h["count"].update(value=1e300)),
     ("pfda", "fewer values", lambda h: h.update(values=h["values"] - 1)),
-    ("sharpened", "more points", lambda h: h.update(points=[h["points"][0] + 1, 1])),
+    ("public points", "more points", lambda h: h.update(points=[h["points"][0] + 1, 1])),
 ]
 
 
@@ -110,10 +112,10 @@ def test_a_model_that_could_not_be_used_is_refused(
 
 def test_files_inside_files_do_not_nest(files: dict[str, bytes]) -> None:
     """A sharpened function holds a released table; one that held another like itself could go on for ever."""
-    prefix, header, payload = split(files["sharpened"])
+    prefix, header, payload = split(files["public points"])
     about = json.loads(header)
     points = payload[: len(payload) - about["release"]]
-    inner = files["sharpened"]
+    inner = files["public points"]
     for _ in range(2000):
         about["release"] = len(inner)
         inner = joined(prefix, json.dumps(about).encode(), points[:8] + inner)

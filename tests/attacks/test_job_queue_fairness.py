@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hushsum.jobs.release_tally import release_tally
-from hushsum.ledger.dataset_budget import LedgerDebit
+from hushsum.ledger.debit import LedgerDebit
 from hushsum.service.store import Actor, JobQueue, Store
 from hushsum.service.work import job_lease, job_runner
 from hushsum.service.work.job_runner import JobRunner

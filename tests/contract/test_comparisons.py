@@ -19,7 +19,7 @@ from tests.released_cases import RELEASES
 REFUSALS = (
     "must have the same",
     "must be different releases",
-    "does not know its error",
+    "has no error estimate",
     "at must be given",
     "share records and noise",
 )

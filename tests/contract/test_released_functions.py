@@ -19,7 +19,7 @@ from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError
 from hushsum.files.container import FileKind, write_container
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import _CODECS
-from tests.released_cases import RELEASES
+from tests.released_cases import ALL_RELEASES
 
 REMOTE = "remote "
 _PREFIX = struct.Struct("<8sIIQ")
@@ -30,7 +30,7 @@ _ERRORS = ("weight_variance", "cell_width", "feature_errors")
 
 @cache
 def released(name: str) -> ReleasedFunction:
-    return RELEASES[name]()
+    return ALL_RELEASES[name]()
 
 
 def dimension(f: ReleasedFunction) -> int:
@@ -63,7 +63,7 @@ def put_together(header: dict[str, Any], payload: bytes) -> io.BytesIO:
 
 
 def test_every_kind_of_file_is_held_to_the_contract() -> None:
-    kinds = {taken_apart(file_of(released(name)))[0]["type"] for name in RELEASES}
+    kinds = {taken_apart(file_of(released(name)))[0]["type"] for name in ALL_RELEASES}
     # A bundle holds released functions and is none: it has tests of its own.
     assert kinds == set(_CODECS) - {"bundle"}
 
@@ -78,7 +78,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         patch.setenv("HUSHSUM_STATE", str(folder / "state"))
         town = Town(folder)
         dataset = town.dataset()
-        for name in RELEASES:
+        for name in ALL_RELEASES:
             town.publish(dataset, name, released(name))
     with listening(town.app) as url, hs.connect(url, town.tokens["olga"]) as connected:
         yield connected
@@ -93,7 +93,7 @@ def f(name: str, request: pytest.FixtureRequest) -> ReleasedFunction:
     return service.function(name.removeprefix(REMOTE))
 
 
-@pytest.mark.parametrize("name", [*RELEASES, *(REMOTE + name for name in RELEASES)])
+@pytest.mark.parametrize("name", [*ALL_RELEASES, *(REMOTE + name for name in ALL_RELEASES)])
 class TestReleasedFunction:
     """The contract of answers, also for functions in a service."""
 
@@ -139,7 +139,7 @@ class TestReleasedFunction:
                 f(wrong)
 
 
-@pytest.mark.parametrize("name", RELEASES)
+@pytest.mark.parametrize("name", ALL_RELEASES)
 def test_a_remote_function_answers_as_the_local_one_bit_for_bit(service: Service, name: str) -> None:
     local: Any = released(name)
     remote = service.function(name)
@@ -158,7 +158,7 @@ def test_a_remote_function_answers_as_the_local_one_bit_for_bit(service: Service
         pickle.dumps(remote)
 
 
-@pytest.mark.parametrize("name", RELEASES)
+@pytest.mark.parametrize("name", ALL_RELEASES)
 class TestReleasedFile:
     """The contract of what is kept in a file."""
 

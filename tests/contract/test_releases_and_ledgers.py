@@ -22,7 +22,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import ClaimError, PublicAssumption, UsageError
 from hushsum.ledger import Charge, DatasetBudget, DatasetTerms
-from hushsum.ledger.dataset_budget import LedgerDebit
+from hushsum.ledger.debit import LedgerDebit
 from hushsum.ledger.hash_chain import Kind
 from hushsum.methods import method_named, method_names
 from hushsum.models.base import PrivateModel

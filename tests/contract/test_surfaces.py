@@ -6,6 +6,7 @@ being named here. Service and client: ``test_released_functions`` and ``test_rem
 
 from __future__ import annotations
 
+import io
 import json
 import warnings
 from functools import cache
@@ -28,7 +29,7 @@ from hushsum.methods.registry import Method, all_methods
 from hushsum.releases import Description, load_function, load_released
 from hushsum.releases.base import ReleasedFunction
 from tests.contract.fitted_models import MODELS, fitted
-from tests.released_cases import RELEASES
+from tests.released_cases import ALL_RELEASES, PLANE, RELEASES
 
 COLUMNS = ("a", "b")
 FRAME = pd.DataFrame(np.random.default_rng(4).normal([0.3, 0.6], 0.1, size=(1500, 2)), columns=list(COLUMNS))
@@ -233,6 +234,25 @@ def test_a_set_function_is_shown_without_a_picture(tmp_path: Path) -> None:
     check_html(answers)
     with pytest.raises(hs.errors.UsageError, match="columns of numbers"):
         f.plot()
+
+
+def test_marginals_in_every_surface(tmp_path: Path) -> None:
+    f: Any = ALL_RELEASES["marginals"]()
+    source = str(tmp_path / "f.hush")
+    f.save(source)
+    assert "marginals" in run("show", source)
+    reported = json.loads(run("query", source, "--at", "0.5,0.5", "--json"))["answers"]
+    assert reported[0]["value"] == pytest.approx(f([[0.5, 0.5]])[0], rel=1e-12)
+    turned = pd.DataFrame({"b": [0.1, 0.9], "a": [0.5, 0.5]})
+    np.testing.assert_array_equal(f(turned), f([[0.5, 0.1], [0.5, 0.9]]))
+    drawn = pd.read_csv(io.StringIO(run("sample", source, "-n", "2000", "--seed", "1")))
+    assert list(drawn) == ["a", "b"]
+    np.testing.assert_allclose(drawn.mean(), PLANE.mean(axis=0), atol=0.05)
+    assert "img" not in check_html(f).found
+    for words in (["plot", source, "-o", str(tmp_path / "f.png")], ["page", source, "-o", "f.html"]):
+        refused = CliRunner().invoke(application(words[0]), words).exception
+        assert isinstance(refused, hs.errors.UsageError)
+        assert "query" in str(refused)
 
 
 def test_lazy_records_are_evaluated_once() -> None:

@@ -29,6 +29,15 @@ def test_the_tree_is_as_the_packages_say() -> None:
     assert package_tree.PAGE.read_text(encoding="utf-8") == expected, "run python -m tests.docs.package_tree"
 
 
+def test_every_folder_of_tests_is_described() -> None:
+    text = package_tree.PAGE.read_text(encoding="utf-8")
+    described = set(re.findall(r"^\| `tests/(\w+)` \|", text, flags=re.M))
+    folders = {
+        each.name for each in (ROOT / "tests").iterdir() if list(each.glob("*.py")) or each.name == "golden"
+    }
+    assert described == folders
+
+
 def test_the_drawing_has_the_layers_of_the_import_rules() -> None:
     section = PAGE.read_text(encoding="utf-8").split("## Layers\n")[1]
     lines = section.split("```text\n")[1].split("```")[0].splitlines()

@@ -248,7 +248,7 @@ def test_parts_of_models_are_functions() -> None:
 
 
 def test_other_kinds_of_releases_are_refused_in_words() -> None:
-    (found,) = answered([{"base64": _bytes(RELEASES["sharpened"]())}])
+    (found,) = answered([{"base64": _bytes(RELEASES["public points"]())}])
     assert found["kind"] == "unsupported"
 
 

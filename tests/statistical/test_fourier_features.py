@@ -105,7 +105,7 @@ def test_sharpened_answers_are_unbiased_and_cover(promise: str, orthogonal: bool
         f: Any = tally.add(records, threads=1).release(
             rows=100, insecure_noise_seed=seed, threads=1, **PROMISES[promise]
         )
-        answers.append(f.sharpened(points).query(queries, of="sum", level=0.9))
+        answers.append(f.with_public_points(points).query(queries, of="sum", level=0.9))
     values = np.array([each.value for each in answers])
     spread = values.std(axis=0, ddof=1)
     assert (np.abs(values.mean(axis=0) - exact) <= 6 * spread / math.sqrt(seeds)).all()

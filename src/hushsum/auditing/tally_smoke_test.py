@@ -99,7 +99,7 @@ CASES = (
 
 
 def audit_smoke(case: SmokeCase, *, seed: int | None = None, releases: int = RELEASES) -> AuditRow:
-    """Release both neighbours ``releases`` times and bound what that tells.
+    """Release both neighbours ``releases`` times and bound what that reveals.
 
     Two events are looked at: that the unit's cell reaches the unit's records, and that the count does. Pure
     ε is bounded by the log-ratio of probabilities, ρ by the μ = √(2ρ) of the Gaussian curve; at this noise

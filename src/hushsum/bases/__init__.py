@@ -10,11 +10,11 @@ from hushsum.bases.bins import Bins
 from hushsum.bases.box_polynomials import BoxPolynomials
 from hushsum.bases.class_moments import ClassMoments
 from hushsum.bases.cosine_features import CosineFeatures
-from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.fourier_series import FourierSeries
 from hushsum.bases.grid_weights import GridWeights
 from hushsum.bases.hash_rows import HashRows
+from hushsum.bases.hash_rows_of_combination import DividedRows
 from hushsum.bases.marginals import Marginals
 from hushsum.bases.moments import Moments
 from hushsum.bases.monomials import Monomials

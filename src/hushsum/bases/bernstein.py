@@ -234,7 +234,7 @@ class BernsteinReading(LinearReading):
     def _interpolated(self, queries: Floats) -> tuple[list[Floats], Floats]:
         """In each column, what every lattice point counts for the interpolation at each query, shape
         (n, degree + 1); and the squared length, in the kernel's space, of the part of the kernel at each
-        query that is no combination of the kernels at the lattice.
+        query that is not a combination of the kernels at the lattice.
         """
         width, seen = gaussian_width(self.kernel, self.basis.name), np.ones(len(queries))
         weights: list[Floats] = []

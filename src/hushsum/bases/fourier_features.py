@@ -21,7 +21,7 @@ from hushsum.kernels.base import Batch, Kernel, SpectralKernel
 from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer
 from hushsum.kernels.public_randomness import row_words
 from hushsum.kernels.registry import SPECTRAL
-from hushsum.kernels.structured_frequencies import hadamard, structured_signs
+from hushsum.kernels.structured_randomness import hadamard, structured_signs
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds

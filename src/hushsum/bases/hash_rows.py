@@ -38,6 +38,43 @@ MAX_NUMBERS = 1 << 32
 """Random numbers behind the hash functions: a file that requires more is refused before any is made."""
 
 
+def checked_size(rows: int, width: int) -> tuple[int, int]:
+    """Rows and width of a table of hash rows, each in its range."""
+    rows = positive_integer("rows", rows, at_most=MAX_ROWS)
+    width = positive_integer("width", width, at_most=MAX_WIDTH)
+    if width < 2:
+        raise UsageError(
+            parameter="width",
+            rule="must be at least 2",
+            got="1",
+            remedy="with one cell every record looks alike, try 1000",
+        )
+    return rows, width
+
+
+def check_table(
+    basis: Basis, kernel: Kernel, rows: int, width: int, *, numbers: int, most_cells: int
+) -> None:
+    """Check the size of a table, of which a row needs so many random numbers, and its columns and bounds."""
+    if rows * numbers > MAX_NUMBERS:
+        raise UsageError(
+            parameter="rows",
+            rule=f"× columns × power must be at most {MAX_NUMBERS}",
+            got="more",
+            remedy="use fewer rows",
+        )
+    if rows * width > most_cells:
+        raise UsageError(
+            parameter="rows",
+            rule=("× ", Parameter("width"), f" must be at most {most_cells}"),
+            got=rows * width,
+            remedy="use fewer rows",
+        )
+    check_columns(basis.columns, kernel.dim or 1)
+    if basis.bounds is not None and not isinstance(kernel, ColumnKernel):
+        raise UsageError(parameter="bounds", rule=f"must be left out: the {kernel.name} kernel takes none")
+
+
 @register
 @dataclass(frozen=True)
 class HashRows(Basis):
@@ -83,37 +120,11 @@ class HashRows(Basis):
 
     def __post_init__(self) -> None:
         HASHABLE.check(self.kernel, "race")
-        rows = positive_integer("rows", self.rows, at_most=MAX_ROWS)
-        width = positive_integer("width", self.width, at_most=MAX_WIDTH)
-        if width < 2:
-            raise UsageError(
-                parameter="width",
-                rule="must be at least 2",
-                got="1",
-                remedy="with one cell every record looks alike, try 1000",
-            )
+        rows, width = checked_size(self.rows, self.width)
         distinct = self._hashable.distinct_hashes()
         width = width if distinct is None else min(width, distinct)
-        if rows * self._hashable.numbers_per_row() > MAX_NUMBERS:
-            raise UsageError(
-                parameter="rows",
-                rule=f"× columns × power must be at most {MAX_NUMBERS}",
-                got="more",
-                remedy="use fewer rows",
-            )
-        if rows * width > MAX_CELLS:
-            raise UsageError(
-                parameter="rows",
-                rule=("× ", Parameter("width"), f" must be at most {MAX_CELLS}"),
-                got=rows * width,
-                remedy="use fewer rows",
-            )
-        check_columns(self.columns, self.kernel.dim or 1)
-        if self.bounds is not None and not isinstance(self.kernel, ColumnKernel):
-            raise UsageError(
-                parameter="bounds",
-                rule=f"must be left out: the {self.kernel.name} kernel takes none",
-            )
+        numbers = self._hashable.numbers_per_row()
+        check_table(self, self.kernel, rows, width, numbers=numbers, most_cells=MAX_CELLS)
         for field, value in (("rows", rows), ("width", width), ("seed", integer_seed(self.seed))):
             object.__setattr__(self, field, value)
 

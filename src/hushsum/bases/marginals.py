@@ -21,8 +21,8 @@ from hushsum.kernels.hamming import HammingKernel
 from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
-from hushsum.records.column_declarations import column_from_json
 from hushsum.records.declared_columns import DeclaredColumn
+from hushsum.records.declared_columns_json import column_from_json
 from hushsum.records.mixed_columns import mixed_columns
 
 MOST_CELLS = 1 << 24

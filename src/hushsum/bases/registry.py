@@ -30,7 +30,7 @@ def basis_from_json(data: dict[str, Any]) -> Basis:
     name = data.get("name")
     if name not in _BASES:
         raise FileRefused(
-            rule=f"the file uses the basis {name!r}, which this Hushsum does not know",
+            rule=f"the file uses the basis {name!r}, which this version of Hushsum does not have",
             remedy="install a later one",
         )
     basis = _BASES[name].from_parameters(data["parameters"])

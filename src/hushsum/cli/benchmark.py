@@ -47,11 +47,11 @@ def benchmark(
     from hushsum.jobs.benchmark_methods import BenchmarkTerms, PublicRecords, benchmark_methods
     from hushsum.jobs.kernel_and_method import KernelChoice
 
-    box = values.ranges(bounds, "bounds")
+    box = values.box(bounds, "bounds")
     terms = BenchmarkTerms(
         epsilons=values.numbers(epsilon, "epsilon"),
         delta=delta,
-        bounds=box[0] if box is not None and len(box) == 1 else box,
+        bounds=box,
         methods=values.names(methods, "methods"),
         queries=queries,
         repeats=repeats,

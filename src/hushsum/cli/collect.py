@@ -27,7 +27,10 @@ def terms(
     ] = None,
     kernel: options.KernelName = "euclidean",
     bandwidth: options.Bandwidth = None,
+    scale: options.Scale = None,
     power: options.Power = None,
+    bits: options.Bits = None,
+    projection: options.Projection = None,
     bounds: options.BoundsText = None,
     rows: Annotated[int, typer.Option("--rows", help="Rows of the sketch.")] = 1000,
     width: Annotated[int, typer.Option("--width", help="Cells of a row.")] = 1000,
@@ -41,14 +44,14 @@ def terms(
     from hushsum.jobs.kernel_and_method import KernelChoice
     from hushsum.jobs.local_reports import publish_terms
 
-    box = values.ranges(bounds, "bounds")
+    box = values.box(bounds, "bounds")
     made = publish_terms(
         output,
-        KernelChoice(kernel, bandwidth, power),
+        KernelChoice(kernel, bandwidth, power, bits, projection, scale=scale, bounds=box),
         epsilon=epsilon,
         columns=values.names(columns, "columns"),
         dim=dim,
-        bounds=box[0] if box is not None and len(box) == 1 else box,
+        bounds=box,
         rows=rows,
         width=width,
         seed=seed,

@@ -45,7 +45,9 @@ def keys(
 
 
 def terms(
-    tally: Annotated[str, typer.Argument(help="A tally of one site; only its public part is used.")],
+    tally: Annotated[
+        str, typer.Argument(metavar="TALLY", help="A tally of one site; only its public part is used.")
+    ],
     sites: Annotated[
         list[str],
         typer.Option("--site", metavar="FINGERPRINT", help="The key of a site; once for each site."),
@@ -68,12 +70,11 @@ def terms(
         str | None, typer.Option("--unit", help="Whom the claim protects. [default: the tally's unit]")
     ] = None,
     rows: Annotated[int | None, typer.Option("--rows", help="Rows to publish. [default: all]")] = None,
-    count_share: Annotated[
-        float, typer.Option("--count-share", help="Fraction of the budget for the noisy count.")
-    ] = 0.02,
+    count_share: options.CountShare = 0.02,
     population: Annotated[
         int | None, typer.Option("--population", help="Declared number of units at all sites together.")
     ] = None,
+    allow_large_delta: options.AllowLargeDelta = False,
     encryption_key_file: options.EncryptionKeyFile = None,
     json: options.Json = False,
 ) -> None:
@@ -99,6 +100,7 @@ def terms(
         rows="auto" if rows is None else rows,
         count_share=count_share,
         population=population,
+        allow_large_delta=allow_large_delta,
     )
     written = write_terms(
         tally,
@@ -182,7 +184,7 @@ def server(
 
 
 def site(
-    tally: Annotated[str, typer.Argument(help="This site's tally.")],
+    tally: Annotated[str, typer.Argument(metavar="TALLY", help="This site's tally.")],
     terms: _Terms,
     key: Annotated[str, typer.Option("--key", metavar="FILE", help="This site's key file.")],
     server: Annotated[

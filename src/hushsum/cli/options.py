@@ -222,10 +222,13 @@ Simultaneous = Annotated[
 ]
 Sum = Annotated[bool, typer.Option("--sum", help="Kernel sums f(q), instead of mean kernel values f(q)/N.")]
 Epsilon = Annotated[float | None, typer.Option("--epsilon", help="ε; pure unless --delta is given.")]
-Delta = Annotated[float | None, typer.Option("--delta", help="δ, below one over ten times the units.")]
+Delta = Annotated[float | None, typer.Option("--delta", help="δ, below 1/(10 × number of units).")]
 Rho = Annotated[
     float | None,
     typer.Option("--rho", help="ρ of zero-concentrated differential privacy, instead of ε and δ."),
+]
+CountShare = Annotated[
+    float, typer.Option("--count-share", help="Fraction of the budget for the noisy count.")
 ]
 RelationName = Annotated[
     str,
@@ -290,7 +293,7 @@ Population = Annotated[
 AllowLargeDelta = Annotated[
     bool, typer.Option("--allow-large-delta", help="Accept a δ of 1/(10 × units) or more.")
 ]
-RunDelta = Annotated[float, typer.Option("--delta", help="δ, below one over ten times the records.")]
+RunDelta = Annotated[float, typer.Option("--delta", help="δ, below 1/(10 × number of records).")]
 RunBandwidth = Annotated[
     float, typer.Option("--bandwidth", help="Scale of the Gaussian kernel in the units of the data; public.")
 ]

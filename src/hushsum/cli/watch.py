@@ -57,6 +57,7 @@ def watch(
     method: options.MethodName = "race",
     kernel: options.KernelName = "euclidean",
     bandwidth: options.Bandwidth = None,
+    scale: options.Scale = None,
     power: options.Power = None,
     bits: options.Bits = None,
     projection: options.Projection = None,
@@ -70,13 +71,21 @@ def watch(
     spacing: options.Spacing = None,
     degree: options.Degree = None,
     features: options.Features = None,
+    groups: options.Groups = None,
+    structured: options.Structured = None,
     seed: Annotated[int, typer.Option("--seed", help="Public seed of the random functions.")] = 0,
     unit_column: options.UnitColumn = None,
     max_per_unit: options.MaxPerUnit = None,
     set_column: options.SetColumn = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    dates: options.Dates = None,
+    date_format: options.DatePattern = None,
+    date_unit: options.DateUnit = "days",
+    date_origin: options.DateOrigin = "1970-01-01",
+    sheet: options.Sheet = None,
     relation: options.RelationName = "add/remove",
+    count_share: options.CountShare = 0.02,
     rounded: Annotated[
         bool | None,
         typer.Option("--rounded", help="Round cells: a smaller file, and 2 % more variance of the noise."),
@@ -106,21 +115,31 @@ def watch(
     """
     from pathlib import Path
 
+    from hushsum.cli.cell_options import cell_format
     from hushsum.cli.options import ledger_options
     from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
     from hushsum.jobs.output_files import read_key
     from hushsum.jobs.record_files import RecordFiles
     from hushsum.jobs.watch_files import Watch, start_or_continue
     from hushsum.privacy.release_request import ReleaseRequest
-    from hushsum.records.cell_format import CellFormat
     from hushsum.streams.start import StreamRequest
 
-    box = values.ranges(bounds, "bounds")
+    cells = cell_format(
+        decimal=decimal,
+        drop_missing=drop_missing,
+        dates=dates,
+        date_format=date_format,
+        date_unit=date_unit,
+        date_origin=date_origin,
+        sheet=sheet,
+    )
+    box = values.box(bounds, "bounds", cells.dates)
     request = ReleaseRequest(
         epsilon=epsilon,
         delta=delta,
         rho=rho,
         relation=relation,
+        count_share=count_share,
         rounded=rounded,
         population=population,
         allow_large_delta=allow_large_delta,
@@ -136,18 +155,21 @@ def watch(
             values.names(columns, "columns"),
             unit_column,
             set_column,
-            cells=CellFormat(decimal, drop_missing),
+            cells=cells,
         ),
-        kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius),
+        kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius, scale, box),
         size=TableSize(
             method,
             rows,
             width,
             seed,
-            box[0] if box is not None and len(box) == 1 else box,
+            box,
             spacing,
             features,
             degree,
+            None,
+            groups,
+            structured,
         ),
         stream=StreamRequest(request, steps, window, decay),
         max_per_unit=max_per_unit,

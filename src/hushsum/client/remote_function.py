@@ -140,13 +140,11 @@ class RemoteFunction(Presented):
         return query_function(self._connection, self._where, self._points(Q), request)
 
     def _points(self, Q: object) -> Any:
-        """The points as an Arrow table, checked here as a local function checks them."""
+        """The points as an Arrow table; which values a function takes is checked by the service."""
         pa = pyarrow()
         dim = self.kernel.dim
         if dim is None:
             sets = as_sets(Q)
             listed = pa.LargeListArray.from_arrays(pa.array(sets.indptr), pa.array(sets.values))
             return pa.table({"set": listed})
-        values = values_of(Q, dim, self.columns)
-        self.kernel.prepare(values, clip=False)
-        return table_of(values, self.columns)
+        return table_of(values_of(Q, dim, self.columns), self.columns)

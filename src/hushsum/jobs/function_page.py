@@ -12,11 +12,11 @@ from typing import Any, Final
 from hushsum.bases.adjacency_rows import AdjacencyRows
 from hushsum.bases.bins import Bins
 from hushsum.bases.cosine_features import CosineFeatures
-from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.fourier_series import FourierSeries
 from hushsum.bases.grid_weights import GridWeights
 from hushsum.bases.hash_rows import HashRows
+from hushsum.bases.hash_rows_of_combination import DividedRows
 from hushsum.bases.monomials import Monomials
 from hushsum.bases.trigonometric import TrigonometricPolynomials
 from hushsum.errors import UsageError

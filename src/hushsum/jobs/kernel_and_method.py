@@ -80,7 +80,7 @@ class KernelChoice:
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """The public shape of a tally: tallies that shall merge need the same one.
+    """The public shape of a tally: tallies that are to be merged need the same one.
 
     ``rows`` and ``width`` are for hash rows, ``spacing``, ``degree`` and ``steps`` for grids, ``features``,
     ``groups`` and ``structured`` for Fourier features; None where a method's default will do.

@@ -80,7 +80,7 @@ def _has_fractions(values: NDArray[np.float64]) -> bool:
 
 
 def _numbers_in(texts: NDArray[np.str_]) -> NDArray[np.float64]:
-    """The numbers that all of the texts are; none where one is something else, as CSV tells no types."""
+    """The numbers that all of the texts are; none where one is something else: CSV has no types."""
     try:
         values = texts.astype(np.float64)
     except ValueError:

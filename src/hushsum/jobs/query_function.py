@@ -60,7 +60,7 @@ class AnsweredQueries:
 
     ``queries`` is a list of rows of numbers or of sets, or an Arrow batch of the columns of a file.
     ``stderr`` is NaN for the median of means, which has a bound instead, that ``lower`` and ``upper`` give;
-    all three are NaN where a method does not know its error.
+    all three are NaN where a method has no error estimate.
     """
 
     queries: Any

@@ -29,7 +29,11 @@ from hushsum.planning.automatic_method import (
     planned_tally,
 )
 from hushsum.planning.plan import AUTO
-from hushsum.planning.public_sample import bounds_of_sample, kernel_of_sample, refuse_copied_rows
+from hushsum.planning.public_bandwidth_and_bounds import (
+    bounds_of_sample,
+    kernel_of_sample,
+    refuse_copied_rows,
+)
 from hushsum.privacy.claim import PERSON, RECORD, checked_unit
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.privacy.release_request import ReleaseRequest

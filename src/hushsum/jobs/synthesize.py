@@ -18,8 +18,8 @@ from hushsum.jobs.output_files import check_answers_output, check_function_outpu
 from hushsum.models.load import model_of
 from hushsum.models.synthesizer import PrivateSynthesizer
 from hushsum.records.cell_format import CellFormat
-from hushsum.records.column_declarations import column_from_json
 from hushsum.records.declared_columns import CategoryColumn, DeclaredColumn, FlagColumn
+from hushsum.records.declared_columns_json import column_from_json
 from hushsum.records.number_column import NumberColumn
 
 MODEL: Final = ".hush"

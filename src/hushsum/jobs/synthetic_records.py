@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from hushsum._types import Floats
+from hushsum.bases.marginals import Marginals
 from hushsum.errors import UsageError
 from hushsum.jobs.output_files import STANDARD
 from hushsum.kernels.base import ColumnKernel
@@ -17,6 +18,7 @@ from hushsum.records.arrow import pyarrow
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load_released
+from hushsum.releases.noisy_table import NoisyTable
 
 MOST_SAMPLES = 10_000_000
 _FLOOR = 2.0
@@ -62,13 +64,19 @@ def sample_release(source: str, number: int, *, seed: int | None = None) -> Samp
     Raises
     ------
     UsageError
-        if it is neither a function of columns with bounds nor a model that draws records, or nowhere stands
-        out of its noise.
+        if it is neither a function of columns with bounds, nor a table of marginals, nor a model that draws
+        records, or nowhere stands out of its noise.
     """
     count = positive_integer("number", number, at_most=MOST_SAMPLES)
     released = load_released(sys.stdin.buffer if source == STANDARD else source)
     if isinstance(released, Bundle):
         return _of_model(released, count, seed)
+    if isinstance(released, NoisyTable) and isinstance(released.basis, Marginals):
+        from hushsum.models.synthesizer import PrivateSynthesizer
+
+        return SampleDrawn(
+            PrivateSynthesizer(random_state=seed).fit_released(released).sample(count, random_state=seed)
+        )
     assert isinstance(released, ReleasedFunction)
     bounds = released.bounds
     if bounds is None or not isinstance(released.kernel, ColumnKernel):

@@ -18,7 +18,7 @@ from hushsum.kernels.base import (
 from hushsum.kernels.combination import CombinationKernel
 from hushsum.kernels.composition import on_columns
 from hushsum.kernels.euclidean import EuclideanKernel
-from hushsum.kernels.fitting import FittedKernel, fit_kernel
+from hushsum.kernels.fit_combination import FittedKernel, fit_kernel
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.hamming import HammingKernel
 from hushsum.kernels.inner_product import DotProductKernel, PolynomialKernel

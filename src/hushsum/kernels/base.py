@@ -47,7 +47,7 @@ class Kernel(Protocol, metaclass=RoleType):
 
     name: ClassVar[str]
     signed: ClassVar[bool] = False
-    """Whether it takes negative values, so that an answer below 0 is no sign of noise."""
+    """Whether it takes negative values, so that an answer below 0 is not a sign of noise."""
 
     # Declared for type checkers only: at run time a property here would be the default of the field of that
     # name in a kernel's dataclass.

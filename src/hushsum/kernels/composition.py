@@ -41,7 +41,7 @@ def on_columns(kernel: Kernel, columns: Columns, *, of: int | Sequence[str]) -> 
         Positions from 0 on, or names, in the order in which the kernel takes them.
     of : int or list of str
         All columns of a record: how many, or their names in their order. Names are for finding positions:
-        give them as ``columns=`` to the release too, if frames shall be read by name.
+        give them as ``columns=`` to the release too, if frames are to be read by name.
 
     Raises
     ------

@@ -116,7 +116,7 @@ class KernelExpression:
         return found
 
     def _check(self, node: ast.expr, found: list[Any]) -> None:
-        """Refuse what is no operation on kernels, and add the kernels that have no brackets."""
+        """Refuse what is not an operation on kernels, and add the kernels that have no brackets."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Pow):
             self._check(node.left, found)
             self._check(node.right, found)

@@ -17,7 +17,7 @@ from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.product_profiles import Profile
 from hushsum.kernels.public_randomness import ONE_TURN, in_turns, normal_directions
 from hushsum.kernels.registry import register
-from hushsum.kernels.structured_frequencies import normal_lengths
+from hushsum.kernels.structured_randomness import normal_lengths
 
 
 @register

@@ -18,7 +18,7 @@ from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.product_profiles import Profile, fitted_profiles
 from hushsum.kernels.public_randomness import ONE_TURN, in_turns, normal_directions
 from hushsum.kernels.registry import register
-from hushsum.kernels.structured_frequencies import normal_lengths
+from hushsum.kernels.structured_randomness import normal_lengths
 
 SMOOTHNESS = (0.5, 1.5, 2.5)
 

@@ -169,7 +169,7 @@ def kernel_from_json(data: dict[str, Any]) -> Kernel:
         return _described(composed, data)
     if name not in _KERNELS:
         raise FileRefused(
-            rule=f"the file uses the kernel {name!r}, which this Hushsum does not know",
+            rule=f"the file uses the kernel {name!r}, which this version of Hushsum does not have",
             remedy="install a later one",
         )
     kind: Any = _KERNELS[name]

@@ -237,7 +237,7 @@ class _ScaledHasher:
     def _divided(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         with np.errstate(over="ignore"):
             divided: NDArray[np.float32] = np.divide(rows, self._units, dtype=np.float32)
-        # Small units can bring large numbers beyond float32; projections of infinity are no numbers.
+        # Small units can bring large numbers beyond float32; projections of infinity are not numbers.
         np.clip(divided, -_FLOAT32_MAX, _FLOAT32_MAX, out=divided)
         return np.ascontiguousarray(divided)
 

@@ -124,7 +124,7 @@ def allowed_gap(c: float, number: int, square: float) -> float:
 
 
 def gap_missed(c: float) -> DataRefused:
-    """The refusal of a machine whose solver has not reached its gap; tells public numbers alone."""
+    """The refusal of a machine whose solver has not reached its gap; shows public numbers only."""
     return DataRefused(
         parameter="C",
         rule="must allow the machine to be solved to its duality gap",

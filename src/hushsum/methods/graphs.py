@@ -1,4 +1,4 @@
-"""Graphs: the tally of a list of edges, which knows what an edge is."""
+"""The tally of a graph, given as a list of edges, with its kind of edge."""
 
 from __future__ import annotations
 

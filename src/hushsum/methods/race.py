@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.bases.base import Reading
-from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.hash_rows import HashRows, rows_for_laplace
+from hushsum.bases.hash_rows_of_combination import DividedRows
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, HashableCombination, HashableKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
@@ -72,7 +72,7 @@ def race(
     rows, width : int
         The size of the table. Rows are a capacity: a pure-ε release publishes the part of them that suits it.
     seed : int
-        Public seed of the hash functions. Tallies that shall merge need the same one.
+        Public seed of the hash functions. Tallies that are to be merged need the same one.
     bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
         Declared, never read off the data. Records are clipped to it. Useful where columns have a large
         offset.

@@ -284,7 +284,7 @@ class PrivateModel(DeclaredModel):
         return Bundle(self._claim(promise), about, parts or {}, arrays or {})
 
     def _described(self) -> dict[str, Any]:
-        """Everything public that the bundle tells, but for the seed."""
+        """Everything public in the bundle, except for the seed."""
         names = getattr(self, "feature_names_in_", None)
         parameters = {
             name: to_json(name, self.effective(name))

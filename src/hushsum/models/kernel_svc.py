@@ -77,7 +77,7 @@ class PrivateKernelSVC(ClassModel):
     duality gap is g, which is fixed beforehand. K machines one against the rest move together by √K·Δ. The
     coefficients are rounded to a lattice and take exact discrete Gaussian noise. The claim assumes that the
     solver reaches g on the records and on all their neighbours: if it does not, the release is refused before
-    anything is spent, which tells one bit about the records that nothing bounds (seen with C ≥ 3·10⁸ alone).
+    anything is spent, which reveals one bit about the records that nothing bounds (seen only at C ≥ 3·10⁸).
 
     Examples
     --------

@@ -55,7 +55,8 @@ def model_of(bundle: Bundle) -> PrivateModel:
     name = bundle.about.get("model")
     if not isinstance(name, str) or name not in MODELS:
         raise FileRefused(
-            rule=f"the file holds a model {name!r}, which this Hushsum does not know", remedy="upgrade it"
+            rule=f"the file holds a model {name!r}, which this version of Hushsum does not have",
+            remedy="upgrade it",
         )
     try:
         return _restored(MODELS[name], bundle)

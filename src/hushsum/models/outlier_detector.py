@@ -180,8 +180,8 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
     def fit_predict(self) -> NoReturn:
         """Not available, as in scikit-learn's novelty detectors."""
         raise AttributeError(
-            "fit_predict is not available: the detector is for new points, and what it says of the private "
-            "records themselves is as private as they are; call fit, then predict"
+            "fit_predict is not available: the detector is for new points, and what it reports about the "
+            "private records themselves is as private as they are; call fit, then predict"
         )
 
     def _start(self, seed: int) -> _Secret:

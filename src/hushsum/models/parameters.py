@@ -22,8 +22,8 @@ from hushsum.kernels.base import Kernel
 from hushsum.kernels.registry import kernel_as_json, kernel_from_json
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
-from hushsum.records.column_declarations import column_from_json
 from hushsum.records.declared_columns import DeclaredColumn
+from hushsum.records.declared_columns_json import column_from_json
 
 NUMBER, INTEGER, TEXT, PAIR, BOUNDS_TYPE, LABELS, ANY = (
     "number", "integer", "text", "pair", "bounds", "labels", "any",

@@ -11,7 +11,7 @@ from hushsum._types import Floats
 from hushsum.errors import DataRefused
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.models.predicted_error import NoPlanWithinLimits
-from hushsum.planning.public_sample import (
+from hushsum.planning.public_bandwidth_and_bounds import (
     refuse_copied_rows,
     refuse_private_rows,
     rounded_bandwidth,

@@ -214,8 +214,7 @@ class PrivateSynthesizer(PrivateModel):
         function : ReleasedFunction
             Of a tally that :func:`hushsum.marginals` made, with every column alone.
         """
-        basis = getattr(function, "basis", None)
-        if not isinstance(function, NoisyTable) or not isinstance(basis, Marginals):
+        if not isinstance(function, NoisyTable) or not isinstance(basis := function.basis, Marginals):
             raise UsageError(
                 rule="a synthesizer is fitted to a released table of marginals",
                 got=type(function).__name__,
@@ -242,8 +241,7 @@ class PrivateSynthesizer(PrivateModel):
 
     def _open(self, bundle: Bundle) -> FittedMarginals:
         table = bundle.parts[PART]
-        basis = getattr(table, "basis", None)
-        if not isinstance(table, NoisyTable) or not isinstance(basis, Marginals):
+        if not isinstance(table, NoisyTable) or not isinstance(basis := table.basis, Marginals):
             raise ValueError("part")
         errors = np.asarray(bundle.arrays[_ERRORS], np.float64)
         if [each.column for each in basis.encodings] != list(self._declared().values()):

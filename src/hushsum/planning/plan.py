@@ -17,7 +17,7 @@ from hushsum.methods.registry import Method, method_named, planned_methods
 from hushsum.planning.error_by_trust import CENTRAL, SHUFFLED, TrustModel
 from hushsum.planning.error_target import promise_for_error
 from hushsum.planning.planned_options import Plan
-from hushsum.planning.public_sample import bounds_of_sample, kernel_of_sample
+from hushsum.planning.public_bandwidth_and_bounds import bounds_of_sample, kernel_of_sample
 from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.declared_steps import DeclaredSteps, declared_steps

@@ -75,7 +75,7 @@ class DateFormat:
         return (_microseconds(text, parameter) - self._zero) / UNITS[self.unit]
 
     def numbers(self, text: Any) -> Any | None:
-        """The numbers of a ``pyarrow`` array of text, as float64; None if one of the cells is no date.
+        """The numbers of a ``pyarrow`` array of text, as float64; None if one of the cells is not a date.
         Missing cells stay missing.
 
         >>> import pyarrow as pa
@@ -99,7 +99,7 @@ class DateFormat:
         return self.from_microseconds(moments.cast(pa.int64()))
 
     def others(self, text: Any) -> Any:
-        """The cells that are no dates, for a description of their kind; missing ones are not among them."""
+        """The cells that are not dates, for a description of their kind; missing ones are not among them."""
         compute = arrow.pyarrow("compute")
         cells = compute.drop_null(compute.utf8_trim_whitespace(text))
         if self.pattern is None:

@@ -109,7 +109,7 @@ def read_edges(
     An id is an integer that fits 64 bits, or text; text that writes such an integer is that integer, so that
     CSV and Parquet name the same nodes. Other text is represented by 64 bits of its BLAKE2b digest: two of n
     names coincide with probability n²·2⁻⁶⁵. Duplicate edges count once. A self-loop makes its node a record,
-    and is no neighbour.
+    and is not a neighbour.
 
     Privacy
     -------

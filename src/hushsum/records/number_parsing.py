@@ -46,11 +46,11 @@ def check_decimal(decimal: str) -> str:
 
 
 def as_numbers(text: Any, decimal: str = ".") -> Any | None:
-    """The numbers that a ``pyarrow`` array of text writes, as float64; None if one of them is no number.
+    """The numbers that a ``pyarrow`` array of text writes, as float64; None if one of them is not a number.
 
     A number may have a sign, a currency sign before or after it, groups of three digits separated by spaces,
     apostrophes or the other one of point and comma, and parentheses for a negative amount. With a decimal
-    comma ``1.5`` is no number, and ``1.500`` is fifteen hundred. Missing cells stay missing.
+    comma ``1.5`` is not a number, and ``1.500`` is fifteen hundred. Missing cells stay missing.
 
     Privacy
     -------

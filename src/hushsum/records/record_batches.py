@@ -45,7 +45,7 @@ class Source(Protocol):
         """The fraction read, or None if the length is unknown."""
 
     def choose(self, columns: Sequence[str], unit_column: str | None, set_column: str | None) -> None:
-        """Check the types of the chosen columns, where the format tells them before reading."""
+        """Check the types of the chosen columns, where the format states them before reading."""
 
     def batches(self) -> Generator[Any, None, None]:
         """Batches that have the chosen columns at least; raises DataRefused for what cannot be read."""

@@ -103,7 +103,7 @@ def expanded(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
     found: list[str] = []
     for path in paths:
         each = os.fspath(path)
-        # The query of an address is no pattern.
+        # The query of an address is not a pattern.
         if is_url(each) and _WILDCARDS.search(shown_path(each)):
             found += _matching(each)
         elif not is_url(each) and _WILDCARDS.search(each) and not os.path.lexists(each):
@@ -200,7 +200,7 @@ class LocalCopy:
         with self.path.open("rb") as file:
             file.seek(self.size - _FOOTER.size)
             length, magic = _FOOTER.unpack(file.read(_FOOTER.size))
-        # What is no Parquet file is refused by the reader.
+        # A file that is not Parquet is refused by the reader.
         if magic == b"PAR1" and length + _FOOTER.size > _TAIL:
             self.fetch(self.size - _FOOTER.size - length, self.size - _TAIL)
 

@@ -182,7 +182,7 @@ class CoefficientFunction(NoisyTable):
             return noise + method, noise + method, None
         return np.maximum(rows.variance, noise), noise + method, rows.blocks
 
-    def sharpened(self, points: object) -> SharpenedFunction:
+    def with_public_points(self, points: object) -> SharpenedFunction:
         """The same release of Fourier features, read with the help of public points: nothing is spent.
 
         Parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,15 +13,15 @@ from hushsum._types import Floats, PathOrFile
 from hushsum.bases.fit_public_points import Explained, explain
 from hushsum.bases.fourier_features import FeatureReading, FourierFeatures
 from hushsum.errors import UsageError
-from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
-from hushsum.files.container import FileKind, Header, write_container
+from hushsum.files.container import Header
 from hushsum.kernels.base import Batch
 from hushsum.releases.answers import Answers, query_points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.releases.forwarded_properties import ForwardedFacts
-from hushsum.releases.load import check_names, load_table, register
+from hushsum.releases.load import register
 from hushsum.releases.presentation import Detail
+from hushsum.releases.release_with_points_file import payload_size, read_with_points, save_with_points
 
 TYPE = "sharpened"
 MOST_POINTS = 10_000
@@ -30,7 +29,7 @@ MOST_POINTS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class SharpenedFunction(ForwardedFacts):
-    """A release of Fourier features with public points that explain most of it: ``f.sharpened(points)``.
+    """Fourier features with public points that explain most of them: ``f.with_public_points(points)``.
 
     Answers are unbiased whatever the points, with smaller errors the better these resemble the records:
     chance acts only on what they leave unexplained. Where they explain nothing, answers are those of
@@ -110,12 +109,7 @@ class SharpenedFunction(ForwardedFacts):
 
     def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file that holds the release and the points; to a path atomically."""
-        stream = io.BytesIO()
-        self.function.save(stream)
-        header = {"type": TYPE, "points": list(self.points.shape), "release": len(stream.getvalue())}
-        write_container(
-            target, FileKind.RELEASED, header, [encode_array(self.points, REAL), stream.getvalue()]
-        )
+        save_with_points(target, TYPE, self.function, self.points)
 
     def __reduce__(self) -> tuple[Callable[..., SharpenedFunction], tuple[CoefficientFunction, Floats]]:
         return SharpenedFunction, (self.function, np.array(self.points))
@@ -158,24 +152,13 @@ def sharpen(function: CoefficientFunction, points: object) -> SharpenedFunction:
     return SharpenedFunction(function, rows)
 
 
-def _payload_size(header: Header) -> int:
-    number, dim = header["points"]
-    if type(header["release"]) is not int or header["release"] < 0:
-        raise ValueError("release")
-    return encoded_size((number, dim), REAL, reals=True) + int(header["release"])
-
-
 def _build(header: Header, payload: memoryview) -> ReleasedFunction:
-    number, dim = header["points"]
-    size = encoded_size((number, dim), REAL, reals=True)
-    check_names(header, "type", "points", "release")
-    function = load_table(io.BytesIO(bytes(payload[size:])))
-    points = decode_array(payload[:size], (number, dim), REAL).copy()
-    if not isinstance(function, CoefficientFunction) or not np.isfinite(points).all():
+    function, points = read_with_points(header, payload)
+    if not isinstance(function, CoefficientFunction):
         raise ValueError("points")
     if function.basis.prepare_queries(points).arrays[0].shape != points.shape:
         raise ValueError("points")
     return SharpenedFunction(function, points)
 
 
-register(TYPE, _payload_size, _build)
+register(TYPE, payload_size, _build)

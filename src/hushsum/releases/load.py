@@ -94,7 +94,7 @@ def _codec(header: Header) -> tuple[Sizer, Builder]:
     name = header.get("type")
     if name not in _CODECS:
         raise FileRefused(
-            rule=f"the file holds a function of type {name!r}, which this Hushsum does not know",
+            rule=f"the file holds a function of type {name!r}, which this version of Hushsum does not have",
             remedy="upgrade it",
         )
     return _CODECS[name]

@@ -37,7 +37,7 @@ LARGEST_STEP = 2**31 - 1
 """The largest step of rounding that a file can state."""
 
 DIGEST_LETTERS = 32
-"""The length of a release's digest, which finds repetitions and is no proof against forgery."""
+"""The length of a release's digest, which finds repetitions and does not prevent forgery."""
 
 UNSEEN_SHARE = 0.001
 """What rounding adds to the variance of cells that are counted in small fractions of a record."""
@@ -181,7 +181,7 @@ class NoisyTable(Presented, ABC):
         return self if step == self.step else replace(self._rounded(step), parts=self.releases)
 
     def rounded_at_release(self, step: int) -> Self:
-        """The table with cells rounded before anybody sees them: what was there before is no release."""
+        """The table with cells rounded at the release: the table before rounding is not released."""
         return self if step == self.step else self._rounded(step)
 
     def _rounded(self, step: int) -> Self:

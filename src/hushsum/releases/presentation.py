@@ -122,12 +122,12 @@ def _small(function: ReleasedFunction) -> str:
 
         return _html.picture(thumbnail(function), "The released function within its bounds")
     except (ImportError, HushsumError):
-        # Without matplotlib, or with columns that are no scales, the facts are what there is to see.
+        # Without matplotlib, or with columns that cannot be axes, only the facts are shown.
         return ""
 
 
 UNKNOWN_ERRORS: Final = "not known: answers have no interval"
-"""What the description of a function says whose method does not know its error."""
+"""The description of a function whose method has no error estimate."""
 
 COMMON: Final = (
     "kind", "claim", "kernel", "dim", "columns", "bounds", "estimated_count", "producer",

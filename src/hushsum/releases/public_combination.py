@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,14 +12,14 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
-from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
-from hushsum.files.container import FileKind, Header, write_container
+from hushsum.files.container import Header
 from hushsum.releases.answers import Answers, check_question, normal_answers, query_points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.forwarded_properties import ForwardedFacts
-from hushsum.releases.load import check_names, load_table, register
+from hushsum.releases.load import register
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.presentation import Detail
+from hushsum.releases.release_with_points_file import payload_size, read_with_points, save_with_points
 
 TYPE: Final = "public combination"
 PUBLIC_SAMPLE: Final = "the sample that parameters and answers were derived from is public"
@@ -143,12 +142,7 @@ class CombinedFunction(ForwardedFacts):
 
     def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file that holds the release and the points; to a path atomically."""
-        stream = io.BytesIO()
-        self.function.save(stream)
-        header = {"type": TYPE, "points": list(self.points.shape), "release": len(stream.getvalue())}
-        write_container(
-            target, FileKind.RELEASED, header, [encode_array(self.points, REAL), stream.getvalue()]
-        )
+        save_with_points(target, TYPE, self.function, self.points)
 
     def __reduce__(self) -> tuple[Callable[..., CombinedFunction], tuple[NoisyTable, Floats]]:
         return CombinedFunction, (self.function, np.array(self.points))
@@ -219,22 +213,8 @@ def _check_points(points: Floats, dim: int | None) -> None:
         )
 
 
-def _payload_size(header: Header) -> int:
-    number, dim = header["points"]
-    if type(header["release"]) is not int or header["release"] < 0:
-        raise ValueError("release")
-    return encoded_size((number, dim), REAL, reals=True) + int(header["release"])
-
-
 def _build(header: Header, payload: memoryview) -> ReleasedFunction:
-    number, dim = header["points"]
-    size = encoded_size((number, dim), REAL, reals=True)
-    check_names(header, "type", "points", "release")
-    function = load_table(io.BytesIO(bytes(payload[size:])))
-    points = decode_array(payload[:size], (number, dim), REAL).copy()
-    if not isinstance(function, NoisyTable) or not np.isfinite(points).all():
-        raise ValueError("points")
-    return CombinedFunction(function, points)
+    return CombinedFunction(*read_with_points(header, payload))
 
 
-register(TYPE, _payload_size, _build)
+register(TYPE, payload_size, _build)

@@ -95,7 +95,7 @@ class PointsFunction(RealFunction):
         simultaneous: bool = False,
         threads: int = 1,
     ) -> Answers:
-        """Values with standard errors and intervals; NaN where the method does not know its error.
+        """Values with standard errors and intervals; NaN where the method has no error estimate.
 
         ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). ``f.describe()`` says what error bars contain.
         """

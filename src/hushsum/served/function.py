@@ -278,7 +278,7 @@ def reopen(
 def path_claim(
     promise: Promise, function: SecretFunction, *, calibration: str = ANALYTIC, secure: bool = True
 ) -> Claim:
-    """What serving a function promises. Of the records it tells nothing."""
+    """What serving a function promises. It does not depend on the records."""
     return Claim(
         promise=promise,
         unit="record",

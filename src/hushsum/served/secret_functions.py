@@ -222,7 +222,7 @@ def kernel_svm_functions(
     -------
     Δ = 2C√κ/n + 2√(2g) each, with κ = sup k + 1 for the intercept; see `fit_machines`. The claim assumes that
     the solver reaches its gap on the records and on all their neighbours; a machine that misses it is
-    refused, which tells one bit that nothing bounds.
+    refused, which reveals one bit that nothing bounds.
 
     Raises
     ------

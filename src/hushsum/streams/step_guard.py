@@ -13,7 +13,7 @@ import os
 
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.atomic import atomic_file
-from hushsum.files.state_folder import state_folder
+from hushsum.files.user_state_folder import state_folder
 
 
 class StepGuard:

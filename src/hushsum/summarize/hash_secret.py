@@ -74,7 +74,7 @@ class HashSecret:
 
     @property
     def check(self) -> str:
-        """By which parties see that they hold the same secret; public, and tells nothing about it."""
+        """By which parties see that they hold the same secret; public, and reveals nothing about it."""
         return self._digest("check").hex()
 
     def features(self, public: SummaryFeatures) -> SummaryFeatures:

@@ -97,7 +97,7 @@ def owners_claim(terms: RunTerms, *, secure: bool = True) -> Claim:
 
 
 def target_claim(rho: Fraction, *, secure: bool = True) -> Claim:
-    """What the release of a validation set tells about one of its records, whatever the run."""
+    """What the release of a validation set reveals about one of its records, whatever the run."""
     return _claim(rho, "discrete gaussian", "exact integers", secure=secure)
 
 
@@ -119,7 +119,7 @@ def _claim(rho: Fraction, mechanism: str, arithmetic: str, *, secure: bool) -> C
         mechanism=mechanism,
         arithmetic=arithmetic,
         secure=secure,
-        assumptions=("the curator follows the protocol and tells owners nothing but its broadcasts",),
+        assumptions=("the curator follows the protocol and sends owners nothing but its broadcasts",),
     )
 
 

@@ -190,7 +190,7 @@ def _stderr(function: ReleasedFunction, Q: object, of: str, alpha: float | None 
     if not np.isfinite(answers.stderr).all():
         raise UsageError(
             rule="functions are compared by their standard errors",
-            got="one whose method does not know its error",
+            got="one whose method has no error estimate",
             remedy="compare releases of tallies",
         )
     if alpha is None:

@@ -12,7 +12,7 @@ from hushsum import _native
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.registry import basis_as_json, basis_from_json
 from hushsum.errors import UsageError
-from hushsum.kernels.structured_frequencies import normal_lengths
+from hushsum.kernels.structured_randomness import normal_lengths
 from hushsum.methods.error_prediction import Option
 from hushsum.privacy.claim import Relation
 from hushsum.releases import CoefficientFunction
@@ -139,7 +139,7 @@ def test_sharpened_groups_stay_unbiased() -> None:
     queries = RNG.standard_normal((200, 5))
     exact = KERNEL.exact_sum(records, queries) / len(records)
     assert isinstance(f, CoefficientFunction)
-    sharp = f.sharpened(RNG.standard_normal((200, 5)))
+    sharp = f.with_public_points(RNG.standard_normal((200, 5)))
     assert sharp.explained > 0.3
     assert np.abs(sharp(queries) - exact).mean() < np.abs(f(queries) - exact).mean()
 

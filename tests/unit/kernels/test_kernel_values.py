@@ -101,7 +101,7 @@ def test_numpy_numbers_become_plain_ones() -> None:
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(UsageError, match="kernel must be one of angular, asymmetric-angular"):
         named("cubic")
-    with pytest.raises(FileRefused, match="does not know"):
+    with pytest.raises(FileRefused, match="does not have"):
         kernel_from_json({"name": "cubic", "parameters": {}})
 
 

@@ -38,7 +38,7 @@ def error(function: CoefficientFunction | SharpenedFunction) -> float:
 def test_points_like_the_records_lower_the_error_manifold() -> None:
     """Seeded. About 20 times less here."""
     f = released()
-    g = f.sharpened(PUBLIC)
+    g = f.with_public_points(PUBLIC)
     assert g.explained > 0.99
     assert error(g) < error(f) / 8
     answers = g.query(QUERIES, of="sum")
@@ -49,12 +49,12 @@ def test_points_like_the_records_lower_the_error_manifold() -> None:
 
 def test_the_queries_themselves_may_be_the_points() -> None:
     f = released()
-    assert error(f.sharpened(QUERIES)) < error(f) / 5
+    assert error(f.with_public_points(QUERIES)) < error(f) / 5
 
 
 def test_points_elsewhere_do_no_harm() -> None:
     f = released()
-    g = f.sharpened(RNG.normal(size=(50, 6)) + 40.0)
+    g = f.with_public_points(RNG.normal(size=(50, 6)) + 40.0)
     assert g.explained < 0.05
     assert error(g) < 1.1 * error(f)
 
@@ -62,7 +62,7 @@ def test_points_elsewhere_do_no_harm() -> None:
 def test_without_folds_nothing_is_changed() -> None:
     # Four blocks of six orthogonal rows: too few for folds of whole blocks.
     f = released(features=24)
-    g = f.sharpened(PUBLIC)
+    g = f.with_public_points(PUBLIC)
     assert g.explained == 0.0
     np.testing.assert_allclose(g.sum(QUERIES), f.sum(QUERIES))
 
@@ -86,7 +86,7 @@ def test_what_is_taken_out_of_the_rows_is_what_is_added_back() -> None:
 
 
 def test_it_is_saved_and_pickled_with_its_points() -> None:
-    g = released(features=60, bounds=(-9, 11)).sharpened(PUBLIC[:40])
+    g = released(features=60, bounds=(-9, 11)).with_public_points(PUBLIC[:40])
     stream = io.BytesIO()
     g.save(stream)
     stream.seek(0)
@@ -102,7 +102,7 @@ def test_it_is_saved_and_pickled_with_its_points() -> None:
 
 
 def test_a_file_with_other_points_is_refused() -> None:
-    g = released(features=20).sharpened(PUBLIC[:5])
+    g = released(features=20).with_public_points(PUBLIC[:5])
     object.__setattr__(g, "points", np.zeros((5, 7)))
     stream = io.BytesIO()
     g.save(stream)
@@ -112,7 +112,7 @@ def test_a_file_with_other_points_is_refused() -> None:
 
 
 def test_negative_answers_are_raised_on_demand() -> None:
-    g = released(features=100, rho=1e-3).sharpened(PUBLIC)
+    g = released(features=100, rho=1e-3).with_public_points(PUBLIC)
     far = RNG.normal(size=(50, 6)) * 9
     assert (g(far) < 0).any()
     assert (g(far, nonnegative=True) >= 0).all()
@@ -122,6 +122,6 @@ def test_misuse_is_refused() -> None:
     grid = hs.grid(hs.GaussianKernel(1, 0.5), bounds=(0, 1)).add([[0.5]]).release(epsilon=1.0)
     assert isinstance(grid, CoefficientFunction)
     with pytest.raises(UsageError, match="points sharpen Fourier features"):
-        grid.sharpened([[0.5]])
+        grid.with_public_points([[0.5]])
     with pytest.raises(UsageError, match="points must be"):
-        released(features=20).sharpened(np.zeros((MOST_POINTS + 1, 6)))
+        released(features=20).with_public_points(np.zeros((MOST_POINTS + 1, 6)))

@@ -13,8 +13,8 @@ from hushsum.auditing.registry import (
     register_kernel,
 )
 from hushsum.bases.base import Basis
-from hushsum.bases.divided_rows import DividedRows
 from hushsum.bases.hash_rows import HashRows
+from hushsum.bases.hash_rows_of_combination import DividedRows
 from hushsum.bases.weighted_increments import IncrementRows
 from hushsum.kernels import (
     AngularKernel,

@@ -32,7 +32,8 @@ def _values(column: DeclaredColumn, rng: np.random.Generator) -> list[object]:
         listed: list[object] = list(column.values)
         listed += undeclared if column.unknown == "other" else []
         return listed + ([None] if column.missing == "category" else [])
-    return [False, True, None]
+    assert isinstance(column, FlagColumn)
+    return [False, True, *([None] if column.missing == "category" else [])]
 
 
 def _pool(basis: Basis, rng: np.random.Generator) -> Pool:
@@ -56,6 +57,7 @@ register_basis(
         (
             Marginals.of([_AGE], [(0,)]),
             Marginals.of([_AGE, _JOB], [(0,), (1,), (0, 1)]),
+            Marginals.of([_JOB, FlagColumn(missing="refuse")], [(0,), (1,), (0, 1)]),
             Marginals.of(
                 [_AGE, _JOB, _MONEY, FlagColumn(), _CODE],
                 [(0,), (1,), (2,), (3,), (4,), (0, 1), (1, 4), (2, 3), (0, 2, 4), (0, 1, 2, 3, 4)],

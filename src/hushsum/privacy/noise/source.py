@@ -198,7 +198,7 @@ def check_draw(size: int, threads: int) -> None:
 
 
 def words_of(more: Callable[[int], int]) -> Callable[[], int]:
-    """The words ``more(0), more(1), …``, one a call."""
+    """The words ``more(0), more(1), …``, one per call."""
     count = iter(range(_MOST_WORDS))
     return lambda: more(next(count))
 

@@ -29,12 +29,12 @@ from hushsum.privacy.calibration import (
 )
 from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.over_time.factorisation import (
+from hushsum.privacy.over_time.matrix_factorisation import (
     MOST_FRACTION_BITS,
     Factorisation,
     length_above,
 )
-from hushsum.privacy.over_time.interval_sums import IntervalSums
+from hushsum.privacy.over_time.tree_sums import TreeSums
 from hushsum.privacy.over_time.unit_changes import StepChange, step_changes
 from hushsum.privacy.over_time.views import View
 
@@ -45,7 +45,7 @@ _SMALL = Fraction(1, 1000)
 _LARGEST_VARIANCE = 2.0**76
 """Of the noise of an output, which the sampler draws below 2⁷⁸."""
 
-Strategy = Factorisation | IntervalSums
+Strategy = Factorisation | TreeSums
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class StreamNoise:
     @property
     def mechanism(self) -> str:
         """As claims call it."""
-        return INTERVALS if isinstance(self.strategy, IntervalSums) else FACTORISED
+        return INTERVALS if isinstance(self.strategy, TreeSums) else FACTORISED
 
     @property
     def intervals(self) -> bool:
         """Whether outputs are sums of intervals, which is for pure ε."""
-        return isinstance(self.strategy, IntervalSums)
+        return isinstance(self.strategy, TreeSums)
 
     @property
     def steps(self) -> int:
@@ -119,9 +119,9 @@ class StreamNoise:
         """The noise of a file's header; ValueError if there is none like it."""
         if set(data) != {"strategy", "view", "table", "count"}:
             raise ValueError("stream")
-        kinds: dict[str, type[Factorisation] | type[IntervalSums]] = {
+        kinds: dict[str, type[Factorisation] | type[TreeSums]] = {
             Factorisation.name: Factorisation,
-            IntervalSums.name: IntervalSums,
+            TreeSums.name: TreeSums,
         }
         kind = kinds.get(data["strategy"]["name"])
         if kind is None:
@@ -132,10 +132,10 @@ class StreamNoise:
             IntegerNoise.from_json(data["table"]),
             IntegerNoise.from_json(data["count"]),
         )
-        drawn = LAPLACE if isinstance(noise.strategy, IntervalSums) else GAUSSIAN
+        drawn = LAPLACE if isinstance(noise.strategy, TreeSums) else GAUSSIAN
         if noise.steps > MOST_STEPS or {noise.table.mechanism, noise.count.mechanism} != {drawn}:
             raise ValueError("noise")
-        if isinstance(noise.strategy, IntervalSums) and noise.view.decay and noise.strategy.levels > 1:
+        if isinstance(noise.strategy, TreeSums) and noise.view.decay and noise.strategy.levels > 1:
             raise ValueError("levels")
         return noise
 
@@ -178,7 +178,7 @@ def stream_noise(
     table, count = unit.changes()
     if promise.pure:
         for_table, for_count = split_epsilon(promise, private_count=True, count_share=count_share)
-        intervals = IntervalSums.best(steps, view)
+        intervals = TreeSums.best(steps, view)
         return StreamNoise(
             intervals,
             view,
@@ -292,7 +292,7 @@ def spent_delta(noise: StreamNoise, unit: StreamUnit, epsilon: Fraction) -> floa
 
 def spent_epsilon(noise: StreamNoise, unit: StreamUnit) -> Fraction:
     """ε of all outputs of a stream of interval sums together."""
-    assert isinstance(noise.strategy, IntervalSums)
+    assert isinstance(noise.strategy, TreeSums)
     table, count = unit.changes()
     levels = noise.strategy.levels
     return levels * table.l1 / noise.table.parameter + levels * count.l1 / noise.count.parameter

@@ -1,6 +1,6 @@
 """How far one unit moves the steps of a stream, from how far one record moves a table.
 
-The proofs are in the texts of `hushsum.privacy.over_time.factorisation` and `interval_sums`.
+The proofs are in the texts of `hushsum.privacy.over_time.matrix_factorisation` and `tree_sums`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hushsum._types import Floats, Integers
-from hushsum.privacy.over_time.factorisation import (
+from hushsum.privacy.over_time.matrix_factorisation import (
     DECAY_BITS,
     Factorisation,
     length_above,

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
 from hushsum.bases.base import Basis, RowAverages, SampledReading, Table
-from hushsum.bases.hash_rows import MAX_NUMBERS, MAX_ROWS, MAX_WIDTH, rows_for_laplace
+from hushsum.bases.hash_rows import check_table, checked_size, rows_for_laplace
 from hushsum.bases.registry import register
-from hushsum.errors import Parameter, UsageError
+from hushsum.errors import UsageError
 from hushsum.kernels.base import (
     Batch,
-    ColumnKernel,
     HashableCombination,
     HashableKernel,
     Hasher,
@@ -25,7 +24,7 @@ from hushsum.kernels.base import (
 )
 from hushsum.kernels.combination import CombinationKernel
 from hushsum.kernels.concatenated_hashes import derived_seed
-from hushsum.kernels.parameters import check_columns, integer_seed, positive_integer
+from hushsum.kernels.parameters import integer_seed
 from hushsum.kernels.registry import Role
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
@@ -104,10 +103,7 @@ class DividedRows(Basis):
 
     def __post_init__(self) -> None:
         DIVIDED.check(self.kernel, "rows that are divided")
-        rows = positive_integer("rows", self.rows, at_most=MAX_ROWS)
-        width = positive_integer("width", self.width, at_most=MAX_WIDTH)
-        if width < 2:
-            raise UsageError(parameter="width", rule="must be at least 2", got="1", remedy="try 1000")
+        rows, width = checked_size(self.rows, self.width)
         if rows < self.fewest_rows:
             raise UsageError(
                 parameter="rows",
@@ -115,23 +111,8 @@ class DividedRows(Basis):
                 got=rows,
                 remedy="use more rows, or fewer components",
             )
-        if rows * max(kernel.numbers_per_row() for _, kernel in self._components) > MAX_NUMBERS:
-            raise UsageError(
-                parameter="rows", rule=f"× columns × power must be at most {MAX_NUMBERS}", got="more"
-            )
-        if rows * width > MAX_CELLS:
-            raise UsageError(
-                parameter="rows",
-                rule=("× ", Parameter("width"), f" must be at most {MAX_CELLS}"),
-                got=rows * width,
-                remedy="use fewer rows",
-            )
-        check_columns(self.columns, self.kernel.dim or 1)
-        if self.bounds is not None and not isinstance(self.kernel, ColumnKernel):
-            raise UsageError(
-                parameter="bounds",
-                rule=f"must be left out: this {self.kernel.name} takes none",
-            )
+        numbers = max(kernel.numbers_per_row() for _, kernel in self._components)
+        check_table(self, self.kernel, rows, width, numbers=numbers, most_cells=MAX_CELLS)
         for field, value in (("rows", rows), ("width", width), ("seed", integer_seed(self.seed))):
             object.__setattr__(self, field, value)
 

@@ -136,7 +136,7 @@ def refuse_copied_rows(
     try:
         found = are_copies(_compared(public, dim, columns), _compared(records, dim, columns))
     except DataRefused:
-        return  # what is no table of numbers is refused, or read otherwise, where it is counted
+        return  # anything but a table of numbers is refused, or read otherwise, where it is counted
     if found:
         raise _private("copies of the records")
 

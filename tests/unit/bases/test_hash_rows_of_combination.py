@@ -10,7 +10,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.bases import DividedRows, IncrementRows
-from hushsum.bases.divided_rows import DividedReading
+from hushsum.bases.hash_rows_of_combination import DividedReading
 from hushsum.errors import UsageError
 from hushsum.privacy.claim import Relation
 from hushsum.releases.coefficients import CoefficientFunction

@@ -5,13 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hushsum.privacy.over_time.interval_sums import IntervalSums
+from hushsum.privacy.over_time.tree_sums import TreeSums
 from hushsum.privacy.over_time.views import View
 
-PLANS = [IntervalSums(30, 2, 5), IntervalSums(30, 3, 3), IntervalSums(30, 5, 2), IntervalSums(30, 2, 1)]
+PLANS = [TreeSums(30, 2, 5), TreeSums(30, 3, 3), TreeSums(30, 5, 2), TreeSums(30, 2, 1)]
 
 
-def run(plan: IntervalSums, increments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def run(plan: TreeSums, increments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Exact outputs, and what reading makes of them."""
     cells = increments.shape[1]
     secret = np.zeros((plan.secret_tables, cells), np.int64)
@@ -24,7 +24,7 @@ def run(plan: IntervalSums, increments: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=repr)
-def test_outputs_are_sums_of_intervals_and_running_sums_sums_of_outputs(plan: IntervalSums) -> None:
+def test_outputs_are_sums_of_intervals_and_running_sums_sums_of_outputs(plan: TreeSums) -> None:
     increments = np.random.default_rng(0).integers(0, 100, (30, 3))
     outputs, growths = run(plan, increments)
     sums = np.cumsum(increments, axis=0)
@@ -34,7 +34,7 @@ def test_outputs_are_sums_of_intervals_and_running_sums_sums_of_outputs(plan: In
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=repr)
-def test_one_step_is_in_as_many_outputs_as_there_are_levels_at_most(plan: IntervalSums) -> None:
+def test_one_step_is_in_as_many_outputs_as_there_are_levels_at_most(plan: TreeSums) -> None:
     """The sensitivity: 20 % less would be caught, since some step is in all of them."""
     shown = [int(np.abs(run(plan, np.eye(30, dtype=np.int64)[:, j : j + 1])[0]).sum()) for j in range(30)]
     assert max(shown) == plan.levels
@@ -42,14 +42,14 @@ def test_one_step_is_in_as_many_outputs_as_there_are_levels_at_most(plan: Interv
 
 @pytest.mark.parametrize("plan", PLANS, ids=repr)
 @pytest.mark.parametrize("view", [View(), View(window=1), View(window=7), View(window=29)])
-def test_gains_are_the_lengths_of_rows(plan: IntervalSums, view: View) -> None:
+def test_gains_are_the_lengths_of_rows(plan: TreeSums, view: View) -> None:
     rows = [float((plan.row(step, view) ** 2).sum()) for step in range(1, 31)]
     np.testing.assert_array_equal(plan.gains(view), rows)
 
 
 def test_decayed_sums_are_sums_of_single_steps() -> None:
     view = View(decay=Fraction(1, 2))
-    plan = IntervalSums.best(30, view)
+    plan = TreeSums.best(30, view)
     assert plan.levels == 1
     rows = [float((plan.row(step, view) ** 2).sum()) for step in range(1, 31)]
     np.testing.assert_allclose(plan.gains(view), rows)
@@ -58,7 +58,7 @@ def test_decayed_sums_are_sums_of_single_steps() -> None:
 def test_the_best_plan_beats_the_binary_tree_and_fresh_sums() -> None:
     best, binary, fresh = (
         plan.levels * float(plan.gains(View()).max()) ** 0.5
-        for plan in (IntervalSums.best(365, View()), IntervalSums(365, 2, 9), IntervalSums(365, 2, 1))
+        for plan in (TreeSums.best(365, View()), TreeSums(365, 2, 9), TreeSums(365, 2, 1))
     )
     assert (round(best, 1), round(binary, 1), round(fresh, 1)) == (12.0, 25.5, 19.1)
 
@@ -66,4 +66,4 @@ def test_the_best_plan_beats_the_binary_tree_and_fresh_sums() -> None:
 @pytest.mark.parametrize("change", [{"base": 1}, {"levels": 0}, {"levels": 9}, {"steps": 2.0}, {"x": 1}])
 def test_plans_of_files_are_checked(change: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        IntervalSums.from_json(IntervalSums(30, 2, 5).as_json() | change)
+        TreeSums.from_json(TreeSums(30, 2, 5).as_json() | change)

@@ -36,13 +36,13 @@ _LARGEST_BASE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class IntervalSums:
+class TreeSums:
     """Sums of intervals over ``steps`` steps, of lengths 1, b, b², … in so many levels.
 
-    >>> IntervalSums(365, 2, 9).row(7, View()).tolist()
+    >>> TreeSums(365, 2, 9).row(7, View()).tolist()
     [0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0]
-    >>> IntervalSums.best(365, View())
-    IntervalSums(steps=365, base=16, levels=2)
+    >>> TreeSums.best(365, View())
+    TreeSums(steps=365, base=16, levels=2)
     """
 
     name: ClassVar[str] = "interval sums"
@@ -58,7 +58,7 @@ class IntervalSums:
             raise ValueError("levels")
 
     @classmethod
-    def best(cls, steps: int, view: View) -> IntervalSums:
+    def best(cls, steps: int, view: View) -> TreeSums:
         """The base and levels whose largest deviation is the smallest."""
         return _best(steps, view)
 
@@ -166,7 +166,7 @@ class IntervalSums:
         return {"name": self.name, "steps": self.steps, "base": self.base, "levels": self.levels}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> IntervalSums:
+    def from_json(cls, data: dict[str, Any]) -> TreeSums:
         """The intervals of a file's header; ValueError if there are none like them."""
         if set(data) != {"name", "steps", "base", "levels"}:
             raise ValueError("intervals")
@@ -174,14 +174,14 @@ class IntervalSums:
 
 
 @lru_cache(maxsize=64)
-def _best(steps: int, view: View) -> IntervalSums:
+def _best(steps: int, view: View) -> TreeSums:
     if view.decay is not None:
         # Each output's weight decays, so sums of intervals are of no use.
-        return IntervalSums(steps, 2, 1)
-    found = [IntervalSums(steps, 2, 1)]
+        return TreeSums(steps, 2, 1)
+    found = [TreeSums(steps, 2, 1)]
     for base in range(2, min(_LARGEST_BASE, steps) + 1):
         levels = 2
         while base ** (levels - 1) <= steps:
-            found.append(IntervalSums(steps, base, levels))
+            found.append(TreeSums(steps, base, levels))
             levels += 1
     return min(found, key=lambda each: each.levels**2 * float(each.gains(view).max()))
