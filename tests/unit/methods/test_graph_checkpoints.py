@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.engine_files import counts
 
 import hushsum as hs
 from hushsum.bases import HashRows
@@ -20,6 +19,7 @@ from hushsum.jobs.tally_records import tally_records
 from hushsum.methods.graphs import count_rows
 from hushsum.tally import Tally
 from hushsum.tally.checkpoint import Checkpoint
+from tests.engine_files import counts
 
 ROWS = HashRows(hs.JaccardKernel(), 5, 40, 0)
 _ARCS = 13_107
