@@ -85,9 +85,8 @@ def count_rows(
 ) -> Tally:
     """Count a graph by given hash functions.
 
-    With a checkpoint the nodes that it contains are grouped again, which is cheap beside counting them, and
-    left out. The journal has a digest of their ids, so that a node is never counted twice, nor left out,
-    where they come in another order.
+    The nodes that a checkpoint contains are grouped again and left out. Its journal has a digest of their
+    ids, so that no node is counted twice, and none is missing, where they come in another order.
     """
     from hushsum.records.edges import EdgeList
 

@@ -170,6 +170,24 @@ def test_a_node_that_does_not_fit_is_written_once(monkeypatch: pytest.MonkeyPatc
     assert len(opened) == 2
 
 
+@pytest.mark.parametrize("low", [(-(2**63), 0), (0, -(2**63)), (2**63 - 2**32, -7), (-(2**31), -(2**31))])
+@pytest.mark.parametrize("spread", [1, 2**32 - 1, 2**32])
+def test_arcs_are_in_order_whatever_their_range(low: tuple[int, int], spread: int) -> None:
+    """Ids of up to 32 bits beyond the least are sorted as one number, others as two."""
+    rng = np.random.default_rng(0)
+    beyond = rng.integers(0, spread, (500, 2), endpoint=True)
+    beyond[:2] = [[0, spread], [spread, 0]]
+    listed = [(low[0] + int(a), low[1] + int(b)) for a, b in [*beyond, *beyond[:90]]]
+    listed = [(min(a, 2**63 - 1), b) for a, b in listed]
+    ids, sets = edge_grouping.neighbour_sets(np.array(listed, np.int64))
+    expected: dict[int, set[int]] = defaultdict(set)
+    for node, other in listed:
+        expected[node].update({other} - {node})
+    assert ids.tolist() == sorted(expected)
+    parts = np.split(sets.values, sets.indptr[1:-1])
+    assert [part.tolist() for part in parts] == [sorted(expected[node]) for node in ids.tolist()]
+
+
 def test_several_files_are_one_graph(tmp_path: Path) -> None:
     first = write(tmp_path, ".txt", PAIRS[:200])
     second = write(tmp_path, ".edges", PAIRS[200:])
