@@ -150,7 +150,9 @@ def accuracy(cell: Cell, repetition: int) -> tuple[float, str]:
     classes = int(split.y.max()) + 1
     if cell.method == LOGISTIC:
         return _scored(cell, _logistic(split, classes, cell.epsilon), split.truth), LOGISTIC
-    on_sphere: dict[str, Any] = {"radius": 1.0} if cell.data in EMBEDDINGS and cell.method != "kernel" else {}
+    on_sphere: dict[str, Any] = {"bandwidth": 1.0} if cell.method == "kernel" else {}
+    if cell.data in EMBEDDINGS and cell.method != "kernel":
+        on_sphere = {"radius": 1.0}
     model = hs.PrivateClassifier(
         epsilon=cell.epsilon,
         delta=DELTA,

@@ -1,17 +1,20 @@
 """Engines with two workers against one process, on one Parquet file.
 
-Eight columns of numbers are hashed; the number of rows of the table decides how much of the work is counting.
-The comparison that shows what an engine costs is one process with one thread against two workers with one
-thread each; the process with all its threads is reported besides. Starting a cluster is not counted (each
-engine counts a small file first); starting the processes of ``processes``, about a second each, is. In all
-of them files are decoded by processes of their own, so that one process with one thread keeps up to two
-cores busy while it decodes.
+Eight columns of numbers are hashed into a table of 2,000 rows, as many as the paper has. An engine with one
+and with two workers of one thread each is compared with one process of one thread that was measured directly
+before it. Starting a cluster is not counted: each engine counts a small file first. Starting the processes of
+``processes``, about a second each, is. In all of them files are decoded by processes of their own, so that
+one process with one thread keeps more than one core busy while it decodes.
 
-*Speed-up* is a ratio of wall times, and needs a machine that does nothing else. *Overhead* is the processor
-time of all processes beyond that of one process, and *implied* is the speed-up that follows from it where
-nothing else runs and work is divided evenly: 2 / (1 + overhead).
+*Speed-up* is a ratio of wall times of one run, and needs a machine that does nothing else: the load average
+before it is reported. *Overhead* is the processor time of all processes of two workers beyond that of one
+process. *Simulated* is the model of docs/explanation/scale.md with the constants of
+results/scale_constants.json, which no run of an engine was used for.
 
-    python -m benchmarks.engine_speed --seconds 20
+    python -m benchmarks.engine_speed               # about five minutes; continues where it was interrupted
+    python -m benchmarks.engine_speed --again       # measures everything anew
+
+Finished engines are kept in results/engine_speed.json; results/engine_speed.md has the table.
 """
 
 from __future__ import annotations
@@ -29,13 +32,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from benchmarks.process_tree_time import TreeTime
+from benchmarks.source_version import version_of_code
 
 import hushsum as hs
+from hushsum.methods.race import DEFAULT_WIDTH
 from hushsum.records import open_batches
 from hushsum.tally.tally import Tally
 
-DIM, ROWS, WIDTH, GROUPS = 8, 400, 1000, 64
+RESULTS = Path(__file__).parent / "results" / "engine_speed.json"
+DIM, ROWS, WIDTH, GROUPS = 8, 400, DEFAULT_WIDTH, 64
+"""``ROWS`` is for the constants of the scale model."""
+TARGETS = {"dask": "≥ 1.6", "spark": "≥ 1.4"}
+ENGINES = ("dask", "spark", "processes")
 _PROBE = 100_000
+_PROBE_SECONDS = 2.0
+_SMALL = 100_000
 
 
 def write_file(path: str, records: int) -> None:
@@ -68,24 +79,16 @@ def timed(call: Callable[[], Tally]) -> tuple[TreeTime, Any]:
     return time, tally._state()["table"]
 
 
-def measured(path: str, rows: int, engines: list[str]) -> list[dict[str, Any]]:
-    """One row for each way to count the file; all tables are equal."""
-    found: list[dict[str, Any]] = []
+def measured(name: str, path: str, rows: int) -> dict[str, Any]:
+    """An engine with one and two workers, and one process before it; all tables are equal."""
+    before = os.getloadavg()[0]
     base, table = timed(lambda: one_process(path, empty(rows), 1))
-    found.append({"name": "one process, 1 thread", "wall": base.wall, "processor": base.processor})
-    several, other = timed(lambda: one_process(path, empty(rows), None))
-    assert np.array_equal(table, other)
-    found.append({"name": "one process, all threads", "wall": several.wall, "processor": several.processor})
-    for name in engines:
-        for workers in (1, 2):
-            time, other = _RUNS[name](path, rows, workers)
-            assert np.array_equal(table, other), name
-            found.append(
-                {"name": f"{name}, {workers} × 1 thread", "wall": time.wall, "processor": time.processor}
-            )
-    for row in found:
-        row["speed-up"] = base.wall / row["wall"]
-        row["overhead"] = row["processor"] / base.processor - 1.0
+    found: dict[str, Any] = {"one process": [base.wall, base.processor]}
+    for workers in (1, 2):
+        time, other = _RUNS[name](path, rows, workers)
+        assert np.array_equal(table, other), name
+        found[f"{workers} × 1 thread"] = [time.wall, time.processor]
+    found["load average (before, after)"] = [before, os.getloadavg()[0]]
     return found
 
 
@@ -111,7 +114,7 @@ def _dask(path: str, rows: int, workers: int) -> tuple[TreeTime, Any]:
 def _small_file(path: str, workers: int) -> str:
     """A file that is counted before the clock runs, so that every worker has started what it needs."""
     small = f"{path}.small.parquet"
-    write_file(small, 100_000 * workers)
+    write_file(small, _SMALL * workers)
     return small
 
 
@@ -135,41 +138,114 @@ _RUNS = {"processes": _processes, "dask": _dask, "spark": _spark}
 
 
 def records_for(seconds: float, rows: int) -> int:
-    """How many records one process with one thread counts in so many seconds of processor time."""
+    """How many records one process with one thread counts in so many seconds, start-up not counted."""
     with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "probe.parquet")
-        write_file(path, _PROBE)
-        one_process(path, empty(rows), 1)
-        time, _ = timed(lambda: one_process(path, empty(rows), 1))
-    return int(_PROBE * seconds / time.processor)
+        path, tiny = str(Path(folder) / "probe.parquet"), str(Path(folder) / "tiny.parquet")
+        write_file(tiny, 1)
+        start = min(timed(lambda: one_process(tiny, empty(rows), 1))[0].wall for _ in range(2))
+        number = _PROBE
+        while True:
+            write_file(path, number)
+            wall = timed(lambda: one_process(path, empty(rows), 1))[0].wall - start
+            if wall >= min(_PROBE_SECONDS, seconds):
+                return int(number * seconds / wall)
+            number *= 2
+
+
+def report(document: dict[str, Any]) -> str:
+    """The table of results/engine_speed.md."""
+    settings = document["settings"]
+    lines = [
+        "# Engines with two workers",
+        "",
+        f"`python -m benchmarks.engine_speed`. One Parquet file of {settings['records']:,} records of {DIM}",
+        f"numbers, {settings['bytes'] / 1e6:.0f} MB, is counted into {settings['rows']:,} × {WIDTH:,} cells;",
+        "wall-clock seconds. Each engine was measured directly after one",
+        "process with one thread, with workers of one thread; its start-up is not counted, except for",
+        "*processes*. *Overhead* is processor time of two workers beyond that of one process. *Simulated* is",
+        "the model of docs/explanation/scale.md.",
+        "",
+        "| engine | one process | 1 worker (simulated) | 2 workers (simulated) | speed-up of 2 | target "
+        "| overhead | target | load average before, after |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in (each for each in ENGINES if each in document["engines"]):
+        run = document["engines"][name]
+        (base, work), (one, _), (two, spent) = (
+            run[each] for each in ("one process", "1 × 1 thread", "2 × 1 thread")
+        )
+        simulated = [_simulated(settings, workers, name) for workers in (1, 2)]
+        before, after = run["load average (before, after)"]
+        lines.append(
+            f"| {name} | {base:.1f} | {one:.1f} ({simulated[0]:.1f}) | {two:.1f} ({simulated[1]:.1f}) "
+            f"| **{base / two:.2f} ×** | {TARGETS.get(name, '–')} | {spent / work - 1.0:.0%} "
+            f"| {'≤ 15 %' if name in TARGETS else '–'} | {before:.1f}, {after:.1f} |"
+        )
+    wall, processor = document["all threads"]
+    lines += [
+        "",
+        f"One process with all its threads took {wall:.1f} s ({processor:.1f} s of processor time). A load",
+        "average well above that of this run before it means that other work ran, and that speed-ups are too",
+        "small.",
+        "",
+        f"hushsum {settings['version']}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _simulated(settings: dict[str, Any], workers: int, name: str) -> float:
+    from dataclasses import replace
+
+    from benchmarks.scale_model import CONSTANTS, Constants, Job, simulate
+
+    constants = Constants(**json.loads(CONSTANTS.read_text()))
+    if name in TARGETS:
+        constants = replace(constants, start=0.0)
+    return simulate(Job(settings["records"], DIM, settings["rows"], WIDTH, workers), constants)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=float, default=20.0, help="of processor time in one process")
-    parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--engines", default="processes,dask,spark")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of one process with one thread")
+    parser.add_argument("--rows", type=int, default=2000)
+    parser.add_argument("--engines", default=",".join(ENGINES))
+    parser.add_argument("--again", action="store_true", help="forget earlier results")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the JSON file; the table is beside it")
     arguments = parser.parse_args()
+    version = version_of_code()
+    asked = {"seconds": arguments.seconds, "rows": arguments.rows, "code": version.digest}
+    document: dict[str, Any] = {}
+    if arguments.results.exists() and not arguments.again:
+        document = json.loads(arguments.results.read_text())
+    if any(document.get("settings", {}).get(name) != value for name, value in asked.items()):
+        document = {}
+
+    def keep() -> None:
+        arguments.results.write_text(json.dumps(document, indent=1) + "\n")
+
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "records.parquet")
-        records = records_for(arguments.seconds, arguments.rows)
-        write_file(path, records)
-        rows = measured(path, arguments.rows, arguments.engines.split(","))
-        size = Path(path).stat().st_size
-    if arguments.json:
-        print(json.dumps({"records": records, "bytes": size, "rows": rows}))
-        return
-    print(f"{records} records, {size / 1e6:.0f} MB, {arguments.rows} × {WIDTH} cells\n")
-    print("| | wall, s | processor, s | speed-up | overhead | implied |\n|---|---|---|---|---|---|")
-    for row in rows:
-        implied = f"{2 / (1 + row['overhead']):.2f}" if ", 2 ×" in row["name"] else ""
-        print(
-            f"| {row['name']} | {row['wall']:.1f} | {row['processor']:.1f} | {row['speed-up']:.2f} "
-            f"| {100 * row['overhead']:.0f} % | {implied} |"
-        )
+        if not document:
+            records = records_for(arguments.seconds, arguments.rows)
+            shown = f"{version.number} ({version.commit}, {version.day})"
+            document = {"settings": {**asked, "records": records, "version": shown}, "engines": {}}
+        write_file(path, document["settings"]["records"])
+        document["settings"]["bytes"] = Path(path).stat().st_size
+        if "all threads" not in document:
+            time, _ = timed(lambda: one_process(path, empty(arguments.rows), None))
+            document["all threads"] = [time.wall, time.processor]
+            keep()
+        for name in arguments.engines.split(","):
+            if name not in document["engines"]:
+                document["engines"][name] = measured(name, path, arguments.rows)
+                keep()
+                print(f"{name}: {document['engines'][name]}", file=sys.stderr)
+    text = report(document)
+    arguments.results.with_suffix(".md").write_text(text)
+    print(text)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def accuracies(name: str, repetition: int) -> dict[str, float]:
         transform = make()
         X, test = (_units(transform, rows) for rows in (split.X, split.test))
         for method in ("kernel", "means"):
-            ball: dict[str, Any] = {} if method == "kernel" else {"radius": 1.0}
+            ball: dict[str, Any] = {"bandwidth": 1.0} if method == "kernel" else {"radius": 1.0}
             model = hs.PrivateClassifier(
                 epsilon=EPSILON,
                 delta=DELTA,

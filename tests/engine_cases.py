@@ -7,7 +7,8 @@ import importlib.util
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any
@@ -51,17 +52,29 @@ def by_processes(files: list[str], tally: Tally, **columns: Any) -> Tally:
     return processes.tally(files, tally, workers=2, **columns)
 
 
-@cache
-def dask_client() -> Any:
-    """One cluster of two worker processes for all tests of this process."""
+@contextmanager
+def dask_cluster() -> Iterator[Any]:
+    """A client of two worker processes, for tests that kill them."""
     import distributed
 
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
-    )
-    client = distributed.Client(cluster, set_as_default=False)
-    atexit.register(lambda: (client.close(), cluster.close()))
-    return client
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@cache
+def dask_client() -> Any:
+    """One cluster of two worker processes for all tests of this process.
+
+    Tests that kill workers have their own: on a busy machine Dask may give up starting new ones.
+    """
+    opened = ExitStack()
+    atexit.register(opened.close)
+    return opened.enter_context(dask_cluster())
 
 
 def by_dask(files: list[str], tally: Tally, **columns: Any) -> Tally:

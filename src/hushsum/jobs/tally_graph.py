@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from hushsum.bases.hash_rows import HashRows
 from hushsum.errors import Parameter, UsageError
-from hushsum.jobs.checkpointed_count import CheckpointChoice, EngineChoice
+from hushsum.jobs.checkpointed_count import CheckpointChoice, EngineChoice, files_as_they_are
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, empty_tally
 from hushsum.jobs.progress import Progress
 from hushsum.methods.graphs import count_rows
+from hushsum.tally.checkpoint import Checkpoint
 from hushsum.tally.tally import Tally
 
 if TYPE_CHECKING:
@@ -38,15 +39,14 @@ class EdgeColumns:
         )
 
 
-def check_in_one_go(engine: EngineChoice | None, checkpoint: CheckpointChoice | None) -> None:
-    """Refuse an engine or a checkpoint for edges, which are grouped by a sort of all of them."""
-    for name, value in (("engine", engine), ("checkpoint", checkpoint)):
-        if value is not None:
-            raise UsageError(
-                parameter=name,
-                rule=("and ", Parameter("edges"), " exclude each other"),
-                remedy="leave it out",
-            )
+def refuse_engine(engine: EngineChoice | None) -> None:
+    """Refuse an engine for edges, which are grouped by a sort of all of them."""
+    if engine is not None:
+        raise UsageError(
+            parameter="engine",
+            rule=("and ", Parameter("edges"), " exclude each other"),
+            remedy="leave it out",
+        )
 
 
 def count_nodes(
@@ -56,9 +56,16 @@ def count_nodes(
     size: TableSize,
     threads: int | None,
     progress: Progress | None,
+    checkpoint: CheckpointChoice | None = None,
+    encryption_key: bytes | None = None,
 ) -> Tally:
-    """Count one set of neighbours for each node, in a tally that knows its kind of graph."""
+    """Count one set of neighbours for each node, in a tally that knows its kind of graph.
+
+    With a checkpoint the count continues where it was interrupted; what ``progress`` raises ends it, after a
+    last checkpoint.
+    """
     from hushsum.records.edge_files import read_pairs
+    from hushsum.records.edges import DEFAULT_MEMORY
 
     for name in paths:
         # The start of every file is read before the first is counted.
@@ -67,4 +74,14 @@ def count_nodes(
     rows = empty_tally(kernel.build(None), size, columns=None, max_per_unit=None).basis
     assert isinstance(rows, HashRows)  # the only basis of sets
     report = None if progress is None else partial(progress, None)
-    return count_rows(edges.read(paths), rows, threads=threads, progress=report)
+    kept = None
+    if checkpoint is not None:
+        job = {
+            "files": files_as_they_are(paths),
+            "edges": repr(edges),
+            "memory": DEFAULT_MEMORY,  # decides the order of the nodes
+            "kernel": repr(kernel),
+            "size": repr(size),
+        }
+        kept = Checkpoint(checkpoint.path, job, seconds=checkpoint.every, encryption_key=encryption_key)
+    return count_rows(edges.read(paths), rows, threads=threads, progress=report, checkpoint=kept)

@@ -30,7 +30,7 @@ from hushsum.jobs.record_files import (
     with_all_paths,
     with_first,
 )
-from hushsum.jobs.tally_graph import check_in_one_go, count_nodes
+from hushsum.jobs.tally_graph import count_nodes, refuse_engine
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.claim import unit_in_words
 from hushsum.records.bounds import Bounds
@@ -138,10 +138,20 @@ def tally_records(
     check_columns(records, kernel, max_per_unit)
     records.cells.check_relation(None)
     if records.edges is not None:
-        check_in_one_go(engine, checkpoint)
-        tally = count_nodes(records.paths, records.edges, kernel, size or TableSize(), threads, progress)
-        tally.save(path, encryption_key=encryption_key)
-        return TallyWritten.of(tally, path, encrypted=encryption_key is not None)
+        refuse_engine(engine)
+        if checkpoint is not None:
+            check_long_count(records.paths, output, None, checkpoint)
+        tally = count_nodes(
+            records.paths,
+            records.edges,
+            kernel,
+            size or TableSize(),
+            threads,
+            progress,
+            checkpoint,
+            encryption_key,
+        )
+        return _saved(tally, path, checkpoint, encryption_key)
     for name in records.paths:
         if name != STANDARD:
             open_file(records, name, records.columns).close()
@@ -170,6 +180,13 @@ def tally_records(
         }
         kept = Checkpoint(checkpoint.path, job, seconds=checkpoint.every, encryption_key=encryption_key)
         tally = counting.here(Resumption(kept), progress)
+    return _saved(tally, path, checkpoint, encryption_key)
+
+
+def _saved(
+    tally: Tally, path: Path, checkpoint: CheckpointChoice | None, encryption_key: bytes | None
+) -> TallyWritten:
+    """Write the tally, and delete the checkpoint that it makes superfluous."""
     tally.save(path, encryption_key=encryption_key)
     if checkpoint is not None:
         Path(checkpoint.path).unlink(missing_ok=True)

@@ -137,7 +137,10 @@ class KernelExpression:
         self, node: ast.expr, of: int | Sequence[str] | None, given: Mapping[str, object]
     ) -> Kernel | float:
         if isinstance(node, ast.Constant):
-            return float(node.value)  # type: ignore[arg-type]
+            try:
+                return float(node.value)  # type: ignore[arg-type]
+            except OverflowError:
+                _refuse("a number beyond all")
         if isinstance(node, ast.UnaryOp):
             value = self._value(node.operand, of, given)
             return value if isinstance(node.op, ast.UAdd) else -1.0 * value
@@ -206,6 +209,8 @@ def _atom(node: ast.expr) -> tuple[str, list[int | str], dict[str, Any]]:
         value = keyword.value
         if keyword.arg is None or keyword.arg == "dim":
             _refuse("a parameter that is not one of a kernel's text")
+        if keyword.arg in parameters:
+            _refuse(f"two values for {keyword.arg}")
         if isinstance(value, ast.Name):
             parameters[keyword.arg] = value.id
         elif isinstance(value, ast.Constant) and type(value.value) in (int, float, str):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from hushsum.bases.adjacency_rows import AdjacencyRows
 from hushsum.bases.hash_rows import HashRows
-from hushsum.errors import UsageError
+from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.jaccard import JaccardKernel
 from hushsum.methods.race import DEFAULT_ROWS, DEFAULT_WIDTH
+from hushsum.tally.checkpoint import Checkpoint
 from hushsum.tally.tally import Tally
 
 if TYPE_CHECKING:
@@ -74,9 +76,18 @@ def count_graph(
 
 
 def count_rows(
-    edges: EdgeList, rows: HashRows, *, threads: int | None, progress: Callable[[], None] | None
+    edges: EdgeList,
+    rows: HashRows,
+    *,
+    threads: int | None,
+    progress: Callable[[], None] | None,
+    checkpoint: Checkpoint | None = None,
 ) -> Tally:
-    """Count a graph by given hash functions."""
+    """Count a graph by given hash functions.
+
+    The nodes that a checkpoint contains are grouped again and left out. Its journal has a digest of their
+    ids, so that no node is counted twice, and none is missing, where they come in another order.
+    """
     from hushsum.records.edges import EdgeList
 
     if not isinstance(edges, EdgeList):
@@ -87,11 +98,46 @@ def count_rows(
             remedy="read the files with it",
         )
     basis = AdjacencyRows.of(rows, edges.graph)
-    tally = Tally(basis)
+    tally, counted, expected = Tally(basis), 0, ""
+    if checkpoint is not None and (found := checkpoint.load(nodes=int, ids=str)) is not None:
+        tally, done = found
+        counted, expected = done["nodes"], done["ids"]
+    nodes, digest = 0, ""
 
-    for sets in edges:
+    def report() -> None:
+        try:
+            if progress is not None:
+                progress()
+        except BaseException:
+            if checkpoint is not None and tally_nodes > counted:
+                checkpoint.save(tally, {"nodes": tally_nodes, "ids": tally_ids})
+            raise
+
+    tally_nodes, tally_ids = counted, expected
+    for ids, sets in edges.with_ids(report):
+        nodes += len(ids)
+        digest = blake2b(ids.tobytes(), digest_size=32, key=digest.encode()).hexdigest()
+        if nodes <= counted:
+            if nodes == counted and digest != expected:
+                raise _another_order()
+            continue
+        if nodes - len(ids) < counted:
+            raise _another_order()
         # Not by add, which refuses rows one by one; a tally of a part of the rows is never returned.
         tally._accumulate(basis.prepare(sets), 1, threads)
-        if progress is not None:
-            progress()
+        tally_nodes, tally_ids = nodes, digest
+        if checkpoint is not None:
+            checkpoint.save_if_due(tally, {"nodes": nodes, "ids": digest})
+        report()
+    if nodes < counted:
+        raise _another_order()
     return tally
+
+
+def _another_order() -> UsageError:
+    return UsageError(
+        parameter="checkpoint",
+        rule="must contain the first nodes of this count",
+        got="others, such as from another version",
+        remedy=("give another ", Parameter("checkpoint"), ", and count from the beginning"),
+    )

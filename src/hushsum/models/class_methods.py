@@ -83,7 +83,12 @@ def class_advice(
             "second moments would be hidden by noise, so sketches are compared; where a plane separates "
             "the classes method='means' is better, and a delta or more records help"
         )
-    if dim > MOST_KERNEL_COLUMNS and undeclared:
+    if dim > MOST_KERNEL_COLUMNS and method == KERNEL:
+        found.append(
+            "in so many columns sketches see little; for vectors of a known length, such as 1, leave method "
+            "out and declare that length as radius"
+        )
+    elif dim > MOST_KERNEL_COLUMNS and undeclared:
         found.append(
             "in so many columns declare a radius if records have a known length, such as 1: the noise is "
             "otherwise as large as half of the box"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
@@ -27,7 +27,7 @@ COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd"}
 _BLOCK: Final = 1 << 24
 _COMMENTS: Final = re.compile(rb"(?m)^[ \t]*[#%][^\n]*\n?")
 _SPACES: Final = re.compile(rb"[\t\r]*\n\t*|\t+")
-_INTEGER: Final = r"^(0|-?[1-9][0-9]{0,18})$"
+_INTEGER: Final = r"0|-?[1-9][0-9]{0,18}"
 _OTHER_NUMERAL: Final = re.compile(rb"(?:\A|[\t\n])(?:-0|0[^\t\n])")
 """Fields such as 017, -0 and 0x1F, which a parser of integers reads as numbers, and which are names here."""
 
@@ -52,7 +52,7 @@ def node_number(name: int | str) -> int:
     (17, False)
     """
     if isinstance(name, str):
-        if re.match(_INTEGER, name) is None or not -(2**63) <= int(name) < 2**63:
+        if re.fullmatch(_INTEGER, name) is None or not -(2**63) <= int(name) < 2**63:
             digest = blake2b(name.encode(), digest_size=8, person=b"hushsum-node").digest()
             return int.from_bytes(digest, "little", signed=True)
         return int(name)
@@ -128,7 +128,7 @@ def numbers_of(column: Any) -> Ids:
         return np.asarray(values, np.int64)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         raise DataRefused(rule="node ids must be integers or text", got=column.type, remedy="convert them")
-    if compute.all(compute.match_substring_regex(column, _INTEGER)).as_py() is not False:
+    if compute.all(compute.match_substring_regex(column, f"^({_INTEGER})$")).as_py() is not False:
         try:
             return np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False), np.int64)
         except pa.ArrowInvalid:
@@ -157,15 +157,19 @@ def _text_pairs(
         raise UsageError(parameter="edges", rule=rule, got="something else")
     with file.open("rb") as raw:
         stream = arrow.pyarrow().input_stream(raw, compression=compression) if compression else raw
-        for number, block in enumerate(_lines(stream, name)):
+        # No compressed file is empty: of such a one everything was lost.
+        if compression and not file.stat().st_size:
+            raise _damaged(name)
+        damaged = _damaged if compression else _unreadable
+        for number, block in enumerate(_lines(stream, name, damaged)):
             marked = block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
             pairs = _parsed(marked, name, (first, second))
             if pairs is not None:
                 yield pairs
 
 
-def _lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """Blocks that end with the end of a line."""
+def _lines(stream: BinaryIO, name: str, damaged: Callable[[str], DataRefused]) -> Iterator[bytes]:
+    """Blocks that end with the end of a line; ``damaged`` makes the error of a stream that cannot be read."""
     rest = b""
     while True:
         try:
@@ -174,7 +178,7 @@ def _lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
             block = None
         # Raised outside the handler: the engine's message may quote data.
         if block is None:
-            raise _unreadable(name)
+            raise damaged(name)
         if not block:
             break
         end = block.rfind(b"\n") + 1
@@ -222,6 +226,14 @@ def _parsed(block: bytes, name: str, places: tuple[int, int]) -> tuple[Ids, Ids]
         ends = [table.column(each).combine_chunks() for each in chosen]
         return numbers_of(ends[0]), numbers_of(ends[1])
     raise _unreadable(name)
+
+
+def _damaged(name: str) -> DataRefused:
+    return DataRefused(
+        rule=(FilePath(name), " cannot be read as edges: it must be compressed as its name says, and whole"),
+        got="something else",
+        remedy="copy or download it again",
+    )
 
 
 def _unreadable(name: str) -> DataRefused:

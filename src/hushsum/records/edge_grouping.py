@@ -25,6 +25,8 @@ _SORTING: Final = 5
 _BITS: Final = 6
 _PARTS: Final = 1 << _BITS
 _LEVELS: Final = 10
+_HALF_BITS: Final = np.uint64(32)
+_HALF: Final = 1 << 32
 _MIXER: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -107,11 +109,7 @@ def _divided(chunk: Arcs, level: int) -> Iterator[tuple[int, Arcs]]:
 
 def neighbour_sets(arcs: Arcs) -> tuple[Ids, Sets]:
     """The nodes in rising order, and the set of each node's neighbours."""
-    order = np.lexsort((arcs[:, 1], arcs[:, 0]))
-    node, other = arcs[order, 0], arcs[order, 1]
-    new = np.ones(len(node), np.bool_)
-    new[1:] = (node[1:] != node[:-1]) | (other[1:] != other[:-1])
-    node, other = node[new], other[new]
+    node, other = _distinct(arcs)
     first = np.ones(len(node), np.bool_)
     first[1:] = node[1:] != node[:-1]
     starts = np.flatnonzero(first)
@@ -119,6 +117,26 @@ def neighbour_sets(arcs: Arcs) -> tuple[Ids, Sets]:
     before = np.concatenate(([0], np.cumsum(members, dtype=np.int64)))
     indptr = np.concatenate((before[starts], before[-1:]))
     return node[starts], Sets(other[members], indptr)
+
+
+def _distinct(arcs: Arcs) -> tuple[Ids, Ids]:
+    """The arcs in rising order, each once: their first nodes and their second ones."""
+    lows = [int(column.min()) for column in arcs.T]
+    if all(int(column.max()) - low < _HALF for column, low in zip(arcs.T, lows, strict=True)):
+        # Both ends in one number, which sorts several times faster than two.
+        packed = (arcs[:, 0] - lows[0]).view(np.uint64) << _HALF_BITS
+        packed |= (arcs[:, 1] - lows[1]).view(np.uint64)
+        packed.sort()
+        new = np.ones(len(packed), np.bool_)
+        np.not_equal(packed[1:], packed[:-1], out=new[1:])
+        packed = packed[new]
+        node = (packed >> _HALF_BITS).view(np.int64) + lows[0]
+        return node, (packed & np.uint64(_HALF - 1)).view(np.int64) + lows[1]
+    order = np.lexsort((arcs[:, 1], arcs[:, 0]))
+    node, other = arcs[order, 0], arcs[order, 1]
+    new = np.ones(len(node), np.bool_)
+    new[1:] = (node[1:] != node[:-1]) | (other[1:] != other[:-1])
+    return node[new], other[new]
 
 
 def grouped_in_order(chunks: Iterable[Arcs], memory: int) -> Iterator[tuple[Ids, Sets]]:

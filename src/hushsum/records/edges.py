@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -41,11 +41,14 @@ class EdgeList:
         for _, sets in self.with_ids():
             yield sets
 
-    def with_ids(self) -> Iterator[tuple[Ids, Sets]]:
-        """Batches of nodes: their ids as 64-bit integers, and their sets of neighbours."""
+    def with_ids(self, progress: Callable[[], None] | None = None) -> Iterator[tuple[Ids, Sets]]:
+        """Batches of nodes: their ids as 64-bit integers, and their sets of neighbours.
+
+        ``progress`` is called while the files are read; what it raises ends that.
+        """
         empty = True
         groups = grouped_in_order if self.graph.rows_listed else grouped
-        for ids, sets in groups(self._arcs(), self._memory):
+        for ids, sets in groups(self._arcs(progress), self._memory):
             empty = False
             yield ids, sets
         if empty:
@@ -65,8 +68,12 @@ class EdgeList:
         sets = {node: np.unique(np.array(others, np.int64)) for node, others in found.items()}
         return [sets[number][sets[number] != number] for number in wanted]
 
-    def _arcs(self) -> Iterator[Arcs]:
-        return self.graph.arcs(pair for path in self._paths for pair in read_pairs(path, self._columns))
+    def _arcs(self, progress: Callable[[], None] | None = None) -> Iterator[Arcs]:
+        pairs = (pair for path in self._paths for pair in read_pairs(path, self._columns))
+        for arcs in self.graph.arcs(pairs):
+            yield arcs
+            if progress is not None:
+                progress()
 
 
 def read_edges(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from tests.engine_cases import dask_client
+from tests.engine_cases import dask_client, dask_cluster
 from tests.engine_files import counts, empty, one_process, write_files
 
 import hushsum as hs
@@ -52,19 +53,25 @@ def noted(folder: str, part: Any) -> Any:
     return part
 
 
-def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
+@pytest.fixture
+def mortal() -> Iterator[Any]:
+    with dask_cluster() as client:
+        yield client
+
+
+def test_a_killed_worker_is_replaced(tmp_path: Path, mortal: Any) -> None:
     import dask
 
     delayed = [
         dask.delayed(dies_once)(str(tmp_path / "died"), part) if number == 2 else dask.delayed(part)
         for number, part in enumerate(np.split(RECORDS, 8))
     ]
-    filled = engine.tally(delayed, empty(), dask_client())
+    filled = engine.tally(delayed, empty(), mortal)
     assert (tmp_path / "died").exists()
     assert counts(filled) == counts(empty().add(RECORDS))
 
 
-def test_a_part_that_kills_every_worker_refuses_the_job() -> None:
+def test_a_part_that_kills_every_worker_refuses_the_job(mortal: Any) -> None:
     import dask
 
     def dies(part: Any) -> Any:
@@ -73,7 +80,7 @@ def test_a_part_that_kills_every_worker_refuses_the_job() -> None:
     # One part alone: a task that merely waits on a worker that dies counts as a failure of it too.
     delayed = [dask.delayed(dies)(RECORDS)]
     with pytest.raises(DataRefused, match="partition 0 was not counted: the workers that read it died"):
-        engine.tally(delayed, empty(), dask_client())
+        engine.tally(delayed, empty(), mortal)
 
 
 @pytest.mark.usefixtures("small_parts")

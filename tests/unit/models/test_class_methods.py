@@ -215,3 +215,33 @@ def test_advice_names_what_is_often_better_before_anything_is_spent() -> None:
     assert "radius" in hs.PrivateClassifier(classes=[0, 1, 2], epsilon=1.0).advice(384)[0]
     assert "PrivateClassifier" in hs.PrivateLinearSVC(classes=[0, 1]).advice(10)[0]
     assert hs.PrivateLinearSVC(classes=[0, 1], method="objective").advice(10) == []
+    kernel = hs.PrivateClassifier(classes=[0, 1, 2], method="kernel", epsilon=1.0)
+    assert "leave method out" in kernel.advice(384)[0], "the kernel rule takes no radius"
+
+
+def test_the_bandwidth_grows_with_the_columns_unless_it_is_given() -> None:
+    model = hs.PrivateClassifier(classes=[0, 1], method="kernel")
+    found = [model.compared_by(columns)[0].parameters()["bandwidth"] for columns in (1, 8, 32, 512)]
+    assert found == [1.0, 1.0, 2.0, 8.0]
+    given = hs.PrivateClassifier(classes=[0, 1], method="kernel", bandwidth=0.3)
+    assert given.compared_by(512)[0].parameters()["bandwidth"] == 0.3
+
+
+def test_sketches_tell_classes_apart_in_many_columns() -> None:
+    """At a bandwidth of 1 their sums lie below the noise there."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 8000)
+    X = rng.uniform(-1.0, 1.0, (8000, 200)) * 0.7 + np.where(y, 0.25, -0.25)[:, None]
+    scores = []
+    for bandwidth in ("auto", 1.0):
+        model = hs.PrivateClassifier(
+            epsilon=1.0,
+            delta=1e-5,
+            classes=[0, 1],
+            method="kernel",
+            bandwidth=bandwidth,
+            rows=100,
+            random_state=0,
+        )
+        scores.append(model.fit(X[:7000], y[:7000]).score(X[7000:], y[7000:]))
+    assert scores[0] > 0.9 > 0.7 > scores[1], scores

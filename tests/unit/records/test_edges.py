@@ -170,6 +170,24 @@ def test_a_node_that_does_not_fit_is_written_once(monkeypatch: pytest.MonkeyPatc
     assert len(opened) == 2
 
 
+@pytest.mark.parametrize("low", [(-(2**63), 0), (0, -(2**63)), (2**63 - 2**32, -7), (-(2**31), -(2**31))])
+@pytest.mark.parametrize("spread", [1, 2**32 - 1, 2**32])
+def test_arcs_are_in_order_whatever_their_range(low: tuple[int, int], spread: int) -> None:
+    """Ids of up to 32 bits beyond the least are sorted as one number, others as two."""
+    rng = np.random.default_rng(0)
+    beyond = rng.integers(0, spread, (500, 2), endpoint=True)
+    beyond[:2] = [[0, spread], [spread, 0]]
+    listed = [(low[0] + int(a), low[1] + int(b)) for a, b in [*beyond, *beyond[:90]]]
+    listed = [(min(a, 2**63 - 1), b) for a, b in listed]
+    ids, sets = edge_grouping.neighbour_sets(np.array(listed, np.int64))
+    expected: dict[int, set[int]] = defaultdict(set)
+    for node, other in listed:
+        expected[node].update({other} - {node})
+    assert ids.tolist() == sorted(expected)
+    parts = np.split(sets.values, sets.indptr[1:-1])
+    assert [part.tolist() for part in parts] == [sorted(expected[node]) for node in ids.tolist()]
+
+
 def test_several_files_are_one_graph(tmp_path: Path) -> None:
     first = write(tmp_path, ".txt", PAIRS[:200])
     second = write(tmp_path, ".edges", PAIRS[200:])
@@ -221,12 +239,27 @@ def test_other_text_is_refused_without_showing_it(text: str, error: type[Excepti
     assert "3 4 5" not in str(caught.value)
 
 
-def test_damaged_compression_is_refused(tmp_path: Path) -> None:
-    for suffix in (".txt.gz", ".txt.zst"):
-        path = write(tmp_path, suffix, PAIRS)
-        path.write_bytes(path.read_bytes()[:-40])
-        with pytest.raises(DataRefused, match="cannot be read as edges"):
-            list(hs.read_edges(path))
+@pytest.mark.parametrize("suffix", [".txt.gz", ".txt.zst"])
+def test_damaged_compression_is_refused(suffix: str, tmp_path: Path) -> None:
+    """Cut off anywhere, also in its last checksum, in a second part, or where nothing is left of it."""
+    path = write(tmp_path, suffix, [*PAIRS, ("last", "line\n")])
+    whole = path.read_bytes()
+    other = tmp_path / "other.txt"
+    other.write_text("1 2\n")
+    for data in (whole[:-1], whole[:-40], whole[:3], b"", whole + whole[:-1], whole + b"more", b"1 2\n"):
+        path.write_bytes(data)
+        with pytest.raises(DataRefused, match="cannot be read as edges: it must be compressed") as caught:
+            list(hs.read_edges([other, path]))
+        assert path.name in str(caught.value)
+    path.write_bytes(whole + whole)
+    assert found(hs.read_edges(path)) == oracle([*PAIRS, ("last", "line")])
+
+
+def test_a_line_end_does_not_belong_to_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "graph.parquet"
+    parquet.write_table(pa.table({"src": ["17", "17\n"], "dst": ["1", "2"]}), path)
+    assert edge_files.node_number("17\n") != 17
+    assert found(hs.read_edges(path, directed=True))[17] == {1}
 
 
 def test_missing_and_other_ids_are_refused(tmp_path: Path) -> None:
