@@ -56,7 +56,7 @@ class StoredTally:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What one owner may keep at once: bytes of uploads, tallies and states of streams, and cells of tallies."""
+    """What one owner may keep at once: bytes of uploads, tallies and states of streams; cells of tallies."""
 
     bytes: int
     cells: int

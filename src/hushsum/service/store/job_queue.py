@@ -162,8 +162,8 @@ class JobQueue:
             return [_job(row) for row in connection.execute(query)]
 
     def using(self, dataset: str, name: str, id: str) -> bool:
-        """Whether an unfinished job needs an upload or a tally; ``name`` is its field: ``upload``, ``public``,
-        ``tally``, or ``uploads``, which is a list.
+        """Whether an unfinished job needs an upload or a tally; ``name`` is its field: ``tally``, ``upload``,
+        ``public``, or ``uploads``, which is a list.
         """
         query = sa.select(jobs.c.request).where(jobs.c.dataset == dataset, _active())
         with self._database.reading() as connection:
