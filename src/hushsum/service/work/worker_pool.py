@@ -133,7 +133,7 @@ class WorkerPool:
         try:
             with self._lock:
                 slot.started(self._start_worker())
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             pause = slot.ended()
             log_event("worker not started", level=logging.ERROR, pause_seconds=pause, **described(error))
 
