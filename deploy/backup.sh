@@ -24,7 +24,8 @@ with target:
 PYTHON
     ;;
 esac
-# Without uploads, which wait to be deleted, and without rollback guards: an old guard would hide an old database.
+# Without uploads, which wait to be deleted, and without rollback guards: an old guard would hide an old database. Without the
+# states of streams: an old one would draw steps a second time, which were paid once.
 mkdir "$target/folder"
 for part in tallies functions served; do
     [ ! -d "$folder/$part" ] || cp -R "$folder/$part" "$target/folder/$part"

@@ -28,19 +28,31 @@ function labelled(text, control, ...more) {
   return element("div", { class: "field" }, element("label", { for: control.id }, text), control, ...more);
 }
 
+/** A percentage that is a bound, with one decimal: rounded up, never down. */
+export function atMost(percentage) {
+  const tenths = Math.ceil(10 * percentage - 1e-9);
+  return String(Math.min(tenths, 1000) / 10);
+}
+
+/** A text as a cell of CSV. One that a spreadsheet would run as a formula gets an apostrophe, also inside quotes. */
+export function csvCell(text) {
+  return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+}
+
 /** The claim for people: a sentence, what it means in numbers, and the terms. */
 export function claimSection(claim) {
   const parts = [element("p", { class: "claim" }, claim.sentence)];
   if (claim.secure && claim.epsilon !== null) {
     const times = Math.exp(claim.epsilon);
     // Without δ the odds of any two worlds change by that factor at most; with δ that holds but for rare outcomes.
-    const half = (100 * times) / (times + 1);
+    const sure = `at most ${atMost(100 / (1 + Math.exp(-claim.epsilon)))} % sure`;
     const bet =
       claim.relation === "add/remove"
-        ? `who would have bet 50 : 50 on the presence of one ${claim.unit} can be at most ${shown(half, 3)} % sure of it`
-        : `who would have bet 50 : 50 between two values of one ${claim.unit} can be at most ${shown(half, 3)} % sure of one`;
+        ? `who would have bet 50 : 50 on the presence of one ${claim.unit} can be ${sure} of it`
+        : `who would have bet 50 : 50 between two values of one ${claim.unit} can be ${sure} of one`;
     const meaning = claim.delta === 0 ? `: ${bet} after seeing everything here` : "";
-    parts.push(element("p", {}, `e^${shown(claim.epsilon)} is ${shown(times, 3)}${meaning}.`));
+    const factor = Number.isFinite(times) ? shown(times, 3) : "more than 10³⁰⁸";
+    parts.push(element("p", {}, `e^${shown(claim.epsilon)} is ${factor}${meaning}.`));
   }
   return element("section", { "aria-label": "Privacy claim" }, element("h2", {}, "What is promised"), ...parts);
 }
@@ -471,7 +483,7 @@ class Explorer {
 
   _saveNumbers() {
     const { steps, answers } = this.drawn;
-    const names = this.axes.map((axis) => `"${this.names[axis].replaceAll('"', '""')}"`);
+    const names = this.axes.map((axis) => csvCell(this.names[axis]));
     const rows = [[...names, "value", "lower", "upper"].join(",")];
     const nx = steps[0].length;
     for (let i = 0; i < answers.length; i += 1) {

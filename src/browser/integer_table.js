@@ -138,7 +138,7 @@ function fixedBits(about, count, payload) {
   const bits = whole(about.bits, 1, MOST_BITS);
   const unit = BigInt(whole(about.unit, 1, LARGEST_STEP));
   const base = bigWhole(about.base, SMALLEST, LARGEST);
-  bigWhole(about.total, SMALLEST, LARGEST + 1n);
+  const total = bigWhole(about.total, SMALLEST, LARGEST + 1n);
   const codes = codeBytes(count, bits);
   const exceptions = about.exceptions;
   const listed = decodeNumbers(payload.subarray(codes, codes + 16 * exceptions), "int64");
@@ -158,5 +158,25 @@ function fixedBits(about, count, payload) {
     before = cell;
     values[Number(cell)] = Number(listed[exceptions + i]);
   }
+  // Python takes the total of such a table from the header, as it reads single pages only: the same number of records.
+  const sum = exactSum(values);
+  require(sum === null || sum === total);
   return values;
+}
+
+/** The sum of integers, as a BigInt; null where one of them is beyond 2^53, and was rounded. */
+function exactSum(values) {
+  let sum = 0n;
+  for (let start = 0; start < values.length; start += BLOCK) {
+    const block = values.subarray(start, start + BLOCK);
+    let [part, largest] = [0, 0];
+    for (const value of block) {
+      part += value;
+      largest = Math.max(largest, Math.abs(value));
+    }
+    if (largest > Number.MAX_SAFE_INTEGER) return null;
+    if (largest * BLOCK <= Number.MAX_SAFE_INTEGER) sum += BigInt(part);
+    else for (const value of block) sum += BigInt(value);
+  }
+  return sum;
 }

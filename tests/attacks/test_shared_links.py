@@ -15,7 +15,7 @@ import sqlalchemy as sa
 import hushsum as hs
 from hushsum.service import logs
 from hushsum.service.http.app import create_app
-from hushsum.service.store import Store
+from hushsum.service.store import SharedFunction, Shares, Store
 from tests.in_process_service import SECRET, Town
 
 SITE = "https://www.example.org"
@@ -108,6 +108,66 @@ def test_revoked_at_once_and_like_one_that_never_was(shared: tuple[Town, str, st
     assert not link["works"]
     lines = town.ok("admin", "GET", "/log?order=newest&limit=3&action=link")
     assert [(line["action"], line["account_name"]) for line in lines] == [("link revoked", "olga")]
+
+
+def test_what_is_cached_ends_with_the_link(
+    found_town: Callable[..., Town], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town = found_town(cache_seconds=1000.0)
+    function = released(town)
+    path = f"/functions/{function}/shares"
+    known = share(town, function)
+    town.ok(None, "GET", f"/shared/{known}/function")
+    town.ok("olga", "DELETE", f"/shares/{town.ok('olga', 'GET', path)[0]['id']}", 204)
+    town.refused(None, "GET", f"/shared/{known}/function", 404)
+
+    # Revoked after a request has read that the link works, and before it remembers so.
+    raced = share(town, function)
+    [link] = [each for each in town.ok("olga", "GET", path) if each["works"]]
+    read = Shares.open
+
+    def read_and_revoke(self: Shares, key: str) -> SharedFunction | None:
+        found = read(self, key)
+        town.ok("olga", "DELETE", f"/shares/{link['id']}", 204)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Shares, "open", read_and_revoke)
+        town.ok(None, "GET", f"/shared/{raced}/function")
+    town.refused(None, "GET", f"/shared/{raced}/function", 404)
+
+
+def test_people_see_a_page_where_a_link_has_ended(shared: tuple[Town, str, str]) -> None:
+    town, function, key = shared
+    [link] = town.ok("olga", "GET", f"/functions/{function}/shares")
+    town.ok("olga", "DELETE", f"/shares/{link['id']}", 204)
+    browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    ended, unknown = (
+        town.ask(None, "GET", f"/shared/{each}", headers=browser) for each in (key, secrets.token_urlsafe(32))
+    )
+    assert ended.status_code == unknown.status_code == 404
+    assert ended.headers["content-type"] == "text/html; charset=utf-8"
+    assert ended.content == unknown.content
+    assert "frame-ancestors 'none'" in ended.headers["content-security-policy"]
+    # A widget is not such a page: its script would show the function in a frame of any site.
+    refused = town.ask(None, "GET", f"/shared/{share(town, function)}/embed", headers=browser)
+    assert (refused.status_code, refused.headers["x-frame-options"]) == (404, "DENY")
+    assert refused.headers["content-type"] == "application/problem+json"
+
+
+def test_a_page_in_its_own_origin_reads_why_it_was_refused(found_town: Callable[..., Town]) -> None:
+    town = found_town(link_requests_per_second=0.1)
+    function = released(town)
+    key = share(town, function)
+    statuses = set()
+    for path in (f"/shared/{key}/file", f"/shared/{'0' * 43}/function", f"/shared/{key}/function"):
+        answer = town.ask(None, "GET", path, headers={"origin": "null"})
+        statuses.add(answer.status_code)
+        assert answer.headers.get_list("access-control-allow-origin") == ["*"]
+        assert answer.headers.get_list("cross-origin-resource-policy") == ["cross-origin"]
+    assert statuses == {403, 404, 429}
+    refused = town.ask(None, "GET", f"/functions/{function}", headers={"origin": "null"})
+    assert "access-control-allow-origin" not in refused.headers
 
 
 def test_an_administrator_ends_any_link_and_a_closed_account_has_none(town: Town) -> None:

@@ -109,6 +109,21 @@ def test_event_streams_of_one_owner_leave_room_for_others(found_town: FoundTown,
         eventually(one_more)
 
 
+def test_an_event_stream_ends_with_its_token(found_town: FoundTown) -> None:
+    town = found_town()
+    job = waiting_job(town, "olga")
+    other = town.ok("olga", "POST", "/tokens", 201, json={})
+    town.tokens["other"] = other["secret"]
+    with connected(town) as port, client(town, "other", port) as opened:
+        with opened.stream("GET", f"/jobs/{job}/events") as answer:
+            pieces = answer.iter_bytes()
+            assert next(pieces).startswith(b"event: job")
+            town.ok("olga", "DELETE", f"/tokens/{other['id']}", 204)
+            # Else this would time out: nothing happens to the job.
+            assert list(pieces) == []
+        assert opened.get(f"/jobs/{job}").status_code == 401
+
+
 def test_slow_bodies_of_one_account_leave_room_for_others(found_town: FoundTown) -> None:
     town = found_town(requests_at_once=4)
     start = (

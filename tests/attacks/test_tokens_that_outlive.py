@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+import hushsum as hs
 from hushsum.service.http.app import create_app
-from hushsum.service.store import Store
+from hushsum.service.store import Accounts, Function, Functions, Store
 from hushsum.service.store.accounts import later
 from tests.in_process_service import Town
 
@@ -120,3 +121,41 @@ def test_a_closed_account_leaves_no_work_behind(town: Town) -> None:
         spent = connection.execute(sa.text("SELECT count(*) FROM hushsum_events WHERE kind = 'debited'"))
         assert (state, spent.scalar()) == ("cancelled", 0)
         assert "account-closed" in problem
+
+
+def test_what_is_cached_ends_with_the_token_and_the_grant(
+    found_town: Callable[..., Town], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Revoked after a request has read that it may pass, and before it remembers so."""
+    town = found_town(cache_seconds=1000.0)
+    token = minted(town, "olga")
+    read = Accounts.authenticate
+
+    def read_and_revoke(self: Accounts, secret: str) -> Any:
+        found = read(self, secret)
+        if secret == token["secret"]:
+            town.ok("olga", "DELETE", f"/tokens/{token['id']}", 204)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Accounts, "authenticate", read_and_revoke)
+        assert works(town, token["id"])
+    assert not works(town, token["id"])
+
+    tally = hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0), rows=5, width=20)
+    function = town.publish(town.dataset(), "pay", tally.release(epsilon=0.5))
+    grant = f"/functions/{function}/grants/anna"
+    town.ok("olga", "PUT", grant, json={"download": False})
+    find = Functions.find
+
+    def find_and_withdraw(self: Functions, id: str, *, account: str) -> Function | None:
+        found = find(self, id, account=account)
+        if account == town.ids["anna"]:
+            town.ok("olga", "DELETE", grant, 204)
+        return found
+
+    query = {"points": [[0.0, 0.0]]}
+    with monkeypatch.context() as patch:
+        patch.setattr(Functions, "find", find_and_withdraw)
+        town.ok("anna", "POST", f"/functions/{function}/query", json=query)
+    town.refused("anna", "POST", f"/functions/{function}/query", 404, json=query)

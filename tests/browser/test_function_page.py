@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Dialog, expect
 
 import hushsum as hs
 from hushsum.jobs.function_page import write_page
@@ -107,3 +108,38 @@ def test_the_keyboard_moves_the_point_and_the_slider_the_slice(opened: Any) -> N
     here.page.keyboard.press("Home")
     expect(here.page.locator("output.answer")).to_contain_text("distinguished from zero")
     assert here.faults == []
+
+
+HOSTILE = ('</script><img src=x onerror="alert(1)">', '=HYPERLINK("http://evil.example")')
+
+
+def test_hostile_names_are_text_in_the_page_and_no_formula_in_its_table(
+    browser: Browser, tmp_path: Path
+) -> None:
+    source, page_path = tmp_path / "hostile.hush", tmp_path / "hostile.html"
+    tally = hs.grid(hs.GaussianKernel(dim=2, bandwidth=1.0), bounds=(0, 10), columns=list(HOSTILE))
+    tally.add(SPACE[:, :2]).release(epsilon=1.0).save(source)
+    write_page(str(source), str(page_path), title=HOSTILE[0])
+    context = browser.new_context(offline=True)
+    found = Opened(context.new_page())
+
+    def asked(dialog: Dialog) -> None:
+        found.faults.append(dialog.message)
+        dialog.dismiss()
+
+    found.page.on("dialog", asked)
+    found.page.goto(page_path.as_uri())
+    expect(found.page.locator("output.answer")).to_contain_text("interval")
+    assert found.page.locator("img").count() == 0
+    assert found.page.title() == HOSTILE[0]
+    # e/(1+e) is 73.106 %: a bound is rounded up.
+    expect(found.page.get_by_label("Privacy claim")).to_contain_text("at most 73.2 % sure")
+    with found.page.expect_download() as download:
+        found.page.get_by_role("button", name="Save numbers (CSV)").click()
+    saved = tmp_path / "saved.csv"
+    download.value.save_as(saved)
+    with saved.open(newline="") as stream:
+        head = next(csv.reader(stream))
+    assert head == [HOSTILE[0], f"'{HOSTILE[1]}", "value", "lower", "upper"]
+    assert found.faults == []
+    context.close()

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from scipy.stats import norm
 
+from hushsum.jobs.model_catalogue import model_names
 from tests.browser.populated_service import World
 from tests.browser.visitor import Visit, Visiting
 
@@ -64,6 +65,15 @@ def test_promises_and_columns_in_words(call: Call) -> None:
     assert call("format", "columnLabel", "income [EUR]") == "income (EUR)"
     assert call("format", "columnLabel", "hours_per_week") == "hours per week"
     assert call("format", "columnValue", "height_cm", 164.2) == "height 164 cm"
+
+
+def test_every_kind_of_model_has_a_title(call: Call) -> None:
+    commands = model_names()
+    assert len(commands) > 10
+    titles = [call("format", "modelTitle", name) for name in commands]
+    assert len(set(titles)) == len(titles)
+    for name, title in zip(commands, titles, strict=True):
+        assert title != name.replace("-", " "), "a title of its own, not the name on the command line"
 
 
 def test_claims_are_bounds_and_never_rounded_down(call: Call) -> None:

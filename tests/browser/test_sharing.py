@@ -93,11 +93,19 @@ def test_a_link_is_made_followed_framed_and_revoked(visit: Visiting, world: Worl
             shared.query([[170.0, 65.0]]).value
             == world.olga.function("height and weight").query([[170.0, 65.0]]).value
         )
+        guest.page.goto(link)
+        guest.drawn()
         page.get_by_role("button", name="Revoke the link für die Zeitung").click()
         page.get_by_role("button", name="Revoke it").click()
         expect(page.get_by_role("row", name="für die Zeitung")).to_contain_text("revoked")
+        ended = "This link was revoked, has expired, or is incomplete"
+        # In a page that is open, where the service would answer the next query; and in one that is opened.
+        guest.page.get_by_role("spinbutton").first.fill("181")
+        guest.page.keyboard.press("Enter")
+        expect(guest.page.get_by_text(ended)).to_be_visible()
         guest.page.goto(link)
-        assert "not-found" in guest.page.content()
+        expect(guest.page.get_by_role("heading", level=1)).to_be_visible()
+        expect(guest.page.get_by_text(ended)).to_be_visible()
         with pytest.raises(ServiceRefused, match="nothing here"):
             shared.query([[170.0, 65.0]])
 

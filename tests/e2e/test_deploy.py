@@ -72,6 +72,10 @@ def test_the_proxy_keeps_keys_of_links_out_of_its_log() -> None:
     servers = text.split("\nserver {")[1:]
     assert len(servers) == 2
     assert all("access_log /var/log/nginx/hushsum.log hushsum;" in each for each in servers)
+    assert all("error_log /var/log/nginx/error.log crit;" in each for each in servers)
+    kinds = {each["kind"]: each for each in yaml.safe_load_all(TEXTS[DEPLOY / "kubernetes" / "hushsum.yaml"])}
+    noted = kinds["Ingress"]["metadata"]["annotations"]
+    assert noted["nginx.ingress.kubernetes.io/enable-access-log"] == "false"
     assert "proxy_request_buffering off;" in text, "records must not be written to the proxy's disk"
 
 
@@ -111,9 +115,11 @@ def restored(
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    town.settings.path("streams", "st_0000000000000000.stream").write_bytes(b"a state")
     assert "confidential" in run("backup.sh", database)
     copied = [each.name for each in (folder / "copy").rglob("*")]
     assert not [name for name in copied if "guard" in name], "an old guard would hide an old database"
+    assert not [name for name in copied if "stream" in name], "an old state would draw steps a second time"
     lost = released(town, dataset, tally)
     shutil.move(town.settings.folder, folder / "lost")
     run("restore.sh", empty_database)

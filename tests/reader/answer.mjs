@@ -41,7 +41,10 @@ function answer({ path, base64, queries, of, level, picture, part, probe, since 
       result.change = answered(changeBetween(before, found).query(queries, { of: "sum", level }));
     }
     if (queries !== undefined && found.kind === "function") result.answers = answered(found.query(queries, { of, level }));
-    if (probe && found.kind === "function") result.answers = answered(found.query([probeOf(found.kernel)]));
+    if (probe && found.kind === "function") {
+      result.probe = probeOf(found.kernel);
+      result.answers = answered(found.query([result.probe]));
+    }
     if (picture !== undefined)
       result.picture = answered(found.picture(picture.axes, picture.steps, picture.fixed, { of, level }));
     return { ...result, milliseconds: performance.now() - started };

@@ -8,9 +8,11 @@ import random
 from base64 import b64encode
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hushsum.errors import HushsumError
+from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load_released
 from tests.fuzz.mutate import joined, mutated_hush, split
 from tests.golden import make as tables
@@ -66,6 +68,39 @@ def test_kernels_of_any_width_are_read_or_refused(kernel: str, bandwidth: float)
     data = joined(prefix, json.dumps(about).encode(), payload)
     (found,) = answered([{"base64": b64encode(data).decode(), "probe": True}])
     assert "answers" in found or found["kind"] == "unsupported"
+
+
+def test_a_total_that_is_not_that_of_the_cells_is_refused() -> None:
+    """Python estimates the number of records from it, and would answer otherwise than the cells do."""
+    prefix, header, payload = split((tables.FOLDER / "euclidean-mapped.hush").read_bytes())
+    about = json.loads(header)
+    about["table"]["cells"]["total"] += 1
+    data = joined(prefix, json.dumps(about).encode(), payload)
+    assert _read_by_python(data)
+    (found,) = answered([{"base64": b64encode(data).decode(), "probe": True}])
+    assert found["kind"] == "damaged"
+
+
+def test_what_both_readers_take_they_answer_alike() -> None:
+    """Numbers at one query, of files that nobody wrote; points fitted to functions have no errors here."""
+    mutants = _mutants(MUTANTS, seed=6)
+    requests = [{"base64": b64encode(each).decode(), "probe": True} for each in mutants]
+    compared = 0
+    for data, found in zip(mutants, answered(requests, timeout=600.0), strict=True):
+        if "answers" not in found:
+            continue
+        function = load_released(io.BytesIO(data))
+        assert isinstance(function, ReleasedFunction)
+        assert found["claim"]["sentence"] == function.claim.sentence()
+        if function.dim is None or any(isinstance(each, list) for each in found["probe"]):
+            continue
+        own = function.query(np.array([found["probe"]], dtype=np.float64))
+        value, error = found["answers"]["value"][0], found["answers"]["stderr"][0]
+        np.testing.assert_allclose(float(value), own.value[0], rtol=1e-9, atol=1e-12)
+        if error != "NaN":
+            np.testing.assert_allclose(float(error), own.stderr[0], rtol=1e-9, atol=1e-12)
+        compared += 1
+    assert compared > 30
 
 
 @pytest.mark.slow

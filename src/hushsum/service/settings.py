@@ -70,7 +70,9 @@ class Settings:
     max_query_bytes: int = _setting(64 << 20, "Largest body of a query.")
     max_points: int = _setting(100_000, "Most points of one query.")
     max_cells: int = _setting(100_000_000, "Most cells (rows × width) of a tally.")
-    owner_bytes: int = _setting(8 << 30, "Bytes of uploads and tallies that an owner may store.")
+    owner_bytes: int = _setting(
+        8 << 30, "Bytes of uploads, tallies and states of streams that an owner may store."
+    )
     owner_cells: int = _setting(200_000_000, "Cells of tallies that an owner may store.")
     owner_jobs: int = _setting(50, "Jobs that an account may have queued and running.")
     job_seconds: float = _setting(3600.0, "Worker time that a job may take before its debit.")
@@ -187,6 +189,11 @@ class Settings:
     def quota(self) -> Quota:
         """What one owner may keep at once."""
         return Quota(self.owner_bytes, self.owner_cells)
+
+    @property
+    def largest_state(self) -> int:
+        """Bytes of a stream's state: a step reads it, changes it and writes it, in the memory of a worker."""
+        return self.worker_memory_bytes // 4
 
     def path(self, kind: str, name: str = "") -> Path:
         """A place in the folder: ``uploads``, ``tallies``, ``functions``, ``served`` or ``streams``."""

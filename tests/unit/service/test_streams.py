@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.releases.noisy_table import NoisyTable
-from hushsum.service.store import Store
+from hushsum.service.store import JobQueue, Store
 from hushsum.service.work.job_runner import JobRunner
 from tests.in_process_service import Town
 
@@ -189,3 +191,112 @@ def test_states_that_no_stream_continues_go(town: Town, dataset: str) -> None:
     os.utime(state, (0, 0))
     runner.clean_up()
     assert not state.exists()
+
+
+def test_the_state_counts_against_the_quota_of_its_owner(found_town: Callable[..., Town]) -> None:
+    town = found_town(owner_bytes=25_000)
+    dataset = town.dataset(epsilon=20.0, delta=1e-5)
+    before = town.ok("olga", "GET", "/usage")["bytes"]["used"]
+    started(town, dataset)
+    claim = town.ok("olga", "POST", f"/datasets/{dataset}/streams/claims", json=TERMS)
+    used = town.ok("olga", "GET", "/usage")["bytes"]["used"] - before
+    assert used == claim["state_bytes"] > 10_000
+    request, key = {**TERMS, "confirm": claim["confirm"]}, {"idempotency-key": "another"}
+    refused = town.refused("olga", "POST", f"/datasets/{dataset}/streams", 409, json=request, headers=key)
+    assert refused["type"].endswith("quota-exceeded")
+    assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "5"
+    town.ask("olga", "DELETE", f"/datasets/{dataset}")
+    assert town.ok("olga", "GET", "/usage")["bytes"]["used"] == before
+
+
+def test_streams_that_were_queued_together_share_the_quota(found_town: Callable[..., Town]) -> None:
+    """Each fits when it is requested; the worker looks again before it pays."""
+    town = found_town(owner_bytes=25_000)
+    dataset = town.dataset(epsilon=20.0, delta=1e-5)
+    claim = town.ok("olga", "POST", f"/datasets/{dataset}/streams/claims", json=TERMS)
+    request = {**TERMS, "confirm": claim["confirm"]}
+    path = f"/datasets/{dataset}/streams"
+    jobs = [
+        town.ok("olga", "POST", path, 202, json=request, headers={"idempotency-key": key})["id"]
+        for key in ("one", "two")
+    ]
+    town.work()
+    first, second = (town.ok("olga", "GET", f"/jobs/{id}") for id in jobs)
+    assert (first["state"], second["state"]) == ("done", "failed")
+    assert second["problem"]["type"].endswith("quota-exceeded")
+    assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "5"
+
+
+def test_a_state_that_no_worker_can_hold_is_never_paid(
+    found_town: Callable[..., Town],
+) -> None:
+    town = found_town(worker_memory_bytes=60_000)
+    dataset = town.dataset(epsilon=20.0, delta=1e-5)
+    refused = town.refused("olga", "POST", f"/datasets/{dataset}/streams/claims", 422, json=TERMS)
+    assert "the state of a stream must have at most 15000 bytes" in refused["detail"]
+    smaller = {**TERMS, "steps": 2}
+    claim = town.ok("olga", "POST", f"/datasets/{dataset}/streams/claims", json=smaller)
+    assert claim["state_bytes"] <= 15_000
+
+
+def test_counters_of_persons_grow_the_state(town: Town, dataset: str) -> None:
+    persons = town.dataset(
+        name="persons", epsilon=8.0, delta=1e-5, unit="person", max_per_unit=2, relation="add/remove"
+    )
+    stream = started(town, persons, unit_column="who", max_per_unit=2)
+    before = town.ok("olga", "GET", "/usage")["bytes"]["used"]
+    rows = "".join(f"{i % 7 - 3},{i % 5 - 2},person {i}\n" for i in range(5000))
+    done = step(town, persons, stream, town.upload(persons, f"a,b,who\n{rows}".encode()), key="1")
+    assert done["state"] == "done", done
+    size = town.settings.path("streams", f"{stream}.stream").stat().st_size
+    assert town.ok("olga", "GET", "/usage")["bytes"]["used"] == size > before
+
+
+def test_an_upload_of_a_queued_step_is_not_deleted(town: Town, dataset: str) -> None:
+    stream = started(town, dataset)
+    upload = town.upload(dataset, records(1))
+    path = f"/datasets/{dataset}/streams/{stream}/steps"
+    town.ok("olga", "POST", path, 202, json={"uploads": [upload]}, headers={"idempotency-key": "1"})
+    refused = town.refused("olga", "DELETE", f"/datasets/{dataset}/uploads/{upload}", 409)
+    assert refused["type"].endswith("in-use")
+
+
+def test_steps_are_taken_in_the_order_of_their_requests(town: Town, dataset: str) -> None:
+    """Also where the worker of the first one has died, and another one finds the second first."""
+    stream = started(town, dataset)
+    path = f"/datasets/{dataset}/streams/{stream}/steps"
+    jobs = [
+        town.ok("olga", "POST", path, 202, json={}, headers={"idempotency-key": key})["id"]
+        for key in ("1", "2")
+    ]
+    store = Store.open(town.settings.place)
+    held = JobQueue(store.database).claim(1000.0)
+    assert held is not None
+    assert held.id == jobs[0]
+    runner = JobRunner(replace(town.settings, workers=4), store)
+    assert runner.next()
+    waiting = JobQueue(store.database).find(jobs[1])
+    assert waiting is not None
+    assert (waiting.state, waiting.attempts) == ("queued", 0), "it was no attempt"
+    for _ in range(2):
+        town.release_lease()
+        assert runner.next()
+    assert [town.ok("olga", "GET", f"/jobs/{id}")["result"]["step"] for id in jobs] == [1, 2]
+
+
+def test_a_step_whose_job_failed_is_published_before_the_next_one(
+    town: Town, dataset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was paid for is not lost because somebody did not repeat the request."""
+    stream = started(town, dataset)
+    upload = town.upload(dataset, records(1))
+    with monkeypatch.context() as patch:
+        patch.setattr("hushsum.service.work.stream_jobs.atomic_file", _die)
+        failed = step(town, dataset, stream, upload, key="1")
+        assert failed["state"] == "failed"
+    second = step(town, dataset, stream, town.upload(dataset, records(2)), key="2")
+    assert second["result"]["step"] == 2
+    left = "fn_" + failed["id"].removeprefix("job_")
+    assert abs(function(town, left).count - 300) < 40
+    assert town.ok("olga", "GET", f"/functions/{left}")["name"] == "town step 1"
+    assert step(town, dataset, stream, upload, key="1")["result"]["function"] == left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -34,12 +35,18 @@ E = TypeVar("E", bound=Callable[..., Any])
 
 
 class TtlCache(Generic[V]):
-    """Values that expire after ``seconds``; beyond ``size`` entries, the oldest is evicted."""
+    """Values that expire after ``seconds``; beyond ``size`` entries, the oldest is evicted.
+
+    A value that was read before the cache was cleared may be outdated: whoever reads it takes the
+    ``generation`` first, and `put` then stores it only if the cache was not cleared meanwhile.
+    """
 
     def __init__(self, seconds: float, size: int = 4096) -> None:
         self._seconds = seconds
         self._size = size
         self._entries: OrderedDict[str, tuple[float, V]] = OrderedDict()
+        self._lock = threading.Lock()
+        self.generation = 0
 
     def get(self, key: str) -> V | None:
         """The value, unless it has expired."""
@@ -48,16 +55,20 @@ class TtlCache(Generic[V]):
             return None
         return found[1]
 
-    def put(self, key: str, value: V) -> V:
-        """Store a value, and return it."""
-        self._entries[key] = (time.monotonic() + self._seconds, value)
-        while len(self._entries) > self._size:
-            self._entries.popitem(last=False)
+    def put(self, key: str, value: V, *, generation: int) -> V:
+        """Store a value that was read in this generation, and return it."""
+        with self._lock:
+            if generation == self.generation:
+                self._entries[key] = (time.monotonic() + self._seconds, value)
+                while len(self._entries) > self._size:
+                    self._entries.popitem(last=False)
         return value
 
     def clear(self) -> None:
-        """Remove every entry."""
-        self._entries.clear()
+        """Remove every entry, and those that are being read."""
+        with self._lock:
+            self.generation += 1
+            self._entries.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +110,7 @@ class TokenAuthenticator:
 
     def look_up(self, token: str) -> Caller | None:
         """The caller, from the database."""
+        generation = self._known.generation
         found = self._accounts.authenticate(token)
         if found is None:
             return None
@@ -107,8 +119,8 @@ class TokenAuthenticator:
         caller = Caller(
             account.id, account.name, account.role, scopes, stored.id, stored.expires, stored.signed_in
         )
-        self._once_valid.put(token, True)
-        return self._known.put(token, caller)
+        self._once_valid.put(token, True, generation=self._once_valid.generation)
+        return self._known.put(token, caller, generation=generation)
 
     def clear_cache(self) -> None:
         """Look every token up again, because one was revoked or an account was closed."""

@@ -59,6 +59,11 @@ _HEADERS: Final = [
     (b"cache-control", b"no-store"),
 ]
 _SECURE: Final = (b"strict-transport-security", b"max-age=63072000")
+_ANY_ORIGIN: Final = [
+    (b"access-control-allow-origin", b"*"),
+    (b"cross-origin-resource-policy", b"cross-origin"),
+]
+"""Of refusals by a shared link: its page has an origin of its own, and could not tell its reader why."""
 
 
 def is_public(path: str) -> bool:
@@ -100,8 +105,11 @@ class RequestMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                shared = status >= 400 and scope["path"].startswith(SHARED_PREFIX)
                 message["headers"] = _with_security_headers(
-                    message["headers"], id, secure=scope["scheme"] == "https"
+                    [*message["headers"], *(_ANY_ORIGIN if shared else [])],
+                    id,
+                    secure=scope["scheme"] == "https",
                 )
             await send(message)
 

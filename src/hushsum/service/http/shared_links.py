@@ -49,6 +49,7 @@ class SharedLinks:
             raise nothing_here()
         found = self._known.get(key)
         if found is None:
+            generation = self._known.generation
             if _KEY.fullmatch(key):
                 async with self._lookups.place(address), self._lookups.turn():
                     found = await run_in_threadpool(self._shares.open, key)
@@ -56,7 +57,7 @@ class SharedLinks:
                 if not self._failures.take(address):
                     raise too_often()
                 raise nothing_here()
-            self._known.put(key, found)
+            self._known.put(key, found, generation=generation)
         if not found.works:
             raise nothing_here()
         if not self._links.take(found.share):

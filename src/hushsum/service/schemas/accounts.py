@@ -46,7 +46,9 @@ class QuotaUsage(ResponseBody):
 
 
 class UsageResponse(ResponseBody):
-    """What an account uses of its quotas: bytes of uploads and tallies, cells of tallies, jobs, tokens."""
+    """What an account uses of its quotas: bytes of uploads, tallies and states of streams, cells of tallies,
+    jobs, tokens.
+    """
 
     bytes: QuotaUsage
     cells: QuotaUsage

@@ -10,12 +10,14 @@ import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
 from hushsum.ledger.database import Database
-from hushsum.service.store.schema import accounts, datasets, tallies, uploads
+from hushsum.service.store.schema import accounts, datasets, jobs, tallies, uploads
 from hushsum.service.store.transactions import Actor, as_dict, now, write_log
 
 WAITING = "waiting"
 USED = "used"
 DELETED = "deleted"
+STATE_BYTES = "state_bytes"
+"""In the result of a job that has started a stream: how many bytes its state takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class StoredTally:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What one owner may keep at once: bytes of uploads and tallies, and cells of tallies."""
+    """What one owner may keep at once: bytes of uploads, tallies and states of streams; cells of tallies."""
 
     bytes: int
     cells: int
@@ -245,7 +247,13 @@ def _kept(connection: sa.Connection, owner: str) -> Quota:
         sa.func.coalesce(sa.func.sum(tallies.c.size), 0), sa.func.coalesce(sa.func.sum(tallies.c.cells), 0)
     ).where(tallies.c.dataset.in_(mine))
     size, cells = connection.execute(counted).one()
-    return Quota(int(connection.execute(waiting).scalar_one()) + int(size), int(cells))
+    streams = sa.select(jobs.c.result).where(
+        jobs.c.kind == "stream",
+        jobs.c.result.is_not(None),
+        jobs.c.dataset.in_(mine.where(datasets.c.deleted.is_(None))),
+    )
+    states = sum(json.loads(text).get(STATE_BYTES, 0) for text in connection.execute(streams).scalars())
+    return Quota(int(connection.execute(waiting).scalar_one()) + int(size) + states, int(cells))
 
 
 def _check_quota(connection: sa.Connection, dataset: str, quota: Quota | None, size: int, cells: int) -> None:
@@ -262,7 +270,7 @@ def check_quota(quota: Quota, kept: Quota) -> None:
     """Raise QuotaExceeded if an owner would keep more than one owner may."""
     if kept.bytes > quota.bytes:
         raise QuotaExceeded(
-            rule=f"an owner must keep at most {quota.bytes} bytes of uploads and tallies",
+            rule=f"an owner must keep at most {quota.bytes} bytes of uploads, tallies and streams",
             remedy="delete some first",
         )
     if kept.cells > quota.cells:

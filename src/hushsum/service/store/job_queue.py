@@ -162,10 +162,22 @@ class JobQueue:
             return [_job(row) for row in connection.execute(query)]
 
     def using(self, dataset: str, name: str, id: str) -> bool:
-        """Whether an unfinished job needs an upload or a tally; ``name`` is ``upload`` or ``tally``."""
+        """Whether an unfinished job needs an upload or a tally; ``name`` is its field: ``tally``, ``upload``,
+        ``public``, or ``uploads``, which is a list.
+        """
         query = sa.select(jobs.c.request).where(jobs.c.dataset == dataset, _active())
         with self._database.reading() as connection:
-            return any(json.loads(text).get(name) == id for text in connection.execute(query).scalars())
+            named = [json.loads(text).get(name) for text in connection.execute(query).scalars()]
+        return any(id in each if isinstance(each, list) else id == each for each in named)
+
+    def is_first_step(self, job: Job) -> bool:
+        """Whether no earlier step of the same stream is queued or running."""
+        query = sa.select(jobs.c.request).where(
+            jobs.c.dataset == job.dataset, jobs.c.kind == job.kind, jobs.c.created < job.created, _active()
+        )
+        with self._database.reading() as connection:
+            earlier = [json.loads(text)["stream"] for text in connection.execute(query).scalars()]
+        return job.request["stream"] not in earlier
 
     def active_of(self, account: str) -> int:
         """How many jobs of an account are queued and running."""
@@ -243,6 +255,19 @@ class JobQueue:
         """Queue a job again, to be started after a delay."""
         with self._database.writing() as connection:
             _update(connection, job, state=QUEUED, lease=time.time() + seconds)
+
+    def put_back(self, job: Job, seconds: float) -> None:
+        """Queue a job again that must wait for another one; this was no attempt."""
+        with self._database.writing() as connection:
+            _update(connection, job, state=QUEUED, lease=time.time() + seconds, attempts=job.attempts - 1)
+
+    def change_result(self, id: str, **changed: Any) -> None:
+        """Change what is known about the result of a job that is done."""
+        with self._database.writing() as connection:
+            query = sa.select(jobs.c.result).where(jobs.c.id == id, jobs.c.state == DONE).with_for_update()
+            text = connection.execute(query).scalar_one()
+            result = json.dumps({**json.loads(text), **changed})
+            connection.execute(sa.update(jobs).where(jobs.c.id == id).values(result=result))
 
     def finish(self, job: Job, result: dict[str, Any]) -> None:
         """Mark a job as done."""

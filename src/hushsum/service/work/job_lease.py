@@ -29,6 +29,10 @@ class JobStopped(Exception):
     """The job was stopped before its debit."""
 
 
+class JobMustWait(Exception):
+    """An earlier job must finish first; nothing was done."""
+
+
 class RunningJob:
     """A running job calls ``report_progress`` at every step, and ``pay`` right before its debit."""
 

@@ -53,6 +53,7 @@ from hushsum.service.store.transactions import now
 from hushsum.service.work.file_cleanup import delete_orphaned_files
 from hushsum.service.work.job_lease import (
     UPLOAD_NAME,
+    JobMustWait,
     JobStopped,
     RunningJob,
     collect_parameter_warnings,
@@ -63,6 +64,8 @@ from hushsum.tally.file import load_tally, public_header
 
 #: Before a job that met an unavailable database is tried again; doubled after each further attempt.
 FIRST_PAUSE_SECONDS = 2.0
+#: Before a job is looked at again that waits for an earlier one.
+WAIT_SECONDS = 0.5
 
 
 class JobRunner:
@@ -100,6 +103,8 @@ class JobRunner:
             except JobStopped:
                 log_event("job stopped", job=job.id, kind=job.kind)
                 self._jobs.end_unpaid(job, *running.ended())
+            except JobMustWait:
+                self._jobs.put_back(job, WAIT_SECONDS)
             except LedgerUnavailable as error:
                 # The job itself is fine. Every step can be repeated, so it runs again when the database is
                 # reachable.

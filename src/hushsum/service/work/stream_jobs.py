@@ -15,9 +15,9 @@ from hushsum.jobs.describe_function import describe_file
 from hushsum.jobs.record_files import open_file
 from hushsum.service.schemas import ConfirmedStreamRequest, StreamStepRequest
 from hushsum.service.settings import Settings
-from hushsum.service.store import Actor, Datasets, Functions, JobQueue
-from hushsum.service.store.datasets import USED
-from hushsum.service.work.job_lease import UPLOAD_NAME, RunningJob
+from hushsum.service.store import Actor, Datasets, Functions, JobQueue, Quota
+from hushsum.service.store.datasets import STATE_BYTES, USED, check_quota
+from hushsum.service.work.job_lease import UPLOAD_NAME, JobMustWait, RunningJob
 from hushsum.streams import Stream, open_stream
 from hushsum.tally.tally_messages import TallyPattern
 
@@ -36,6 +36,10 @@ class StreamSteps:
         job = running.job
         request = ConfirmedStreamRequest.model_validate(job.request)
         prepared = request.prepare()
+        size = prepared.plan.state_bytes
+        if not job.paying:
+            kept = self._datasets.kept_by(job.account)
+            check_quota(self._settings.quota, Quota(kept.bytes + size, 0))
         running.pay()
         booked = replace(
             prepared.request.release, budget=ledger.budget(), idempotency_key=ledger.idempotency_key
@@ -49,7 +53,12 @@ class StreamSteps:
             stream = open_stream(path, encryption_key=self._settings.tally_key())
         stream.close()
         shows = prepared.terms.noise.view.in_words()
-        return {"stream": path.stem, "shows": shows, "claim": prepared.claim.in_numbers()}
+        return {
+            "stream": path.stem,
+            "shows": shows,
+            "claim": prepared.claim.in_numbers(),
+            STATE_BYTES: size,
+        }
 
     def step(self, running: RunningJob) -> dict[str, Any]:
         """Count uploads and release the next step. The state says whether this job has done so."""
@@ -58,9 +67,13 @@ class StreamSteps:
         id = request.stream
         started = self._jobs.find("job_" + id.removeprefix("st_"))
         assert started is not None
+        assert started.result is not None
+        if not self._jobs.is_first_step(job):
+            raise JobMustWait
         terms = ConfirmedStreamRequest.model_validate(started.request)
         with open_stream(self._path(id), encryption_key=self._settings.tally_key()) as stream:
             if job.id not in stream.notes["jobs"]:
+                self._publish_last(stream, job.dataset, terms.name)
                 # Saved with the step: an upload whose job died before it was marked as used stays counted.
                 counted = stream.notes.setdefault("uploads", [])
                 if not set(counted).isdisjoint(request.uploads):
@@ -78,6 +91,10 @@ class StreamSteps:
             number = stream.notes["jobs"][job.id]
             function = "fn_" + job.id.removeprefix("job_")
             self._publish(stream, number, function, job.dataset, terms.name, Actor(job.account))
+        size = self._path(id).stat().st_size
+        if size > started.result.get(STATE_BYTES, 0):
+            # The counters of persons grow.
+            self._jobs.change_result(started.id, **{STATE_BYTES: size})
         for upload in request.uploads:
             self._datasets.end_upload(upload, USED, Actor(job.account))
             self._source(upload, job.dataset).unlink(missing_ok=True)
@@ -101,6 +118,16 @@ class StreamSteps:
                     (stream if counting else apart).add(batch, units=units)
         if not capped:
             stream.merge(apart)
+
+    def _publish_last(self, stream: Stream, dataset: str, name: str) -> None:
+        """Publish the last step if its job failed before it could: the next one replaces its function."""
+        last = next(reversed(stream.notes["jobs"].items()), None)
+        if last is not None and last[1] == stream.released:
+            # A restored database may not know the job.
+            job = self._jobs.find(last[0])
+            actor = Actor("service" if job is None else job.account)
+            function = "fn_" + last[0].removeprefix("job_")
+            self._publish(stream, stream.released, function, dataset, name, actor)
 
     def _publish(
         self, stream: Stream, number: int, function: str, dataset: str, name: str, actor: Actor

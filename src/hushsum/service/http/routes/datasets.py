@@ -181,7 +181,7 @@ def delete_upload(
     found = context.datasets.upload(upload, dataset=context.dataset(dataset, caller).id)
     if found is None or found.state != WAITING:
         raise nothing_here()
-    if any(context.jobs.using(found.dataset, name, found.id) for name in ("upload", "public")):
+    if any(context.jobs.using(found.dataset, name, found.id) for name in ("upload", "public", "uploads")):
         raise Refusal(409, "in-use", "a job needs this upload; cancel the job first, or wait for it")
     context.datasets.end_upload(found.id, DELETED, actor)
     context.settings.path("uploads", f"{found.id}.{found.format}").unlink(missing_ok=True)

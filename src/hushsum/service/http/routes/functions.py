@@ -48,8 +48,9 @@ async def query(
     context = await context_of(request)
     key = f"{caller.account} {function}"
     if context.visible.get(key) is None:
+        generation = context.visible.generation
         await run_in_threadpool(_find, context, function, caller)
-        context.visible.put(key, True)
+        context.visible.put(key, True, generation=generation)
     return await answered(request, context, function, who=caller.account, most=context.settings.max_points)
 
 

@@ -148,6 +148,7 @@ class EventStream(StreamingResponse):
 async def _events(request: Request, context: Context, id: str, caller: Caller) -> AsyncIterator[bytes]:
     end = time.monotonic() + _LONGEST_STREAM
     sent = ""
+    token = request.headers["authorization"].partition(" ")[2]
     try:
         while time.monotonic() < end and not await request.is_disconnected():
             job = await run_in_threadpool(_job, context, id, caller)
@@ -156,6 +157,9 @@ async def _events(request: Request, context: Context, id: str, caller: Caller) -
                 sent = text
                 yield f"event: job\ndata: {text}\n\n".encode()
             if job.state in ENDED:
+                return
+            # A token that was revoked meanwhile, or has expired, sees nothing further.
+            if await context.authenticator.find(token, "") is None:
                 return
             # However many streams are open, there are about eighty database queries per second.
             await asyncio.sleep(max(_LOOK_EVERY, len(context.streams) / _LOOKS_PER_SECOND))

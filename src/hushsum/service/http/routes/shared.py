@@ -43,8 +43,15 @@ Shared = Annotated[SharedFunction, Depends(shared_function)]
 
 
 @router.get("", response_class=Response, responses={200: {"content": {"text/html": {}}}})
-def shared_page(found: Shared) -> Response:
+async def shared_page(key: str, request: Request, context: ContextDependency) -> Response:
     """The page of a shared function. No site can frame it."""
+    try:
+        await shared_function(key, request, context)
+    except Refusal as refused:
+        if "text/html" not in request.headers.get("accept", ""):
+            raise
+        # The same page for every key: its script asks for the function, and says why there is none.
+        return _page("'none'", "../", refused.status_code)
     return _page("'none'", "../")
 
 
@@ -92,7 +99,7 @@ async def query_shared(found: Shared, request: Request, context: ContextDependen
     return response
 
 
-def _page(ancestors: str, up: str) -> Response:
+def _page(ancestors: str, up: str, status: int = 200) -> Response:
     headers: dict[str, Any] = {
         "content-security-policy": _POLICY.format(ancestors=ancestors),
         "x-robots-tag": "noindex",
@@ -102,4 +109,4 @@ def _page(ancestors: str, up: str) -> Response:
         headers |= {"x-frame-options": "", "cross-origin-resource-policy": "cross-origin"}
     # Addresses in the page are relative, since the service may stand below a path of a proxy's.
     body = assets()[PAGE].body.replace(b'"assets/', f'"{up}assets/'.encode())
-    return Response(body, media_type=assets()[PAGE].media_type, headers=headers)
+    return Response(body, status, headers, assets()[PAGE].media_type)

@@ -18,8 +18,8 @@ from hushsum.service.schemas import (
     StreamStepRequest,
 )
 from hushsum.service.schemas.releases import confirmation
-from hushsum.service.store import Job
-from hushsum.service.store.datasets import WAITING
+from hushsum.service.store import Job, Quota
+from hushsum.service.store.datasets import WAITING, check_quota
 from hushsum.service.store.job_queue import DONE
 from hushsum.streams.start import PreparedStream
 
@@ -62,8 +62,15 @@ def start_stream(
 ) -> JobResponse:
     """Debit the ledger for all steps, once, and start the stream."""
     found = context.dataset(dataset, caller)
-    claim = _prepared(context, body).claim
-    return context.submit_confirmed("stream", found, key, body, actor, claim, of=StreamClaimRequest)
+    prepared = _prepared(context, body)
+
+    def check() -> None:
+        kept = context.datasets.kept_by(caller.account)
+        check_quota(context.settings.quota, Quota(kept.bytes + prepared.plan.state_bytes, 0))
+
+    return context.submit_confirmed(
+        "stream", found, key, body, actor, prepared.claim, of=StreamClaimRequest, check=check
+    )
 
 
 @router.post("/{stream}/steps", status_code=202)
@@ -111,6 +118,14 @@ def _prepared(context: Context, body: StreamClaimRequest) -> PreparedStream:
             422,
             "parameter-refused",
             f"a table must have at most {context.settings.max_cells} cells; use fewer",
+        )
+    # Before anything is paid: a state that no worker can hold would be lost with what was spent on it.
+    if prepared.plan.state_bytes > context.settings.largest_state:
+        raise Refusal(
+            422,
+            "parameter-refused",
+            f"the state of a stream must have at most {context.settings.largest_state} bytes, got "
+            f"{prepared.plan.state_bytes}; use fewer cells, fewer steps or a shorter window",
         )
     return prepared
 

@@ -199,6 +199,9 @@ const MODELS = {
   neighbors: "Neighbour counts",
   modes: "Modes of the density",
   sampler: "Sampler of synthetic records",
+  synthesizer: "Synthetic table of mixed columns",
+  kmeans: "k-means clusters",
+  mixture: "Gaussian mixture",
 };
 
 /** The display name of a kind of model. */

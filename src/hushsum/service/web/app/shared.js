@@ -24,14 +24,9 @@ async function show() {
     view(response);
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
-    main.replaceChildren(h("div", { class: "narrow" }, problemBox(gone(problem), { heading: "h1", again: show })));
+    main.replaceChildren(h("div", { class: "narrow" }, problemBox(problem, { heading: "h1", again: show })));
   }
 }
-
-const gone = (problem) =>
-  problem.status === 404
-    ? { kind: "not-found", message: "this link was revoked, has expired, or is incomplete; ask whoever sent it" }
-    : problem;
 
 function view(response) {
   document.title = response.name;

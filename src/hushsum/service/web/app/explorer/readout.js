@@ -2,7 +2,7 @@
 
 import { h, refill } from "../dom.js";
 import { field, number, numberIn } from "../parts/fields.js";
-import { withError, writer } from "../format.js";
+import { sentence, withError, writer } from "../format.js";
 import { valueName } from "./picture.js";
 
 /**
@@ -55,7 +55,7 @@ export function readout(subject, moved, ask = null) {
         ));
       } else refill(output, subject.counts && state.of === "sum" ? countWords(shown) : numberWords(name, shown));
     },
-    fail: (problem) => output.replaceChildren(h("p", { class: "wrong" }, problem.message)),
+    fail: (problem) => output.replaceChildren(h("p", { class: "wrong" }, sentence(problem.message))),
   };
 }
 

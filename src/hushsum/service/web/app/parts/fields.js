@@ -23,7 +23,15 @@ export function hintOf(control, text) {
 }
 
 /** What the service accepts as a name: letters and digits of any script, and some signs. */
-export const NAME_PATTERN = "[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N} ._\\-'’\\(\\),&+]*";
+const NAME_PATTERN = "[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N} ._\\-'’\\(\\),&+]*";
+
+/** What a field for a name takes; the browser shows the title where the pattern is not met. */
+export const NAMED = {
+  required: true,
+  maxlength: 80,
+  pattern: NAME_PATTERN,
+  title: "Letters, digits, spaces and . _ - ' ( ) , & + only, beginning with a letter or a digit.",
+};
 
 export const text = (attributes = {}) =>
   h("input", { type: "text", autocomplete: "off", spellcheck: "false", ...attributes });

@@ -1,7 +1,7 @@
 // The privacy parameters and the name of a release.
 
 import { h } from "../dom.js";
-import { field, NAME_PATTERN, number, numberIn, text } from "../parts/fields.js";
+import { field, NAMED, number, numberIn, text } from "../parts/fields.js";
 import { standing } from "../parts/gauge.js";
 import { inShort } from "../parts/meaning.js";
 import { exact, short } from "../format.js";
@@ -12,9 +12,7 @@ export function termsForm(dataset, changed, earlier = null, declared = null) {
   const { accounting } = dataset.budget.terms;
   const start = earlier?.promise.rho ?? earlier?.promise.epsilon ?? firstAmount(left || total);
   const name = text({
-    required: true,
-    maxlength: 80,
-    pattern: NAME_PATTERN,
+    ...NAMED,
     placeholder: "heights of adults",
     value: earlier?.name ?? (declared ? "commuters by age and journey" : ""),
   });

@@ -1,6 +1,6 @@
 // Answers by a shared link: no token, no cookie, one function.
 
-import { ask, bytes } from "../api.js";
+import { ask, bytes, Problem } from "../api.js";
 import { fileSource } from "./file.js";
 
 const byLink = { byLink: true, quiet: true };
@@ -11,12 +11,23 @@ export function linkOf(path) {
   return found && { key: found[1], embedded: found[2] !== undefined };
 }
 
-export const sharedFunction = (key) => ask("GET", `/shared/${key}/function`, byLink);
-export const sharedFile = (key) => bytes(`/shared/${key}/file`, byLink);
+/** What a reader can do where a link has ended; the service answers as for one that never was. */
+const ENDED = { type: "not-found", status: 404, detail: "this link was revoked, has expired, or is incomplete; ask whoever sent it" };
+
+async function ofLink(answer) {
+  try {
+    return await answer;
+  } catch (problem) {
+    throw problem.status === 404 ? new Problem(ENDED) : problem;
+  }
+}
+
+export const sharedFunction = (key) => ofLink(ask("GET", `/shared/${key}/function`, byLink));
+export const sharedFile = (key) => ofLink(bytes(`/shared/${key}/file`, byLink));
 
 /** The same as `serviceSource`, for whoever has the link. */
 export const linkSource = (key, response) =>
   fileSource(response, {
     file: () => sharedFile(key),
-    query: (of, points, signal) => ask("POST", `/shared/${key}/query?of=${of}`, { ...byLink, body: { points }, signal }),
+    query: (of, points, signal) => ofLink(ask("POST", `/shared/${key}/query?of=${of}`, { ...byLink, body: { points }, signal })),
   });

@@ -4,7 +4,7 @@ import { get, post } from "../api.js";
 import { h } from "../dom.js";
 import { checklist } from "../parts/checklist.js";
 import { empty, loading } from "../parts/feedback.js";
-import { checkbox, field, NAME_PATTERN, number, numberIn, select, text } from "../parts/fields.js";
+import { checkbox, field, NAMED, number, numberIn, select, text } from "../parts/fields.js";
 import { clearProblems, showProblem } from "../parts/form_errors.js";
 import { gauge, standing } from "../parts/gauge.js";
 import { pageHead } from "../parts/page_head.js";
@@ -68,7 +68,7 @@ const KINDS = [["pure", "ε alone"], ["basic", "ε and δ"], ["zcdp", "ρ (zero-
 const UNITS = ["record", "person", "adjacency row", "edge", "directed edge"].map((unit) => [unit, `each ${unit}`]);
 
 function newDataset() {
-  const name = text({ required: true, maxlength: 80, pattern: NAME_PATTERN });
+  const name = text(NAMED);
   const kind = select(KINDS, "pure");
   const epsilon = number({ required: true, min: 0, value: "1" });
   const delta = number({ min: 0, max: 1, value: "1e-6" });

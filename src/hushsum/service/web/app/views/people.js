@@ -4,7 +4,7 @@ import { ask, get, offered, post } from "../api.js";
 import { announce, h } from "../dom.js";
 import { confirm } from "../parts/confirm.js";
 import { loading, problemBox } from "../parts/feedback.js";
-import { field, NAME_PATTERN, select, text } from "../parts/fields.js";
+import { field, NAMED, select, text } from "../parts/fields.js";
 import { clearProblems, showProblem } from "../parts/form_errors.js";
 import { identityCard } from "../parts/identity.js";
 import { pageHead } from "../parts/page_head.js";
@@ -133,7 +133,7 @@ export async function peopleView(place) {
 }
 
 function newAccount(said, made) {
-  const name = text({ required: true, maxlength: 80, pattern: NAME_PATTERN });
+  const name = text(NAMED);
   const role = select(ROLES, "analyst");
   return h(
     "form",

@@ -1,0 +1,42 @@
+"""Jobs in a service: submitted with an idempotency key, and waited for."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any
+
+from hushsum.client.http_client import Connection, error_of
+from hushsum.errors import ServiceRefused
+
+_POLL_SECONDS = 0.2
+
+
+def submit_job(
+    connection: Connection, path: str, request: dict[str, Any], idempotency_key: str | None
+) -> str:
+    """Send a request that becomes a job; returns the job's id. Without a key it gets a new one."""
+    headers = {"idempotency-key": idempotency_key or secrets.token_hex(16)}
+    return str(connection.json("POST", path, json=request, headers=headers)["id"])
+
+
+def wait_for_job(connection: Connection, job: str, *, timeout: float = 3600.0) -> dict[str, Any]:
+    """Wait for a job; returns its result.
+
+    Raises
+    ------
+    HushsumError
+        the error that the job failed with.
+    """
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        response = connection.json("GET", f"/jobs/{job}")
+        if response["state"] == "done":
+            result: dict[str, Any] = response["result"]
+            return result
+        if response["state"] in ("failed", "cancelled"):
+            raise error_of(response["problem"])
+        time.sleep(_POLL_SECONDS)
+    raise ServiceRefused(
+        rule=f"the job {job} has not finished in {timeout:g} seconds", remedy="wait for it again"
+    )
