@@ -20,6 +20,7 @@ import hushsum as hs
 from hushsum.cli import collect, compare, federate, heatmap, merge, watch
 from hushsum.cli import tally as tally_command
 from hushsum.cli.main import application
+from hushsum.client import RemoteDataset
 from hushsum.federated import ReportTerms, collect_reports
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
 from hushsum.privacy.claim import Relation
@@ -70,6 +71,15 @@ PAIRS = {
             **STREAM,
             "budget": "that of the dataset",
             "idempotency_key": "a header",
+            "insecure_noise_seed": "not offered: noise of a service has no seed",
+        },
+    ),
+    "a stream by the client": Pair(
+        hs.stream,
+        RemoteDataset.stream,
+        {
+            **STREAM,
+            "budget": "that of the dataset",
             "insecure_noise_seed": "not offered: noise of a service has no seed",
         },
     ),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
-from hushsum.client.http_client import Connection, error_of
+from hushsum.client.http_client import Connection
 from hushsum.client.remote_function import RemoteFunction
+from hushsum.client.remote_jobs import submit_job, wait_for_job
 from hushsum.client.remote_model import RemoteModel
-from hushsum.errors import Argument, ServiceRefused, UsageError
+from hushsum.client.remote_stream import RemoteStream
+from hushsum.errors import Argument, UsageError
 from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
 
 _FORMATS: Final = {
@@ -26,7 +26,6 @@ _FORMATS: Final = {
     ".tally": "tally",
 }
 _PIECE = 1 << 20
-_LOOK_EVERY = 0.2
 
 
 class RemoteDataset:
@@ -117,8 +116,19 @@ class RemoteDataset:
             {"tally": tally, "name": name, "public": public, **ReleaseRequest(**request).as_json()}
         )
 
-    def _claim(self, body: dict[str, Any]) -> dict[str, Any]:
-        return self._connection.object("POST", f"{self._path}/claims", json=body)
+    def _claim(
+        self, body: dict[str, Any], *, of: str = "", idempotency_key: str | None = None
+    ) -> dict[str, Any]:
+        """The claim of a request; with the key of a request that is repeated, also if what is left of the
+        budget would not suffice for another one.
+        """
+        headers = {} if idempotency_key is None else {"idempotency-key": idempotency_key}
+        return self._connection.object("POST", f"{self._path}/{of}claims", json=body, headers=headers)
+
+    def _confirmed(
+        self, body: dict[str, Any], idempotency_key: str | None, *, of: str = ""
+    ) -> dict[str, Any]:
+        return {**body, "confirm": self._claim(body, of=of, idempotency_key=idempotency_key)["confirm"]}
 
     def release(
         self,
@@ -175,14 +185,14 @@ allow_large_delta
             allow_large_delta=allow_large_delta,
         )
         body = {"tally": tally, "name": name, "public": public, **request.as_json()}
-        job = self._submit("releases", {**body, "confirm": self._claim(body)["confirm"]}, idempotency_key)
+        job = self._submit("releases", self._confirmed(body, idempotency_key), idempotency_key)
         found = self._connection.json("GET", f"/functions/{self.wait(job)['function']}")
         return RemoteFunction(self._connection, found)
 
     def model_claim(self, upload: str, name: str, *, model: str, **terms: Any) -> dict[str, Any]:
         """What a model would claim and cost and, with ``records=``, its predicted error. Spends nothing."""
         request = {"upload": upload, "name": name, "model": model, **terms}
-        return self._connection.object("POST", f"{self._path}/models/claims", json=request)
+        return self._claim(request, of="models/")
 
     def fit(
         self, upload: str, name: str, *, model: str, idempotency_key: str | None = None, **terms: Any
@@ -213,10 +223,86 @@ allow_large_delta
             if the records or the parameters do not suit the model.
         """
         request = {"upload": upload, "name": name, "model": model, **terms}
-        confirm = self.model_claim(**request)["confirm"]
-        job = self._submit("models", {**request, "confirm": confirm}, idempotency_key)
+        confirmed = self._confirmed(request, idempotency_key, of="models/")
+        job = self._submit("models", confirmed, idempotency_key)
         response = self._connection.json("GET", f"/functions/{self.wait(job)['function']}")
         return RemoteModel(self._connection, response)
+
+    def stream_claim(
+        self, name: str, *, steps: int, columns: Sequence[str], **request: Any
+    ) -> dict[str, Any]:
+        """What a stream would claim and cost, once for all of its steps, and the noise of its last step in
+        units of one release. Nothing is spent; parameters as for :meth:`stream`.
+        """
+        body = {"name": name, "steps": steps, "columns": list(columns), **request}
+        return self._claim(body, of="streams/")
+
+    def stream(
+        self,
+        name: str,
+        *,
+        steps: int,
+        columns: Sequence[str],
+        window: int | None = None,
+        decay: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        relation: str = "add/remove",
+        count_share: float = DEFAULT_COUNT_SHARE,
+        rounded: bool | None = None,
+        population: int | None = None,
+        allow_large_delta: bool = False,
+        idempotency_key: str | None = None,
+        **count: Any,
+    ) -> RemoteStream:
+        """Start a stream: uploads are counted over time, and each step releases a function. This spends once,
+        for all steps; the same key never spends twice.
+
+        Parameters
+        ----------
+        name : str
+            The name of the functions of its steps.
+        steps, window, decay, epsilon, delta, rho, relation, count_share, rounded, population, \
+allow_large_delta
+            As for :func:`hushsum.stream`. The budget is that of this dataset.
+        columns : sequence of str
+            The columns that are counted in every upload.
+        idempotency_key : str, optional
+            The name of this attempt, so that a retry does not spend again; by default a new one.
+        **count
+            What is counted, as for :meth:`tally`: ``kernel``, ``bandwidth``, ``bounds``, ``method``,
+            ``max_per_unit`` and so on.
+
+        Raises
+        ------
+        BudgetExhausted
+            if the remaining budget is too small.
+        """
+        body = {
+            "name": name,
+            "steps": steps,
+            "columns": list(columns),
+            "window": window,
+            "decay": decay,
+            "epsilon": epsilon,
+            "delta": delta,
+            "rho": rho,
+            "relation": relation,
+            "count_share": count_share,
+            "rounded": rounded,
+            "population": population,
+            "allow_large_delta": allow_large_delta,
+            **count,
+        }
+        confirmed = self._confirmed(body, idempotency_key, of="streams/")
+        id = self.wait(self._submit("streams", confirmed, idempotency_key))["stream"]
+        return next(each for each in self.streams() if each.id == id)
+
+    def streams(self) -> list[RemoteStream]:
+        """The streams of the dataset, oldest first."""
+        path = f"{self._path}/streams"
+        return [RemoteStream(self._connection, path, each) for each in self._connection.objects("GET", path)]
 
     def grant(self, function: RemoteFunction | RemoteModel, analyst: str, *, download: bool = False) -> None:
         """Let an analyst query a function and, with ``download=True``, download it."""
@@ -263,22 +349,10 @@ allow_large_delta
         HushsumError
             the error that the job failed with.
         """
-        end = time.monotonic() + timeout
-        while time.monotonic() < end:
-            response = self._connection.json("GET", f"/jobs/{job}")
-            if response["state"] == "done":
-                result: dict[str, Any] = response["result"]
-                return result
-            if response["state"] in ("failed", "cancelled"):
-                raise error_of(response["problem"])
-            time.sleep(_LOOK_EVERY)
-        raise ServiceRefused(
-            rule=f"the job {job} has not finished in {timeout:g} seconds", remedy="wait for it again"
-        )
+        return wait_for_job(self._connection, job, timeout=timeout)
 
     def _submit(self, what: str, request: dict[str, Any], idempotency_key: str | None) -> str:
-        headers = {"idempotency-key": idempotency_key or secrets.token_hex(16)}
-        return str(self._connection.json("POST", f"{self._path}/{what}", json=request, headers=headers)["id"])
+        return submit_job(self._connection, f"{self._path}/{what}", request, idempotency_key)
 
 
 @contextmanager

@@ -82,6 +82,16 @@ class DatasetBudget:
         """
         return self._charged(self.account, claim, called or self.dataset)
 
+    def cost(self, claim: Claim) -> Charge:
+        """What a claim costs, whether or not as much is left.
+
+        Raises
+        ------
+        ClaimError
+            if the claim cannot be debited.
+        """
+        return charge_for(claim, self.account.terms, part=self.part)
+
     def debit(self, claim: Claim, *, subject: Mapping[str, object], idempotency_key: str) -> LedgerDebit:
         """Debit a claim, or find the debit of this key; `hushsum.privacy.spending` calls it.
 

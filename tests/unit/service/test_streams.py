@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum.errors import UsageError
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.service.store import JobQueue, Store
 from hushsum.service.work.job_runner import JobRunner
-from tests.in_process_service import Town
+from tests.in_process_service import Town, listening
 
 TERMS: dict[str, Any] = {
     "name": "town",
@@ -76,6 +77,30 @@ def test_uploads_over_time_under_one_payment(town: Town, dataset: str) -> None:
     ledger = town.ok("olga", "GET", f"/datasets/{dataset}/ledger")
     assert len(ledger["history"]) == 1
     assert ledger["status"]["spent"]["epsilon"] == "5"
+
+
+def test_a_stream_by_the_client(town: Town, dataset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client waits for jobs; here each is run when its state is requested."""
+    terms = {**TERMS, "window": 2}
+    name, steps = terms.pop("name"), terms.pop("steps")
+    with listening(town.app) as url, hs.connect(url, town.tokens["olga"]) as service:
+        (data,) = (each for each in service.datasets() if each.id == dataset)
+        monkeypatch.setattr("hushsum.client.remote_jobs.time.sleep", lambda seconds: town.work())
+        assert data.stream_claim(name, steps=steps, **terms)["ratio"] > 1.0
+        assert data.streams() == []
+        stream = data.stream(name, steps=steps, idempotency_key="start", **terms)
+        again = data.stream(name, steps=steps, idempotency_key="start", **terms)
+        assert (again.id, stream.steps, stream.claim["epsilon"]) == (stream.id, 12, 5.0)
+        for number in (1, 2, 3):
+            upload = data.upload(io.BytesIO(records(number)), format="csv")
+            taken = stream.step(upload, idempotency_key=f"{number}")
+            assert stream.step(upload, idempotency_key=f"{number}").id == taken.id
+        counts = [each.count for each in stream.functions()]
+        np.testing.assert_allclose(counts, [300, 600, 600], atol=60)
+        assert stream.step().id == stream.functions()[-1].id
+        with pytest.raises(UsageError, match="not counted"):
+            stream.step(upload)
+        assert data.budget()["spent"]["epsilon"] == "5"
 
 
 def test_the_same_key_takes_no_second_step(town: Town, dataset: str) -> None:

@@ -39,6 +39,9 @@ from hushsum.service.store import (
     Store,
 )
 
+JobKind = Literal["release", "model", "stream"]
+"""Jobs that spend a claim."""
+
 if TYPE_CHECKING:
     from hushsum.service.http.oidc.sign_in import SignIn
 
@@ -103,7 +106,7 @@ class Context:
 
     def submit_confirmed(
         self,
-        kind: Literal["release", "model", "stream"],
+        kind: JobKind,
         dataset: Dataset,
         key: str,
         body: ConfirmedReleaseRequest | ConfirmedModelRequest | ConfirmedStreamRequest,
@@ -132,18 +135,22 @@ class Context:
         if self.jobs.of_key(dataset.id, kind, key) is None:
             check()
             # An early check only: the debit decides. It avoids a job that is bound to fail.
-            self.price(dataset, claim)
+            self.ledger.dataset(dataset.id).price(claim, called=dataset.name)
         return JobResponse.model_validate(self.submit(kind, dataset, key, body, actor))
 
-    def price(self, dataset: Dataset, claim: Claim) -> tuple[Charge, Account]:
-        """What a claim would cost, and the account after it.
+    def price(self, kind: JobKind, dataset: Dataset, claim: Claim, key: str | None) -> tuple[Charge, Account]:
+        """What a claim would cost, and the account after it. A claim that is shown again, with the key of its
+        job, costs nothing more: what is left may be less.
 
         Raises
         ------
         BudgetExhausted, ClaimError
             as a debit would.
         """
-        return self.ledger.dataset(dataset.id).price(claim, called=dataset.name)
+        budget = self.ledger.dataset(dataset.id)
+        if key is not None and self.jobs.of_key(dataset.id, kind, key) is not None:
+            return budget.cost(claim), budget.account
+        return budget.price(claim, called=dataset.name)
 
 
 async def context_of(request: Request) -> Context:

@@ -10,7 +10,13 @@ from hushsum.jobs.plan_release import PublicFile
 from hushsum.kernels import kernel_names, parameter_names
 from hushsum.kernels.registry import is_signed
 from hushsum.service.http.context import Context
-from hushsum.service.http.dependencies import ActorDependency, ContextDependency, IdempotencyKey, Releaser
+from hushsum.service.http.dependencies import (
+    ActorDependency,
+    ContextDependency,
+    IdempotencyKey,
+    Releaser,
+    RepeatedKey,
+)
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.schemas import (
     ConfirmedModelRequest,
@@ -64,7 +70,11 @@ def list_models(caller: Releaser) -> list[ModelKindResponse]:
 
 @router.post("/datasets/{dataset}/models/claims")
 def show_model_claim(
-    dataset: str, body: ModelClaimRequest, caller: Releaser, context: ContextDependency
+    dataset: str,
+    body: ModelClaimRequest,
+    caller: Releaser,
+    context: ContextDependency,
+    key: RepeatedKey = None,
 ) -> ModelClaimResponse:
     """What a model would claim and cost, and its predicted error. Nothing is read or spent."""
     from hushsum.service.work.model_requests import (  # imports scikit-learn
@@ -79,7 +89,7 @@ def show_model_claim(
     choice = choice_of(body, context.settings, _public(context, found.id, body))
     claim = claim_for(choice, body)
     error = error_for(choice, body)
-    charge, after = context.price(found, claim)
+    charge, after = context.price("model", found, claim, key)
     return ModelClaimResponse(
         claim=claim.in_numbers(),
         cost=charge.as_json(),

@@ -22,6 +22,7 @@ from hushsum.service.http.dependencies import (
     ContextDependency,
     IdempotencyKey,
     Releaser,
+    RepeatedKey,
     UploaderOrReleaser,
 )
 from hushsum.service.http.problem_responses import Refusal
@@ -48,12 +49,16 @@ _LOOKS_PER_SECOND = 80.0
 
 @router.post("/datasets/{dataset}/claims")
 def show_claim(
-    dataset: str, body: ReleaseClaimRequest, caller: Releaser, context: ContextDependency
+    dataset: str,
+    body: ReleaseClaimRequest,
+    caller: Releaser,
+    context: ContextDependency,
+    key: RepeatedKey = None,
 ) -> ClaimResponse:
     """What a release would claim and cost. Nothing is drawn or spent."""
     found = context.dataset(dataset, caller)
     claim = _claim(context, found.id, body)
-    charge, after = context.price(found, claim)
+    charge, after = context.price("release", found, claim, key)
     return ClaimResponse(
         claim=claim.in_numbers(),
         cost=charge.as_json(),

@@ -6,7 +6,13 @@ from fastapi import APIRouter
 
 from hushsum.service.http.authentication import nothing_here
 from hushsum.service.http.context import Context
-from hushsum.service.http.dependencies import ActorDependency, ContextDependency, IdempotencyKey, Releaser
+from hushsum.service.http.dependencies import (
+    ActorDependency,
+    ContextDependency,
+    IdempotencyKey,
+    Releaser,
+    RepeatedKey,
+)
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.schemas import (
     ConfirmedStreamRequest,
@@ -35,12 +41,16 @@ def list_streams(dataset: str, caller: Releaser, context: ContextDependency) -> 
 
 @router.post("/claims")
 def show_stream_claim(
-    dataset: str, body: StreamClaimRequest, caller: Releaser, context: ContextDependency
+    dataset: str,
+    body: StreamClaimRequest,
+    caller: Releaser,
+    context: ContextDependency,
+    key: RepeatedKey = None,
 ) -> StreamClaimResponse:
     """What a stream would claim and cost, once for all of its steps. Nothing is drawn or spent."""
     found = context.dataset(dataset, caller)
     prepared = _prepared(context, body)
-    charge, after = context.price(found, prepared.claim)
+    charge, after = context.price("stream", found, prepared.claim, key)
     return StreamClaimResponse(
         claim=prepared.claim.in_numbers(),
         cost=charge.as_json(),
