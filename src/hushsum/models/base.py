@@ -38,6 +38,8 @@ from hushsum.models.repeated_fits import RefitGuard, check_first, new_lineage, n
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.release_request import check_declared_delta
 from hushsum.privacy.spending import Booking
+from hushsum.records.bounds import Bounds
+from hushsum.records.data_derived_parameters import warn_of_clipping
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.prepared_release import spend_function
@@ -221,6 +223,11 @@ class PrivateModel(DeclaredModel):
     def _checked(self, X: object, y: object = "no_validation", *, reset: bool) -> Any:
         """Columns of finite numbers, for records and for queries; with ``y`` both."""
         return checked_records(self, X, y, reset=reset)
+
+    def _warn_of_clipping(self, X: Floats) -> None:
+        """For :meth:`_count` of a model that clips records itself: a tally with bounds warns by itself."""
+        box = Bounds.of(self.column_bounds(), self.n_features_in_)
+        warn_of_clipping(X, box, self._column_names(), level=5)
 
     def release(self) -> Self:
         """Draw the noise and make the model public. Spends the budget, once; does nothing when repeated.

@@ -282,6 +282,7 @@ class PrivateClassifier(ClassModel):
     def _count(self, secret: list[Tally], X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
         if self.method_ != KERNEL:
+            self._warn_of_clipping(X)
             secret[0].add(np.column_stack((y, self._vectors(X, self.effective("bounds"), self._transform))))
             return
         for code, tally in enumerate(secret):

@@ -200,6 +200,7 @@ class PrivateKernelSVC(ClassModel):
 
     def _count(self, secret: KeptPairs, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
+        self._warn_of_clipping(X)
         secret.add(X, y.astype(np.int64))
 
     def _ready(self, secret: KeptPairs) -> Machines:
