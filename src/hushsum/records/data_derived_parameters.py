@@ -74,8 +74,8 @@ def warn_of_parameters(
 ) -> None:
     """Warn the caller's caller of every suspicion, and of bounds that do not fit the records.
 
-    ``rows`` are the records as they are counted, clipped and relative to the centre of the bounds; ``columns``
-    are the declared names of theirs.
+    ``rows`` are the records as they are counted, clipped and relative to the centre of the bounds, and
+    ``columns`` their declared names.
     """
     found = suspicions(data, dim=dim, bounds=bounds, bandwidth=bandwidth, columns=columns)
     for sentence in (*found, *_clipped(data, rows, bounds, columns)):
@@ -105,8 +105,8 @@ def suspicions(
         return []
     values = _columns(data, dim)
     found = [
-        f"the {side} bound of {_column(column, columns)} has many digits and is this batch's own extreme: declare "
-        f"bounds from what is known of the subject, or pay for them with hs.private_bounds. {_OWNER}"
+        f"the {side} bound of {_column(column, columns)} has many digits and is this batch's own extreme: "
+        f"declare bounds from what is known of the subject, or pay for them with hs.private_bounds. {_OWNER}"
         for column, side, bound in odd_sides
         if _read_off(bound, float(values[:, column].min() if side == "low" else values[:, column].max()))
     ]
