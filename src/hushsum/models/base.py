@@ -29,6 +29,7 @@ from hushsum.models.parameters import (
     documented,
     from_json,
     to_json,
+    with_default_bandwidth,
     with_defaults,
     without_public,
 )
@@ -81,7 +82,8 @@ class PrivateModel(DeclaredModel):
             taken = any(each.name == PUBLIC.name for each in signature)
             usual = (EPSILON, DELTA, PUBLIC_BOUNDS, PUBLIC) if taken else (EPSILON, DELTA, BOUNDS)
             own = cls.PARAMETERS if taken else map(without_public, cls.PARAMETERS)
-            declared = (*usual, *own, *OWNER_PARAMETERS)
+            declared = (*usual, *(with_default_bandwidth(each, cls.DEFAULT_BANDWIDTH) for each in own))
+            declared += OWNER_PARAMETERS
             cls.PARAMETERS = with_defaults(
                 {each.name: each for each in declared}.values(),
                 {each.name: each.default for each in signature},

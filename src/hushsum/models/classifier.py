@@ -116,6 +116,7 @@ class PrivateClassifier(ClassModel):
     """
 
     COMMAND = "classifier"
+    DEFAULT_BANDWIDTH = 0.5
     PARAMETERS = (
         CLASSES,
         METHOD,
@@ -158,7 +159,7 @@ class PrivateClassifier(ClassModel):
         classes: Sequence[Any] | None = None,
         method: str = "auto",
         rule: str = "likelihood",
-        bandwidth: float = 1.0,
+        bandwidth: float | None = None,
         scale: str | None = None,
         power: int = 4,
         rows: int | str = "auto",
@@ -219,8 +220,8 @@ class PrivateClassifier(ClassModel):
         return [self._kernel(n_features)] if self.chosen_method(n_features) == KERNEL else []
 
     def _kernel(self, dim: int) -> Kernel:
-        plain = EuclideanKernel(dim=dim, bandwidth=self.bandwidth, power=self.power)
-        return in_scale(plain, self.scale, self.column_bounds(dim))
+        plain = EuclideanKernel(dim=dim, bandwidth=self.effective("bandwidth", dim), power=self.power)
+        return in_scale(plain, self.effective("scale", dim), self.column_bounds(dim))
 
     def _ball(self, dim: int) -> float:
         """The declared radius, or half of that of the box; with public rows the box itself suffices."""
