@@ -51,6 +51,9 @@ def refused(*arguments: str) -> str:
 PAY = ("--columns", "pay", "--bounds", "0:300000", "--bandwidth", "5000", "--kernel", "gaussian")
 
 
+BOX = ("--bounds", "2015-01-01:2024-12-31", "--epsilon", "1")
+
+
 class TestOneCommand:
     def test_a_file_becomes_a_picture(self, folder: Path) -> None:
         run("release", "people.csv", *PAY, "--epsilon", "1", "--records", "2000", "-o", "pay.hush")
@@ -103,6 +106,15 @@ class TestOneCommand:
         )
         f: Any = hs.load(folder / "f.hush")
         assert f.bounds.low == (16_436.0,)
+        dated = ("--dates", "hired")
+        run("plot", "f.hush", *dated, "--range", "2016-01-01:2018-01-01", "-o", "f.svg")
+        assert "<!-- 2017" in (folder / "f.svg").read_text()
+        run("plot", "f.hush", "-o", "f.svg")
+        assert "<!-- 2017" not in (folder / "f.svg").read_text()
+        assert "columns" in refused("plot", "f.hush", "--dates", "fired", "-o", "f.svg")
+        run("fit", "density", "people.csv", *dated, "--columns", "hired", *BOX, "-o", "m.hush")
+        run("plot", "m.hush", *dated, "-o", "m.svg")
+        assert "<!-- 2018 -->" in (folder / "m.svg").read_text()
         assert "got dates" in refused(
             "release", "people.csv", "--columns", "hired", "--bounds", "0:1", "--bandwidth", "1",
             "--epsilon", "1", "-o", "g.hush",
@@ -137,6 +149,12 @@ class TestWarningsBeforeTheDebit:
         run("tally", "people.csv", *given, "--method", "grid", "-o", "f.tally")
         assert words in refused("release", "f.tally", "--epsilon", "1", "--strict", "-o", "f.hush")
         assert not (folder / "f.hush").exists()
+
+    def test_inputs_that_are_taken_to_be_public(self, folder: Path) -> None:
+        given = ("--columns", "age", "--target", "pay", "--bounds", "0:120", "--target-bounds", "0:300000")
+        given += ("--epsilon", "1", "--delta", "1e-6", "--strict", "-o", "m.hush")
+        assert "--inputs is not given" in refused("fit", "gaussian-process", "people.csv", *given)
+        run("fit", "gaussian-process", "people.csv", *given, "--inputs", "public")
 
     def test_defaults_of_models(self, folder: Path) -> None:
         given = ("people.csv", "--columns", "age", "--target", "pay", "--epsilon", "1", "-o", "m.hush")

@@ -52,7 +52,7 @@ def draw_curve(axes: Axes, curve: Curve, *, x_label: str, y_label: str, legend: 
     known = np.isfinite(curve.lower) & np.isfinite(curve.upper)
     if known.any():
         where = "at all points together" if curve.simultaneous else "at each point"
-        narrow = ", narrower than the line" if _is_narrow(curve, known) else ""
+        narrow = "\n(narrower than the line)" if _is_narrow(curve, known) else ""
         band = f"{curve.level:.0%} interval, {where}{narrow}"
         axes.fill_between(curve.x, curve.lower, curve.upper, color=BLUE, alpha=0.22, linewidth=0, label=band)
     axes.plot(curve.x, curve.value, color=BLUE, linewidth=1.8, label="released")
