@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import hushsum as hs
 from hushsum.cli.main import app
 from hushsum.cli.usage import sentence_of
-from hushsum.errors import DataRefused, HushsumError
+from hushsum.errors import DataRefused, HushsumError, UsageError
 
 RNG = np.random.default_rng(3)
 N = 2000
@@ -49,6 +49,9 @@ def refused(*arguments: str) -> str:
 
 
 PAY = ("--columns", "pay", "--bounds", "0:300000", "--bandwidth", "5000", "--kernel", "gaussian")
+
+
+BOX = ("--bounds", "2015-01-01:2024-12-31", "--epsilon", "1")
 
 
 class TestOneCommand:
@@ -103,6 +106,15 @@ class TestOneCommand:
         )
         f: Any = hs.load(folder / "f.hush")
         assert f.bounds.low == (16_436.0,)
+        dated = ("--dates", "hired")
+        run("plot", "f.hush", *dated, "--range", "2016-01-01:2018-01-01", "-o", "f.svg")
+        assert "<!-- 2017" in (folder / "f.svg").read_text()
+        run("plot", "f.hush", "-o", "f.svg")
+        assert "<!-- 2017" not in (folder / "f.svg").read_text()
+        assert "columns" in refused("plot", "f.hush", "--dates", "fired", "-o", "f.svg")
+        run("fit", "density", "people.csv", *dated, "--columns", "hired", *BOX, "-o", "m.hush")
+        run("plot", "m.hush", *dated, "-o", "m.svg")
+        assert "<!-- 2018 -->" in (folder / "m.svg").read_text()
         assert "got dates" in refused(
             "release", "people.csv", "--columns", "hired", "--bounds", "0:1", "--bandwidth", "1",
             "--epsilon", "1", "-o", "g.hush",
@@ -137,6 +149,12 @@ class TestWarningsBeforeTheDebit:
         run("tally", "people.csv", *given, "--method", "grid", "-o", "f.tally")
         assert words in refused("release", "f.tally", "--epsilon", "1", "--strict", "-o", "f.hush")
         assert not (folder / "f.hush").exists()
+
+    def test_inputs_that_are_taken_to_be_public(self, folder: Path) -> None:
+        given = ("--columns", "age", "--target", "pay", "--bounds", "0:120", "--target-bounds", "0:300000")
+        given += ("--epsilon", "1", "--delta", "1e-6", "--strict", "-o", "m.hush")
+        assert "--inputs is not given" in refused("fit", "gaussian-process", "people.csv", *given)
+        run("fit", "gaussian-process", "people.csv", *given, "--inputs", "public")
 
     def test_defaults_of_models(self, folder: Path) -> None:
         given = ("people.csv", "--columns", "age", "--target", "pay", "--epsilon", "1", "-o", "m.hush")
@@ -212,3 +230,50 @@ def test_what_was_typed_is_shown_and_no_value_is(folder: Path, monkeypatch: pyte
     error = CliRunner().invoke(app, ["release", "bad.csv", *PAY, "--epsilon", "1", "-o", "f.hush"]).exception
     assert isinstance(error, DataRefused)
     assert "secret" not in str(error)
+
+
+class TestMessages:
+    PAY = ("--bounds", "0:300000", "--bandwidth", "5000", "--epsilon", "1", "-o", "f.hush")
+
+    def test_names_with_commas_and_other_spellings(self, folder: Path) -> None:
+        PEOPLE.rename(columns={"pay": "Base Pay, US$"}).to_csv("names.csv", index=False)
+        message = refused("release", "names.csv", "--columns", "Base Pay, US$", *self.PAY)
+        assert "in quotes: '\"Base Pay, US$\"'" in message
+        run("release", "names.csv", "--columns", '"Base Pay, US$"', *self.PAY)
+        message = refused("release", "names.csv", "--columns", '"base_pay, us$"', *self.PAY)
+        assert "did you mean 'Base Pay, US$'" in message
+
+    def test_the_target_is_called_the_target(self, folder: Path) -> None:
+        fit = ("people.csv", "--columns", "age", "--bounds", "0:120", "--epsilon", "1", "-o", "m.hush")
+        for model in ("classifier", "regressor"):
+            with pytest.raises(UsageError) as error:
+                CliRunner().invoke(app, ["fit", model, *fit, "--target", "nothing"], catch_exceptions=False)
+            assert error.value.parameter == "target"
+
+    def test_a_tiny_epsilon_is_refused_as_epsilon(self, folder: Path) -> None:
+        for epsilon, words in (("1e-300", "epsilon must be at least"), ("1e-14", "choose a larger epsilon")):
+            given = ("--columns", "pay", *self.PAY[:4], "--epsilon", epsilon, "-o", "f.hush")
+            assert words in refused("release", "people.csv", *given)
+        assert not (folder / "f.hush").exists()
+
+    def test_a_release_without_bounds_says_what_bounds_would_allow(self, folder: Path) -> None:
+        told = run(
+            "release",
+            "people.csv",
+            "--columns",
+            "pay",
+            "--bandwidth",
+            "5000",
+            "--epsilon",
+            "1",
+            "-o",
+            "f.hush",
+        )
+        assert "with --bounds, grid" in told.stderr
+        told = run("release", "people.csv", "--columns", "pay", *self.PAY)
+        assert "with --bounds" not in told.stderr
+
+    def test_columns_of_a_synthesizer_are_those_of_the_file(self, folder: Path) -> None:
+        given = ("--bounds", "0:120,0:300000", "--epsilon", "1", "-o", "s.hush")
+        run("fit", "synthesizer", "people.csv", "--columns", "age,pay", *given)
+        assert run("sample", "s.hush", "-n", "3").stdout.splitlines()[0] == "age,pay"

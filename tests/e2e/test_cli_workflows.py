@@ -233,16 +233,18 @@ def test_plan(quick: QuickShell) -> None:
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "At mean kernel value 0.1 the error of * is" in text
     assert "At mean kernel value" not in quick.ok(*requested, "--density", "0.2").text
-    assert "Count it with: hushsum tally FILE --bandwidth 5 --rows 5000 -o NAME.tally\n" in text
+    assert "count it with:\n  hushsum tally FILE --bandwidth 5 --rows 5000 -o NAME.tally\n" in text
+    assert "  hushsum release FILE --bandwidth 5 --epsilon 1 --records 241000 -o NAME.hush\n" in text
     assert "With --bounds, grid can be used" in text
     assert "race ~" in text
     bounded = quick.ok(*requested, "--kernel", "gaussian", "--bounds", "0:255").text
-    (command,) = (line for line in bounded.splitlines() if line.startswith("Count it with: hushsum "))
+    released, command = (line for line in bounded.splitlines() if line.startswith("  hushsum "))
     assert "--method grid --kernel gaussian --bandwidth 5 --bounds 0:255 --spacing " in command
     assert "With --bounds" not in bounded
-    words = command.removeprefix("Count it with: hushsum ").replace("FILE", "three.csv").split()
     (quick.folder / "three.csv").write_text("r,g,b\n1,2,3\n4,5,6\n")
-    assert quick.ok(*words).text
+    for line in (command, released):
+        words = line.removeprefix("  hushsum ").replace("FILE", "three.csv").split()
+        assert quick.ok(*words).text
     public = ("--public", "ok.csv", "--columns", "a,b", "--json")
     made = quick.ok("plan", "--records", "9000", "--rho", "0.1", "--bandwidth", "1", *public).json
     assert made["basis"] == "public data"

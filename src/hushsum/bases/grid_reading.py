@@ -22,6 +22,8 @@ _NODES_PER_PRODUCT = 16
 
 _FEWEST_OF_A_LATTICE = 64
 """Fewer queries are not looked at for a lattice."""
+_MOST_FACTORS = 1 << 24
+"""Of a column of a lattice, one for each place and node. Where there are more, few nodes are in reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,9 @@ class GridReader:
             numbers *= numbers
         if len(queries) >= _FEWEST_OF_A_LATTICE:
             lattice = [np.unique(each, return_inverse=True) for each in queries.T]
-            if math.prod(len(places) for places, _ in lattice) <= 2 * len(queries):
+            points = math.prod(len(places) for places, _ in lattice)
+            factors = max(len(each[0]) * own.nodes for each, own in zip(lattice, self.columns, strict=True))
+            if points <= 2 * len(queries) and factors <= _MOST_FACTORS:
                 return self._lattice_sums(numbers, lattice)
         total = np.zeros(len(queries))
         wide = []

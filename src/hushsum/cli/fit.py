@@ -173,6 +173,7 @@ _ASSUMED = {
     "target_bounds": "--target-bounds are not given: the target is taken to lie within -1:1, and clipped to "
     "that.",
     "delta": "--delta is not given: the claim has this model's default δ and is not pure ε.",
+    "inputs": "--inputs is not given: the inputs are taken to be public, and only the target is protected.",
 }
 
 

@@ -29,10 +29,12 @@ class FitCommand(Command):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Look for the model among the arguments first."""
         from hushsum.jobs.model_catalogue import model_kind, model_names
+        from hushsum.models.parameters import ANY
 
         names = model_names()
         model = next((each for each in args if each in names), None)
-        self._declared = () if model is None else model_kind(model).settings
+        settings = () if model is None else model_kind(model).settings
+        self._declared = tuple(each for each in settings if each.type != ANY)
         self.epilog = f"Models: {', '.join(names)}. Each has options of its own: hushsum fit MODEL --help"
         ctx.meta[_GIVEN] = {}
         found: list[str] = super().parse_args(ctx, args)

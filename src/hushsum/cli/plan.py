@@ -149,7 +149,8 @@ def plan(
         "unit-column": None if max_per_unit is None else "NAME",
         "max-per-unit": max_per_unit,
     }
-    write(f"Count it with: {_command(planned.plan.best, given)}")
+    write(f"Release it with:\n  {_release_command(planned.plan, given)}")
+    write(f"Several sites count it with:\n  {_command(planned.plan.best, given)}")
     if bounds is None and method == "auto":
         others = planned.needing_bounds
         if others:
@@ -213,6 +214,15 @@ def _command(option: Option, given: Mapping[str, object]) -> str:
         if value is not None and value != _DEFAULTS.get(name)
     ]
     return " ".join(["hushsum tally FILE", *words, "-o NAME.tally"])
+
+
+def _release_command(made: Plan, given: Mapping[str, object]) -> str:
+    """The command that plans and releases in one step."""
+    best = made.best
+    promise = {"epsilon": best.epsilon, "delta": best.delta or None, "rho": best.rho}
+    chosen = {**given, **promise, "records": made.records}
+    words = [f"--{name} {_text(value)}" for name, value in chosen.items() if value is not None]
+    return " ".join(["hushsum release FILE", *words, "-o NAME.hush"])
 
 
 def _text(value: object) -> str:

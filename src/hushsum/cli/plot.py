@@ -52,6 +52,16 @@ def plot(
         typer.Option("--pointwise", help="Intervals that hold at each point; the default for curves."),
     ] = False,
     log: Annotated[bool, typer.Option("--log", help="Logarithmic colours of a heat map.")] = False,
+    dates: Annotated[
+        str | None,
+        typer.Option(
+            "--dates",
+            metavar="NAMES",
+            help="Columns that were dates: their axes have dates along them, and ranges may be dates.",
+        ),
+    ] = None,
+    date_unit: options.DateUnit = "days",
+    date_origin: options.DateOrigin = "1970-01-01",
     json: options.Json = False,
 ) -> None:
     """Draw a function or a model: a curve with its error band, a heat map, or a slice of more columns.
@@ -62,22 +72,25 @@ def plot(
     hushsum plot skin.hush -o skin.png
     """
     from hushsum.jobs.plot_function import plot_function
+    from hushsum.records.dates import DateFormat
 
     if simultaneous and pointwise:
         raise UsageError(
             parameter="simultaneous", rule=("and ", Parameter("pointwise"), " exclude each other")
         )
+    written = DateFormat(values.names(dates, "dates") or (), unit=date_unit, origin=date_origin)
     drawn = plot_function(
         file,
         output,
         axes=_columns(axes),
-        range=values.ranges(range, "range"),
+        range=values.ranges(range, "range", None if dates is None else written),
         at=None if at is None else values.numbers(at, "at"),
         labels=values.names(labels, "labels"),
         of="sum" if sum else "mean",
         level=level,
         simultaneous=simultaneous if simultaneous or pointwise else None,
         log=log,
+        dates=None if dates is None else written,
     )
     write_json(drawn.as_json()) if json else write(drawn.output)
 

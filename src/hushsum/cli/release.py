@@ -5,15 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hushsum.cli import options, values
 from hushsum.cli.cell_options import cell_format
 from hushsum.cli.interrupts import interruptible_input
-from hushsum.cli.output import bytes_of, progress_bar, reader_may_leave, warn, warnings_printed
+from hushsum.cli.output import bytes_of, progress_bar, reader_may_leave, tell, warn, warnings_printed
 from hushsum.cli.release_report import asking, confirmed, released_file, report
+
+if TYPE_CHECKING:
+    from hushsum.jobs.kernel_and_method import KernelChoice
 
 _OF_RECORDS = (
     "columns",
@@ -212,6 +215,9 @@ def release(
             count_share,
             None if public is None else PublicFile(public, values.names(columns, "columns"), set_column),
         )
+        similarity = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, scale=scale)
+        if box is None and public is None and method == "auto":
+            _suggest_bounds(similarity, values.names(columns, "columns"))
         piped = interruptible_input() if STANDARD in sources else nullcontext()
         counting = progress_bar("counting", size=bytes_of(sources))
         with reader_may_leave(), warnings_printed(strict=strict), piped, counting as progress:
@@ -225,7 +231,7 @@ def release(
                 ),
                 target,
                 request,
-                kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, scale=scale),
+                kernel=similarity,
                 choice=choice,
                 max_per_unit=max_per_unit,
                 threads=threads,
@@ -249,6 +255,17 @@ def release(
     if released.table is not None:
         facts.append(("rows × width", f"{released.table[0]} × {released.table[1]}"))
     report(released, facts, json=json, interactive=interactive)
+
+
+def _suggest_bounds(kernel: KernelChoice, columns: tuple[str, ...] | None) -> None:
+    """Before anything is spent, say which methods are not compared for want of bounds."""
+    from hushsum.jobs.plan_release import methods_needing_bounds
+
+    if columns is None or kernel.takes_sets or kernel.bandwidth is None:
+        return
+    others = methods_needing_bounds(kernel.example(len(columns)))
+    if others:
+        tell(f"Note: with --bounds, {' or '.join(others)} can be used too, often with a smaller error.")
 
 
 def _given(context: typer.Context) -> Callable[[str], bool]:

@@ -106,7 +106,8 @@ def sentence_of(error: Any) -> str:
     if wrong is not None:
         kind = "an integer" if wrong[2].startswith("int") else "a number"
         text = f"{wrong[1]} must be {kind}, got {_typed(error)}"
-    text = _SUGGESTION.sub(", did you mean ", text).rstrip(")")
+    text, suggested = _SUGGESTION.subn(", did you mean ", text)
+    text = text.rstrip(")") if suggested else text
     context = getattr(error, "ctx", None)
     command = "hushsum" if context is None else context.command_path
     return f"{text[:1].lower()}{text[1:]}; see {command} --help"

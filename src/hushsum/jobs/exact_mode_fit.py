@@ -29,7 +29,7 @@ from hushsum.jobs.model_records import read_classes
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.base import Kernel
 from hushsum.models.base import PrivateModel
-from hushsum.models.feature_space import feature_kernel
+from hushsum.models.feature_space import declared_kernel
 from hushsum.models.parameters import labels_to_json, to_json
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional_perturbation import ANALYTIC
@@ -262,14 +262,7 @@ def _functions(name: str, model: Any, X: Floats, y: NDArray[Any] | None) -> list
                 remedy="give one of each",
             )
         return [density_function(X, kernels[0], bounds=box, relation="replace")]
-    kernel: Kernel = feature_kernel(
-        model.kernel,
-        dim=model.n_features_in_,
-        bandwidth=model.bandwidth,
-        smoothness=model.smoothness,
-        scale=model.scale,
-        box=box,
-    )
+    kernel: Kernel = declared_kernel(model, model.n_features_in_)
     if name == "kernel-svc":
         return kernel_svm_functions(X, y, len(model.classes_), kernel, bounds=box, C=float(model.C))
     pair: Any = tuple(model.target_bounds)

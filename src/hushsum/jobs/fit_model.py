@@ -223,7 +223,22 @@ def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | 
         )
     for path in records.paths:
         if path != STANDARD:
-            _open(records, path, records.columns, labels=takes_labels(model)).close()
+            _check_columns(records, path, labels=takes_labels(model))
+
+
+def _check_columns(records: TrainingFiles, path: str, *, labels: bool) -> None:
+    """Open a file, which refuses columns that it does not have."""
+    try:
+        _open(records, path, records.columns, labels=labels).close()
+    except UsageError as error:
+        if records.target is None or error.got != repr(records.target):
+            raise
+        remedy = error.remedy
+    else:
+        return
+    raise UsageError(
+        parameter="target", rule="must name a column of the data", got=repr(records.target), remedy=remedy
+    )
 
 
 def _open(records: TrainingFiles, path: str, columns: Sequence[str] | None, *, labels: bool) -> RecordStream:

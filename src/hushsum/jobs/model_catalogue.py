@@ -76,10 +76,10 @@ class ModelChoice:
 
     def assumed(self) -> list[str]:
         """Parameters of the records and of the claim that were not given and whose default is seldom meant:
-        ranges that records are clipped to, and δ.
+        ranges that records are clipped to, δ, and inputs that are taken to be public.
         """
         defaults = inspect.signature(model_class(self.name)).parameters
-        seldom = [each for each in ("bounds", "target_bounds", "delta") if each in defaults]
+        seldom = [each for each in ("bounds", "target_bounds", "delta", "inputs") if each in defaults]
         known = {*self.parameters, *self.left_to_public()}
         return [each for each in seldom if each not in known and defaults[each].default]
 

@@ -139,10 +139,16 @@ def check_target(
     """Refuse a target for a model that learns none, or none for one that does; classes alike; and columns or
     classes that are named twice.
     """
-    if takes_target(model) != (target is not None):
-        rule = "needs the column to learn" if target is None else "learns no column"
-        remedy = "name it as the target" if target is None else "leave the target out"
-        raise UsageError(rule=f"{type(model).__name__} {rule}", remedy=f"{remedy}")
+    if takes_target(model) and target is None:
+        raise UsageError(
+            parameter="target",
+            rule=f"must be given for the {model.COMMAND} model",
+            remedy="name the column that is to be predicted",
+        )
+    if target is not None and not takes_target(model):
+        raise UsageError(
+            parameter="target", rule=f"must be left out: the {model.COMMAND} model predicts no column"
+        )
     if classes is not None and not takes_labels(model):
         raise UsageError(
             parameter="classes",

@@ -11,6 +11,7 @@ from typing import Any
 from hushsum.bases.base import Reading
 from hushsum.errors import Parameter, UsageError
 from hushsum.jobs.kernel_and_method import KernelChoice, step_of_columns
+from hushsum.kernels.base import Kernel
 from hushsum.methods.registry import all_methods
 from hushsum.planning.error_by_trust import CENTRAL
 from hushsum.planning.plan import plan
@@ -58,6 +59,17 @@ class ReleasePlanned:
                 for each, option in zip(self.plan.as_dicts(), self.plan.options, strict=True)
             ],
         }
+
+
+def methods_needing_bounds(kernel: Kernel) -> tuple[str, ...]:
+    """The methods that could count this kernel if bounds were declared.
+
+    >>> from hushsum.kernels import GaussianKernel
+    >>> "grid" in methods_needing_bounds(GaussianKernel(dim=2, bandwidth=1.0))
+    True
+    """
+    counting = (each for each in all_methods() if each.predict is not None and each.tally is not None)
+    return tuple(each.name for each in counting if each.needs_bounds and each.suits(kernel))
 
 
 def plan_release(
@@ -111,10 +123,8 @@ def plan_release(
         )
         kernel = kernel.like(found)
     chosen = kernel.example(dim) if reading is None else reading.kernel
-    counting = (each for each in all_methods() if each.predict is not None and each.tally is not None)
-    bounded = (each for each in counting if each.needs_bounds)
     return ReleasePlanned(
-        needing_bounds=tuple(each.name for each in bounded if bounds is None and each.suits(chosen)),
+        needing_bounds=methods_needing_bounds(chosen) if bounds is None else (),
         plan=plan(
             records=records,
             kernel=chosen,

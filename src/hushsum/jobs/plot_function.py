@@ -5,17 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hushsum.errors import UsageError
 from hushsum.jobs.model_answers import AnsweringModel
 from hushsum.jobs.output_files import STANDARD, check_output
 from hushsum.jobs.plot_model import model_figure
 from hushsum.plotting.figure import check_format, save_figure
+from hushsum.plotting.ticks import label_dates
+from hushsum.records.columns_by_name import choose_columns
+from hushsum.records.dates import DateFormat
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load_released
 from hushsum.releases.plot import Column, Range, View, figure_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +53,10 @@ def plot_function(
     level: float = 0.95,
     simultaneous: bool | None = None,
     log: bool = False,
+    dates: DateFormat | None = None,
 ) -> PictureDrawn:
-    """Write a picture; its suffix says whether as PNG, SVG or PDF. The parameters are those of ``f.plot``.
+    """Write a picture; its suffix says whether as PNG, SVG or PDF. The parameters are those of ``f.plot``;
+    axes of the columns of ``dates`` have dates along them.
 
     Raises
     ------
@@ -69,5 +77,21 @@ def plot_function(
         assert isinstance(released, ReleasedFunction)
         view = View.of(released, **shown)
         figure = figure_of(released, view)
+    if dates is not None:
+        _label_dates(figure, view, released, dates)
     save_figure(figure, output)
     return PictureDrawn(output, view)
+
+
+def _label_dates(figure: Figure, view: View, released: Bundle | ReleasedFunction, dates: DateFormat) -> None:
+    """Write dates along the axes of the columns that contain them."""
+    names = released.about["feature_names"] if isinstance(released, Bundle) else released.columns
+    if names is None:
+        raise UsageError(
+            parameter="dates", rule="must name columns", got="a file whose columns have no names"
+        )
+    positions = choose_columns(names, dates.columns)
+    drawn = figure.axes[0]
+    for axis, column in zip((drawn.xaxis, drawn.yaxis), view.axes, strict=False):
+        if column in positions:
+            label_dates(axis, dates.days, dates.of_days)

@@ -9,6 +9,7 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.jobs.model_answers import AnsweringModel, groups_of
 from hushsum.models.cluster_model import ClusterModel
+from hushsum.models.regression_model import RegressionModel
 from hushsum.models.table_model import TableModel
 from hushsum.plotting.class_map import ClassMap, draw_class_curves, draw_class_map
 from hushsum.plotting.curve import Curve, draw_curve
@@ -74,6 +75,8 @@ def model_figure(answering: AnsweringModel, bundle: Bundle, **shown: Any) -> tup
         None,
         simultaneous=False,
         log=view.log,
+        signed=isinstance(model, RegressionModel),
+        decision="decision" in answers,
     )
     draw_heat_map(axes, heat, x_label=view.labels[0], y_label=view.labels[1], value_label=quantity)
     return view, figure
@@ -95,6 +98,8 @@ def _title(model: Any, answers: dict[str, Any]) -> str:
 def _quantity(answers: dict[str, Any]) -> str:
     if "probability" in answers:
         return "probability of each class"
+    if "decision" in answers:
+        return "decision"
     return "score" if "score" in answers and "value" not in answers else "prediction"
 
 

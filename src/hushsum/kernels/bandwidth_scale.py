@@ -103,6 +103,20 @@ def in_units(
     return tuple(each / kernel.bandwidth for each in one.column_bandwidths())
 
 
+def default_bandwidth(part: float, bounds: Bounds, scale: str | None) -> tuple[float, str | None]:
+    """A bandwidth for declared bounds, and its scale: a part of the range of each column where their units
+    differ, and otherwise of the widest range.
+
+    >>> default_bandwidth(0.1, Bounds.of((0, 120), dim=2), None)
+    (12.0, None)
+    >>> default_bandwidth(0.1, Bounds.of([(0, 120), (0, 300_000)], dim=2), None)
+    (0.1, 'bounds')
+    """
+    if scale == OF_BOUNDS or (scale is None and different_units(bounds)):
+        return part, OF_BOUNDS
+    return part * max(high - low for low, high in zip(bounds.low, bounds.high, strict=True)), scale
+
+
 def different_units(bounds: Bounds) -> bool:
     """Whether the declared ranges of two columns differ so much that their units must differ.
 

@@ -29,6 +29,7 @@ from hushsum.models.parameters import (
     documented,
     from_json,
     to_json,
+    with_default_bandwidth,
     with_defaults,
     without_public,
 )
@@ -38,6 +39,8 @@ from hushsum.models.repeated_fits import RefitGuard, check_first, new_lineage, n
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.release_request import check_declared_delta
 from hushsum.privacy.spending import Booking
+from hushsum.records.bounds import Bounds
+from hushsum.records.data_derived_parameters import warn_of_clipping
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.prepared_release import spend_function
@@ -79,7 +82,8 @@ class PrivateModel(DeclaredModel):
             taken = any(each.name == PUBLIC.name for each in signature)
             usual = (EPSILON, DELTA, PUBLIC_BOUNDS, PUBLIC) if taken else (EPSILON, DELTA, BOUNDS)
             own = cls.PARAMETERS if taken else map(without_public, cls.PARAMETERS)
-            declared = (*usual, *own, *OWNER_PARAMETERS)
+            declared = (*usual, *(with_default_bandwidth(each, cls.DEFAULT_BANDWIDTH) for each in own))
+            declared += OWNER_PARAMETERS
             cls.PARAMETERS = with_defaults(
                 {each.name: each for each in declared}.values(),
                 {each.name: each.default for each in signature},
@@ -221,6 +225,11 @@ class PrivateModel(DeclaredModel):
     def _checked(self, X: object, y: object = "no_validation", *, reset: bool) -> Any:
         """Columns of finite numbers, for records and for queries; with ``y`` both."""
         return checked_records(self, X, y, reset=reset)
+
+    def _warn_of_clipping(self, X: Floats) -> None:
+        """For :meth:`_count` of a model that clips records itself: a tally with bounds warns by itself."""
+        box = Bounds.of(self.column_bounds(), self.n_features_in_)
+        warn_of_clipping(X, box, self._column_names(), level=5)
 
     def release(self) -> Self:
         """Draw the noise and make the model public. Spends the budget, once; does nothing when repeated.

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 
 from hushsum._types import Floats
-from hushsum.errors import DataRefused, PublicAssumption, UsageError
+from hushsum.errors import DataRefused, Parameter, PublicAssumption, UsageError
 from hushsum.models.base import PrivateModel
 from hushsum.models.model_state import until_released
 from hushsum.models.parameters import labels_from_json, labels_to_json
@@ -143,10 +143,9 @@ class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             known = False
         if not known:
             raise DataRefused(
-                parameter="y",
-                rule="must hold declared classes only",
+                rule="the target must hold declared classes only",
                 got="another label",
-                remedy="declare it too",
+                remedy=("declare it in ", Parameter("classes"), " too"),
             )
         return codes
 

@@ -121,15 +121,14 @@ class PrivateClassifier(ClassModel):
     """
 
     COMMAND = "classifier"
+    DEFAULT_BANDWIDTH = 0.5
     PARAMETERS = (
         CLASSES,
         METHOD,
         RULE,
         replace(
             NEAR,
-            help=f"{NEAR.help} 'auto': 1, and √(columns/8) in more than 8 columns, since distances grow as "
-            "√columns.",
-            choices=("auto",),
+            help=f"{NEAR.help} In more than 8 columns the default grows with their square root, as distances do.",
         ),
         SCALE,
         POWER,
@@ -168,7 +167,7 @@ class PrivateClassifier(ClassModel):
         classes: Sequence[Any] | None = None,
         method: str = "auto",
         rule: str = "likelihood",
-        bandwidth: float | str = "auto",
+        bandwidth: float | None = None,
         scale: str | None = None,
         power: int = 4,
         rows: int | str = "auto",
@@ -229,14 +228,12 @@ class PrivateClassifier(ClassModel):
         return [self._kernel(n_features)] if self.chosen_method(n_features) == KERNEL else []
 
     def _kernel(self, dim: int) -> Kernel:
-        plain = EuclideanKernel(dim=dim, bandwidth=self._bandwidth(dim), power=self.power)
-        return in_scale(plain, self.scale, self.column_bounds(dim))
+        plain = EuclideanKernel(dim=dim, bandwidth=self.effective("bandwidth", dim), power=self.power)
+        return in_scale(plain, self.effective("scale", dim), self.column_bounds(dim))
 
-    def _bandwidth(self, dim: int) -> float:
+    def _default_bandwidth(self, n_features: int) -> float:
         """Records of many columns are far from each other: at a fixed bandwidth their sums would be noise."""
-        if isinstance(self.bandwidth, str):
-            return max(1.0, math.sqrt(dim / _COLUMNS_AT_ONE))
-        return self.bandwidth
+        return self.DEFAULT_BANDWIDTH * max(1.0, math.sqrt(n_features / _COLUMNS_AT_ONE))
 
     def _ball(self, dim: int) -> float:
         """The declared radius, or half of that of the box; with public rows the box itself suffices."""
@@ -298,6 +295,7 @@ class PrivateClassifier(ClassModel):
     def _count(self, secret: list[Tally], X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
         if self.method_ != KERNEL:
+            self._warn_of_clipping(X)
             secret[0].add(np.column_stack((y, self._vectors(X, self.effective("bounds"), self._transform))))
             return
         for code, tally in enumerate(secret):

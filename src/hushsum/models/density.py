@@ -134,6 +134,7 @@ class PrivateDensity(PrivateModel):
     """
 
     COMMAND = "density"
+    DEFAULT_BANDWIDTH = 0.125
     PARAMETERS = (
         Parameter(
             "kernel",
@@ -171,7 +172,7 @@ class PrivateDensity(PrivateModel):
         epsilon: float = 1.0,
         delta: float | None = None,
         kernel: str | Sequence[str] = "gaussian",
-        bandwidth: float | str | Sequence[float | str] = 0.25,
+        bandwidth: float | str | Sequence[float | str] | None = None,
         scale: str | None = None,
         method: str = "auto",
         bounds: Any = (-1, 1),
@@ -202,7 +203,8 @@ class PrivateDensity(PrivateModel):
 
     def _planned(self, n_features: int) -> list[KernelTable]:
         bandwidth, box = self.effective("bandwidth", n_features), self.column_bounds(n_features)
-        return planned(self.kernel, bandwidth, self.method, n_features, scale=self.scale, box=box)
+        scale = self.effective("scale", n_features)
+        return planned(self.kernel, bandwidth, self.method, n_features, scale=scale, box=box)
 
     def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
         """For the first kernel."""

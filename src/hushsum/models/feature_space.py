@@ -68,6 +68,18 @@ def feature_kernel(
     return in_scale(named(name, dim=dim, bandwidth=bandwidth, **taken), scale, box)
 
 
+def declared_kernel(model: Any, n_features: int) -> Kernel:
+    """The kernel of a model with these parameters, before any record is seen."""
+    return feature_kernel(
+        model.kernel,
+        dim=n_features,
+        bandwidth=model.effective("bandwidth", n_features),
+        smoothness=model.smoothness,
+        scale=model.effective("scale", n_features),
+        box=model.column_bounds(n_features),
+    )
+
+
 def public_median_bandwidth(
     kernel: Any, rows: Floats, *, smoothness: float, scale: str | None, box: Box
 ) -> float:

@@ -13,11 +13,13 @@ from hushsum._types import Floats
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.moments import Moments
 from hushsum.errors import Argument, UsageError
+from hushsum.kernels.base import Kernel
 from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
 from hushsum.methods.sufficient_statistics import NoisyMoments, solve_adaptive
 from hushsum.models.feature_space import (
     KERNEL_PARAMETERS,
     KeptPairs,
+    declared_kernel,
     feature_kernel,
     feature_space,
     public_median_bandwidth,
@@ -101,6 +103,7 @@ class PrivateGaussianProcessRegressor(RegressionModel):
     """
 
     COMMAND = "gaussian-process"
+    DEFAULT_BANDWIDTH = 0.25
     NEEDS_DELTA = True
     PARAMETERS = (
         Parameter(
@@ -144,7 +147,7 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         delta: float | None = 1e-6,
         inputs: str = PUBLIC,
         kernel: Any = "gaussian",
-        bandwidth: float | str = 0.5,
+        bandwidth: float | str | None = None,
         scale: str | None = None,
         smoothness: float = 1.5,
         noise: float = 4.0,
@@ -173,6 +176,10 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         self.random_state = random_state
         self.budget = budget
         self.idempotency_key = idempotency_key
+
+    def compared_by(self, n_features: int) -> list[Kernel]:
+        """The kernel of the feature space."""
+        return [declared_kernel(self, n_features)]
 
     def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
         box = self.column_bounds(rows.shape[1])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.errors import Argument, UsageError
+from hushsum.kernels.base import Kernel
 from hushsum.methods.feature_functions import (
     Machines,
     allowed_gap,
@@ -24,6 +25,7 @@ from hushsum.models.class_model import ClassModel
 from hushsum.models.feature_space import (
     KERNEL_PARAMETERS,
     KeptPairs,
+    declared_kernel,
     feature_kernel,
     feature_space,
     public_median_bandwidth,
@@ -97,6 +99,7 @@ class PrivateKernelSVC(ClassModel):
     _fewest = 2
 
     COMMAND = "kernel-svc"
+    DEFAULT_BANDWIDTH = 0.35
     NEEDS_DELTA = True
     PARAMETERS = (
         Parameter(
@@ -130,7 +133,7 @@ class PrivateKernelSVC(ClassModel):
         C: float = 30.0,
         classes: Sequence[Any] | None = None,
         kernel: Any = "gaussian",
-        bandwidth: float | str = 0.7,
+        bandwidth: float | str | None = None,
         scale: str | None = None,
         smoothness: float = 1.5,
         features: int = 128,
@@ -169,6 +172,10 @@ class PrivateKernelSVC(ClassModel):
         box = self._box(read("bounds"))
         return feature_space(kernel, features=read("features"), seed=seed, box=box)
 
+    def compared_by(self, n_features: int) -> list[Kernel]:
+        """The kernel of the feature space."""
+        return [declared_kernel(self, n_features)]
+
     def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
         box = self.column_bounds(rows.shape[1])
         return public_median_bandwidth(
@@ -200,6 +207,7 @@ class PrivateKernelSVC(ClassModel):
 
     def _count(self, secret: KeptPairs, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
+        self._warn_of_clipping(X)
         secret.add(X, y.astype(np.int64))
 
     def _ready(self, secret: KeptPairs) -> Machines:

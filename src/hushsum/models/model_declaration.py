@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from hushsum._types import Floats
 from hushsum.errors import Argument, UsageError
+from hushsum.kernels.bandwidth_scale import default_bandwidth
 from hushsum.kernels.base import Kernel
 from hushsum.models.parameters import FROM_PUBLIC, OWNER, RELEASE, Parameter
 from hushsum.models.predicted_error import NoPlanWithinLimits, PredictedError
@@ -31,6 +32,8 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
     """What the command line and the service call the model."""
     NEEDS_DELTA: ClassVar[bool] = False
     """Whether the defaults cannot be released with pure ε."""
+    DEFAULT_BANDWIDTH: ClassVar[float] = 0.0
+    """Of a model with a bandwidth: its default, as a part of the declared range of a column."""
 
     epsilon: float
     delta: float | None
@@ -152,6 +155,12 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
             How many columns the records will have; needed before any are counted.
         """
         value = getattr(self, name)
+        if name in ("bandwidth", "scale") and self._has_default_bandwidth():
+            box = Bounds.of(self.column_bounds(n_features), self._width(n_features))
+            assert box is not None
+            part = self._default_bandwidth(len(box.low))
+            bandwidth, scale = default_bandwidth(part, box, getattr(self, "scale", None))
+            return bandwidth if name == "bandwidth" else scale
         if name not in self.decided_by_public():
             return value
         names = getattr(self, "feature_names_in_", None)
@@ -166,6 +175,16 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
         if isinstance(value, list | tuple):
             return [decided if each == FROM_PUBLIC else each for each in value]
         return decided
+
+    def _default_bandwidth(self, n_features: int) -> float:
+        """The default bandwidth for so many columns, as a part of the declared range of a column."""
+        return self.DEFAULT_BANDWIDTH
+
+    def _has_default_bandwidth(self) -> bool:
+        """Whether the bandwidth follows from the bounds; a kernel that was given has its own."""
+        if not self.DEFAULT_BANDWIDTH or isinstance(getattr(self, "kernel", None), Kernel):
+            return False
+        return getattr(self, "bandwidth", None) is None
 
     def claim(self, n_features: int | None = None) -> Claim:
         """What the release will claim. Known before any record is seen, and spends nothing.

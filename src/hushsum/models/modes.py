@@ -67,6 +67,7 @@ class PrivateModes(TableModel):
     """
 
     COMMAND = "modes"
+    DEFAULT_BANDWIDTH = 0.25
     PARAMETERS = (
         Parameter(
             "method",
@@ -110,7 +111,7 @@ class PrivateModes(TableModel):
         delta: float | None = None,
         method: str = "search",
         kernel: Any = "euclidean",
-        bandwidth: float | str = 0.5,
+        bandwidth: float | str | None = None,
         scale: str | None = None,
         power: int = 2,
         n_modes: int | None = None,

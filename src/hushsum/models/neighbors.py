@@ -62,6 +62,7 @@ class PrivateNeighbors(TableModel):
     """
 
     COMMAND = "neighbors"
+    DEFAULT_BANDWIDTH = 0.25
     PARAMETERS = (
         Parameter(
             "min_records",
@@ -86,7 +87,7 @@ class PrivateNeighbors(TableModel):
         delta: float | None = None,
         min_records: float = 10.0,
         kernel: Any = "euclidean",
-        bandwidth: float | str = 0.5,
+        bandwidth: float | str | None = None,
         scale: str | None = None,
         power: int = 2,
         level: float = 0.95,

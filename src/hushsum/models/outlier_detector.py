@@ -108,6 +108,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
     """
 
     COMMAND = "outliers"
+    DEFAULT_BANDWIDTH = 0.25
     novelty = True
     """As in scikit-learn: the detector is for new points. Of the records themselves, the share below the
     threshold is ``contamination`` up to the error of a private quantile only.
@@ -148,7 +149,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         delta: float | None = None,
         threshold: float = 0.01,
         contamination: float | None = None,
-        bandwidth: float | str = 0.5,
+        bandwidth: float | str | None = None,
         scale: str | None = None,
         power: int = 4,
         rows: int = 1000,
@@ -211,7 +212,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
 
     def _hash_kernel(self, dim: int, bandwidth: float) -> Kernel:
         plain = EuclideanKernel(dim=dim, bandwidth=bandwidth, power=self.power)
-        return in_scale(plain, self.scale, self.column_bounds(dim))
+        return in_scale(plain, self.effective("scale", dim), self.column_bounds(dim))
 
     def _advice(self, n_features: int, promise: Promise) -> list[str]:
         return embedding_advice(n_features, promise) if self.radius is None else []

@@ -264,6 +264,14 @@ def without_public(parameter: Parameter) -> Parameter:
     return replace(parameter, choices=tuple(each for each in parameter.choices if each != FROM_PUBLIC))
 
 
+def with_default_bandwidth(parameter: Parameter, part: float) -> Parameter:
+    """The parameter; a bandwidth may be left out, and is then that part of the declared range of a column."""
+    if parameter.name != "bandwidth" or not part:
+        return parameter
+    words = f" Default: {part:g} of the declared range of each column, or of the widest where scale is units."
+    return replace(parameter, help=parameter.help + words, optional=True)
+
+
 def with_defaults(declared: Iterable[Parameter], defaults: Mapping[str, Any]) -> tuple[Parameter, ...]:
     """The declarations in the order of a signature, each with its default.
 

@@ -13,7 +13,7 @@ from hushsum.errors import UsageError, shown
 from hushsum.models.base import PrivateModel
 from hushsum.models.record_checks import showing_nothing
 from hushsum.records.bounds import Bounds
-from hushsum.records.data_derived_parameters import warn_of_clipping
+from hushsum.records.data_derived_parameters import warn_of_clipped_targets, warn_of_clipping
 
 
 class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
@@ -30,9 +30,9 @@ class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
         records, target = self._checked(X, y, reset=reset)
         numbers: NDArray[Any] = showing_nothing(lambda: np.asarray(target, np.float64))
         box = Bounds.of(self.column_bounds(records.shape[1]), records.shape[1])
-        warn_of_clipping(records, box, "records", level=5)
+        warn_of_clipping(records, box, self._column_names(), level=5)
         if numbers.ndim == 1:
-            warn_of_clipping(numbers[:, None], declared_target(self.target_bounds), "targets", level=5)
+            warn_of_clipped_targets(numbers, declared_target(self.target_bounds), level=5)
         return records, numbers
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:

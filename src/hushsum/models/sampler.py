@@ -50,6 +50,7 @@ class PrivateSampler(TableModel):
     """
 
     COMMAND = "sampler"
+    DEFAULT_BANDWIDTH = 0.05
     PARAMETERS = (
         Parameter(
             "method",
@@ -83,7 +84,7 @@ class PrivateSampler(TableModel):
         floor: float = 2.0,
         steps: int = 50,
         kernel: Any = "gaussian",
-        bandwidth: float | str = 0.1,
+        bandwidth: float | str | None = None,
         scale: str | None = None,
         power: int = 1,
         rows: int = 1000,

@@ -137,7 +137,8 @@ class TableModel(PrivateModel):
 
     def _in_scale(self, kernel: Kernel, n_features: int | None) -> Kernel:
         by_name = not isinstance(self.kernel, Kernel)
-        return in_scale(kernel, self.scale, self.column_bounds(n_features), default=by_name)
+        scale = self.effective("scale", n_features)
+        return in_scale(kernel, scale, self.column_bounds(n_features), default=by_name)
 
     def compared_by(self, n_features: int) -> list[Kernel]:
         """The one kernel."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.plotting.figure import BLUE, INK, VERMILION
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 _SIDE = 0.015
 """Room left and right of a curve, as a part of its length, so that it ends inside the picture."""
+
+_LINE = 0.008
+"""The width of a line, as a part of the height of a picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +41,19 @@ class Curve:
     simultaneous: bool = False
 
 
+def _is_narrow(curve: Curve, known: NDArray[np.bool_]) -> bool:
+    """Whether the line of the values hides the band."""
+    extent = max(0.0, float(curve.upper[known].max())) - min(0.0, float(curve.lower[known].min()))
+    return bool((curve.upper - curve.lower)[known].max() < _LINE * extent)
+
+
 def draw_curve(axes: Axes, curve: Curve, *, x_label: str, y_label: str, legend: bool = True) -> None:
     """Draw a curve and its error band."""
     known = np.isfinite(curve.lower) & np.isfinite(curve.upper)
     if known.any():
         where = "at all points together" if curve.simultaneous else "at each point"
-        band = f"{curve.level:.0%} interval, {where}"
+        narrow = "\n(narrower than the line)" if _is_narrow(curve, known) else ""
+        band = f"{curve.level:.0%} interval, {where}{narrow}"
         axes.fill_between(curve.x, curve.lower, curve.upper, color=BLUE, alpha=0.22, linewidth=0, label=band)
     axes.plot(curve.x, curve.value, color=BLUE, linewidth=1.8, label="released")
     if curve.truth is not None:

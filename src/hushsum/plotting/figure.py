@@ -24,6 +24,8 @@ GRID: Final = "#e3e3e3"
 
 FORMATS: Final = (".png", ".svg", ".pdf")
 _CAPTION_LETTERS: Final = 108
+_LEFT: Final = 0.13
+"""Where the axes begin: left of them is room for numbers such as −200,000 and their label."""
 
 
 def check_format(path: str | os.PathLike[str]) -> Path:
@@ -58,9 +60,9 @@ def new_figure(
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(width, height), dpi=150, facecolor="white")
-    axes = figure.add_axes((0.105, foot + 0.5 / height, 0.86, 1.0 - foot - 1.05 / height))
-    figure.text(0.105, 1.0 - 0.36 / height, title, fontsize=13, color=INK, fontweight="bold", ha="left")
-    figure.text(0.105, foot - 0.12 / height, "\n".join(lines), fontsize=8, color=FAINT, ha="left", va="top")
+    axes = figure.add_axes((_LEFT, foot + 0.5 / height, 0.965 - _LEFT, 1.0 - foot - 1.05 / height))
+    figure.text(_LEFT, 1.0 - 0.36 / height, title, fontsize=13, color=INK, fontweight="bold", ha="left")
+    figure.text(_LEFT, foot - 0.12 / height, "\n".join(lines), fontsize=8, color=FAINT, ha="left", va="top")
     _plain(axes)
     return figure, axes
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 _MINUS: Final = "\N{MINUS SIGN}"
 _MOST_DECIMALS: Final = 5
 _APART: Final = 10_000
+_DATES: Final = ((365.0, "%Y"), (28.0, "%Y-%m"), (1.0, "%Y-%m-%d"), (0.0, "%m-%d %H:%M"))
+"""How dates are written that are at least so many days apart."""
 
 
 def label_ticks(axis: Axis) -> None:
@@ -22,6 +25,28 @@ def label_ticks(axis: Axis) -> None:
             return written_alike(values)
 
     axis.set_major_formatter(Alike())
+
+
+def label_dates(axis: Axis, to_days: Callable[[float], float], of_days: Callable[[float], float]) -> None:
+    """Label an axis with dates, for numbers that ``to_days`` makes days since 1970 of.
+
+    >>> from matplotlib.figure import Figure
+    >>> axes = Figure().add_subplot()
+    >>> _ = axes.set_xlim(19_723, 19_844)
+    >>> label_dates(axes.xaxis, lambda day: day, lambda day: day)
+    >>> [label.get_text() for label in axes.get_xticklabels()][:2]
+    ['2024-01', '2024-02']
+    """
+    import matplotlib.dates
+
+    untyped: Any = matplotlib.dates
+    num2date = untyped.num2date
+    low, high = sorted(to_days(float(end)) for end in axis.get_view_interval())
+    places = untyped.AutoDateLocator(minticks=3, maxticks=7).tick_values(num2date(low), num2date(high))
+    inside = [float(each) for each in places if low <= each <= high]
+    step = min((after - before for before, after in pairwise(inside)), default=1.0)
+    shape = next(shape for least, shape in _DATES if step >= least)
+    axis.set_ticks([of_days(each) for each in inside], [num2date(each).strftime(shape) for each in inside])
 
 
 def written_alike(values: Sequence[float]) -> list[str]:

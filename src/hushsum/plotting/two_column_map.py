@@ -13,6 +13,7 @@ from hushsum.plotting.ticks import label_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Normalize
 
 
 _DECADES = 1e4
@@ -24,7 +25,8 @@ _NOISE = 3.0
 @dataclass(frozen=True, slots=True)
 class TwoColumnMap:
     """Values on a grid, shape (len(y), len(x)), the lower ends of their intervals, and the median standard
-    error; NaN and None where these are not known.
+    error; NaN and None where these are not known. ``signed`` values may be below 0 by themselves, not only by
+    noise; of a ``decision`` the sign is what counts.
     """
 
     HEIGHT: ClassVar[float] = 6.6
@@ -38,6 +40,8 @@ class TwoColumnMap:
     stderr: float | None
     simultaneous: bool = True
     log: bool = False
+    signed: bool = False
+    decision: bool = False
 
     @property
     def has_edge(self) -> bool:
@@ -45,24 +49,34 @@ class TwoColumnMap:
         return bool(self.lower.min() < 0.0 < self.lower.max())
 
 
+def _norm(heat: TwoColumnMap, highest: float) -> Normalize:
+    from matplotlib.colors import Normalize
+
+    lowest = float(heat.value.min())
+    if heat.decision:
+        most = max(abs(lowest), highest)
+        return Normalize(-most, most)
+    return Normalize(min(0.0, lowest) if heat.signed else 0.0, highest)
+
+
 def draw_heat_map(axes: Axes, heat: TwoColumnMap, *, x_label: str, y_label: str, value_label: str) -> None:
     """Draw a grid of values with its colour bar.
 
-    The dashed line encloses where the interval lies above 0. Values below 0, which are noise, have the colour
-    of 0; so have, on a logarithmic scale, those below three median standard errors.
+    The dashed line encloses where the interval lies above 0. Values below 0, which are noise unless they are
+    signed, have the colour of 0; so have, on a logarithmic scale, those below three median standard errors.
     """
-    from matplotlib.colors import LogNorm, Normalize
+    from matplotlib.colors import LogNorm
 
     axes.grid(visible=False)
     highest = max(float(heat.value.max()), np.finfo(float).tiny)
     # On a logarithmic scale whatever is within the noise has the colour of its least value.
     floor = max(highest / _DECADES, _NOISE * (heat.stderr or 0.0)) if heat.log else 0.0
-    norm = LogNorm(min(floor, highest / 2.0), highest) if heat.log else Normalize(0.0, highest)
+    norm = LogNorm(min(floor, highest / 2.0), highest) if heat.log else _norm(heat, highest)
     mesh = axes.pcolormesh(
         heat.x,
         heat.y,
         np.maximum(heat.value, floor) if heat.log else heat.value,
-        cmap="viridis",
+        cmap="RdBu_r" if heat.decision and not heat.log else "viridis",
         norm=norm,
         shading="gouraud",
         rasterized=True,

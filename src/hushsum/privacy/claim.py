@@ -126,7 +126,15 @@ class Promise:
                 got=f"{float(small):g}",
                 remedy="try 1e-6",
             )
-        return cls(_positive("epsilon", epsilon), small, None)
+        number = _positive("epsilon", epsilon)
+        if number < _SMALLEST_EPSILON:
+            raise ClaimError(
+                parameter="epsilon",
+                rule=f"must be at least {float(_SMALLEST_EPSILON):g}",
+                got="less",
+                remedy="1.0 is a common choice",
+            )
+        return cls(number, small, None)
 
     @property
     def pure(self) -> bool:
@@ -141,6 +149,9 @@ EDGE = "edge"
 DIRECTED_EDGE = "directed edge"
 UNITS = (RECORD, PERSON, ADJACENCY_ROW, EDGE, DIRECTED_EDGE)
 """Whom a claim may protect. No unit of a graph is ever converted into another one."""
+
+_SMALLEST_EPSILON = Fraction(1, 10**15)
+"""Beyond that no noise could be drawn, and intermediate results of the accounting leave the floats."""
 
 _NODE = "node"
 

@@ -199,7 +199,7 @@ def choose_columns(available: Sequence[str], columns: Sequence[str]) -> list[int
                 parameter="columns",
                 rule="must name columns of the data",
                 got=f"{name!r}",
-                remedy=f"{_listed(available)}",
+                remedy=_remedy(available, columns, name),
             )
         if len(hits) > 1:
             raise UsageError(
@@ -212,12 +212,25 @@ def choose_columns(available: Sequence[str], columns: Sequence[str]) -> list[int
     return positions
 
 
-def _listed(available: Sequence[str]) -> str:
-    """The columns there are, unless some look like the first record of a file without a header."""
+def _remedy(available: Sequence[str], columns: Sequence[str], missing: str) -> str:
+    """What was probably meant; or the columns there are, unless some look like the first record of a file
+    without a header.
+    """
     names = [str(name) for name in available]
+    for joined in (",".join(columns), ", ".join(columns)):
+        # Shown because it is what was asked for.
+        if len(columns) > 1 and joined in names:
+            return f"write a name that contains a comma in quotes: '\"{joined}\"'"
+    alike = [name for name in names if _folded(name) == _folded(missing)]
+    if alike:
+        return f"did you mean {alike[0]!r}"
     if all(name.isidentifier() for name in names):
         return f"the columns are {', '.join(map(repr, names))}"
     return "check the first line of the file, or the names of the frame's columns"
+
+
+def _folded(name: str) -> str:
+    return "".join(name.casefold().split()).replace("_", "")
 
 
 def _from_columns(

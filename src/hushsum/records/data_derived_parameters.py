@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import datetime
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -65,18 +65,31 @@ def _begins_or_ends_month(days: int) -> bool:
 
 
 def warn_of_parameters(
-    data: object, rows: NDArray[Any], bounds: Bounds | None, dim: int, bandwidth: float | None
+    data: object,
+    rows: NDArray[Any],
+    bounds: Bounds | None,
+    dim: int,
+    bandwidth: float | None,
+    columns: Sequence[str] | None = None,
 ) -> None:
     """Warn the caller's caller of every suspicion, and of bounds that do not fit the records.
 
-    ``rows`` are the records as they are counted, clipped and relative to the centre of the bounds.
+    ``rows`` are the records as they are counted, clipped and relative to the centre of the bounds, and
+    ``columns`` their declared names.
     """
-    found = suspicions(data, dim=dim, bounds=bounds, bandwidth=bandwidth)
-    for sentence in (*found, *_clipped(data, rows, bounds)):
+    found = suspicions(data, dim=dim, bounds=bounds, bandwidth=bandwidth, columns=columns)
+    for sentence in (*found, *_clipped(data, rows, bounds, columns)):
         warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
 
 
-def suspicions(data: object, *, dim: int, bounds: Bounds | None, bandwidth: float | None) -> list[str]:
+def suspicions(
+    data: object,
+    *,
+    dim: int,
+    bounds: Bounds | None,
+    bandwidth: float | None,
+    columns: Sequence[str] | None = None,
+) -> list[str]:
     """A sentence for every declared parameter that the batch itself gives away; mostly none.
 
     Parameters
@@ -92,8 +105,8 @@ def suspicions(data: object, *, dim: int, bounds: Bounds | None, bandwidth: floa
         return []
     values = _columns(data, dim)
     found = [
-        f"the {side} bound of column {column} has many digits and is this batch's own extreme: declare "
-        f"bounds from what is known of the subject, or pay for them with hs.private_bounds. {_OWNER}"
+        f"the {side} bound of {_column(column, columns)} has many digits and is this batch's own extreme: "
+        f"declare bounds from what is known of the subject, or pay for them with hs.private_bounds. {_OWNER}"
         for column, side, bound in odd_sides
         if _read_off(bound, float(values[:, column].min() if side == "low" else values[:, column].max()))
     ]
@@ -105,7 +118,9 @@ def suspicions(data: object, *, dim: int, bounds: Bounds | None, bandwidth: floa
     return found
 
 
-def _clipped(data: object, rows: NDArray[Any], bounds: Bounds | None) -> list[str]:
+def _clipped(
+    data: object, rows: NDArray[Any], bounds: Bounds | None, columns: Sequence[str] | None
+) -> list[str]:
     """A sentence if most records of a batch lie outside the bounds.
 
     Only if most of them touch the bounds as they are counted are the data themselves looked at.
@@ -118,32 +133,50 @@ def _clipped(data: object, rows: NDArray[Any], bounds: Bounds | None) -> list[st
     if 2 * int(((sample <= low) | (sample >= high)).any(axis=1).sum()) <= len(sample):
         return []
     values = _columns(data, bounds.dim)[::step]
-    outside = (values < np.array(bounds.low)) | (values > np.array(bounds.high))
-    if 2 * int(outside.any(axis=1).sum()) <= len(values):
-        return []
-    return [
-        "most records of this batch lie outside the declared bounds, foremost in column "
-        f"{int(outside.sum(axis=0).argmax())}, and are clipped to them: check the units and the order of the "
-        f"columns. {_OWNER}"
-    ]
+    return _mostly_outside(values, bounds, columns)
 
 
-def warn_of_clipping(values: Floats, bounds: Bounds | None, what: str, *, level: int = 3) -> None:
-    """Warn the owner if most of a batch lies outside what is declared, for models that clip by themselves.
-
-    ``what`` names the rows: records, or targets. ``level`` is as of ``warnings.warn``.
+def warn_of_clipping(
+    values: Floats, bounds: Bounds | None, columns: Sequence[str] | None = None, *, level: int = 3
+) -> None:
+    """Warn the owner if most records of a batch lie outside what is declared, for models that clip by
+    themselves. ``columns`` are their names, and ``level`` is as of ``warnings.warn``.
     """
     if bounds is None or len(values) < _FEWEST_RECORDS:
         return
-    sample = values[:: -(-len(values) // _LOOKED_AT)]
-    outside = ((sample < np.array(bounds.low)) | (sample > np.array(bounds.high))).any(axis=1)
-    if 2 * int(outside.sum()) > len(sample):
+    for sentence in _mostly_outside(values[:: -(-len(values) // _LOOKED_AT)], bounds, columns):
+        warnings.warn(sentence, SuspiciousParameter, stacklevel=level)
+
+
+def warn_of_clipped_targets(targets: Floats, bounds: Bounds, *, level: int = 3) -> None:
+    """Warn the owner if most targets of a batch lie outside what is declared. ``level`` is as of
+    ``warnings.warn``.
+    """
+    if len(targets) < _FEWEST_RECORDS:
+        return
+    sample = targets[:: -(-len(targets) // _LOOKED_AT)]
+    if 2 * int(((sample < bounds.low[0]) | (sample > bounds.high[0])).sum()) > len(sample):
         warnings.warn(
-            f"most {what} of this batch lie outside the declared bounds, and are clipped to them: check the "
+            "most targets of this batch lie outside the declared bounds, and are clipped to them: check the "
             f"units. {_OWNER}",
             SuspiciousParameter,
             stacklevel=level,
         )
+
+
+def _mostly_outside(sample: Floats, bounds: Bounds, columns: Sequence[str] | None) -> list[str]:
+    outside = (sample < np.array(bounds.low)) | (sample > np.array(bounds.high))
+    if 2 * int(outside.any(axis=1).sum()) <= len(sample):
+        return []
+    foremost = _column(int(outside.sum(axis=0).argmax()), columns)
+    return [
+        f"most records of this batch lie outside the declared bounds, foremost in {foremost}, and are "
+        f"clipped to them: check the units and the order of the columns. {_OWNER}"
+    ]
+
+
+def _column(number: int, columns: Sequence[str] | None) -> str:
+    return f"column {number if columns is None else repr(str(columns[number]))}"
 
 
 def _odd_sides(bounds: Bounds) -> Iterator[tuple[int, str, float]]:

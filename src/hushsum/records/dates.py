@@ -74,6 +74,18 @@ class DateFormat:
         """
         return (_microseconds(text, parameter) - self._zero) / UNITS[self.unit]
 
+    def days(self, number: float) -> float:
+        """Days since 1970 of a number.
+
+        >>> DateFormat(unit="hours", origin="1970-01-03").days(12.0)
+        2.5
+        """
+        return (number * UNITS[self.unit] + self._zero) / UNITS["days"]
+
+    def of_days(self, days: float) -> float:
+        """The inverse of :meth:`days`."""
+        return (days * UNITS["days"] - self._zero) / UNITS[self.unit]
+
     def numbers(self, text: Any) -> Any | None:
         """The numbers of a ``pyarrow`` array of text, as float64; None if one of the cells is not a date.
         Missing cells stay missing.

@@ -179,7 +179,8 @@ class Tally:
         X = in_memory(X)
         batch = self._basis.prepare(X)
         if isinstance(kernel := self._kernel, ColumnKernel):
-            warn_of_parameters(X, batch.arrays[0], self._basis.bounds, kernel.dim, kernel.bandwidth)
+            box, columns = self._basis.bounds, self._basis.columns
+            warn_of_parameters(X, batch.arrays[0], box, kernel.dim, kernel.bandwidth, columns)
         if self._cap is None:
             if units is not None:
                 rule = "must be left out, or the tally made with "

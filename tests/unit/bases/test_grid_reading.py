@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,3 +110,16 @@ def test_a_fine_grid_answers_as_the_kernel_does(kernel: ProfileKernel) -> None:
     f = hs.grid(kernel, bounds=(-1, 1), spacing=0.15).add(X).release(epsilon=1e6)
     truth = kernel.exact_sum(X, X[:50]) / len(X)
     np.testing.assert_allclose(f(X[:50]), truth, rtol=0.006)
+
+
+def test_a_picture_of_a_fine_grid_takes_little_memory() -> None:
+    """A factor for every place and node would be 1 GB here; the nodes in reach of a place are few."""
+    tally = hs.grid(hs.GaussianKernel(dim=1, bandwidth=0.25), bounds=(0, 1e5))
+    released: Any = tally.add(np.full((10, 1), 5e4)).release(epsilon=1.0)
+    places = np.linspace(0.0, 1e5, 256)[:, None]
+    tracemalloc.start()
+    try:
+        released(places)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 27
+    finally:
+        tracemalloc.stop()

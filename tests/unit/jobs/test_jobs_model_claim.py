@@ -62,7 +62,7 @@ def test_what_must_be_declared() -> None:
     svc = ModelChoice("kernel-svc", PROMISE)
     with pytest.raises(UsageError, match="classes must be declared"):
         claim_beforehand(svc, columns=["u"], target="y")
-    with pytest.raises(UsageError, match="needs the column to learn"):
+    with pytest.raises(UsageError, match="target must be given"):
         claim_beforehand(svc, columns=["u"], classes=["a", "b"])
     with pytest.raises(UsageError, match="bounds must be"):
         claim_beforehand(ModelChoice("density", {**PROMISE, "bounds": None}), columns=["u"])

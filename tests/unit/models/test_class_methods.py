@@ -233,7 +233,7 @@ def test_sketches_tell_classes_apart_in_many_columns() -> None:
     y = rng.integers(0, 2, 8000)
     X = rng.uniform(-1.0, 1.0, (8000, 200)) * 0.7 + np.where(y, 0.25, -0.25)[:, None]
     scores = []
-    for bandwidth in ("auto", 1.0):
+    for bandwidth in (None, 1.0):
         model = hs.PrivateClassifier(
             epsilon=1.0,
             delta=1e-5,

@@ -61,3 +61,33 @@ def test_other_formats_and_failures_leave_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="frac"):
         save_figure(figure, tmp_path / "c.png")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_band_that_the_line_hides_is_said_to_be_narrow(tmp_path: Path) -> None:
+    figure, axes = new_figure(title="T", caption="C")
+    draw_curve(axes, Curve(X, X, X - 1e-4, X + 1e-4, 0.95), x_label="a", y_label="b")
+    save_figure(figure, tmp_path / "c.svg")
+    words = (tmp_path / "c.svg").read_text()
+    assert "95% interval, at each point" in words
+    assert "(narrower than the line)" in words
+
+
+@pytest.mark.parametrize(
+    ("given", "ends"), [({}, (0.0, 1.0)), ({"signed": True}, (-2.0, 1.0)), ({"decision": True}, (-2.0, 2.0))]
+)
+def test_values_below_zero_have_colours_where_they_mean_something(
+    given: dict[str, bool], ends: tuple[float, float]
+) -> None:
+    value = np.linspace(-2.0, 1.0, 40 * 40).reshape(40, 40)
+    _, axes = new_figure(title="T", caption="C")
+    heat = TwoColumnMap(X, X, value, np.full_like(value, np.nan), 0.95, None, **given)
+    draw_heat_map(axes, heat, x_label="a", y_label="b", value_label="c")
+    norm = axes.collections[0].norm
+    assert (norm.vmin, norm.vmax) == ends
+
+
+def test_long_numbers_and_their_label_are_inside_the_picture() -> None:
+    figure, axes = new_figure(title="T", caption="C")
+    draw_curve(axes, Curve(X, -2e5 * X, -3e5 * X, -1e5 * X, 0.95), x_label="a", y_label="prediction")
+    figure.draw_without_rendering()
+    assert axes.yaxis.label.get_window_extent().x0 >= 0.0

@@ -182,9 +182,11 @@ def check_parameter(name: str, value: Fraction, smallest: Fraction, largest: Fra
         )
     if not smallest <= value <= largest:
         # Not as a float: a number so large has none.
-        got = "less" if value < smallest else "more"
+        got, other = ("less", "smaller") if value < smallest else ("more", "larger")
         raise UsageError(
-            parameter=name, rule=f"must be from {float(smallest):.3g} to {float(largest):.3g}", got=f"{got}"
+            rule=f"the {name} of noise must be from {float(smallest):.3g} to {float(largest):.3g}",
+            got=got,
+            remedy=f"choose a {other} epsilon or rho",
         )
     return Fraction(value)
 

@@ -160,13 +160,13 @@ def test_sizes(size: int) -> None:
 
 @pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(2**40 + 1), Fraction(1, 2**41)])
 def test_scale_out_of_range_is_refused(scale: Fraction) -> None:
-    with pytest.raises(UsageError, match="scale must be from"):
+    with pytest.raises(UsageError, match="the scale of noise must be from"):
         discrete_laplace(1, scale, NoiseSource.insecure(1))
 
 
 @pytest.mark.parametrize("variance", [Fraction(0), Fraction(-1), Fraction(2**78 + 1), Fraction(1, 2**41)])
 def test_variance_out_of_range_is_refused(variance: Fraction) -> None:
-    with pytest.raises(UsageError, match="variance must be from"):
+    with pytest.raises(UsageError, match="the variance of noise must be from"):
         discrete_gaussian(1, variance, NoiseSource.insecure(1))
 
 

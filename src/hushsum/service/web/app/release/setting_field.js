@@ -11,7 +11,7 @@ import { bandwidthHint } from "./columns_form.js";
 export function settingField(setting, changed) {
   const name = setting.name.replace(/_/g, " ");
   const label = name.charAt(0).toUpperCase() + name.slice(1);
-  // Defaults suit columns from −1 to 1; a bandwidth is in the columns' own units, so it must always be entered.
+  // What counts as near is the owner's to say, so a bandwidth must always be entered.
   const own = setting.name === "bandwidth";
   // What the bandwidth is measured in stands beside it.
   const known = !own && setting.name !== "scale" && (setting.default !== null || setting.optional);
