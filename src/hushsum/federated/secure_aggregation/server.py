@@ -28,6 +28,7 @@ from hushsum.federated.secure_aggregation.messages import CONSENT, KEYS, MASKED,
 from hushsum.federated.secure_aggregation.shamir_shares import SHARE_BYTES, join_shares
 from hushsum.federated.secure_aggregation.site import PAIRWISE, SELF, SecretStore
 from hushsum.federated.secure_aggregation.terms import AggregationTerms
+from hushsum.transport.addresses import short
 from hushsum.transport.serialization import pack, unpack
 
 DONE: Final = "done"
@@ -256,13 +257,13 @@ class ServerState:
                 try:
                     secret = join_shares(points, threshold=terms.least)
                 except ValueError:
-                    raise PeerRefused(rule="the shares of a site do not give its secret") from None
+                    raise _wrong_shares(owner) from None
                 if kind == SELF:
                     if (
                         messages.seed_digest(terms, owner, secret)
                         != self._replies[SHARES][owner].values["seed"]
                     ):
-                        raise PeerRefused(rule="the shares of a site do not give its secret")
+                        raise _wrong_shares(owner)
                     add_mask(total, self_mask_key(secret, terms.digest, owner), sign=-1)
                 else:
                     self._remove_pairs(total, owner, secret)
@@ -270,7 +271,7 @@ class ServerState:
 
     def _remove_pairs(self, total: Ring, gone: str, secret: bytes) -> None:
         if public_half(secret) != self._mask_key(gone):
-            raise PeerRefused(rule="the shares of a site do not give its secret")
+            raise _wrong_shares(gone)
         for site in self._closed[MASKED]:
             key = agreed_key(secret, self._mask_key(site), self.terms.digest, pair_purpose(gone, site))
             add_mask(total, key, sign=-1 if site < gone else 1)
@@ -286,6 +287,13 @@ class ServerState:
 
     def _data(self, step: str) -> list[bytes]:
         return [self._replies[step][site].data for site in self._closed[step]]
+
+
+def _wrong_shares(owner: str) -> PeerRefused:
+    return PeerRefused(
+        rule=f"the shares that site {short(owner)} dealt do not give its secret, and the sum cannot be opened",
+        remedy="agree on the terms of a new run, without that site",
+    )
 
 
 def _name(step: str, site: str) -> str:
