@@ -53,6 +53,9 @@ _MOST_NUMBERS: Final = 1 << 24
 """Random numbers behind the hash functions, which every person's program makes."""
 
 _MOST_EPSILON: Final = 60
+_MOST_REPORTS: Final = (1 << 31) - 1
+"""A cell of the table counts at most all reports, and has 32 bits."""
+
 _REPORT = struct.Struct("<8sIIBB")
 _INSECURE: Final = 2
 """Beside the sign: the report was made with a seed, for tests."""
@@ -252,6 +255,13 @@ def collect_reports(
         number, secure = number + len(signs), secure and not marked
     if number == 0:
         raise UsageError(parameter="reports", rule="must hold at least one report", remedy="collect some")
+    if number > _MOST_REPORTS:
+        raise UsageError(
+            parameter="reports",
+            rule=f"must be at most {_MOST_REPORTS}",
+            got="more",
+            remedy="release several functions, of so many reports each",
+        )
     sure = number if honest is None else honest
     if not 1 <= sure <= number:
         raise UsageError(

@@ -12,7 +12,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import FileRefused, HushsumError, UsageError
-from hushsum.federated import ReportTerms, collect_reports, make_report
+from hushsum.federated import ReportTerms, collect_reports, local_reports, make_report
 from hushsum.privacy.claim import Relation
 from tests.oracles.local_reports import simulated_reports
 
@@ -130,6 +130,14 @@ def test_a_line_that_is_no_report_is_refused(damaged: object) -> None:
 def test_nothing_to_collect() -> None:
     with pytest.raises(UsageError, match="at least one report"):
         collect_reports(TERMS, b"\n \n")
+
+
+def test_more_reports_than_a_cell_can_count_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_reports, "_MOST_REPORTS", 2)
+    made = [make_report(TERMS, [[1.0]]) for _ in range(3)]
+    assert collect_reports(TERMS, made[:2]).reports == 2
+    with pytest.raises(UsageError, match="at most 2"):
+        collect_reports(TERMS, made)
 
 
 def test_one_record_a_report() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -238,9 +239,37 @@ def test_a_table_of_the_wrong_shape_is_refused_by_both_sides() -> None:
         fewer.answer(request)
     assert "shape of the terms" in str(own.value.error)
     reply = run.sites[site].answer(request)
-    for wrong in (np.zeros(5, np.int32), np.zeros(13, np.int64), np.zeros((13, 1), np.int32)):
+    for wrong in (
+        np.zeros(5, np.int32),
+        np.zeros(13, np.int64),
+        np.zeros(13, np.int16),
+        np.zeros(13),
+        np.zeros((13, 1), np.int32),
+    ):
         with pytest.raises((PeerRefused, FileRefused), match=r"shape of the terms|must be at most"):
             run.server.take(site, resigned(run, site, reply, masked=wrong))
+
+
+def test_a_bundle_of_other_types_is_refused() -> None:
+    run = Run(small_terms(3))
+    run.until(SHARES)
+    site = run.terms.sites[0]
+    request = run.server.request_for(site)
+    assert request is not None
+    _, values, arrays = unpack(request, "roster")
+    whole, lengths = arrays["messages"], arrays["lengths"]
+    wrong: list[dict[str, NDArray[Any]]] = [
+        {"messages": np.full(len(whole), np.nan), "lengths": lengths},
+        {"messages": whole.astype(np.int64), "lengths": lengths},
+        {"messages": whole, "lengths": lengths.astype(np.float64)},
+        {"messages": whole, "lengths": lengths + [1, -1, 0]},
+        {"messages": whole, "lengths": np.array([len(whole) + 5, -5])},
+        {"messages": whole},
+    ]
+    for each in wrong:
+        with pytest.raises((FileRefused, PeerRefused)):
+            run.sites[site].answer(pack("roster", values, each))
+    assert run.sites[site].steps == 1
 
 
 def test_a_tally_of_another_fingerprint_or_cap_is_refused() -> None:
@@ -302,6 +331,89 @@ def test_both_sides_resume_after_a_crash_at_any_step(step: str) -> None:
     run.crash_server()
     assert np.array_equal(run.server.sum, run.expected())
     assert set(run.drawn.values()) == {1}
+
+
+class Fragile(MemoryStore):
+    """A store whose machine dies when one step is to be kept, before or after it is."""
+
+    def __init__(self, step: str, *, after: bool) -> None:
+        super().__init__()
+        self.step, self.after, self.alive = step, after, True
+
+    def put(self, name: str, data: bytes) -> None:
+        dies = self.alive and name == self.step
+        if not dies or self.after:
+            super().put(name, data)
+        if dies:
+            self.alive = False
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_site_that_dies_while_it_answers_draws_and_debits_once(step: str, after: bool) -> None:
+    run = Run(small_terms(4, dropouts=1))
+    site = run.terms.sites[1]
+    drawn: list[NDArray[np.int64]] = []
+    ledger: list[bytes] = []
+
+    def draw() -> NDArray[np.int64]:
+        drawn.append(table_of(site, run.terms))
+        return drawn[-1]
+
+    def staged(make: Any) -> bytes:
+        # As `hushsum.privacy.spending.stage`: what was made is kept before anybody gets it.
+        if not ledger:
+            ledger.append(make())
+        return ledger[0]
+
+    store = Fragile(step, after=after)
+    run.sites[site] = SiteState(run.keys[site], run.terms, draw, store, stage=staged)
+    run.until(step)
+    request = run.server.request_for(site)
+    assert request is not None
+    with pytest.raises(KeyboardInterrupt):
+        run.sites[site].answer(request)
+    run.sites[site] = SiteState(run.keys[site], run.terms, draw, store, stage=staged)
+    assert np.array_equal(run.finish(), run.expected())
+    assert len(run.server.survivors) == 4
+    assert len(drawn) == len(ledger) == 1
+
+
+LINEAR: dict[str, Callable[[], hs.Tally]] = {
+    "hash rows": lambda: hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=20, width=30),
+    "grid": lambda: hs.grid(hs.GaussianKernel(dim=1, bandwidth=1.0), bounds=(0, 10)),
+    "Fourier features": lambda: hs.fourier(
+        hs.GaussianKernel(dim=1, bandwidth=1.0), features=20, bounds=(0, 10)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_any_linear_basis_federates(name: str) -> None:
+    tallies = [LINEAR[name]().add([[each]] * 4000) for each in (2.0, 3.0, 7.0)]
+    keys = {identity(i).fingerprint: i for i in range(3)}
+    terms = AggregationTerms.of(tallies[0], ReleaseRequest(epsilon=50.0, population=12_000), list(keys))
+    run = Run(terms)
+    for site, tally in ((each, tallies[keys[each]]) for each in terms.sites):
+        terms.check_tally(tally)
+
+        def draw(tally: hs.Tally = tally) -> NDArray[np.int64]:
+            return sums_with_share(tally, terms.basis.shape[0], *terms.shares)
+
+        run.sites[site] = SiteState(run.keys[site], terms, draw, run.stores[site])
+    terms = AggregationTerms.from_bytes(terms.to_bytes())
+    function = released_sum(terms, run.finish(), 3)
+    central: Any = (
+        tallies[0].merge(tallies[1]).merge(tallies[2]).release(epsilon=50.0, rows=terms.basis.shape[0])
+    )
+    queries = [[2.0], [5.0], [7.0]]
+    federated, whole = function.query(queries), central.query(queries)
+    off = np.abs(federated.value - whole.value)
+    # Eight deviations of the noise of both, of which the federated one has 3/2 of the variance.
+    assert (off <= 8 * np.sqrt(federated.stderr**2 + whole.stderr**2)).all()
+    assert function.noise.variance == pytest.approx(1.5 * central.noise.variance)
+    assert type(function) is type(central)
 
 
 def test_nothing_leaves_that_the_ledger_refuses() -> None:

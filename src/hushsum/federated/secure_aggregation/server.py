@@ -201,7 +201,7 @@ class ServerState:
             messages.rows_of_bytes(reply.arrays["digests"], 2 * len(roster), messages.DIGEST_BYTES)
         elif step == MASKED:
             masked = reply.arrays["masked"]
-            if masked.shape != self._sum.shape or masked.dtype.itemsize != self._sum.dtype.itemsize:
+            if masked.shape != self._sum.shape or masked.dtype != f"i{self._sum.dtype.itemsize}":
                 raise PeerRefused(rule="a masked table does not have the shape of the terms")
             if reply.values["transcript"] != self._transcript():
                 raise PeerRefused(rule="a table was masked for another list of participants")
@@ -291,7 +291,7 @@ class ServerState:
 
 def _wrong_shares(owner: str) -> PeerRefused:
     return PeerRefused(
-        rule=f"the shares that site {short(owner)} dealt do not give its secret, and the sum cannot be opened",
+        rule=f"the shares that site {short(owner)} dealt do not give its secret: the sum stays closed",
         remedy="agree on the terms of a new run, without that site",
     )
 
