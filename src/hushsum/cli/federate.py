@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,6 +12,9 @@ from hushsum.cli.key_files import show_key_file
 from hushsum.cli.output import tell, warn, write_facts, write_json
 from hushsum.cli.usage import Command, Group, help_of
 from hushsum.errors import UsageError
+
+if TYPE_CHECKING:
+    from hushsum.privacy.claim import Claim
 
 federate = typer.Typer(
     name="federate",
@@ -285,14 +288,18 @@ def site(
     )
     if choice.ledger is None:
         warn("no ledger is given, so the privacy loss of this run is not recorded.")
-    if sites is None:
-        warn("no --site is given, so the keys of the other sites are those that the terms name.")
+
+    def approve(claim: Claim) -> None:
+        if sites is None:
+            warn(f"no --site is given: compare the keys of the sites with hushsum federate show {terms}")
+        tell(f"Taking part under this claim: {claim.sentence()}")
+
     ended = join_as_site(
         choice,
         parse_address(place, "server"),
         patience=Patience(wait=wait, transfer=60.0, lost=patience),
         log=tell,
-        approve=lambda claim: tell(f"Taking part under this claim: {claim.sentence()}"),
+        approve=approve,
     )
     if json:
         write_json(ended.as_json())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from hushsum.federated.secure_aggregation.server import ServerState
 from hushsum.federated.secure_aggregation.shamir_shares import split_secret
 from hushsum.federated.secure_aggregation.site import MemoryStore, SiteState
 from hushsum.federated.secure_aggregation.terms import AggregationTerms
+from hushsum.models import NumberColumn
 from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.tally.noise_share import sums_with_share
 from hushsum.transport.control_messages import OwnRefusal
@@ -262,7 +265,7 @@ def test_a_bundle_of_other_types_is_refused() -> None:
         {"messages": np.full(len(whole), np.nan), "lengths": lengths},
         {"messages": whole.astype(np.int64), "lengths": lengths},
         {"messages": whole, "lengths": lengths.astype(np.float64)},
-        {"messages": whole, "lengths": lengths + [1, -1, 0]},
+        {"messages": whole, "lengths": lengths + np.array([1, -1, 0])},
         {"messages": whole, "lengths": np.array([len(whole) + 5, -5])},
         {"messages": whole},
     ]
@@ -380,40 +383,56 @@ def test_a_site_that_dies_while_it_answers_draws_and_debits_once(step: str, afte
     assert len(drawn) == len(ledger) == 1
 
 
-LINEAR: dict[str, Callable[[], hs.Tally]] = {
-    "hash rows": lambda: hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=20, width=30),
-    "grid": lambda: hs.grid(hs.GaussianKernel(dim=1, bandwidth=1.0), bounds=(0, 10)),
-    "Fourier features": lambda: hs.fourier(
-        hs.GaussianKernel(dim=1, bandwidth=1.0), features=20, bounds=(0, 10)
+POINTS = np.random.default_rng(0).uniform(1, 9, (300, 2))
+GAUSSIAN = hs.GaussianKernel(dim=2, bandwidth=2.0)
+
+
+def graph(folder: Path) -> hs.Tally:
+    (folder / "edges.txt").write_text("".join(f"{u} {(7 * u + 3) % 40}\n" for u in range(40)))
+    return hs.count_graph(hs.read_edges(folder / "edges.txt"), rows=20, width=30)
+
+
+LINEAR: dict[str, Callable[[Path], hs.Tally]] = {
+    "hash rows": lambda _: hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0), rows=20, width=30).add(POINTS),
+    "grid": lambda _: hs.grid(GAUSSIAN, bounds=(0, 10)).add(POINTS),
+    "Fourier features": lambda _: hs.fourier_features(GAUSSIAN, features=20, bounds=(0, 10)).add(POINTS),
+    "monomials": lambda _: hs.monomials(hs.PolynomialKernel(dim=2, degree=2, radius=20.0)).add(POINTS),
+    "marginals": lambda _: hs.marginals([NumberColumn(0, 10, bins=3), NumberColumn(0, 10, bins=4)]).add(
+        POINTS
     ),
+    "adjacency rows": graph,
 }
 
 
+@pytest.mark.parametrize("promise", [{"epsilon": 5.0}, {"rho": 1.0}], ids=str)
 @pytest.mark.parametrize("name", LINEAR)
-def test_any_linear_basis_federates(name: str) -> None:
-    tallies = [LINEAR[name]().add([[each]] * 4000) for each in (2.0, 3.0, 7.0)]
-    keys = {identity(i).fingerprint: i for i in range(3)}
-    terms = AggregationTerms.of(tallies[0], ReleaseRequest(epsilon=50.0, population=12_000), list(keys))
-    run = Run(terms)
-    for site, tally in ((each, tallies[keys[each]]) for each in terms.sites):
-        terms.check_tally(tally)
-
-        def draw(tally: hs.Tally = tally) -> NDArray[np.int64]:
-            return sums_with_share(tally, terms.basis.shape[0], *terms.shares)
-
-        run.sites[site] = SiteState(run.keys[site], terms, draw, run.stores[site])
+def test_any_linear_basis_federates(name: str, promise: dict[str, Any], tmp_path: Path) -> None:
+    tally = LINEAR[name](tmp_path)
+    rows = tally.basis.shape[0]
+    fingerprints = [identity(i).fingerprint for i in range(3)]
+    terms = AggregationTerms.of(tally, ReleaseRequest(**promise, population=12_000), fingerprints)
     terms = AggregationTerms.from_bytes(terms.to_bytes())
-    function = released_sum(terms, run.finish(), 3)
-    central: Any = (
-        tallies[0].merge(tallies[1]).merge(tallies[2]).release(epsilon=50.0, rows=terms.basis.shape[0])
-    )
-    queries = [[2.0], [5.0], [7.0]]
-    federated, whole = function.query(queries), central.query(queries)
-    off = np.abs(federated.value - whole.value)
-    # Eight deviations of the noise of both, of which the federated one has 3/2 of the variance.
-    assert (off <= 8 * np.sqrt(federated.stderr**2 + whole.stderr**2)).all()
-    assert function.noise.variance == pytest.approx(1.5 * central.noise.variance)
+    terms.check_tally(tally)
+    run = Run(terms)
+    drawn: list[NDArray[np.int64]] = []
+
+    def draw() -> NDArray[np.int64]:
+        drawn.append(sums_with_share(tally, rows, *terms.shares))
+        return drawn[-1]
+
+    for site in terms.sites:
+        run.sites[site] = SiteState(run.keys[site], terms, draw, run.stores[site])
+    total = run.finish()
+    # Nothing wraps around, and nothing is in the sum but three tables with noise.
+    assert np.array_equal(total, sum(drawn))
+    assert len(drawn) == 3
+    function = released_sum(terms, total, 3)
+    central: Any = tally.release(**promise, rows=rows)
     assert type(function) is type(central)
+    assert function.claim.promise == central.claim.promise
+    assert (function.claim.unit, function.claim.relation) == (central.claim.unit, central.claim.relation)
+    # Two of three sites must suffice; Skellam noise, for small variances, costs up to 2 % of the deviation.
+    assert 1.0 - 1e-6 < math.sqrt(function.noise.variance / (1.5 * central.noise.variance)) < 1.02
 
 
 def test_nothing_leaves_that_the_ledger_refuses() -> None:
