@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import FileRefused, PeerRefused, SecretRefused
+from hushsum.errors import FileRefused, Parameter, PeerRefused, SecretRefused
 from hushsum.federated.secure_aggregation import messages
 from hushsum.federated.secure_aggregation.masks import (
     KEY_BYTES,
@@ -54,7 +54,10 @@ class ServerState:
         if bound is None:
             store.put("run", terms.digest)
         elif bound != terms.digest:
-            raise PeerRefused(rule="the state of this server belongs to another run", remedy="give another")
+            raise PeerRefused(
+                rule="the state of this server belongs to another run",
+                remedy=("give another ", Parameter("state")),
+            )
         self._recall()
 
     def __reduce__(self) -> NoReturn:
