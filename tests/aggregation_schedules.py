@@ -2,9 +2,10 @@
 
 `honest_schedule` runs an honest server through faults and compares the sum. `lying_schedule` lets a server do
 what it likes with the lists of survivors, and collude with sites. `split_schedule` lets it show sites
-different lists of who dealt shares, before that. In all an `Eavesdropper` keeps every byte that the server sees, joins
-whatever shares are among them, takes off every mask that follows, and looks whether the table of one site, or
-the sum of too few, comes out. All raise AssertionError, and nothing else, when the protocol is broken.
+different lists of who dealt shares, before that. In all an `Eavesdropper` keeps every byte that the server
+sees, joins whatever shares are among them, takes off every mask that follows, and looks whether the table of
+one site, or the sum of too few, comes out. All raise AssertionError, and nothing else, when the protocol is
+broken.
 """
 
 from __future__ import annotations
