@@ -1,9 +1,11 @@
 """Random schedules of a secure aggregation: delays, losses, duplicates, crashes, and a server that lies.
 
 `honest_schedule` runs an honest server through faults and compares the sum. `lying_schedule` lets a server do
-what it likes with the lists of survivors, and collude with sites. In both an `Eavesdropper` keeps every byte
-that the server sees, joins whatever shares are among them, takes off every mask that follows, and looks
-whether one table comes out. All raise AssertionError, and nothing else, when the protocol is broken.
+what it likes with the lists of survivors, and collude with sites. `split_schedule` lets it show sites
+different lists of who dealt shares, before that. In all an `Eavesdropper` keeps every byte that the server
+sees, joins whatever shares are among them, takes off every mask that follows, and looks whether the table of
+one site, or the sum of too few, comes out. All raise AssertionError, and nothing else, when the protocol is
+broken.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from itertools import combinations
 from unittest.mock import patch
 
 import numpy as np
@@ -39,6 +42,9 @@ from tests.aggregation_runs import Run, small_terms, table_of
 
 SIZES = ((3, 0, 1), (3, 1, 0), (3, 1, 0), (4, 1, 1), (5, 1, 2))
 """Sites, dropouts that are allowed, sites that may collude."""
+
+SPLIT_SIZES = ((4, 1, 1), (5, 1, 1), (5, 1, 2), (5, 2, 0), (6, 2, 1), (6, 1, 3))
+"""The same, for lists that differ."""
 
 _MOST_EVENTS = 300
 _LIES = 60
@@ -71,10 +77,14 @@ class Eavesdropper:
         self._run = run
         self._colluding = set(colluding)
         self._sent: dict[str, dict[str, set[bytes]]] = defaultdict(lambda: defaultdict(set))
+        self._shown: dict[str, list[str]] = {}
 
     def hear(self, site: str, step: str, reply: bytes) -> None:
         """One reply, as it leaves a site."""
         self._sent[step][site].add(reply)
+        if step == MASKED:
+            # The list that the server showed it, which may not be that of all.
+            self._shown[site] = list(self._run.sites[site]._notes[MASKED]["senders"])
 
     def check(self) -> None:
         """Look for masks that covered two tables, sites that gave both kinds of shares, and open tables."""
@@ -97,9 +107,12 @@ class Eavesdropper:
         for owner in self._sent[SHARES]:
             if owner not in self._colluding:
                 assert not {(owner, SELF), (owner, PAIRWISE)} <= set(secrets), "both secrets can be joined"
-        for site, replies in self._sent[MASKED].items():
-            if site not in self._colluding:
-                self._try_to_open(site, next(iter(replies)), secrets)
+        left = {
+            site: self._without_known_masks(site, next(iter(replies)), secrets)
+            for site, replies in self._sent[MASKED].items()
+            if site not in self._colluding
+        }
+        self._try_to_open(left)
 
     def _reply(self, step: str, site: str) -> messages.Reply:
         (data,) = self._sent[step][site]
@@ -138,13 +151,25 @@ class Eavesdropper:
     def _points(self, shares: dict[str, bytes]) -> dict[int, bytes]:
         return {self._run.terms.sites.index(holder) + 1: share for holder, share in shares.items()}
 
-    def _try_to_open(self, site: str, reply: bytes, secrets: dict[tuple[str, str], bytes]) -> None:
+    def _try_to_open(self, left: dict[str, Ring]) -> None:
+        """Masks between sites cancel in their sum: none may be open of fewer honest sites than the claim
+        counts on.
+        """
+        terms = self._run.terms
+        for many in range(1, terms.trust.honest):
+            for chosen in combinations(left, many):
+                total = sum((left[site] for site in chosen[1:]), left[chosen[0]])
+                tables = [table_of(site, terms) for site in chosen]
+                opened = np.array_equal(from_ring(total), sum(tables[1:], tables[0]))
+                assert not opened, "one table was opened" if many == 1 else "a sum of too few was opened"
+
+    def _without_known_masks(self, site: str, reply: bytes, secrets: dict[tuple[str, str], bytes]) -> Ring:
         terms = self._run.terms
         masked = messages.read_reply(reply, MASKED, terms).arrays["masked"]
         rest: Ring = masked.view(ring_type(terms.ring_bits)).copy()
         if (site, SELF) in secrets:
             add_mask(rest, self_mask_key(secrets[site, SELF], terms.digest, site), sign=-1)
-        for other in self._sent[SHARES]:
+        for other in self._shown[site]:
             if other == site:
                 continue
             known = secrets.get((site, PAIRWISE)), other
@@ -157,7 +182,7 @@ class Eavesdropper:
                 public = bytes.fromhex(self._reply(KEYS, known[1]).values["mask_key"])
                 key = agreed_key(known[0], public, terms.digest, pair_purpose(site, other))
                 add_mask(rest, key, sign=-1 if site < other else 1)
-        assert not np.array_equal(from_ring(rest), table_of(site, terms)), "one table was opened"
+        return rest
 
 
 def _least(terms: AggregationTerms) -> int:
@@ -272,3 +297,65 @@ def lying_schedule(seed: int) -> int:
             assert len(arrays[SELF]) == len(listed), "shares for another list"
     heard.check()
     return opened
+
+
+def split_schedule(seed: int) -> int:
+    """A server that shows sites different lists of who dealt shares; returns how many revealed shares.
+
+    A site masks for the sites on its list alone. If these are sites that collude or are declared lost, the
+    server knows all its masks once others reveal their shares.
+    """
+    rng = random.Random(seed)
+    run = Run(small_terms(*rng.choice(SPLIT_SIZES)))
+    terms = run.terms
+    colluding = set(rng.sample(terms.sites, terms.colluding))
+    heard = Eavesdropper(run, colluding)
+    while run.server.step != MASKED:
+        step = run.server.step
+        for site in run.server.awaited:
+            request = run.server.request_for(site)
+            assert request is not None
+            heard.hear(site, step, run.sites[site].answer(request))
+            run.server.take(site, run.sites[site].answer(request))
+        run.server.close_step()
+    lost = set(rng.sample(sorted(set(terms.sites) - colluding), rng.randint(0, terms.dropouts)))
+    listed = [site for site in terms.sites if site not in lost]
+    seen: dict[str, set[str]] = defaultdict(set)
+    for site in terms.sites:
+        reply = run.sites[site].answer(_shortened(run, site, colluding | lost, rng))
+        heard.hear(site, MASKED, reply)
+        seen[messages.read_reply(reply, MASKED, terms).values["transcript"]].add(site)
+    consents: dict[str, dict[str, bytes]] = defaultdict(dict)
+    for transcript in seen:
+        stated = {"survivors": listed, "transcript": transcript}
+        for site in colluding:
+            consents[transcript][site] = messages.signed_reply(run.keys[site], CONSENT, terms, stated, {})
+    honest = [site for site in listed if site not in colluding]
+    for site in honest:
+        with suppress(PeerRefused):
+            consent = run.sites[site].answer(pack("survivors", {"sites": listed}, {}))
+            consents[messages.read_reply(consent, CONSENT, terms).values["transcript"]][site] = consent
+    opened = 0
+    for site in honest:
+        for signed in consents.values():
+            with suppress(PeerRefused, FileRefused):
+                given = [each for _, each in sorted(signed.items())]
+                heard.hear(site, OPENING, run.sites[site].answer(messages.bundle("consents", given)))
+                opened += 1
+                break
+    heard.check()
+    return opened
+
+
+def _shortened(run: Run, site: str, preferred: set[str], rng: random.Random) -> bytes:
+    """Deliveries to a site, of all senders or of as few as it accepts; those that help the server stay."""
+    request = run.server.request_for(site)
+    assert request is not None
+    _, values, arrays = unpack(request, "deliveries")
+    others = [each for each in values["senders"] if each != site]
+    if site in preferred or rng.random() < 0.6:
+        return request
+    order = sorted(others, key=lambda each: (each not in preferred, rng.random()))
+    kept = sorted(order[: rng.randint(run.terms.least - 1, len(others))])
+    rows = [others.index(each) for each in kept]
+    return pack("deliveries", {"senders": sorted([*kept, site])}, {"sealed": arrays["sealed"][rows]})

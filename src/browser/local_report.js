@@ -6,7 +6,7 @@
 import { parseCanonical } from "./canonical_json.js";
 import { hashBasis } from "./hash_rows.js";
 import { fields, rational, require } from "./header.js";
-import { FileRefused } from "./refusal.js";
+import { FileRefused, QueryRefused } from "./refusal.js";
 import { sha256 } from "./sha256.js";
 
 const FORMAT = "hushsum report terms";
@@ -39,7 +39,7 @@ export function readTerms(bytes) {
 export function makeReport(terms, record, { randomBytes = systemRandom } = {}) {
   const { basis, epsilon, rows, order, hasher, digest } = terms;
   const cells = new Int32Array(rows);
-  hasher.cells(basis.kernel.prepare(within(record, basis.box), basis.box), cells);
+  hasher.cells(basis.kernel.prepare(within(numbers(record), basis.box), basis.box), cells);
   const row = below(rows, randomBytes);
   const column = below(order, randomBytes);
   const flipped = coin(epsilon, randomBytes);
@@ -58,9 +58,17 @@ function systemRandom(count) {
   return globalThis.crypto.getRandomValues(new Uint8Array(count));
 }
 
+/** A list of numbers. An empty field of a form is refused, and not taken for 0. */
+function numbers(record) {
+  const values = ArrayBuffer.isView(record) ? Array.from(record) : record;
+  if (!Array.isArray(values) || !values.every((value) => typeof value === "number" || typeof value === "bigint"))
+    throw new QueryRefused("A record is a list of numbers.");
+  return values;
+}
+
 /** Records are clipped to the declared box, as the collector's program does. */
 function within(record, box) {
-  if (box === null || !Array.isArray(record) || record.length !== box.dim) return record;
+  if (box === null || record.length !== box.dim) return record;
   return record.map((value, i) => Math.min(Math.max(Number(value), box.low[i]), box.high[i]));
 }
 
@@ -74,7 +82,9 @@ function odd(bits) {
 function below(limit, randomBytes) {
   const fair = Math.floor(2 ** 32 / limit) * limit;
   for (;;) {
-    const value = new DataView(randomBytes(4).buffer).getUint32(0, true);
+    const drawn = randomBytes(4);
+    // A view into a larger buffer, such as Node's, begins where it says.
+    const value = new DataView(drawn.buffer, drawn.byteOffset, 4).getUint32(0, true);
     if (value < fair) return value % limit;
   }
 }

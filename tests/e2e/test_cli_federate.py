@@ -62,7 +62,8 @@ class Hospitals:
     def site(self, name: str, log: str | None = None, terms: str = "run.terms") -> ForkedCommand:
         server = f"127.0.0.1:{self.port}@{self.prints['server']}"
         booked = ("--ledger", f"{name}.db", "--dataset", name)
-        who = ("--terms", terms, "--key", f"{name}.key", "--server", server)
+        others = [part for each in SITES if each != name for part in ("--site", self.prints[each])]
+        who = ("--terms", terms, "--key", f"{name}.key", "--server", server, *others)
         return self.start("federate", "site", f"{name}.tally", *who, *booked, log=log or f"{name}.log")
 
     def spent(self, name: str) -> list[dict[str, Any]]:
@@ -138,6 +139,34 @@ def test_a_site_refuses_before_anything_is_spent(hospitals: Hospitals) -> None:
         2, "federate", "site", "north.tally", "--terms", "run.terms", "--key", "north.key",
         "--server", "127.0.0.1:1", *booked,
     )  # fmt: skip
+
+
+def test_terms_with_another_key_are_refused_before_anything_is_spent(hospitals: Hospitals) -> None:
+    """Who writes the terms could name keys of their own: the noise of all others would be known to them."""
+    shell, prints = hospitals.shell, hospitals.prints
+    server = f"127.0.0.1:{hospitals.port}@{prints['server']}"
+    forged = json.loads(shell.ok("federate", "keys", "forged.key", "--json").out)["fingerprint"]
+    named = [part for each in (prints["north"], prints["south"], forged) for part in ("--site", each)]
+    shell.ok("federate", "terms", "north.tally", *named, "--epsilon", "1", "-o", "forged.terms")
+    known = ("--site", prints["south"], "--site", prints["lake"])
+    taking_part = (
+        "federate", "site", "north.tally", "--key", "north.key", "--server", server,
+        "--ledger", "north.db", "--dataset", "north",
+    )  # fmt: skip
+    said = shell.refused(2, *taking_part, "--terms", "forged.terms", *known)
+    assert f"got also {forged[:12]}…, not {prints['lake'][:12]}…" in said
+    fewer = shell.refused(2, *taking_part, "--terms", "run.terms", "--site", prints["south"])
+    assert f"also {prints['lake'][:12]}…" in fewer
+    more = shell.refused(2, *taking_part, "--terms", "run.terms", *known, "--site", forged)
+    assert f"not {forged[:12]}…" in more
+    assert hospitals.spent("north") == []
+    assert not (hospitals.folder / "north.tally.federate").exists()
+    shown = shell.ok("federate", "show", "forged.terms").out.decode()
+    assert all(each in shown for each in (prints["north"], prints["south"], forged))
+    assert "e^1 times" in shown
+    read = json.loads(shell.ok("federate", "show", "run.terms", "--json").out)
+    assert read["sites"] == sorted(prints[each] for each in SITES)
+    assert "holds no terms" in shell.refused(5, "federate", "show", "north.key")
 
 
 def test_a_ledger_entry_is_closed_although_the_site_crashed_after_its_debit(hospitals: Hospitals) -> None:

@@ -14,7 +14,12 @@ from hushsum.federated.secure_aggregation.messages import CONSENT, KEYS, MASKED,
 from hushsum.federated.secure_aggregation.server import ServerState
 from hushsum.federated.secure_aggregation.site import MemoryStore, SiteState
 from hushsum.federated.secure_aggregation.terms import AggregationTerms
-from tests.aggregation_schedules import honest_schedule, lying_schedule, repeated_checks_once
+from tests.aggregation_schedules import (
+    honest_schedule,
+    lying_schedule,
+    repeated_checks_once,
+    split_schedule,
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -34,6 +39,13 @@ def test_no_server_gets_both_kinds_of_shares_of_one_site() -> None:
     opened = [lying_schedule(seed) for seed in range(80)]
     # Servers that happen to show everybody the same list do open the sum.
     assert sum(each > 0 for each in opened) >= 40
+
+
+def test_no_server_gets_less_than_the_sum_by_showing_different_lists() -> None:
+    opened = [split_schedule(seed) for seed in range(100)]
+    # Where enough sites saw the same list, these open what they agreed on.
+    assert sum(each > 0 for each in opened) >= 30
+    assert sum(each == 0 for each in opened) >= 10
 
 
 Fault = Callable[[pytest.MonkeyPatch], None]
@@ -138,6 +150,22 @@ def server_forgets_who_dropped_out(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ServerState, "_remove_pairs", lambda state, total, gone, secret: None)
 
 
+def sites_do_not_compare_what_they_saw(patch: pytest.MonkeyPatch) -> None:
+    """They sign lists of survivors with sites that they have no mask for, and whatever others have seen."""
+    consent = SiteState._consent
+
+    def careless(state: SiteState, request: bytes, values: object, arrays: object) -> object:
+        notes = state._notes[MASKED]
+        state._notes[MASKED] = {**notes, "senders": list(state.terms.sites)}
+        try:
+            return consent(state, request, values, arrays)
+        finally:
+            state._notes[MASKED] = notes
+
+    patch.setattr(SiteState, "_consent", careless)
+    patch.setattr(messages, "transcript", lambda terms, keys, senders: "00" * 32)
+
+
 HONEST = {
     forgets_its_table_in_a_crash: "drawn twice|two tables",
     draws_new_keys_after_a_crash: "answered twice|wrong sum",
@@ -154,8 +182,15 @@ LYING = {
     opens_for_too_few: "too few tables",
     leaves_out_the_pairwise_masks: "one table was opened",
 }
-CASES = [(honest_schedule, *each) for each in HONEST.items()] + [
-    (lying_schedule, *each) for each in LYING.items()
+SPLIT = {
+    sites_do_not_compare_what_they_saw: "one table was opened|too few was opened",
+    leaves_out_the_pairwise_masks: "one table was opened",
+    reveals_both_kinds: "both kinds",
+}
+CASES = [
+    (schedule, *each)
+    for schedule, faults in ((honest_schedule, HONEST), (lying_schedule, LYING), (split_schedule, SPLIT))
+    for each in faults.items()
 ]
 
 

@@ -1,4 +1,5 @@
-// Makes reports of the local model: {terms (base64), records} on standard input; or bounds of exponentials, {exponents, bits}.
+// Makes reports of the local model: {terms (base64), records} on standard input, with {pooled: true} from random bytes inside a
+// larger buffer; or bounds of exponentials, {exponents, bits}.
 import { readFileSync } from "node:fs";
 import { exponentialBounds, makeReport, readTerms } from "../../src/browser/local_report.js";
 
@@ -9,8 +10,14 @@ if (request.exponents !== undefined) {
 } else {
   try {
     const terms = readTerms(Buffer.from(request.terms, "base64"));
-    process.stdout.write(JSON.stringify({ reports: request.records.map((record) => makeReport(terms, record)) }));
+    const how = request.pooled ? { randomBytes: pooled } : {};
+    process.stdout.write(JSON.stringify({ reports: request.records.map((record) => makeReport(terms, record, how)) }));
   } catch (error) {
     process.stdout.write(JSON.stringify({ refused: error.message }));
   }
+}
+
+function pooled(count) {
+  const pool = new Uint8Array(64);
+  return globalThis.crypto.getRandomValues(pool.subarray(24, 24 + count));
 }

@@ -38,8 +38,8 @@ def asked(request: dict[str, Any]) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_python_collects_reports_whose_signs_have_the_right_law(name: str) -> None:
+@pytest.mark.parametrize(("name", "pooled"), [("euclidean", False), ("euclidean", True), ("jaccard", False)])
+def test_python_collects_reports_whose_signs_have_the_right_law(name: str, pooled: bool) -> None:
     """Signs that belong to other cells would be wrong half of the time. False alarms once in 10⁶."""
     kernel, bounds = KERNELS[name]
     terms = ReportTerms.of(kernel, epsilon=2.0, rows=50, width=40, bounds=bounds)
@@ -47,7 +47,8 @@ def test_python_collects_reports_whose_signs_have_the_right_law(name: str) -> No
     records: list[Any] = rng.uniform(-2, 22, (4000, 2)).round(3).tolist()
     if kernel.dim is None:
         records = [rng.integers(0, 50, 4).tolist() for _ in range(4000)]
-    made = asked({"terms": b64encode(terms.to_bytes()).decode(), "records": records})["reports"]
+    request = {"terms": b64encode(terms.to_bytes()).decode(), "records": records, "pooled": pooled}
+    made = asked(request)["reports"]
     assert collect_reports(terms, [each.encode() for each in made]).reports == len(records)
     data = np.frombuffer(b"".join(b64decode(each) for each in made), np.uint8).reshape(-1, 18)
     rows = data[:, 8:12].copy().view("<u4")[:, 0].astype(np.int64)
@@ -70,6 +71,14 @@ def test_probabilities_are_enclosed() -> None:
         exact = mp.exp(-mp.mpf(p) / q) * mp.mpf(2) ** 128
         assert int(low) <= exact <= int(high)
         assert int(high) - int(low) <= 4
+
+
+@pytest.mark.parametrize(
+    "record", [[1.0], [1.0, 2.0, 3.0], [None, 2.0], ["", 2.0], ["x", 2.0], [], "1,2", None]
+)
+def test_records_that_do_not_fit_are_refused(record: Any) -> None:
+    terms = ReportTerms.of(KERNELS["euclidean"][0], epsilon=2.0, rows=5, width=8, bounds=(1, 20))
+    assert "refused" in asked({"terms": b64encode(terms.to_bytes()).decode(), "records": [record]})
 
 
 def test_damaged_terms_are_refused() -> None:

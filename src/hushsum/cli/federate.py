@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,6 +12,9 @@ from hushsum.cli.key_files import show_key_file
 from hushsum.cli.output import tell, warn, write_facts, write_json
 from hushsum.cli.usage import Command, Group, help_of
 from hushsum.errors import UsageError
+
+if TYPE_CHECKING:
+    from hushsum.privacy.claim import Claim
 
 federate = typer.Typer(
     name="federate",
@@ -80,10 +83,10 @@ def terms(
 ) -> None:
     """Write the terms of one run: what is counted, what is promised, and who takes part.
 
-    Terms are public. Every site reads them before it takes part, and takes part in nothing else. Each site
-    adds enough noise that the claim holds although --dropouts sites leave and --colluding of the others use
-    what they know, alone or together with the server. A site knows its own noise: with --colluding 0 the
-    claim does not hold against the sites themselves.
+    Terms are public. Every site reads them (federate show) before it takes part, and takes part in nothing
+    else. Each site adds enough noise that the claim holds although --dropouts sites leave and --colluding of
+    the others use what they know, alone or together with the server. A site knows its own noise: with
+    --colluding 0 the claim does not hold against the sites themselves.
 
     hushsum federate terms a.tally --site 3f5a… --site 77c0… --site 91be… --epsilon 1 -o run.terms
     """
@@ -124,6 +127,42 @@ def terms(
                 f"{len(agreed.sites)}, of which {dropouts} may leave and {colluding} may use what they know",
             ),
             ("table", f"{agreed.basis.shape[0]} × {agreed.basis.shape[1]}, {agreed.ring_bits}-bit ring"),
+            ("claim", agreed.claim.sentence()),
+        ]
+    )
+
+
+def show(
+    file: Annotated[str, typer.Argument(metavar="TERMS", help="A file of terms.")],
+    json: options.Json = False,
+) -> None:
+    """Show the terms of a run: what is counted, what is promised, and the keys of the sites.
+
+    Read them before taking part. Compare each fingerprint with the one that its site gave you: whoever wrote
+    the terms could have named keys of their own, and the noise of those sites would be known to them.
+
+    hushsum federate show run.terms
+    """
+    from hushsum.jobs.federate import read_terms, terms_as_json
+    from hushsum.kernels.parameters import kernel_in_words
+    from hushsum.privacy.claim import unit_in_words
+
+    agreed = read_terms(file)
+    if json:
+        write_json(terms_as_json(agreed))
+        return
+    rows, width = agreed.basis.shape
+    write_facts(
+        [
+            ("run", agreed.run),
+            ("digest", agreed.digest.hex()),
+            ("kernel", kernel_in_words(agreed.reading.kernel)),
+            ("table", f"{agreed.basis.name}, {rows} × {width}, {agreed.ring_bits}-bit ring"),
+            ("fingerprint", agreed.basis.fingerprint),
+            ("unit", unit_in_words(agreed.unit, agreed.per_unit)),
+            ("dropouts", f"{agreed.dropouts} of {len(agreed.sites)} sites may leave"),
+            ("colluding", f"{agreed.colluding} of {len(agreed.sites)} sites may use what they know"),
+            *(("site", each) for each in agreed.sites),
             ("claim", agreed.claim.sentence()),
         ]
     )
@@ -193,6 +232,14 @@ def site(
             "--server", metavar="HOST:PORT@FINGERPRINT", help="Where the server listens, and its key."
         ),
     ],
+    sites: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--site",
+            metavar="FINGERPRINT",
+            help="The key of another site, from that site; once for each. Other keys are refused.",
+        ),
+    ] = None,
     state: Annotated[
         str | None,
         typer.Option(
@@ -212,8 +259,11 @@ def site(
     Repeating the same command after a crash resumes the run: it neither spends again nor masks another table
     with the same keys.
 
-    hushsum federate site a.tally --terms run.terms --key a.key --server host:7000@c4d1… --ledger l.db
-    --dataset a
+    Terms are written by one party. With --site for every other site, terms that name any other key are
+    refused before anything is spent.
+
+    hushsum federate site a.tally --terms run.terms --key a.key --server host:7000@c4d1… --site 77c0…
+    --site 91be… --ledger l.db --dataset a
     """
     from hushsum.cli.options import ledger_options
     from hushsum.jobs.federate import SiteChoice, default_state, join_as_site
@@ -234,17 +284,24 @@ def site(
         key=key,
         server=fingerprint,
         state=state or default_state(tally),
+        sites=sites,
         ledger=ledger_options(ledger, dataset),
         encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
     )
     if choice.ledger is None:
         warn("no ledger is given, so the privacy loss of this run is not recorded.")
+
+    def approve(claim: Claim) -> None:
+        if sites is None:
+            warn(f"no --site is given: compare the keys of the sites with hushsum federate show {terms}")
+        tell(f"Taking part under this claim: {claim.sentence()}")
+
     ended = join_as_site(
         choice,
         parse_address(place, "server"),
         patience=Patience(wait=wait, transfer=60.0, lost=patience),
         log=tell,
-        approve=lambda claim: tell(f"Taking part under this claim: {claim.sentence()}"),
+        approve=approve,
     )
     if json:
         write_json(ended.as_json())
@@ -255,6 +312,6 @@ def site(
     write_facts(facts)
 
 
-_COMMANDS: Final[tuple[Callable[..., None], ...]] = (keys, terms, server, site)
+_COMMANDS: Final[tuple[Callable[..., None], ...]] = (keys, terms, show, server, site)
 for each in _COMMANDS:
     federate.command(cls=Command, help=help_of(each))(each)

@@ -53,6 +53,9 @@ _MOST_NUMBERS: Final = 1 << 24
 """Random numbers behind the hash functions, which every person's program makes."""
 
 _MOST_EPSILON: Final = 60
+_MOST_REPORTS: Final = (1 << 31) - 1
+"""A cell of the table counts at most all reports, and has 32 bits."""
+
 _REPORT = struct.Struct("<8sIIBB")
 _INSECURE: Final = 2
 """Beside the sign: the report was made with a seed, for tests."""
@@ -242,16 +245,34 @@ def collect_reports(
     UsageError
         if there are no reports.
     FileRefused
-        if a line is no report under these terms. Nothing is collected then.
+        if a line is no report under these terms, or some reports were made with a seed and others were not.
+        Nothing is collected then.
     """
     sums = np.zeros((terms.basis.rows, terms.order), np.int64)
     number, secure = 0, True
     for part in [reports] if isinstance(reports, bytes) else reports:
-        rows, columns, signs, marked = _parsed(terms, part)
+        rows, columns, signs, marked = _parsed(terms, part, number)
         np.add.at(sums.reshape(-1), rows * terms.order + columns, signs)
-        number, secure = number + len(signs), secure and not marked
+        if len(marked):
+            secure = not marked[0] if number == 0 else secure
+            other = np.flatnonzero(marked == secure)
+            if len(other):
+                # One person who sends a report for tests must not void the claim of all others.
+                raise FileRefused(
+                    rule="reports that were made with a seed, for tests, must not be among others",
+                    got=f"report {number + int(other[0]) + 1} unlike the first",
+                    remedy="leave out those that were made with a seed",
+                )
+        number += len(signs)
     if number == 0:
         raise UsageError(parameter="reports", rule="must hold at least one report", remedy="collect some")
+    if number > _MOST_REPORTS:
+        raise UsageError(
+            parameter="reports",
+            rule=f"must be at most {_MOST_REPORTS}",
+            got="more",
+            remedy="release several functions, of so many reports each",
+        )
     sure = number if honest is None else honest
     if not 1 <= sure <= number:
         raise UsageError(
@@ -277,16 +298,17 @@ def _claim(terms: ReportTerms, honest: int, delta: float | None, *, secure: bool
 
 
 def _parsed(
-    terms: ReportTerms, text: bytes
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], bool]:
-    """Rows, columns and signs of some lines, and whether one of them was made with a seed."""
+    terms: ReportTerms, text: bytes, before: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Rows, columns and signs of some lines, and which of them were made with a seed."""
     lines = text.split()
-    if any(len(line) != _TEXT for line in lines):
-        raise _refused()
+    for place, line in enumerate(lines):
+        if len(line) != _TEXT:
+            raise _refused(before + place)
     try:
         data = b64decode(b"".join(lines), validate=True)
     except ValueError:
-        raise _refused() from None
+        raise _refused(before + next(i for i, line in enumerate(lines) if not _readable(line))) from None
     found = np.frombuffer(data, _RECORD)
     rows, columns = found["row"].astype(np.int64), found["column"].astype(np.int64)
     # Compared as bytes: NumPy's strings end at the first zero.
@@ -299,14 +321,22 @@ def _parsed(
         & (found["version"] == _VERSION)
     )
     if not good.all():
-        raise _refused()
+        raise _refused(before + int(np.argmin(good)))
     marks = found["sign"].astype(np.int64)
-    return rows, columns, 1 - 2 * (marks & 1), bool((marks & _INSECURE).any())
+    return rows, columns, 1 - 2 * (marks & 1), (marks & _INSECURE) != 0
 
 
-def _refused() -> FileRefused:
+def _readable(line: bytes) -> bool:
+    try:
+        return len(b64decode(line, validate=True)) == _REPORT.size
+    except ValueError:
+        return False
+
+
+def _refused(place: int) -> FileRefused:
     return FileRefused(
         rule="every line must be a report under these terms",
+        got=f"something else in place of report {place + 1}",
         remedy="collect each set of terms by itself, and leave out lines that are damaged",
     )
 

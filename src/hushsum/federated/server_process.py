@@ -16,10 +16,12 @@ from hushsum.transport import control_messages
 from hushsum.transport.addresses import Log, Patience, short
 from hushsum.transport.peer_identity import Identity
 from hushsum.transport.serialization import unpack
-from hushsum.transport.tls_connection import TlsConnection, accept
+from hushsum.transport.tls_connection import TlsConnection, incoming, secured
 
 _HANDSHAKE = 20.0
 _TICK = 0.05
+_MOST_HANDSHAKES = 64
+"""Connections under way that have not proven a key; further ones are closed at once."""
 
 
 class ServerProcess:
@@ -28,8 +30,9 @@ class ServerProcess:
     A step ends when every site that takes part has replied, or when those that have not are away for
     ``patience.lost`` seconds, or have not come at all for ``patience.wait``, and at least ``terms.least``
     have replied. A site that comes back before continues where it was; one that is connected and silent for
-    ``patience.wait`` seconds counts as away. Refusals are logged and sent to the site, in sentences without a
-    data value.
+    ``patience.wait`` seconds counts as away. However often it connects again, nobody is awaited for longer
+    than that and the time of one transfer after a step was opened. Refusals are logged and sent to the site,
+    in sentences without a data value.
     """
 
     def __init__(
@@ -49,7 +52,8 @@ class ServerProcess:
         self._told: set[str] = set()
         self._connections: Counter[str] = Counter()
         self._left: dict[str, float] = {}
-        self._begun = time.monotonic()
+        self._handshakes = threading.BoundedSemaphore(_MOST_HANDSHAKES)
+        self._begun = self._step_begun = time.monotonic()
 
     def serve(self, listener: socket.socket) -> ServerState:
         """Take part until the sum is open and the sites know.
@@ -58,6 +62,8 @@ class ServerProcess:
         ------
         PeerLost
             if too few sites replied in time; the run can be resumed with the same state.
+        PeerRefused
+            if a site dealt shares that do not give its secret: the sum cannot be opened.
         """
         doors = threading.Thread(target=self._admit, args=(listener,), daemon=True)
         doors.start()
@@ -75,6 +81,7 @@ class ServerProcess:
     def _finish_step(self) -> None:
         step = self._state.step
         with self._changed:
+            self._step_begun = time.monotonic()
             while any(self._expected(site) for site in self._state.awaited):
                 self._changed.wait(_TICK)
             missing = self._state.awaited
@@ -83,6 +90,8 @@ class ServerProcess:
             try:
                 self._state.close_step()
             except PeerRefused as refused:
+                if len(self._state.members) - len(missing) >= self._state.terms.least:
+                    raise
                 raise PeerLost(
                     rule=f"{refused}", remedy="start this command again, and the sites, to continue the run"
                 ) from None
@@ -95,6 +104,8 @@ class ServerProcess:
         Sites are started by people, one after the other, so those that have not come yet to the first step
         have more time; once they are here they reply at once.
         """
+        if time.monotonic() - self._step_begun > self._patience.wait + self._patience.transfer:
+            return False
         if self._connections[site]:
             return True
         if site in self._left or self._state.step != messages.KEYS:
@@ -113,21 +124,26 @@ class ServerProcess:
     def _admit(self, listener: socket.socket) -> None:
         while not self._stopped:
             try:
-                connection = accept(
-                    listener,
-                    self._context,
-                    wait=_TICK,
-                    handshake=_HANDSHAKE,
-                    transfer=self._patience.transfer,
-                )
+                plain = incoming(listener, wait=_TICK)
             except TimeoutError:
-                continue
-            except PeerRefused as refused:
-                self._log(f"refused: {refused}")
                 continue
             except OSError:
                 return
-            threading.Thread(target=self._converse, args=(connection,), daemon=True).start()
+            # In threads, so that who connects and says nothing holds up nobody else.
+            if self._handshakes.acquire(blocking=False):
+                threading.Thread(target=self._receive, args=(plain,), daemon=True).start()
+            else:
+                plain.close()
+
+    def _receive(self, plain: socket.socket) -> None:
+        try:
+            connection = secured(plain, self._context, handshake=_HANDSHAKE, transfer=self._patience.transfer)
+        except PeerRefused as refused:
+            self._log(f"refused: {refused}")
+            return
+        finally:
+            self._handshakes.release()
+        self._converse(connection)
 
     def _converse(self, connection: TlsConnection) -> None:
         site = connection.peer

@@ -57,20 +57,25 @@ class SiteProcess:
         """
         deadline, pause = time.monotonic() + self._patience.lost, _FIRST_PAUSE
         while True:
+            reached: float | None = None
             try:
                 with self._connected() as connection:
-                    pause = _FIRST_PAUSE
-                    if self._converse(connection):
-                        return
+                    reached = time.monotonic()
+                    self._converse(connection)
+                    return
             except PeerLost as lost:
-                if time.monotonic() + pause > deadline:
+                now = time.monotonic()
+                if reached is not None:
+                    # The server was there until now, for however long it had nothing to ask.
+                    deadline = now + self._patience.lost
+                    if now - reached > _LONGEST_PAUSE:
+                        pause = _FIRST_PAUSE
+                if now + pause > deadline:
                     raise
                 if self._state.steps:
                     self._log(f"{lost}; connecting again")
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
-                continue
-            deadline = time.monotonic() + self._patience.lost
 
     def _connected(self) -> TlsConnection:
         return connect(
@@ -82,8 +87,8 @@ class SiteProcess:
             transfer=self._patience.transfer,
         )
 
-    def _converse(self, connection: TlsConnection) -> bool:
-        """Answer what comes; whether the run has ended."""
+    def _converse(self, connection: TlsConnection) -> None:
+        """Answer what comes until the run has ended."""
         while True:
             data = connection.receive(most=messages.most_request(self._state.terms), wait=self._patience.wait)
             kind, values, _ = unpack(data, *_KINDS)
@@ -98,7 +103,7 @@ class SiteProcess:
                     connection.send(control_messages.refusal(str(refused)))
                     raise refused
                 connection.send(control_messages.ready(self._state.terms.run))
-                return True
+                return
             try:
                 reply = self._state.answer(data)
             except (PeerRefused, FileRefused) as refused:

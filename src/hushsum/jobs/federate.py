@@ -148,13 +148,19 @@ def run_server(
 
 @dataclass(frozen=True, slots=True)
 class SiteChoice:
-    """What a site takes part with: its tally, the terms it has agreed to, its key, state and ledger."""
+    """What a site takes part with: its tally, the terms it has agreed to, its key, state and ledger.
+
+    ``sites`` are the fingerprints that this site got from the others by itself; None compares none. Terms
+    are written by one party, who could name keys of its own in place of the others': their noise would be
+    known to it.
+    """
 
     tally: str
     terms: str
     key: str
     server: str
     state: str
+    sites: Sequence[str] | None = None
     ledger: LedgerOptions | None = None
     encryption_key: bytes | None = None
 
@@ -191,7 +197,7 @@ def join_as_site(
     Raises
     ------
     UsageError
-        if the tally does not count what the terms say.
+        if the tally does not count what the terms say, or the terms name other sites than ``choice.sites``.
     BudgetExhausted
         if the ledger has too little left; nothing is sent then.
     """
@@ -206,6 +212,8 @@ def join_as_site(
             got=f"one with the fingerprint {short(identity.fingerprint)}",
             remedy="give the key whose fingerprint is in the terms, or agree on new terms",
         )
+    if choice.sites is not None:
+        _check_sites(terms, choice.sites, identity.fingerprint)
     approve(terms.claim)
     spending = _SiteSpending(terms, choice.ledger, identity.fingerprint)
     with StateFolder(choice.state) as folder:
@@ -230,6 +238,21 @@ def join_as_site(
         spending.settle(sent=machine.sent_table)
         machine.forget()
     return SiteEnded(terms.run, terms.claim, spending.key)
+
+
+def _check_sites(terms: AggregationTerms, known: Sequence[str], own: str) -> None:
+    """Refuse terms that name other keys than those that this site knows, its own aside."""
+    pinned, named = {fingerprint_of(each) for each in known} - {own}, set(terms.sites) - {own}
+    if pinned == named:
+        return
+    strange, missing = sorted(named - pinned), sorted(pinned - named)
+    listed = [f"also {short(each)}" for each in strange] + [f"not {short(each)}" for each in missing]
+    raise UsageError(
+        parameter="terms",
+        rule="must name the sites whose fingerprints were given, and no others",
+        got=", ".join(listed[:4]) + (", …" if len(listed) > 4 else ""),
+        remedy="compare fingerprints with the other sites, and agree on the terms again",
+    )
 
 
 class _SiteSpending:

@@ -19,6 +19,7 @@ from hushsum.records.bounds import DeclaredBounds
 
 _BLOCK = 1 << 24
 _MOST_LINE = 1 << 10
+_EXACT = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,24 @@ def _missing(path: str) -> UsageError:
 
 
 def report_of(terms: str, record: Sequence[float], *, insecure_noise_seed: int | None = None) -> bytes:
-    """The report of one person's record, or of one set."""
+    """The report of one person's record, or of one set.
+
+    Raises
+    ------
+    UsageError
+        if a member of a set is not a whole number that a double holds exactly.
+    """
     read = read_terms(terms)
-    value: object = [list(record)] if read.basis.kernel.dim is not None else [[int(each) for each in record]]
+    value: object = [list(record)]
+    if read.basis.kernel.dim is None:
+        if not all(each.is_integer() and abs(each) < _EXACT for each in record):
+            raise UsageError(
+                parameter="at",
+                rule="must be whole numbers below 2**53, the members of a set",
+                got="something else",
+                remedy="such as 3,17,20",
+            )
+        value = [[int(each) for each in record]]
     return make_report(read, value, insecure_noise_seed=insecure_noise_seed)
 
 

@@ -128,7 +128,8 @@ class PrivateClassifier(ClassModel):
         RULE,
         replace(
             NEAR,
-            help=f"{NEAR.help} In more than 8 columns the default grows with their square root, as distances do.",
+            help=f"{NEAR.help} In more than 8 columns the default grows with their square root, as "
+            "distances do.",
         ),
         SCALE,
         POWER,

@@ -38,6 +38,7 @@ from hushsum.privacy.calibration import (
     split_epsilon,
 )
 from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.noise.laplace_share_sampler import SMALLEST_SHARED_SCALE
 from hushsum.privacy.noise.skellam_sampler import LARGEST_SKELLAM, SMALLEST_SKELLAM
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, SITE_NOISE
 
@@ -58,8 +59,8 @@ def noise_shares(
         table_epsilon, count_epsilon = split_epsilon(
             promise, private_count=count > 0, count_share=count_share
         )
-        table = replace(laplace_noise(moved.l1, table_epsilon), parts=honest)
-        counted = replace(laplace_noise(count, count_epsilon), parts=honest) if count else NO_NOISE
+        table = _laplace_share(laplace_noise(moved.l1, table_epsilon), honest)
+        counted = _laplace_share(laplace_noise(count, count_epsilon), honest) if count else NO_NOISE
         return table, counted
     if honest == 1:
         return gaussian_noises(promise, moved, cells=cells, count=count, count_share=count_share)
@@ -149,6 +150,16 @@ def _each(noise: IntegerNoise, parties: int) -> list[IntegerNoise]:
         return [noise] * min(parties, 1 << 16)
     each = [inner for times, inner in noise.terms or ((1, noise),) for _ in range(min(times, 1 << 16))]
     return each if len(each) == parties else []
+
+
+def _laplace_share(noise: IntegerNoise, honest: int) -> IntegerNoise:
+    """One of ``honest`` shares, of the smallest scale that can be drawn in shares, or more.
+
+    Scales below it are of promises above ε = 64 per unit of sensitivity, which more noise keeps as well.
+    """
+    if honest == 1:
+        return noise
+    return replace(noise, parameter=max(noise.parameter, SMALLEST_SHARED_SCALE), parts=honest)
 
 
 def _share(noise: IntegerNoise, honest: int) -> IntegerNoise:

@@ -167,8 +167,26 @@ def accept(
     PeerRefused
         if a peer connected that proved none.
     """
+    return secured(incoming(listener, wait=wait), context, handshake=handshake, transfer=transfer)
+
+
+def incoming(listener: socket.socket, *, wait: float | None) -> socket.socket:
+    """The next connection, of which nothing is known yet; TimeoutError after ``wait`` seconds."""
     listener.settimeout(wait)
     plain, _ = listener.accept()
+    return plain
+
+
+def secured(
+    plain: socket.socket, context: ssl.SSLContext, *, handshake: float, transfer: float
+) -> TlsConnection:
+    """The peer of a connection, once it has proven a pinned key; it has ``handshake`` seconds for that.
+
+    Raises
+    ------
+    PeerRefused
+        if it did not.
+    """
     try:
         plain.settimeout(handshake)
         _prepare(plain)

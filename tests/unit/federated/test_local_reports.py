@@ -12,7 +12,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import FileRefused, HushsumError, UsageError
-from hushsum.federated import ReportTerms, collect_reports, make_report
+from hushsum.federated import ReportTerms, collect_reports, local_reports, make_report
 from hushsum.privacy.claim import Relation
 from tests.oracles.local_reports import simulated_reports
 
@@ -123,13 +123,33 @@ def _changed(report: bytes, at: int, value: int) -> bytes:
 def test_a_line_that_is_no_report_is_refused(damaged: object) -> None:
     good = make_report(TERMS, [[1.0]], insecure_noise_seed=1)
     assert callable(damaged)
-    with pytest.raises(FileRefused):
-        collect_reports(TERMS, [good, damaged(good)])
+    for given in ([good, damaged(good)], b"\n".join([good, damaged(good), good])):
+        with pytest.raises(FileRefused, match="in place of report 2"):
+            collect_reports(TERMS, given)
+
+
+def test_a_report_for_tests_does_not_void_the_claim_of_others() -> None:
+    seeded, others = make_report(TERMS, [[1.0]], insecure_noise_seed=1), [make_report(TERMS, [[1.0]])] * 3
+    for given in ([*others, seeded], [b"\n".join(others), b"", seeded]):
+        with pytest.raises(FileRefused, match="report 4 unlike the first"):
+            collect_reports(TERMS, given)
+    with pytest.raises(FileRefused, match="report 2 unlike the first"):
+        collect_reports(TERMS, [seeded, *others])
+    assert not collect_reports(TERMS, [seeded, seeded]).claim.secure
+    assert collect_reports(TERMS, others).claim.secure
 
 
 def test_nothing_to_collect() -> None:
     with pytest.raises(UsageError, match="at least one report"):
         collect_reports(TERMS, b"\n \n")
+
+
+def test_more_reports_than_a_cell_can_count_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_reports, "_MOST_REPORTS", 2)
+    made = [make_report(TERMS, [[1.0]]) for _ in range(3)]
+    assert collect_reports(TERMS, made[:2]).reports == 2
+    with pytest.raises(UsageError, match="at most 2"):
+        collect_reports(TERMS, made)
 
 
 def test_one_record_a_report() -> None:

@@ -25,9 +25,12 @@ from hushsum.errors import (
     SecretRefused,
     UsageError,
 )
+from hushsum.federated import server_process, site_process
 from hushsum.federated.encrypted_state import EncryptedState
-from hushsum.federated.secure_aggregation.messages import KEYS, MASKED, SHARES
+from hushsum.federated.secure_aggregation import site as site_module
+from hushsum.federated.secure_aggregation.messages import CONSENT, KEYS, MASKED, OPENING, SHARES
 from hushsum.federated.secure_aggregation.server import ServerState
+from hushsum.federated.secure_aggregation.shamir_shares import split_secret
 from hushsum.federated.secure_aggregation.site import MemoryStore, SiteState
 from hushsum.federated.secure_aggregation.terms import AggregationTerms
 from hushsum.federated.server_process import ServerProcess
@@ -214,8 +217,156 @@ def test_a_site_that_sent_no_table_refuses_that_the_run_has_ended() -> None:
         assert control_messages.kind_of(told.heard[0], "refusal")
     run.step()
     told = Spoken(control_messages.ending(terms.run))
-    assert process._converse(told)
+    process._converse(told)
     assert control_messages.kind_of(told.heard[0], "ready")
+
+
+class Clock:
+    """A clock that moves when somebody sleeps, or is told to wait."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Lasting:
+    """A connection that is lost after so many seconds, or on which the server says that the run has ended."""
+
+    def __init__(self, clock: Clock, seconds: float, said: bytes | None = None) -> None:
+        self.clock, self.seconds, self.said = clock, seconds, said
+
+    def __enter__(self) -> Lasting:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def receive(self, *, most: int, wait: float) -> bytes:
+        self.clock.sleep(self.seconds)
+        if self.said is None:
+            raise PeerLost(rule="the connection ended")
+        return self.said
+
+    def send(self, data: bytes) -> None:
+        pass
+
+
+def site_with(
+    connections: list[Lasting | None], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> SiteProcess:
+    """A site that has sent its table, to which the server gives these connections, or none."""
+    run = Run(small_terms(3))
+    run.until(CONSENT)
+    me = run.terms.sites[0]
+    process = SiteProcess(
+        run.keys[me],
+        Address("127.0.0.1", 1),
+        identity(SERVER).fingerprint,
+        run.sites[me],
+        patience=Patience(wait=3600.0, transfer=60.0, lost=60.0),
+    )
+
+    def connected() -> Lasting:
+        made = connections.pop(0) if connections else None
+        if made is None:
+            raise PeerLost(rule="nobody answers")
+        return made
+
+    monkeypatch.setattr(site_process, "time", clock)
+    monkeypatch.setattr(process, "_connected", connected)
+    return process
+
+
+def test_a_site_that_was_connected_for_long_connects_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    ending = control_messages.ending(small_terms(3).run)
+    # An hour without a word, because other sites are awaited; then the connection breaks for some seconds.
+    broken = [Lasting(clock, 3000.0), None, None, Lasting(clock, 500.0), None, Lasting(clock, 1.0, ending)]
+    site_with(broken, clock, monkeypatch).run()
+    assert not broken
+
+
+def test_a_site_gives_up_a_server_that_stays_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    process = site_with([Lasting(clock, 3000.0)], clock, monkeypatch)
+    with pytest.raises(PeerLost):
+        process.run()
+    assert 3050.0 < clock.now - 1000.0 < 3070.0
+
+
+def test_a_site_that_connects_again_and_again_does_not_hold_up_a_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(server_process, "time", clock)
+    run = Run(small_terms(4, dropouts=1))
+    stubborn = run.terms.sites[0]
+    process = ServerProcess(
+        identity(SERVER), run.server, patience=Patience(wait=10.0, transfer=5.0, lost=3.0)
+    )
+    process._connections[stubborn] = 1
+    for site in run.terms.sites[1:]:
+        run.exchange(site)
+    begun = clock.now
+    monkeypatch.setattr(process._changed, "wait", lambda seconds: clock.sleep(0.5))
+    # While it is connected, and however often it was away for a moment, for the time of one reply.
+    process._finish_step()
+    assert 15.0 < clock.now - begun < 17.0
+    assert run.server.members == run.terms.sites[1:]
+    # The next step has a time of its own.
+    process._connections[run.terms.sites[1]] = 1
+    clock.sleep(100.0)
+    process._step_begun = clock.now
+    assert process._expected(run.terms.sites[1])
+
+
+def test_who_connects_and_says_nothing_keeps_no_site_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_process, "_HANDSHAKE", 30.0)
+    with stage(small_terms(3), patience=Patience(wait=20.0, transfer=20.0, lost=20.0)) as here:
+        strangers = [socket.create_connection(here.listener.getsockname()) for _ in range(3)]
+        for site in here.terms.sites:
+            here.start(site)
+        try:
+            state = here.serve()
+        finally:
+            for each in strangers:
+                each.close()
+        here.joined()
+    assert len(state.survivors) == 3
+
+
+def test_more_strangers_than_handshakes_are_closed_at_once() -> None:
+    run = Run(small_terms(3))
+    process = ServerProcess(identity(SERVER), run.server)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        for _ in range(server_process._MOST_HANDSHAKES):
+            assert process._handshakes.acquire(blocking=False)
+        doors = threading.Thread(target=process._admit, args=(listener,), daemon=True)
+        doors.start()
+        with socket.create_connection(listener.getsockname(), timeout=30) as stranger:
+            assert stranger.recv(1) == b""
+        process._stopped = True
+        doors.join(30)
+
+
+def test_a_server_says_which_site_dealt_wrong_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(small_terms(3))
+    run.until(SHARES)
+    liar = run.terms.sites[1]
+    with monkeypatch.context() as patch:
+        patch.setattr(site_module, "split_secret", lambda secret, **how: split_secret(bytes(32), **how))
+        run.exchange(liar)
+    run.until(OPENING)
+    for site in run.terms.sites:
+        run.exchange(site)
+    process = ServerProcess(identity(SERVER), run.server)
+    with pytest.raises(PeerRefused, match=f"site {liar[:12]}… dealt .* a new run"):
+        process._finish_step()
 
 
 @pytest.mark.parametrize(

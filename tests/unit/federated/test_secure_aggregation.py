@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,7 @@ from hushsum.federated.secure_aggregation.server import ServerState
 from hushsum.federated.secure_aggregation.shamir_shares import split_secret
 from hushsum.federated.secure_aggregation.site import MemoryStore, SiteState
 from hushsum.federated.secure_aggregation.terms import AggregationTerms
+from hushsum.models import NumberColumn
 from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.tally.noise_share import sums_with_share
 from hushsum.transport.control_messages import OwnRefusal
@@ -238,9 +242,37 @@ def test_a_table_of_the_wrong_shape_is_refused_by_both_sides() -> None:
         fewer.answer(request)
     assert "shape of the terms" in str(own.value.error)
     reply = run.sites[site].answer(request)
-    for wrong in (np.zeros(5, np.int32), np.zeros(13, np.int64), np.zeros((13, 1), np.int32)):
+    for wrong in (
+        np.zeros(5, np.int32),
+        np.zeros(13, np.int64),
+        np.zeros(13, np.int16),
+        np.zeros(13),
+        np.zeros((13, 1), np.int32),
+    ):
         with pytest.raises((PeerRefused, FileRefused), match=r"shape of the terms|must be at most"):
             run.server.take(site, resigned(run, site, reply, masked=wrong))
+
+
+def test_a_bundle_of_other_types_is_refused() -> None:
+    run = Run(small_terms(3))
+    run.until(SHARES)
+    site = run.terms.sites[0]
+    request = run.server.request_for(site)
+    assert request is not None
+    _, values, arrays = unpack(request, "roster")
+    whole, lengths = arrays["messages"], arrays["lengths"]
+    wrong: list[dict[str, NDArray[Any]]] = [
+        {"messages": np.full(len(whole), np.nan), "lengths": lengths},
+        {"messages": whole.astype(np.int64), "lengths": lengths},
+        {"messages": whole, "lengths": lengths.astype(np.float64)},
+        {"messages": whole, "lengths": lengths + np.array([1, -1, 0])},
+        {"messages": whole, "lengths": np.array([len(whole) + 5, -5])},
+        {"messages": whole},
+    ]
+    for each in wrong:
+        with pytest.raises((FileRefused, PeerRefused)):
+            run.sites[site].answer(pack("roster", values, each))
+    assert run.sites[site].steps == 1
 
 
 def test_a_tally_of_another_fingerprint_or_cap_is_refused() -> None:
@@ -302,6 +334,105 @@ def test_both_sides_resume_after_a_crash_at_any_step(step: str) -> None:
     run.crash_server()
     assert np.array_equal(run.server.sum, run.expected())
     assert set(run.drawn.values()) == {1}
+
+
+class Fragile(MemoryStore):
+    """A store whose machine dies when one step is to be kept, before or after it is."""
+
+    def __init__(self, step: str, *, after: bool) -> None:
+        super().__init__()
+        self.step, self.after, self.alive = step, after, True
+
+    def put(self, name: str, data: bytes) -> None:
+        dies = self.alive and name == self.step
+        if not dies or self.after:
+            super().put(name, data)
+        if dies:
+            self.alive = False
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_site_that_dies_while_it_answers_draws_and_debits_once(step: str, after: bool) -> None:
+    run = Run(small_terms(4, dropouts=1))
+    site = run.terms.sites[1]
+    drawn: list[NDArray[np.int64]] = []
+    ledger: list[bytes] = []
+
+    def draw() -> NDArray[np.int64]:
+        drawn.append(table_of(site, run.terms))
+        return drawn[-1]
+
+    def staged(make: Any) -> bytes:
+        # As `hushsum.privacy.spending.stage`: what was made is kept before anybody gets it.
+        if not ledger:
+            ledger.append(make())
+        return ledger[0]
+
+    store = Fragile(step, after=after)
+    run.sites[site] = SiteState(run.keys[site], run.terms, draw, store, stage=staged)
+    run.until(step)
+    request = run.server.request_for(site)
+    assert request is not None
+    with pytest.raises(KeyboardInterrupt):
+        run.sites[site].answer(request)
+    run.sites[site] = SiteState(run.keys[site], run.terms, draw, store, stage=staged)
+    assert np.array_equal(run.finish(), run.expected())
+    assert len(run.server.survivors) == 4
+    assert len(drawn) == len(ledger) == 1
+
+
+POINTS = np.random.default_rng(0).uniform(1, 9, (300, 2))
+GAUSSIAN = hs.GaussianKernel(dim=2, bandwidth=2.0)
+
+
+def graph(folder: Path) -> hs.Tally:
+    (folder / "edges.txt").write_text("".join(f"{u} {(7 * u + 3) % 40}\n" for u in range(40)))
+    return hs.count_graph(hs.read_edges(folder / "edges.txt"), rows=20, width=30)
+
+
+LINEAR: dict[str, Callable[[Path], hs.Tally]] = {
+    "hash rows": lambda _: hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0), rows=20, width=30).add(POINTS),
+    "grid": lambda _: hs.grid(GAUSSIAN, bounds=(0, 10)).add(POINTS),
+    "Fourier features": lambda _: hs.fourier_features(GAUSSIAN, features=20, bounds=(0, 10)).add(POINTS),
+    "monomials": lambda _: hs.monomials(hs.PolynomialKernel(dim=2, degree=2, radius=20.0)).add(POINTS),
+    "marginals": lambda _: hs.marginals([NumberColumn(0, 10, bins=3), NumberColumn(0, 10, bins=4)]).add(
+        POINTS
+    ),
+    "adjacency rows": graph,
+}
+
+
+@pytest.mark.parametrize("promise", [{"epsilon": 5.0}, {"rho": 1.0}], ids=str)
+@pytest.mark.parametrize("name", LINEAR)
+def test_any_linear_basis_federates(name: str, promise: dict[str, Any], tmp_path: Path) -> None:
+    tally = LINEAR[name](tmp_path)
+    rows = tally.basis.shape[0]
+    fingerprints = [identity(i).fingerprint for i in range(3)]
+    terms = AggregationTerms.of(tally, ReleaseRequest(**promise, population=12_000), fingerprints)
+    terms = AggregationTerms.from_bytes(terms.to_bytes())
+    terms.check_tally(tally)
+    run = Run(terms)
+    drawn: list[NDArray[np.int64]] = []
+
+    def draw() -> NDArray[np.int64]:
+        drawn.append(sums_with_share(tally, rows, *terms.shares))
+        return drawn[-1]
+
+    for site in terms.sites:
+        run.sites[site] = SiteState(run.keys[site], terms, draw, run.stores[site])
+    total = run.finish()
+    # Nothing wraps around, and nothing is in the sum but three tables with noise.
+    assert np.array_equal(total, sum(drawn))
+    assert len(drawn) == 3
+    function = released_sum(terms, total, 3)
+    central: Any = tally.release(**promise, rows=rows)
+    assert type(function) is type(central)
+    assert function.claim.promise == central.claim.promise
+    assert (function.claim.unit, function.claim.relation) == (central.claim.unit, central.claim.relation)
+    # Two of three sites must suffice; Skellam noise, for small variances, costs up to 2 % of the deviation.
+    assert 1.0 - 1e-6 < math.sqrt(function.noise.variance / (1.5 * central.noise.variance)) < 1.02
 
 
 def test_nothing_leaves_that_the_ledger_refuses() -> None:

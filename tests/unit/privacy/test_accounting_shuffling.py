@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from mpmath import ceil, exp, log, loggamma, mpf, workdps
 from scipy.stats import binom
 
 from hushsum.errors import ClaimError
@@ -32,6 +34,36 @@ def test_delta_is_the_defined_one_from_above(local: float, reports: int) -> None
         exact = defined_delta(local, reports, epsilon)
         found = shuffled_delta(local, reports, epsilon, tail=1e-13)
         assert exact <= found <= exact * (1 + 1e-6) + 2e-12
+
+
+def part_of(local: float, epsilon: float, clones: int) -> mpf:
+    """The sum over a given this number of clones, to 50 digits."""
+    with workdps(50):
+        q, ratio = 1 / (1 + exp(-mpf(local))), exp(mpf(epsilon))
+        least = int(ceil((ratio * q - (1 - q)) / ((2 * q - 1) * (1 + ratio)) * (clones + 1)))
+        logarithm = loggamma(mpf(clones) + 1) - loggamma(mpf(least)) - loggamma(mpf(clones - least + 2))
+        before = exp(logarithm - clones * log(mpf(2)))
+        # P[A = a + 1]/P[A = a] = (c − a)/(a + 1), from a = least − 1 on; 12 deviations further all is over.
+        a = np.arange(least - 1, least - 1 + int(12 * math.sqrt(clones)), dtype=np.float64)
+        beyond = before * mpf(math.fsum(np.cumprod((clones - a) / (a + 1.0))))
+        return before * (q - ratio * (1 - q)) - beyond * (ratio - 1)
+
+
+@pytest.mark.parametrize(("local", "reports"), [(1.0, 10**8), (0.5, 10**9), (1.0, 10**10)])
+def test_many_reports_are_rounded_to_the_safe_side(
+    local: float, reports: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only the likeliest number of clones is evaluated, so that it can be compared with 50 digits.
+    clones = int((reports - 1) * math.exp(-local))
+    narrow = SimpleNamespace(
+        ppf=lambda *_: clones + 1, isf=lambda *_: clones - 1, cdf=lambda *_: 0.0, sf=lambda *_: 0.0,
+        pmf=lambda k, n, p: np.ones_like(k) if p != 0.5 else binom.pmf(k, n, p),
+    )  # fmt: skip
+    monkeypatch.setattr("scipy.stats.binom", narrow)
+    for epsilon in (2.0 / math.sqrt(clones), 5.0 / math.sqrt(clones)):
+        exact = part_of(local, epsilon, clones)
+        found = shuffled_delta(local, reports, epsilon)
+        assert exact <= found <= exact * (1 + 1e-6)
 
 
 def test_the_known_value_and_not_the_closed_form() -> None:

@@ -10,10 +10,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.transport.peer_identity import Identity, fingerprint_of, peer_of
+from hushsum.transport.peer_identity import Identity, _certificate, fingerprint_of, peer_of
 from tests.unit.summarize.parties import identities
 
 
@@ -73,6 +75,30 @@ def test_a_name_is_no_key(tmp_path: Path) -> None:
     context = owner.server_context([curator.fingerprint])
     assert shaken(context, forged.client_context(owner.fingerprint)) == (None, None)
     assert shaken(context, curator.client_context(owner.fingerprint))[0] == curator.fingerprint
+
+
+def test_a_pinned_key_does_not_vouch_for_another_name(tmp_path: Path) -> None:
+    """One pinned peer signs an authority with the name of another, which signs the certificate."""
+    owner, one, other = identities(tmp_path, "owner", "one", "other")
+    between, leaf = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    authority = (
+        _certificate(other.fingerprint, one.fingerprint, between.public_key())
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(one._key, None)
+    )
+    forged = (
+        _certificate("hushsum session", other.fingerprint, leaf.public_key())
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .sign(between, None)
+    )
+    parts = [leaf.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())]
+    parts += [each.public_bytes(Encoding.PEM) for each in (forged, authority)]
+    (tmp_path / "chain.pem").write_bytes(b"".join(parts))
+    client = one.client_context(owner.fingerprint)
+    client.load_cert_chain(tmp_path / "chain.pem")
+    pinned = owner.server_context([one.fingerprint, other.fingerprint])
+    assert shaken(pinned, client) == (None, None)
+    assert shaken(pinned, one.client_context(owner.fingerprint))[0] == one.fingerprint
 
 
 def test_no_certificate_is_refused(tmp_path: Path) -> None:

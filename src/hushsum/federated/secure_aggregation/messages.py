@@ -120,11 +120,13 @@ def bundle(kind: str, messages: Sequence[bytes]) -> bytes:
 def unbundle(arrays: Arrays, most: int) -> list[bytes]:
     """The replies of such a request; ValueError if their lengths do not add up."""
     lengths, whole = arrays["lengths"], arrays["messages"]
-    if lengths.ndim != 1 or lengths.dtype != np.int64 or not 0 < len(lengths) <= most or whole.ndim != 1:
+    if lengths.ndim != 1 or lengths.dtype != np.int64 or not 0 < len(lengths) <= most:
         raise ValueError("lengths")
+    if whole.ndim != 1 or whole.dtype != np.int8:
+        raise ValueError("messages")
     if lengths.min() < 0 or lengths.max() > len(whole) or int(lengths.sum()) != len(whole):
         raise ValueError("lengths")
-    data, ends = whole.astype(np.int8).tobytes(), np.cumsum(lengths)
+    data, ends = whole.tobytes(), np.cumsum(lengths)
     return [data[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
 
 

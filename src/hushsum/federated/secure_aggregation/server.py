@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import FileRefused, PeerRefused, SecretRefused
+from hushsum.errors import FileRefused, Parameter, PeerRefused, SecretRefused
 from hushsum.federated.secure_aggregation import messages
 from hushsum.federated.secure_aggregation.masks import (
     KEY_BYTES,
@@ -28,6 +28,7 @@ from hushsum.federated.secure_aggregation.messages import CONSENT, KEYS, MASKED,
 from hushsum.federated.secure_aggregation.shamir_shares import SHARE_BYTES, join_shares
 from hushsum.federated.secure_aggregation.site import PAIRWISE, SELF, SecretStore
 from hushsum.federated.secure_aggregation.terms import AggregationTerms
+from hushsum.transport.addresses import short
 from hushsum.transport.serialization import pack, unpack
 
 DONE: Final = "done"
@@ -53,7 +54,10 @@ class ServerState:
         if bound is None:
             store.put("run", terms.digest)
         elif bound != terms.digest:
-            raise PeerRefused(rule="the state of this server belongs to another run", remedy="give another")
+            raise PeerRefused(
+                rule="the state of this server belongs to another run",
+                remedy=("give another ", Parameter("state")),
+            )
         self._recall()
 
     def __reduce__(self) -> NoReturn:
@@ -200,7 +204,7 @@ class ServerState:
             messages.rows_of_bytes(reply.arrays["digests"], 2 * len(roster), messages.DIGEST_BYTES)
         elif step == MASKED:
             masked = reply.arrays["masked"]
-            if masked.shape != self._sum.shape or masked.dtype.itemsize != self._sum.dtype.itemsize:
+            if masked.shape != self._sum.shape or masked.dtype != f"i{self._sum.dtype.itemsize}":
                 raise PeerRefused(rule="a masked table does not have the shape of the terms")
             if reply.values["transcript"] != self._transcript():
                 raise PeerRefused(rule="a table was masked for another list of participants")
@@ -256,13 +260,13 @@ class ServerState:
                 try:
                     secret = join_shares(points, threshold=terms.least)
                 except ValueError:
-                    raise PeerRefused(rule="the shares of a site do not give its secret") from None
+                    raise _wrong_shares(owner) from None
                 if kind == SELF:
                     if (
                         messages.seed_digest(terms, owner, secret)
                         != self._replies[SHARES][owner].values["seed"]
                     ):
-                        raise PeerRefused(rule="the shares of a site do not give its secret")
+                        raise _wrong_shares(owner)
                     add_mask(total, self_mask_key(secret, terms.digest, owner), sign=-1)
                 else:
                     self._remove_pairs(total, owner, secret)
@@ -270,7 +274,7 @@ class ServerState:
 
     def _remove_pairs(self, total: Ring, gone: str, secret: bytes) -> None:
         if public_half(secret) != self._mask_key(gone):
-            raise PeerRefused(rule="the shares of a site do not give its secret")
+            raise _wrong_shares(gone)
         for site in self._closed[MASKED]:
             key = agreed_key(secret, self._mask_key(site), self.terms.digest, pair_purpose(gone, site))
             add_mask(total, key, sign=-1 if site < gone else 1)
@@ -286,6 +290,13 @@ class ServerState:
 
     def _data(self, step: str) -> list[bytes]:
         return [self._replies[step][site].data for site in self._closed[step]]
+
+
+def _wrong_shares(owner: str) -> PeerRefused:
+    return PeerRefused(
+        rule=f"the shares that site {short(owner)} dealt do not give its secret: the sum stays closed",
+        remedy="agree on the terms of a new run, without that site",
+    )
 
 
 def _name(step: str, site: str) -> str:

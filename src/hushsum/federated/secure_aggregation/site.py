@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import FileRefused, PeerRefused, SecretRefused
+from hushsum.errors import FileRefused, Parameter, PeerRefused, SecretRefused
 from hushsum.federated.secure_aggregation import messages
 from hushsum.federated.secure_aggregation.masks import (
     KEY_BYTES,
@@ -130,7 +130,10 @@ class SiteState:
         if bound is None:
             store.put("run", terms.digest)
         elif bound != terms.digest:
-            raise PeerRefused(rule="the state of this site belongs to another run", remedy="give another")
+            raise PeerRefused(
+                rule="the state of this site belongs to another run",
+                remedy=("give another ", Parameter("state")),
+            )
         if store.get("ended") is not None:
             raise PeerRefused(rule="the run has ended at this site", remedy="agree on the terms of a new one")
         self._notes: dict[str, dict[str, Any]] = {}

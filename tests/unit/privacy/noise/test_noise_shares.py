@@ -198,6 +198,19 @@ def test_the_noise_of_the_honest_sites_is_that_of_a_central_release(honest: int)
     assert 1 - 1e-3 <= table.parameter * honest / wanted < 1 + 1e-3
 
 
+@pytest.mark.parametrize("honest", [1, 2, 14])
+@pytest.mark.parametrize("epsilon", [40.0, 100.0, 1e5])
+def test_shares_of_any_large_epsilon_can_be_drawn(epsilon: float, honest: int) -> None:
+    """A site draws after its ledger was debited: what terms allow must not fail then."""
+    promise, moved = Promise.of(epsilon=epsilon), Sensitivity(1, 1, 1)
+    pair = noise_shares(promise, moved, cells=9, count=1, count_share=Fraction(1, 50), honest=honest)
+    for share, part in zip(pair, (Fraction(49, 50), Fraction(1, 50)), strict=True):
+        assert share.draw(1000, NoiseSource.insecure(3)).shape == (1000,)
+        whole = IntegerNoise.sum_of([(honest, share)])
+        assert whole.parameter >= 1 / (Fraction(epsilon) * part)
+        assert whole.parameter == 1 / (Fraction(epsilon) * part) or whole.parameter == Fraction(1, 64)
+
+
 def test_gaussian_shares_have_a_smallest_variance_and_public_counts_no_noise() -> None:
     how = {"cells": 100, "count_share": Fraction(1, 50), "honest": 14}
     moved = Sensitivity(2, 4, 2)
