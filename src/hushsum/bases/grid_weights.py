@@ -267,7 +267,9 @@ class GridReading(LinearReading):
     @cached_property
     def errors(self) -> ReadingErrors:
         """How far the reading of one record may be from the kernel."""
-        return ReadingErrors(self._profiles, self._reader, rounding=self._rounding)
+        return ReadingErrors(
+            self._profiles, self._reader, rounding=self._rounding, typical_rounding=self._typical_rounding
+        )
 
     @cached_property
     def _reader(self) -> GridReader:
@@ -281,12 +283,31 @@ class GridReading(LinearReading):
         each is off by at most half a unit, independently of the others: the sum by less than √n units.
         """
         smooth = [degree for degree in self.basis.degrees if degree]
-        widths = self._profiles.column_widths()
-        steepest = max(spacing / width for spacing, width in zip(self.basis.spacing, widths, strict=True))
-        moved = steepest / (2.0 * _PLACES[len(self.basis.cells)])
+        moved = self._steepest / (2.0 * _PLACES[len(self.basis.cells)])
         joined = math.sqrt(math.prod(degree + 1 for degree in smooth)) / WHOLE
         parts = sum(degree + 1.0 for degree in smooth) / _PARTS[len(self.basis.cells)]
         return self._profiles.size_bound() * (moved * len(smooth) + joined + parts) if smooth else 0.0
+
+    @property
+    def _typical_rounding(self) -> float:
+        """The root mean square of the same over places in a cell, from above.
+
+        Each rounding is uniform within half a step, of variance 1/12, and independent of the others. What is
+        added to the largest weight is taken from another one, so that an answer moves by a difference of two
+        coefficients, which is at most about the size of the kernel.
+        """
+        smooth = [degree for degree in self.basis.degrees if degree]
+        moved = self._steepest * math.sqrt(len(smooth)) / _PLACES[len(self.basis.cells)]
+        joined = math.sqrt(math.prod(degree + 1 for degree in smooth)) / WHOLE
+        parts = math.sqrt(sum(smooth)) / _PARTS[len(self.basis.cells)]
+        size = self._profiles.size_bound() / math.sqrt(12.0)
+        return size * math.hypot(moved, joined, parts) if smooth else 0.0
+
+    @property
+    def _steepest(self) -> float:
+        """The largest spacing in widths of the kernel."""
+        widths = self._profiles.column_widths()
+        return max(spacing / width for spacing, width in zip(self.basis.spacing, widths, strict=True))
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,7 @@ from hushsum._types import Floats
 from hushsum.bases.base import HEAPED_SHARE, Reading
 from hushsum.bases.grid_errors import CORNER_CELLS
 from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, WHOLE, GridReading, GridWeights
-from hushsum.bases.splines import LOWEST_DEGREE
+from hushsum.bases.splines import HIGHEST_DEGREE, LOWEST_DEGREE
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel, ProfileKernel
 from hushsum.kernels.registry import PROFILES
@@ -217,7 +217,7 @@ def _options(request: PredictionRequest) -> list[Option]:
     if bounds is None or bounds.dim > MAX_DIM:
         return []
     kernel = _profiles(kernel)
-    highest = default_degree(kernel)
+    highest = HIGHEST_DEGREE if kernel.smooth else CORNER_DEGREE
     options = []
     for steps in {None, request.steps}:
         for spacing in SPACINGS if kernel.smooth else CORNER_SPACINGS:

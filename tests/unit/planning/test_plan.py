@@ -340,3 +340,14 @@ def test_a_basis_without_a_prediction_is_refused() -> None:
     waves = trigonometric(hs.GaussianKernel(dim=1, bandwidth=0.5), bounds=(0.0, 1.0))
     with pytest.raises(UsageError, match="is not predicted"):
         hs.plan(records=1000, epsilon=1.0, reading=waves.reading)
+
+
+@pytest.mark.parametrize("columns", [3, 4])
+def test_a_plan_takes_smooth_weights_in_three_and_four_columns_too(columns: int) -> None:
+    """They have the least length, hence the least noise with δ, and the least error of the reading."""
+    kernel = hs.GaussianKernel(columns, 0.1)
+    plan = hs.plan(
+        records=200_000, kernel=kernel, bounds=(0, 1), epsilon=1.0, delta=1e-6, method="grid", density=0.1
+    )
+    assert plan.best.settings["degree"] == 5
+    assert plan.best.approximation < plan.best.noise
