@@ -307,6 +307,8 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
         noise=NORMAL_MEAN_ABSOLUTE * drawn,
         approximation=NORMAL_MEAN_ABSOLUTE * math.sqrt(beyond * (beyond + 2.0 * drawn)),
         error=NORMAL_MEAN_ABSOLUTE * (drawn + beyond),
+        number_variance=number.variance,
+        combined=True,
         size=round(nodes * packed) + HEADER_BYTES,
         seconds=request.records * weights * _NANOSECONDS_WEIGHT * 1e-9,
     )
