@@ -39,6 +39,9 @@ in 53 bits.
 _PLACES = {1: 1 << 16, 2: 1 << 14, 3: 1 << 14, 4: 1 << 12}
 """Places inside a cell that are distinguished: a record is moved by at most half of one."""
 
+WIDEST = 10_000.0
+"""Of a smooth kernel, in cells: what its reading tabulates is as long as the kernel is wide."""
+
 _NUMBERS_AT_A_TIME = 1 << 20
 
 
@@ -220,6 +223,15 @@ class GridReading(LinearReading):
                 rule="must be at least 0.8 of the grid's spacing",
                 got=f"{1.0 / coarsest:.3g}",
                 remedy="make a finer grid, or read a wider kernel",
+            )
+        widths = zip(self.basis.spacing, self._profiles.column_widths(), strict=True)
+        widest = max(width / spacing for spacing, width in widths)
+        if self._profiles.smooth and widest > WIDEST:
+            raise UsageError(
+                parameter="bandwidth",
+                rule=f"must be at most {WIDEST:,.0f} times the grid's spacing",
+                got=f"{widest:.3g}",
+                remedy="make a coarser grid, or read a narrower kernel",
             )
 
     @property

@@ -370,3 +370,19 @@ def test_a_plan_for_few_records_knows_that_their_number_is_uncertain(records: in
         for i in range(300)
     ]
     assert 1 / 1.5 < np.mean(errors) / best.error < 1.5
+
+
+@pytest.mark.parametrize("steps", [None, 0.5])
+def test_a_kernel_far_wider_than_the_box_is_not_planned_on_a_grid(steps: float | None) -> None:
+    """The tables of its reading would be as long as it is wide in cells: gigabytes."""
+    kernel = hs.GaussianKernel(1, 1e6)
+    plan = hs.plan(records=1000, kernel=kernel, bounds=(0, 1), epsilon=1.0, steps=steps)
+    assert {option.method for option in plan} == {"fourier_features"}
+    with pytest.raises(
+        UsageError, match="bandwidth must be at most 10,000 times the grid's spacing, got 1e\\+06"
+    ):
+        hs.grid(kernel, bounds=(0, 1)).add([[0.5]] * 10).release(epsilon=1.0)
+    assert (
+        hs.plan(records=1000, kernel=hs.GaussianKernel(1, 1000.0), bounds=(0, 1), epsilon=1.0).best.method
+        == "grid"
+    )
