@@ -35,9 +35,12 @@ _MAX_SECONDS = 5.0
 _HASH_BYTES = 8_000_000
 """The largest file of hash rows: an eighth of the default, since large ones take long to pack."""
 
-_MOST_SEEDS = 6
+_MOST_SEEDS, _SEEDS_OF_SMALL = 6, 24
+_SMALL = 10_000_000
 _INCREMENTS = 600_000_000
-"""Rows times records that may be counted for one choice: some seconds."""
+"""Rows times records that may be counted for one choice: some seconds; and below which there are more public
+seeds, since so few rows differ much between them.
+"""
 
 Tell = Callable[[str], None]
 Box = tuple[float, float] | None
@@ -175,6 +178,7 @@ def _release(
 
 def _seeds(increments: int, most: int = _MOST_SEEDS) -> int:
     """Public seeds: as many as time allows, since the errors of one at all queries are as one draw."""
+    most = _SEEDS_OF_SMALL if increments < _SMALL and most == _MOST_SEEDS else most
     return int(min(most, max(2, _INCREMENTS // increments)))
 
 

@@ -34,9 +34,10 @@ have the Jaccard kernel, which hash rows alone release.
 - **δ = 1e-6** lets a method use pure noise too, where that is better. `kme` and `pfda` protect against one
   record *replaced*, with a public number of records; all others against one *present or absent*. LSQ-RFF is
   computed in floating point and is given the number of records for nothing.
-- Releases of a cell: 60 in one column, 24 in two and 8 in more, of slow baselines a tenth of that, at least
-  3; 2 to 6 public seeds of hash rows and features, 6 of landmarks. The errors of one seed at all queries are
-  as one draw, so cells with few seeds are uncertain: `seed_stderr` in the JSON.
+- Releases of a cell: 60 in one column and of fewer than 5,000 records, else 24 in two columns and 8 in more,
+  of baselines that take more than 50 ms a tenth of that, at least 3; 2 to 6 public seeds of hash rows and
+  features, 24 of few features, 6 of landmarks. The errors of one seed at all queries are as one draw, so
+  cells with few seeds are uncertain: `seed_stderr` in the JSON.
 - `auto` may count for 5 s on one core as planned, in place of 60 s, and files of hash rows have at most 8 MB
   in place of 64 MB, so that there is time for several seeds.
 - Times are processor seconds on a busy machine; a build is counting and one release.
@@ -93,10 +94,25 @@ def _made_by(results: dict[str, Any], parts: int, missing: Sequence[str]) -> str
     spent = sum(part["seconds"] for part in done)
     left = "" if len(done) >= parts else f" **{parts - len(done)} of {parts} parts are not measured yet**"
     left += f": {', '.join(missing)}. Targets do not compare with them.\n" if missing else ""
+    later = [part for part in done if "version" in part]
+    one = "Every cell was" if not later else f"{len(done) - len(later)} parts were"
     return (
-        f"{_MADE_BY}\nEvery cell was measured by one version of the code: {version['number']}, commit\n"
+        f"{_MADE_BY}\n{one} measured by one version of the code: {version['number']}, commit\n"
         f"{version['commit']}, sources {version['digest']}, {version['day']}; {len(done)} parts,\n"
-        f"{spent / 60:.0f} minutes together.{left}\n"
+        f"{spent / 60:.0f} minutes together.{left}{_later_parts(later)}\n"
+    )
+
+
+def _later_parts(parts: Sequence[dict[str, Any]]) -> str:
+    """Which parts were measured again, and by what."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for part in parts:
+        version = part["version"]
+        key = tuple(version[each] for each in ("number", "commit", "digest", "day"))
+        names.setdefault(key, []).append(part["name"])
+    return "".join(
+        f"\n**Measured again** by {number}, commit {commit}, sources {digest}, {day}: {', '.join(each)}."
+        for (number, commit, digest, day), each in names.items()
     )
 
 

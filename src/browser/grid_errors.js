@@ -17,10 +17,11 @@ const NOISE_ALLOWANCE = 2.0;
 const LARGEST_SCALE = 1e4;
 
 export class ReadingErrors {
-  constructor(kernel, reader, rounding) {
+  constructor(kernel, reader, rounding, typicalRounding) {
     this.kernel = kernel;
     this.reader = reader;
     this.rounding = rounding;
+    this.typicalRounding = typicalRounding;
     this.columns = reader.columns;
   }
 
@@ -111,7 +112,7 @@ export class ReadingErrors {
         if (best === null || cost < best.cost) best = { cost, wider, height, floor };
       }
     const factors = this.columns.map(({ degree }, c) => columnFactors(degree, (degree ? best.wider : 1.0) * scales[c], true));
-    const rounding = typical ? this.rounding / Math.sqrt(3.0) : this.rounding;
+    const rounding = typical ? this.typicalRounding : this.rounding;
     return { terms: [{ height: best.height + rounding, factors }], floor: best.floor };
   }
 

@@ -60,7 +60,7 @@ export class GridReading {
   }
 
   get errors() {
-    this.madeErrors ??= new ReadingErrors(this.kernel, this.reader, this._rounding());
+    this.madeErrors ??= new ReadingErrors(this.kernel, this.reader, this._rounding(), this._typicalRounding());
     return this.madeErrors;
   }
 
@@ -104,11 +104,26 @@ export class GridReading {
     const smooth = this.basis.degrees.filter((degree) => degree);
     if (smooth.length === 0) return 0.0;
     const dim = this.basis.cells.length;
-    const steepest = Math.max(...this.columns.map((each, i) => each.spacing / this.kernel.columnWidths[i]));
-    const moved = steepest / (2.0 * PLACES[dim]);
+    const moved = this._steepest() / (2.0 * PLACES[dim]);
     const joined = Math.sqrt(smooth.reduce((product, degree) => product * (degree + 1), 1)) / WHOLE;
     const parts = smooth.reduce((sum, degree) => sum + degree + 1.0, 0.0) / PARTS[dim];
     return this.kernel.sizeBound * (moved * smooth.length + joined + parts);
+  }
+
+  /** The root mean square of the same over places in a cell, from above. */
+  _typicalRounding() {
+    const smooth = this.basis.degrees.filter((degree) => degree);
+    if (smooth.length === 0) return 0.0;
+    const dim = this.basis.cells.length;
+    const moved = (this._steepest() * Math.sqrt(smooth.length)) / PLACES[dim];
+    const joined = Math.sqrt(smooth.reduce((product, degree) => product * (degree + 1), 1)) / WHOLE;
+    const parts = Math.sqrt(smooth.reduce((sum, degree) => sum + degree, 0)) / PARTS[dim];
+    return (this.kernel.sizeBound / Math.sqrt(12.0)) * Math.hypot(moved, joined, parts);
+  }
+
+  /** The largest spacing in widths of the kernel. */
+  _steepest() {
+    return Math.max(...this.columns.map((each, i) => each.spacing / this.kernel.columnWidths[i]));
   }
 }
 

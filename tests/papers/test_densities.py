@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from benchmarks.accuracy_methods import (
     Ladder,
     race_of,
 )
-from benchmarks.accuracy_report import write_report
+from benchmarks.accuracy_report import _made_by, write_report
 from benchmarks.accuracy_targets import targets
 from benchmarks.lsq_features import lsq_rff_cells
 from benchmarks.plan_validation import fitted, modelled
@@ -85,11 +86,11 @@ def test_every_data_set_has_parts_and_columns() -> None:
 def test_results_of_another_version_are_not_added_to() -> None:
     version = version_of_code()
     own = {"version": version.as_json(), "cells": [1]}
-    assert _continued(own, version, again=True, quick=False) is own
+    assert _continued(own, version, again=True, some=False, quick=False) is own
     other = {"version": {**version.as_json(), "digest": "another"}, "cells": [1]}
     with pytest.raises(SystemExit, match="another version"):
-        _continued(other, version, again=False, quick=False)
-    assert _continued(other, version, again=True, quick=False)["cells"] == []
+        _continued(other, version, again=False, some=False, quick=False)
+    assert _continued(other, version, again=True, some=False, quick=False)["cells"] == []
 
 
 def test_matched_kernels_have_one_mean_density(contest: Contest) -> None:
@@ -127,12 +128,29 @@ def test_the_report_is_made_of_the_cells(contest: Contest, tmp_path: Path) -> No
 
 
 def test_a_part_that_is_measured_again_takes_its_own_place() -> None:
-    results: dict[str, Any] = {"data": {}, "builds": [], "parts": []}
+    version = version_of_code()
+    results: dict[str, Any] = {"version": version.as_json(), "data": {}, "builds": [], "parts": []}
     results["cells"] = [{"part": "few auto", "error": 1.0}, {"part": "few grid", "error": 2.0}]
-    keep(results, "few auto", {"cells": [{"error": 3.0}, {"error": 4.0}]}, 1.23)
+    keep(results, "few auto", {"cells": [{"error": 3.0}, {"error": 4.0}]}, 1.23, version)
     assert [cell["error"] for cell in results["cells"]] == [2.0, 3.0, 4.0]
     assert {cell["part"] for cell in results["cells"]} == {"few auto", "few grid"}
     assert results["parts"] == [{"name": "few auto", "seconds": 1.2}]
+
+
+def test_a_part_of_another_version_says_so() -> None:
+    version = version_of_code()
+    later = replace(version, digest="another")
+    found: dict[str, Any] = {"version": version.as_json(), "quick": True, "data": {}}
+    found |= {name: [] for name in ("cells", "exact", "scaling", "builds")}
+    found["parts"] = [{"name": "few auto", "seconds": 1.0}, {"name": "few grid", "seconds": 1.0}]
+    with pytest.raises(SystemExit, match="another version"):
+        _continued(found, later, again=False, some=True, quick=True)
+    assert _continued(found, later, again=True, some=False, quick=True)["parts"] == []
+    assert _continued(found, later, again=True, some=True, quick=True) is found
+    keep(found, "few auto", {}, 2.0, later)
+    page = _made_by(found, 2, [])
+    assert "1 parts were measured by one version" in page
+    assert f"commit {later.commit}, sources another, {later.day}: few auto." in page
 
 
 def test_growth_of_errors_and_of_time() -> None:

@@ -54,12 +54,15 @@ class ReadingErrors:
     reader : GridReader
         How they are read.
     rounding : float
-        The error of one record by the rounding of its place and its weights.
+        The largest error of one record by the rounding of its place and its weights.
+    typical_rounding : float
+        The root mean square of that error over places in a cell.
     """
 
     kernel: ProfileKernel
     reader: GridReader
     rounding: float
+    typical_rounding: float
 
     def bound(self, table: NDArray[np.integer], batch: Batch, variance: float) -> Floats:
         """The largest error of the sums at each query, but for the floor, in units of the table, whose cells
@@ -114,7 +117,7 @@ class ReadingErrors:
         inside = rng.uniform(size=(_PAIRS // 8, len(self.reader.columns)))
         peak = float(self._kernel_at(np.zeros((1, inside.shape[1])))[0])
         errors = _read(self.reader.terms, inside, np.zeros_like(inside)) - peak
-        return math.hypot(float(np.sqrt(np.mean(errors**2))), self.rounding / math.sqrt(3.0))
+        return math.hypot(float(np.sqrt(np.mean(errors**2))), self.typical_rounding)
 
     @cached_property
     def _bound(self) -> tuple[tuple[Term, ...], float]:
@@ -173,7 +176,7 @@ class ReadingErrors:
             column_factors(each.degree, (wider if each.degree else 1.0) * scale, True)
             for each, scale in zip(columns, scales, strict=True)
         )
-        rounding = self.rounding / math.sqrt(3.0) if typical else self.rounding
+        rounding = self.typical_rounding if typical else self.rounding
         return (Term(height + rounding, factors),), floor
 
     def _sampled_bound(self) -> tuple[tuple[Term, ...], float]:

@@ -39,6 +39,9 @@ in 53 bits.
 _PLACES = {1: 1 << 16, 2: 1 << 14, 3: 1 << 14, 4: 1 << 12}
 """Places inside a cell that are distinguished: a record is moved by at most half of one."""
 
+WIDEST = 10_000.0
+"""Of a smooth kernel, in cells: what its reading tabulates is as long as the kernel is wide."""
+
 _NUMBERS_AT_A_TIME = 1 << 20
 
 
@@ -221,6 +224,15 @@ class GridReading(LinearReading):
                 got=f"{1.0 / coarsest:.3g}",
                 remedy="make a finer grid, or read a wider kernel",
             )
+        widths = zip(self.basis.spacing, self._profiles.column_widths(), strict=True)
+        widest = max(width / spacing for spacing, width in widths)
+        if self._profiles.smooth and widest > WIDEST:
+            raise UsageError(
+                parameter="bandwidth",
+                rule=f"must be at most {WIDEST:,.0f} times the grid's spacing",
+                got=f"{widest:.3g}",
+                remedy="make a coarser grid, or read a narrower kernel",
+            )
 
     @property
     def _profiles(self) -> ProfileKernel:
@@ -267,7 +279,9 @@ class GridReading(LinearReading):
     @cached_property
     def errors(self) -> ReadingErrors:
         """How far the reading of one record may be from the kernel."""
-        return ReadingErrors(self._profiles, self._reader, rounding=self._rounding)
+        return ReadingErrors(
+            self._profiles, self._reader, rounding=self._rounding, typical_rounding=self._typical_rounding
+        )
 
     @cached_property
     def _reader(self) -> GridReader:
@@ -281,12 +295,31 @@ class GridReading(LinearReading):
         each is off by at most half a unit, independently of the others: the sum by less than √n units.
         """
         smooth = [degree for degree in self.basis.degrees if degree]
-        widths = self._profiles.column_widths()
-        steepest = max(spacing / width for spacing, width in zip(self.basis.spacing, widths, strict=True))
-        moved = steepest / (2.0 * _PLACES[len(self.basis.cells)])
+        moved = self._steepest / (2.0 * _PLACES[len(self.basis.cells)])
         joined = math.sqrt(math.prod(degree + 1 for degree in smooth)) / WHOLE
         parts = sum(degree + 1.0 for degree in smooth) / _PARTS[len(self.basis.cells)]
         return self._profiles.size_bound() * (moved * len(smooth) + joined + parts) if smooth else 0.0
+
+    @property
+    def _typical_rounding(self) -> float:
+        """The root mean square of the same over places in a cell, from above.
+
+        Each rounding is uniform within half a step, of variance 1/12, and independent of the others. What is
+        added to the largest weight is taken from another one, so that an answer moves by a difference of two
+        coefficients, which is at most about the size of the kernel.
+        """
+        smooth = [degree for degree in self.basis.degrees if degree]
+        moved = self._steepest * math.sqrt(len(smooth)) / _PLACES[len(self.basis.cells)]
+        joined = math.sqrt(math.prod(degree + 1 for degree in smooth)) / WHOLE
+        parts = math.sqrt(sum(smooth)) / _PARTS[len(self.basis.cells)]
+        size = self._profiles.size_bound() / math.sqrt(12.0)
+        return size * math.hypot(moved, joined, parts) if smooth else 0.0
+
+    @property
+    def _steepest(self) -> float:
+        """The largest spacing in widths of the kernel."""
+        widths = self._profiles.column_widths()
+        return max(spacing / width for spacing, width in zip(self.basis.spacing, widths, strict=True))
 
 
 @lru_cache(maxsize=64)

@@ -60,6 +60,11 @@ where queries are dense than where they are not.
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
+_DEVIATIONS = np.linspace(-12.0, 12.0, 961)
+_NORMAL_CHANCES, _LAPLACE_CHANCES = (
+    law / law.sum() for law in (np.exp(-0.5 * _DEVIATIONS**2), np.exp(-math.sqrt(2.0) * np.abs(_DEVIATIONS)))
+)
+
 NORMAL_MEAN_ABSOLUTE = math.sqrt(2.0 / math.pi)
 HEADER_BYTES = 1000
 
@@ -128,9 +133,16 @@ class PredictionRequest:
         def variance(share: Fraction) -> float:
             rest = float((1 - self.share) / (1 - share)) ** power
             number = CountError.of(unit / float(share) ** power, own * rest, covariance * rest)
-            return float(likely @ number.of_quotient(table * rest, densities))
+            larger = self.mean_reciprocal(number.variance, combined=not math.isinf(own)) ** 2
+            return larger * float(likely @ number.of_quotient(table * rest, densities))
 
         return replace(self, count_share=min(COUNT_SHARES, key=variance))
+
+    def mean_reciprocal(self, variance: float, *, combined: bool) -> float:
+        """The factor `mean_reciprocal` for a number of records of this variance: of a paid count alone, or of
+        one that is combined with a table's own number, which is about normal.
+        """
+        return mean_reciprocal(variance, self.records, laplace=self.promise.pure and not combined)
 
     def densities(self) -> tuple[Floats, Floats]:
         """Densities that queries may have, and their probabilities."""
@@ -211,13 +223,31 @@ class CountError:
         return np.maximum(variance, 0.0)
 
 
+def mean_reciprocal(variance: float, records: int, *, laplace: bool = False) -> float:
+    """The mean of N/N̂, for an estimate N̂ of the N records that has this variance, a normal or Laplace's law,
+    and is raised to 1.
+
+    Errors of mean kernel values are so many times those to the first order: answers are divided by N̂, and
+    where N̂ may be near 0 a few releases err by far more than the others.
+
+    >>> round(mean_reciprocal(100.0, 1000), 4), round(mean_reciprocal(36.0, 10), 1)
+    (1.0001, 1.9)
+    >>> round(mean_reciprocal(7056.0, 300), 1), round(mean_reciprocal(7056.0, 300, laplace=True), 1)
+    (1.2, 2.1)
+    """
+    spread = math.sqrt(variance) / records
+    chances = _LAPLACE_CHANCES if laplace else _NORMAL_CHANCES
+    return float(chances @ (1.0 / np.maximum(1.0 + spread * _DEVIATIONS, 1.0 / records)))
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One way to release, and what it is predicted to cost.
 
     Errors are mean absolute errors of the mean kernel value f(q)/N. ``noise`` is exact for the mechanism;
     ``approximation`` is the error of the method itself: for hash rows a bound at the stated density, or an
-    estimate from public data; ``error`` joins both. ``settings`` are the arguments that make the method's
+    estimate from public data; ``error`` joins both, and is larger by what the number of records is uncertain.
+    ``settings`` are the arguments that make the method's
     tally, and whether its cells are to be rounded; ``rows`` and ``width`` the shape of its table. ``size`` is
     the file's bytes, and ``seconds`` a rough time to count on one core. ``requested`` is false for options
     that are shown for comparison only. ``count_share`` is the part of the budget for the number of records.
@@ -251,10 +281,14 @@ class Option:
         noise: float,
         approximation: float,
         error: float,
+        number_variance: float,
         size: int,
         seconds: float,
+        combined: bool = False,
     ) -> Option:
-        """An option that answers a request."""
+        """An option that answers a request; ``error`` is to the first order in the error of the number of
+        records, which has ``number_variance``, and is ``combined`` with a number that the table holds.
+        """
         promise = request.promise
         return cls(
             method=method,
@@ -266,7 +300,7 @@ class Option:
             width=shape[1],
             noise=noise,
             approximation=approximation,
-            error=error,
+            error=error * request.mean_reciprocal(number_variance, combined=combined),
             size=size,
             seconds=seconds,
             requested=request.requested,

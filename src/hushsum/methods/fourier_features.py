@@ -183,7 +183,8 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
     request = request.with_best_share(deviation**2)
     found = predicted(request)
     # Answers are divided by a noisy number of records.
-    of_count = NORMAL_MEAN_ABSOLUTE * math.sqrt(request.count_variance(basis)) / request.records
+    number_variance = request.count_variance(basis)
+    of_count = NORMAL_MEAN_ABSOLUTE * math.sqrt(number_variance) / request.records
     densities, likely = request.densities()
     noise = np.hypot(found.noise, densities * of_count)
     chance = TYPICAL_CHANCE * found.chance
@@ -196,6 +197,7 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
         noise=float(likely @ noise),
         approximation=chance,
         error=float(likely @ np.hypot(noise, chance)),
+        number_variance=number_variance,
         size=8 * number + HEADER_BYTES,
         seconds=request.records * number / groups * _nanoseconds(basis) * 1e-9,
     )

@@ -13,8 +13,8 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.bases.base import HEAPED_SHARE, Reading
 from hushsum.bases.grid_errors import CORNER_CELLS
-from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, WHOLE, GridReading, GridWeights
-from hushsum.bases.splines import LOWEST_DEGREE
+from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, WHOLE, WIDEST, GridReading, GridWeights
+from hushsum.bases.splines import HIGHEST_DEGREE, LOWEST_DEGREE
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel, ProfileKernel
 from hushsum.kernels.registry import PROFILES
@@ -217,7 +217,7 @@ def _options(request: PredictionRequest) -> list[Option]:
     if bounds is None or bounds.dim > MAX_DIM:
         return []
     kernel = _profiles(kernel)
-    highest = default_degree(kernel)
+    highest = HIGHEST_DEGREE if kernel.smooth else CORNER_DEGREE
     options = []
     for steps in {None, request.steps}:
         for spacing in SPACINGS if kernel.smooth else CORNER_SPACINGS:
@@ -241,11 +241,19 @@ def _options(request: PredictionRequest) -> list[Option]:
 
 
 def _too_many(box: Bounds, kernel: ProfileKernel, spacing: float, degree: int, steps: Steps | None) -> bool:
-    """Whether a grid has more nodes than can be held, or summed in time for each query."""
-    nodes = [n + degree for n in cells_for(box, None, spacing, kernel.column_widths())]
+    """Whether a grid has more nodes than can be held, or summed in time for each query, or cells that are too
+    small for the kernel.
+    """
+    cells = list(cells_for(box, None, spacing, kernel.column_widths()))
+    nodes = [n + degree for n in cells]
     for column, step in enumerate(steps or ()):
         if step is not None:
-            nodes[column] = steps_between(box.low[column], box.high[column], step) + 1
+            cells[column] = steps_between(box.low[column], box.high[column], step)
+            nodes[column] = cells[column] + 1
+    sides = (high - low for low, high in zip(box.low, box.high, strict=True))
+    columns = zip(cells, sides, kernel.column_widths(), strict=True)
+    if kernel.smooth and any(width * n > WIDEST * side for n, side, width in columns):
+        return True
     return math.prod(nodes) > (MAX_CELLS if kernel.smooth else MOST_SUMMED)
 
 
@@ -307,6 +315,8 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
         noise=NORMAL_MEAN_ABSOLUTE * drawn,
         approximation=NORMAL_MEAN_ABSOLUTE * math.sqrt(beyond * (beyond + 2.0 * drawn)),
         error=NORMAL_MEAN_ABSOLUTE * (drawn + beyond),
+        number_variance=number.variance,
+        combined=True,
         size=round(nodes * packed) + HEADER_BYTES,
         seconds=request.records * weights * _NANOSECONDS_WEIGHT * 1e-9,
     )

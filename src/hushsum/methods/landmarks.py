@@ -234,10 +234,8 @@ def predict(request: PredictionRequest) -> list[Option]:
             deviation=_LAWS[law] * request.moves / (float(left * (1 - _LOCATION_SHARE)) * request.records),
             penalty=depth_penalty(left * _LOCATION_SHARE / 2, request.moves) / request.records,
         )
-        number = 0.0
-        if paid:
-            deviation = math.sqrt(2.0) / float(request.promise.epsilon * paid)
-            number = NORMAL_MEAN_ABSOLUTE * request.density * deviation / request.records
+        deviation = math.sqrt(2.0) / float(request.promise.epsilon * paid) if paid else 0.0
+        number = NORMAL_MEAN_ABSOLUTE * request.density * deviation / request.records
         options.append(
             Option.of(
                 replace(request, count_share=COUNT_PART),
@@ -248,6 +246,7 @@ def predict(request: PredictionRequest) -> list[Option]:
                 noise=math.hypot(found.noise, number),
                 approximation=found.approximation,
                 error=math.hypot(found.noise, found.approximation, number),
+                number_variance=deviation**2,
                 size=8 * DEFAULT_POINTS * (bounds.dim + 1) + HEADER_BYTES,
                 seconds=_SECONDS_TO_FIT
                 + request.records * DEFAULT_POINTS * (found.features + bounds.dim) * _NANOSECONDS * 1e-9,

@@ -96,7 +96,8 @@ def _options(request: PredictionRequest, basis: Monomials) -> list[Option]:
     request = request.with_best_share(request.noise(basis).variance * (weight / basis.unit) ** 2)
     drawn = request.noise(basis)
     noise = math.sqrt(drawn.variance) * weight / basis.unit / request.records
-    counted = request.density * math.sqrt(request.count_variance(basis)) / request.records
+    number_variance = request.count_variance(basis)
+    counted = request.density * math.sqrt(number_variance) / request.records
     total = NORMAL_MEAN_ABSOLUTE * math.hypot(noise, counted)
     dim, cells = basis.kernel.dim, basis.shape[1]
     work = dim * _NANOSECONDS_NUMBER + (cells * _NANOSECONDS_PRODUCT if squares else 0.0)
@@ -109,6 +110,7 @@ def _options(request: PredictionRequest, basis: Monomials) -> list[Option]:
         noise=total,
         approximation=0.0,
         error=total,
+        number_variance=number_variance,
         size=int(cells * request.cell_bytes(drawn, 0.0, rounding=0.001)) + HEADER_BYTES,
         seconds=request.records * work * 1e-9,
     )

@@ -175,7 +175,8 @@ def _option(
     keep = 1.0 / (1.0 - basis.fold_rate) if isinstance(basis, HashRows) else 1.0
     own_variance = variance.row_variance / rows * keep**2
     # Answers are divided by a noisy number of records.
-    noise_of_count = variance.density**2 * request.count_variance(basis) / records**2
+    number_variance = request.count_variance(basis)
+    noise_of_count = variance.density**2 * number_variance / records**2
     # The mean over few rows of Laplace noise is more peaked than normal: excess kurtosis 3/rows moves E|x|
     # by −1/(8·rows).
     peaked = 1.0 - 1.0 / (8.0 * rows) if noise.mechanism.endswith("laplace") else 1.0
@@ -197,6 +198,7 @@ def _option(
         noise=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(noise_variance + noise_of_count).mean()) * peaked,
         approximation=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(own_variance).mean()),
         error=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(noise_variance + own_variance + noise_of_count).mean()),
+        number_variance=number_variance,
         size=round(rows * basis.width * bytes_per_cell) + HEADER_BYTES,
         seconds=records * rows * (_NANOSECONDS_INCREMENT + _NANOSECONDS_PRODUCT * products) * 1e-9,
     )

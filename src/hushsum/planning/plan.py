@@ -128,9 +128,11 @@ def plan(
     Notes
     -----
     Where neither ``density`` nor public data are given, errors are expected ones over the densities that the
-    typical one may stand for. Measured errors of grids and features were within 1.5 times the planned ones in
-    40 of 46 cases on data sets that no constant was fitted to, and 1.8 times at most; those of landmarks 0.5
-    to 1.6 times. See ``benchmarks/results/plan_validation.md``.
+    typical one may stand for. On data sets that no constant was fitted to, measured errors of grids and
+    features were 0.7 to 1.7 times the planned ones, within 1.5 times in 64 of 68 cases, and those of
+    landmarks 0.4 to 1.3 times. On the data of the fit they were 2.5 times the planned ones in two of 88
+    cases, where the records are ten times as dense as is typical: declare a ``density`` if it is known. See
+    ``benchmarks/results/plan_validation.md`` and ``accuracy.md``.
 
     Examples
     --------

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum.bases.grid_errors import _read
 from hushsum.bases.grid_weights import GridReading
-from hushsum.kernels.base import ProfileKernel
+from hushsum.kernels.base import Batch, ProfileKernel
 from hushsum.releases import CoefficientFunction
 
 RNG = np.random.default_rng(8)
@@ -76,3 +77,27 @@ def test_without_noise_an_interval_contains_the_bound() -> None:
     bias = f.reading.bias_bound(f.table, batch, f.count, f.cell_variance)
     half = (answers.upper - answers.lower) / 2
     assert bias[0] < half[0] < 1.3 * bias[0]
+
+
+@pytest.mark.parametrize(("dim", "degree"), [(1, 5), (2, 4), (3, 5), (4, 3), (4, 5)])
+def test_the_typical_rounding_is_what_integer_weights_err(dim: int, degree: int) -> None:
+    """The readings of 40 lone records against those of the same splines in double precision."""
+    kernel = hs.GaussianKernel(dim, 0.3)
+    tally = hs.grid(kernel, bounds=(-1, 1), spacing=0.75, degree=degree)
+    reading = tally.reading
+    assert isinstance(reading, GridReading)
+    basis = reading.basis
+    spacing = np.array(basis.spacing)
+    errors = []
+    for place in RNG.uniform(-0.5, 0.5, (40, dim)).astype(np.float32):
+        nodes, weights = basis.weights(place[None])
+        table = np.zeros(basis.shape, np.int64)
+        np.add.at(table.reshape(-1), nodes[0], weights[0])
+        query = (place + RNG.normal(0.0, 0.2, dim)).astype(np.float32)
+        read = reading.evaluate(table, Batch((query[None],), 1), threads=1)[0]
+        inside = (place.astype(np.float64) / spacing + 0.5 * np.array(basis.cells)) % 1.0
+        away = (query.astype(np.float64) - place) / spacing
+        errors.append(read - _read(reading.errors.reader.terms, inside[None], away[None])[0])
+    measured = float(np.sqrt(np.mean(np.square(errors))))
+    assert measured < reading.errors.typical_rounding < 6.0 * measured
+    assert max(map(abs, errors)) < reading.errors.rounding
