@@ -25,8 +25,8 @@ The other constants of plans (the share of records that counts as a heap on a gr
 the factors of landmarks) were fitted to one half of the data sets, the *tuning half*; the others are the
 *testing half*.
 
-Plans may count for 1 s, which leaves out landmarks: `accuracy.md` has them, for three data sets of the testing
-half.
+Plans may count for 1 s, which leaves out landmarks: `accuracy.md` has them, for three data sets of the
+testing half.
 """
 
 

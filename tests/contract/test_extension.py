@@ -129,11 +129,13 @@ def halves(
 def predict(request: PredictionRequest) -> list[Option]:
     if request.bounds is None:
         return []
-    noise = request.noise(Halves(request.bounds))
+    basis = Halves(request.bounds)
+    noise = request.noise(basis)
     return [
         Option.of(
             request, method="halves", settings={}, mechanism=noise.mechanism, shape=(1, 2), size=1000,
             noise=noise.variance**0.5 / request.records, approximation=0.2, error=0.2, seconds=0.001,
+            number_variance=request.count_variance(basis),
         )
     ]  # fmt: skip
 

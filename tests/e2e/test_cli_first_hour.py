@@ -152,9 +152,9 @@ class TestWarningsBeforeTheDebit:
 
     def test_inputs_that_are_taken_to_be_public(self, folder: Path) -> None:
         given = ("--columns", "age", "--target", "pay", "--bounds", "0:120", "--target-bounds", "0:300000")
-        given += ("--epsilon", "1", "--delta", "1e-6", "--strict", "-o", "m.hush")
-        assert "--inputs is not given" in refused("fit", "gaussian-process", "people.csv", *given)
-        run("fit", "gaussian-process", "people.csv", *given, "--inputs", "public")
+        more = ("--epsilon", "1", "--delta", "1e-6", "--strict", "-o", "m.hush")
+        assert "--inputs is not given" in refused("fit", "gaussian-process", "people.csv", *given, *more)
+        run("fit", "gaussian-process", "people.csv", *given, *more, "--inputs", "public")
 
     def test_defaults_of_models(self, folder: Path) -> None:
         given = ("people.csv", "--columns", "age", "--target", "pay", "--epsilon", "1", "-o", "m.hush")

@@ -88,7 +88,7 @@ class TableModel(PrivateModel):
     """
 
     kernel: Any
-    bandwidth: float | str
+    bandwidth: float | str | None
     scale: str | None
     power: int
     rows: int
