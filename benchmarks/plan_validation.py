@@ -37,7 +37,7 @@ from benchmarks.validation_report import write_report
 import hushsum as hs
 from hushsum.errors import SuspiciousParameter
 from hushsum.kernels.base import Kernel
-from hushsum.methods import error_prediction, method_named
+from hushsum.methods import method_named, prediction_request
 from hushsum.planning import Option
 from hushsum.planning.automatic_method import planned_tally
 
@@ -195,7 +195,7 @@ class _Planned:
         rows = rows_of(self.name, self.variant)
         kernel = hs.GaussianKernel(dim=rows.shape[1], bandwidth=self.bandwidth)
         with mock.patch.multiple(
-            error_prediction, BOX_IN_DEVIATIONS=self.constants[0], EFFECTIVE_POWER=self.constants[1]
+            prediction_request, BOX_IN_DEVIATIONS=self.constants[0], EFFECTIVE_POWER=self.constants[1]
         ):
             plan = hs.plan(
                 records=len(rows),

@@ -20,9 +20,9 @@ import hushsum as hs
 from hushsum import _native
 from hushsum.kernels.base import Hasher
 from hushsum.kernels.public_randomness import multiply_shift, row_words
-from hushsum.records.edges import EdgeList
+from hushsum.records.edge_list import EdgeList
 from hushsum.records.sets import Sets
-from hushsum.releases.table import TableFunction
+from hushsum.releases.sketch import TableFunction
 
 ROWS: Final = 2000
 WIDTH: Final = 100_000

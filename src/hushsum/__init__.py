@@ -57,7 +57,7 @@ from hushsum.tasks import Comparison, Drift, compare, drift
 from hushsum.version import __version__
 
 if TYPE_CHECKING:
-    from hushsum.federated.site_noise import merge
+    from hushsum.federated.merge_releases import merge
     from hushsum.heatmaps import heatmap
     from hushsum.ledger import Ledger
     from hushsum.models import (
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
         PrivateSampler,
         PrivateSynthesizer,
     )
-    from hushsum.records.edges import read_edges
+    from hushsum.records.edge_list import read_edges
 
 __all__ = [
     "AngularKernel",
@@ -160,9 +160,9 @@ def __getattr__(name: str) -> Any:
     if name == "heatmap":
         return import_module("hushsum.heatmaps").heatmap
     if name == "merge":
-        return import_module("hushsum.federated.site_noise").merge
+        return import_module("hushsum.federated.merge_releases").merge
     if name == "read_edges":
-        return import_module("hushsum.records.edges").read_edges
+        return import_module("hushsum.records.edge_list").read_edges
     if name == "models" or name in __all__:
         models = import_module("hushsum.models")
         return models if name == "models" else getattr(models, name)

@@ -16,14 +16,14 @@ from hushsum.service.http.middleware import SIGN_IN, is_public
 from hushsum.service.http.openapi import describe
 from hushsum.service.http.routes import (
     accounts,
+    by_shared_link,
     datasets,
     functions,
     models,
     page,
     releases,
     samples,
-    shared,
-    shares,
+    shared_links,
     sign_in,
     streams,
     system,
@@ -35,7 +35,8 @@ from tests.in_process_service import ADMIN, Town
 DESCRIBED = application().openapi()["paths"]
 ROUTES = [(method.upper(), path) for path, item in DESCRIBED.items() for method in item]
 PARTS = (
-    functions, shared, system, page, accounts, sign_in, datasets, samples, releases, streams, models, shares,
+    functions, by_shared_link, system, page, accounts, sign_in, datasets, samples, releases, streams, models,
+    shared_links,
 )  # fmt: skip
 NOBODY = frozenset({"", "wrong", "revoked", "expired", "closed"})
 """Callers who are nobody: without a token, or with one that was never valid, or is no more."""

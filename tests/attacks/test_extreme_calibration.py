@@ -38,8 +38,8 @@ from hushsum.privacy.accounting import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from hushsum.privacy.accounting.composition import LaplaceTable, compose
 from hushsum.privacy.accounting.discrete_gaussian import DiscreteGaussian
+from hushsum.privacy.accounting.fixed_list_composition import LaplaceTable, compose
 from hushsum.privacy.calibration import (
     Sensitivity,
     gamma_noise,

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from hushsum.jobs.release_tally import release_tally
-from hushsum.ledger.debit import LedgerDebit
+from hushsum.ledger.ledger_debit import LedgerDebit
 from hushsum.service.store import Actor, JobQueue, Store
-from hushsum.service.work import job_lease, job_runner
+from hushsum.service.work import job_runner, running_job
 from hushsum.service.work.job_runner import JobRunner
 from tests.in_process_service import SMALL, Town, records
 
@@ -163,7 +163,7 @@ def endless(stopped: list[str]) -> Callable[..., None]:
             while True:
                 time.sleep(0.01)
                 progress(0.5)
-        except job_lease.JobStopped:
+        except running_job.JobStopped:
             stopped.append("at a step")
             raise
 
@@ -187,7 +187,7 @@ def test_endless_work_ends(found_town: Callable[..., Town], monkeypatch: pytest.
         raise MemoryError
 
     ended = threading.Event()
-    monkeypatch.setattr(job_lease, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(running_job, "PATIENCE_SECONDS", 0.1)
     job = asked_for(town, dataset, "b")
     with monkeypatch.context() as patch:
         patch.setattr(job_runner, "tally_records", deaf)

@@ -27,7 +27,7 @@ from hushsum.kernels.base import Batch, ColumnProfile
 from hushsum.kernels.product_profiles import Profile
 from hushsum.kernels.registry import COLUMNS
 from hushsum.methods import register_tally, registry
-from hushsum.methods.error_prediction import Option, PredictionRequest
+from hushsum.methods.prediction_request import Option, PredictionRequest
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds

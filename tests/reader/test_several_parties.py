@@ -18,7 +18,7 @@ from hushsum.privacy.calibration import GAUSSIAN, IntegerNoise
 from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, Trust
 from hushsum.releases.noisy_table import NoisyTable
-from hushsum.tally.noise_share import sums_with_share
+from hushsum.tally.sums_with_share import sums_with_share
 from tests.aggregation_runs import identity
 from tests.reader.node import answered
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.auditing import SensitivityAudit, audit_gaussian, audit_laplace, audit_sensitivity
 from hushsum.auditing.binomial_bounds import binomial_bounds
-from hushsum.auditing.noise_lower_bound import LESS_NOISE
+from hushsum.auditing.privacy_loss_lower_bound import LESS_NOISE
 from hushsum.bases import HashRows
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import gaussian_variances

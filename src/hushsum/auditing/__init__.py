@@ -2,7 +2,7 @@
 
 from hushsum.auditing.audit import audit
 from hushsum.auditing.choice_audit import audit_choice
-from hushsum.auditing.noise_lower_bound import NoiseAudit, audit_gaussian, audit_laplace
+from hushsum.auditing.privacy_loss_lower_bound import NoiseAudit, audit_gaussian, audit_laplace
 from hushsum.auditing.report import AuditReport, AuditRow, Half
 from hushsum.auditing.sensitivity import SensitivityAudit, audit_sensitivity
 

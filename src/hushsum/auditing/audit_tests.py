@@ -12,8 +12,8 @@ import numpy as np
 from hushsum.auditing.edge_sensitivity import audit_edges
 from hushsum.auditing.gaussian_smoke_test import THOROUGH_RELEASES, audit_separation
 from hushsum.auditing.neighbours import neighbours
-from hushsum.auditing.noise_lower_bound import NoiseAudit
 from hushsum.auditing.person_sensitivity import audit_persons
+from hushsum.auditing.privacy_loss_lower_bound import NoiseAudit
 from hushsum.auditing.registry import MechanismCase, NoiseCase, mechanism_cases, noise_cases, pool_for
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.sensitivity import SensitivityAudit, audit_sensitivity

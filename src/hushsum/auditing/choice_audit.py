@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.auditing.binomial_bounds import at_most, binomial_bounds, most_hits_below
-from hushsum.auditing.noise_lower_bound import LESS_NOISE, NoiseAudit
+from hushsum.auditing.privacy_loss_lower_bound import LESS_NOISE, NoiseAudit
 from hushsum.auditing.tail_test import FALSE_ALARM, draws_for, too_strong
 from hushsum.errors import UsageError
 

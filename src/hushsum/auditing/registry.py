@@ -14,7 +14,7 @@ import numpy as np
 
 from hushsum.auditing.adversarial_records import Adversary, Pool
 from hushsum.auditing.gaussian_smoke_test import Separated
-from hushsum.auditing.noise_lower_bound import NoiseAudit
+from hushsum.auditing.privacy_loss_lower_bound import NoiseAudit
 from hushsum.bases.base import Basis
 from hushsum.errors import UsageError
 from hushsum.kernels import Kernel

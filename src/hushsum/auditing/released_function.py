@@ -11,13 +11,18 @@ from collections.abc import Iterator
 from functools import partial
 
 from hushsum.auditing.audit_tests import Randomness, Step, noise_row, sensitivity_steps
-from hushsum.auditing.noise_lower_bound import GaussianPair, audit_gaussian, audit_laplace, gaussian_draws
+from hushsum.auditing.privacy_loss_lower_bound import (
+    GaussianPair,
+    audit_gaussian,
+    audit_laplace,
+    gaussian_draws,
+)
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.stated_noise import audit_calibration
 from hushsum.errors import UsageError
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise
 from hushsum.privacy.claim import PERSON
-from hushsum.privacy.noise_shares import protecting_noises
+from hushsum.privacy.noise_share_calibration import protecting_noises
 from hushsum.releases.noisy_table import NoisyTable
 
 _MOST_SIMULATED = 1 << 25

@@ -20,7 +20,7 @@ from hushsum.auditing.tail_test import FALSE_ALARM
 from hushsum.bases.hash_rows import HashRows
 from hushsum.kernels import EuclideanKernel
 from hushsum.privacy.calibration import COUNT_SHARE
-from hushsum.releases.table import TableFunction
+from hushsum.releases.sketch import TableFunction
 from hushsum.tally.tally import Tally
 
 RELEASES = 1000

@@ -34,7 +34,7 @@ def sample(
     """
     from hushsum.jobs.mixed_tables import ARROW, PARQUET, write_table
     from hushsum.jobs.output_files import STANDARD, check_answers_output
-    from hushsum.jobs.synthetic_records import sample_release
+    from hushsum.jobs.sample_release import sample_release
 
     if output != STANDARD:
         check_answers_output(output, inputs=[file])

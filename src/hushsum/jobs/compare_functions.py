@@ -14,8 +14,8 @@ from hushsum.plotting.figure import check_format, save_figure
 from hushsum.releases.load import load_function
 from hushsum.releases.plot import View
 from hushsum.tasks.compare import compare
-from hushsum.tasks.comparison import Comparison
 from hushsum.tasks.comparison_picture import comparison_figure
+from hushsum.tasks.comparison_result import Comparison
 
 
 @dataclass(frozen=True, slots=True, eq=False)

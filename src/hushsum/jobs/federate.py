@@ -24,7 +24,7 @@ from hushsum.privacy.claim import Claim
 from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.privacy.spending import Booking, StagedRelease, stage
 from hushsum.tally.file import load_tally
-from hushsum.tally.noise_share import sums_with_share
+from hushsum.tally.sums_with_share import sums_with_share
 from hushsum.transport.addresses import Address, Patience, listener, short
 from hushsum.transport.peer_identity import Identity, fingerprint_of
 from hushsum.transport.state_folder import StateFolder

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.errors import UsageError
-from hushsum.federated.site_noise import merge
+from hushsum.federated.merge_releases import merge
 from hushsum.files.container import FileKind
 from hushsum.jobs.output_files import check_function_output, kind_of, refuse_repeated
 from hushsum.releases.load import load_function
@@ -46,7 +46,7 @@ def are_functions(paths: Sequence[str]) -> bool:
 
 
 def merge_functions(paths: Sequence[str], output: str, *, disjoint_units: bool = False) -> FunctionsMerged:
-    """Write the sum of released functions; see `hushsum.federated.site_noise.merge`."""
+    """Write the sum of released functions; see `hushsum.federated.merge_releases.merge`."""
     refuse_repeated(paths)
     path = check_function_output(output, inputs=paths)
     function = merge(*(load_function(each) for each in paths), disjoint_units=disjoint_units)

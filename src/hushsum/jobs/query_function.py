@@ -16,7 +16,7 @@ from hushsum.jobs.progress import Progress
 from hushsum.kernels.parameters import one_of
 from hushsum.records.record_batches import open_batches
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.table import ESTIMATORS, TableFunction
+from hushsum.releases.sketch import ESTIMATORS, TableFunction
 
 BOUND_LEVEL = 0.95
 """The level at which the median of means is formed, and the only one its theorem is then about."""
@@ -147,7 +147,7 @@ def query_nodes(
     UsageError
         if the function is not one of sets.
     """
-    from hushsum.records.edges import read_edges
+    from hushsum.records.edge_list import read_edges
 
     function = open_function(source)
     if function.dim is not None:

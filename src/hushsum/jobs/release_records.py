@@ -18,8 +18,8 @@ from hushsum.jobs.tally_records import count_records
 from hushsum.kernels.bandwidth_scale import warn_of_bandwidth
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import one_of
-from hushsum.methods.error_prediction import Option
 from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease
+from hushsum.methods.prediction_request import Option
 from hushsum.methods.registry import method_named, planned_methods
 from hushsum.planning.automatic_method import (
     UNDECLARED,

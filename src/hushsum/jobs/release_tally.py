@@ -16,7 +16,7 @@ from hushsum.jobs.plan_release import PublicFile, read_public
 from hushsum.kernels.bandwidth_scale import warn_of_bandwidth
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import kernel_in_words
-from hushsum.methods.error_prediction import Option
+from hushsum.methods.prediction_request import Option
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.records.bounds import Bounds, bounds_in_words, names_in_words

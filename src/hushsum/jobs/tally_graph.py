@@ -18,7 +18,7 @@ from hushsum.tally.checkpoint import Checkpoint
 from hushsum.tally.tally import Tally
 
 if TYPE_CHECKING:
-    from hushsum.records.edges import EdgeList
+    from hushsum.records.edge_list import EdgeList
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class EdgeColumns:
 
     def read(self, paths: Sequence[str]) -> EdgeList:
         """The edges of the files."""
-        from hushsum.records.edges import read_edges
+        from hushsum.records.edge_list import read_edges
 
         return read_edges(
             list(paths), columns=self.columns, directed=self.directed, nodes=self.nodes, sorted=self.sorted
@@ -65,7 +65,7 @@ def count_nodes(
     last checkpoint.
     """
     from hushsum.records.edge_files import read_pairs
-    from hushsum.records.edges import DEFAULT_MEMORY
+    from hushsum.records.edge_list import DEFAULT_MEMORY
 
     for name in paths:
         # The start of every file is read before the first is counted.

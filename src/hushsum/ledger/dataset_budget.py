@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from hushsum.ledger.account import Account
 from hushsum.ledger.charges import charge_for
 from hushsum.ledger.dataset_terms import Charge
-from hushsum.ledger.debit import LedgerDebit, Transaction
 from hushsum.ledger.entries import Entry, check_name, check_same, person
 from hushsum.ledger.hash_chain import Kind
+from hushsum.ledger.ledger_debit import LedgerDebit, Transaction
 from hushsum.privacy.claim import Claim
 
 

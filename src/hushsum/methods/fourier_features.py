@@ -19,7 +19,7 @@ from hushsum.bases.fourier_feature_errors import (
 from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.kernels.base import Kernel, SpectralKernel
 from hushsum.kernels.registry import SPECTRAL
-from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from hushsum.methods.prediction_request import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.tally_methods import register_tally
 from hushsum.privacy.calibration import GAMMA
 from hushsum.records.bounds import DeclaredBounds, declared_bounds

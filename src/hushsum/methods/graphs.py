@@ -16,7 +16,7 @@ from hushsum.tally.checkpoint import Checkpoint
 from hushsum.tally.tally import Tally
 
 if TYPE_CHECKING:
-    from hushsum.records.edges import EdgeList
+    from hushsum.records.edge_list import EdgeList
 
 
 def count_graph(
@@ -88,7 +88,7 @@ def count_rows(
     The nodes that a checkpoint contains are grouped again and left out. Its journal has a digest of their
     ids, so that no node is counted twice, and none is missing, where they come in another order.
     """
-    from hushsum.records.edges import EdgeList
+    from hushsum.records.edge_list import EdgeList
 
     if not isinstance(edges, EdgeList):
         raise UsageError(

@@ -18,7 +18,7 @@ from hushsum.bases.splines import HIGHEST_DEGREE, LOWEST_DEGREE
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel, ProfileKernel
 from hushsum.kernels.registry import PROFILES
-from hushsum.methods.error_prediction import (
+from hushsum.methods.prediction_request import (
     HEADER_BYTES,
     NORMAL_MEAN_ABSOLUTE,
     CountError,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.methods.error_prediction import EFFECTIVE_POWER, NORMAL_MEAN_ABSOLUTE
+from hushsum.methods.prediction_request import EFFECTIVE_POWER, NORMAL_MEAN_ABSOLUTE
 from hushsum.methods.principal_features import PRIOR_VARIANCE, best_number
 from hushsum.methods.private_tree import full_depth
 from hushsum.records.bounds import Bounds

@@ -16,8 +16,8 @@ from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel, SpectralKernel
 from hushsum.kernels.parameters import one_of, positive_integer
 from hushsum.kernels.registry import SPECTRAL
-from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease, ReleaseKeywords
+from hushsum.methods.prediction_request import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.principal_features import LENGTH, PrincipalFeatures, best_number, fitted_weights
 from hushsum.methods.private_tree import column_histograms, depth_penalty, draw_points, private_leaves
 from hushsum.methods.registry import Method, register

@@ -10,7 +10,7 @@ from hushsum.bases.monomials import SQUARE_WEIGHT, Monomials
 from hushsum.errors import UsageError
 from hushsum.kernels.base import InnerProductKernel, Kernel
 from hushsum.kernels.registry import INNER_PRODUCT
-from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from hushsum.methods.prediction_request import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.tally_methods import register_tally
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.onnx_transform import OnnxTransform

@@ -16,7 +16,7 @@ from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, HashableCombination, HashableKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.kernels.registry import HASH_ROWS
-from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from hushsum.methods.prediction_request import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.tally_methods import register_tally
 from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds
 from hushsum.releases.noisy_table import ROUNDING_SHARE

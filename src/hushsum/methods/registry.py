@@ -11,7 +11,7 @@ from hushsum.bases.base import Reading
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import one_of
 from hushsum.kernels.registry import Role
-from hushsum.methods.error_prediction import Option, PredictionRequest
+from hushsum.methods.prediction_request import Option, PredictionRequest
 from hushsum.privacy.claim import Relation
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally

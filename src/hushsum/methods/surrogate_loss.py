@@ -21,7 +21,7 @@ from hushsum.kernels.asymmetric import AsymmetricAngularKernel
 from hushsum.methods.race import race
 from hushsum.methods.sufficient_statistics import NoisyMoments
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.table import TableFunction
+from hushsum.releases.sketch import TableFunction
 from hushsum.tally.tally import Tally
 
 BITS = 4

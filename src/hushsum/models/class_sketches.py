@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.models.enough_records import enough_records
-from hushsum.releases.table import TableFunction
+from hushsum.releases.sketch import TableFunction
 
 _DEEPEST = -30.0
 _DISTINCT = 3.0

@@ -24,7 +24,7 @@ from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.fourier_series import MAX_FREQUENCY, FourierSeries
 from hushsum.errors import Argument, ClaimError, SecretRefused
 from hushsum.kernels.base import ColumnKernel, GaussianProfileKernel, Kernel
-from hushsum.methods.error_prediction import typical_density
+from hushsum.methods.prediction_request import typical_density
 from hushsum.models.density_tables import KernelTable
 from hushsum.privacy.calibration import COUNT_SHARE, GAUSSIAN, IntegerNoise
 from hushsum.privacy.claim import Claim, Promise, Relation

@@ -23,8 +23,8 @@ from hushsum.models.refined_centres import refined_centres
 from hushsum.privacy.claim import Promise
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
+from hushsum.tasks.cell_kmeans import cluster_cells, number_of_clusters, sizes_and_spread
 from hushsum.tasks.cells import Cells, nearest_centres
-from hushsum.tasks.kmeans import cluster_cells, number_of_clusters, sizes_and_spread
 from hushsum.tasks.released_cells import released_cells
 
 SPLITTING: Final = Fraction(9, 20)

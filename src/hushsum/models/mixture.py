@@ -17,8 +17,7 @@ from hushsum.models.record_checks import generator_of
 from hushsum.privacy.claim import Promise
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
-from hushsum.tasks.cells import Cells
-from hushsum.tasks.mixture import (
+from hushsum.tasks.cell_mixture import (
     COVARIANCE_TYPES,
     FULL,
     SPHERICAL,
@@ -27,6 +26,7 @@ from hushsum.tasks.mixture import (
     number_of_components,
     restricted,
 )
+from hushsum.tasks.cells import Cells
 from hushsum.tasks.released_cells import released_cells
 
 MOST_COMPONENTS: Final = 32

@@ -11,7 +11,7 @@ import numpy as np
 from hushsum._types import Floats, Integers
 from hushsum.bases.base import RowReading
 from hushsum.releases.noisy_table import NoisyTable
-from hushsum.releases.table import TableFunction
+from hushsum.releases.sketch import TableFunction
 
 Function = Callable[[Floats], Floats]
 

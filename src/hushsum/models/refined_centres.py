@@ -9,8 +9,8 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.models.private_cells import MEANS, NARROWEST, REACH, SEEN, Partition, PromiseParts
+from hushsum.tasks.cell_kmeans import sizes_and_spread
 from hushsum.tasks.cells import Cells
-from hushsum.tasks.kmeans import sizes_and_spread
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel
-from hushsum.methods.error_prediction import Option
+from hushsum.methods.prediction_request import Option
 from hushsum.methods.registry import Method, all_methods, method_named
 from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS, plan
 from hushsum.privacy.calibration import GAMMA

@@ -21,7 +21,7 @@ from hushsum.bases.hash_rows import HashRows
 from hushsum.errors import UsageError
 from hushsum.kernels.base import HashableKernel
 from hushsum.kernels.parameters import one_of, positive_integer
-from hushsum.methods.error_prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
+from hushsum.methods.prediction_request import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.privacy.accounting.shuffling import local_epsilon_for
 from hushsum.privacy.claim import exact
 from hushsum.privacy.hadamard_response import MECHANISM, SHUFFLED_MECHANISM, sign_gain

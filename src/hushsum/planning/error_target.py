@@ -7,7 +7,7 @@ from functools import partial
 
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels.parameters import positive_number
-from hushsum.methods.error_prediction import Option
+from hushsum.methods.prediction_request import Option
 
 _MOST_EPSILON = 100.0
 

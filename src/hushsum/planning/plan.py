@@ -11,12 +11,12 @@ from hushsum.kernels.bandwidth_scale import in_scale
 from hushsum.kernels.base import HashableKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.kernels.registry import HASH_ROWS, is_expression, named_for_plan
-from hushsum.methods.error_prediction import DENSITY_SPREAD, Option, PredictionRequest, typical_density
+from hushsum.methods.prediction_request import DENSITY_SPREAD, Option, PredictionRequest, typical_density
 from hushsum.methods.race import BOUND, row_variances, row_width
 from hushsum.methods.registry import Method, method_named, planned_methods
 from hushsum.planning.error_by_trust import CENTRAL, SHUFFLED, TrustModel
 from hushsum.planning.error_target import promise_for_error
-from hushsum.planning.planned_options import Plan
+from hushsum.planning.plan_result import Plan
 from hushsum.planning.public_bandwidth_and_bounds import bounds_of_sample, kernel_of_sample
 from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.records.bounds import DeclaredBounds, declared_bounds

@@ -16,7 +16,7 @@ from hushsum.releases.presentation import Description
 from hushsum.releases.public_combination import CombinedFunction, combine
 from hushsum.releases.real_function_file import save_curve, save_points
 from hushsum.releases.reported_function import ReportedFunction
-from hushsum.releases.table import TableFunction
+from hushsum.releases.sketch import TableFunction
 from hushsum.releases.table_file import save_table
 from hushsum.releases.weighted_points import PointsFunction
 

@@ -377,7 +377,7 @@ def function_of(
     """The released function of a noisy table, by how it is read."""
     # Both kinds derive from this module's class.
     from hushsum.releases.coefficients import CoefficientFunction
-    from hushsum.releases.table import TableFunction
+    from hushsum.releases.sketch import TableFunction
 
     rest = (claim, noise, noisy_count, count_noise, producer, step, stream_step, parts)
     if isinstance(reading, RowReading):

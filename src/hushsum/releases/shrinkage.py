@@ -15,7 +15,7 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.releases.table import TableFunction
+from hushsum.releases.sketch import TableFunction
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import SecretRefused, UsageError, shown
-from hushsum.privacy.accounting.composition import LaplaceTable, compose
+from hushsum.privacy.accounting.fixed_list_composition import LaplaceTable, compose
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional_perturbation import ANALYTIC, path_scale

@@ -19,8 +19,8 @@ from hushsum.files.rationals import stored_rational
 from hushsum.privacy.claim import PERSON, Claim
 from hushsum.privacy.over_time.stream_noise import StreamNoise
 from hushsum.releases.stream_step import StreamStep
+from hushsum.streams.rollback_guard import StepGuard
 from hushsum.streams.state import StreamState
-from hushsum.streams.step_guard import StepGuard
 from hushsum.streams.stream import Stream, StreamTerms
 from hushsum.tally.file import build, described, payload_size
 

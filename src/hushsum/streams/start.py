@@ -23,8 +23,8 @@ from hushsum.privacy.spending import another_release, spend
 from hushsum.releases.stream_step import stream_unit
 from hushsum.streams.file import StreamFile
 from hushsum.streams.plan import StreamPlan, plan_of
+from hushsum.streams.rollback_guard import StepGuard
 from hushsum.streams.state import StreamState
-from hushsum.streams.step_guard import StepGuard
 from hushsum.streams.stream import Stream, StreamTerms
 from hushsum.tally.tally import Tally
 from hushsum.tally.tally_messages import TallyPattern

@@ -31,7 +31,7 @@ from hushsum.records.data_derived_parameters import warn_of_parameters
 from hushsum.records.person_caps import UnitCap
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.prepared_release import PreparedRelease
-from hushsum.tally.merging import check_mergeable, merged_lists
+from hushsum.tally.merge_checks import check_mergeable, merged_lists
 from hushsum.tally.release import ReleaseOptions, check_release, release_table
 from hushsum.tally.units import claimed_unit, refuse_persons_in_graphs, refuse_removal, refuse_single_rows
 

@@ -13,7 +13,7 @@ from hushsum.releases.answers import Points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.forwarded_properties import ForwardedFacts
 from hushsum.releases.noisy_table import NoisyTable
-from hushsum.tasks.comparison import Comparison
+from hushsum.tasks.comparison_result import Comparison
 from hushsum.tasks.difference_errors import DifferenceErrors, share_release
 from hushsum.tasks.probe_points import given_points, needed_bounds, probe_points, stderr_in
 from hushsum.tasks.two_sample_test import Coordinates, filtered_test, separate_test, squared_distance

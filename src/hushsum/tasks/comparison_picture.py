@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from hushsum.tasks.comparison import Comparison
+    from hushsum.tasks.comparison_result import Comparison
 
 _CURVE_POINTS: Final = 201
 _MAP_POINTS: Final = 33

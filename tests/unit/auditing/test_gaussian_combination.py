@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hushsum.auditing.gaussian_combination import Term, law_of
-from hushsum.auditing.noise_lower_bound import GaussianPair
+from hushsum.auditing.privacy_loss_lower_bound import GaussianPair
 
 
 def masses(variance: float, reach: int) -> list[float]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hushsum.auditing.binomial_bounds import binomial_bounds
-from hushsum.auditing.noise_lower_bound import (
+from hushsum.auditing.privacy_loss_lower_bound import (
     GaussianPair,
     audit_gaussian,
     audit_laplace,

@@ -13,7 +13,7 @@ from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.bases.registry import basis_as_json, basis_from_json
 from hushsum.errors import UsageError
 from hushsum.kernels.structured_randomness import normal_lengths
-from hushsum.methods.error_prediction import Option
+from hushsum.methods.prediction_request import Option
 from hushsum.privacy.claim import Relation
 from hushsum.releases import CoefficientFunction
 

@@ -25,7 +25,7 @@ from hushsum.federated.secure_aggregation.site import MemoryStore, SiteState
 from hushsum.federated.secure_aggregation.terms import AggregationTerms
 from hushsum.models import NumberColumn
 from hushsum.privacy.release_request import ReleaseRequest
-from hushsum.tally.noise_share import sums_with_share
+from hushsum.tally.sums_with_share import sums_with_share
 from hushsum.transport.control_messages import OwnRefusal
 from hushsum.transport.serialization import pack, unpack
 from tests.aggregation_runs import Run, identity, small_tally, small_terms, table_of

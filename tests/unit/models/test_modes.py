@@ -19,7 +19,7 @@ from hushsum.kernels.hash_partitions import HashPartitions
 from hushsum.models import PrivateModes, load_model
 from hushsum.models.mode_partitions import Partitions, intersect, solve
 from hushsum.models.mode_search import HeldOut, climb, distinct_modes, separated, spread_points
-from hushsum.releases.table import TableFunction
+from hushsum.releases.sketch import TableFunction
 
 Floats = NDArray[np.float64]
 

@@ -11,9 +11,9 @@ import pytest
 import hushsum as hs
 from hushsum.bases.grid_weights import GridReading
 from hushsum.errors import UsageError
-from hushsum.methods.error_prediction import typical_density
 from hushsum.methods.grid import TYPICAL_HEAP
 from hushsum.methods.landmark_errors import typical_eigenvalues
+from hushsum.methods.prediction_request import typical_density
 from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC
 from hushsum.records.bounds import Bounds
 from hushsum.releases.noisy_table import NoisyTable

@@ -19,7 +19,7 @@ from hushsum.errors import QuestionsSpent, ServiceRefused
 from hushsum.jobs.exact_mode_fit import SecretModel
 from hushsum.jobs.model_catalogue import EXACT
 from hushsum.ledger import Ledger
-from hushsum.ledger.debit import LedgerDebit
+from hushsum.ledger.ledger_debit import LedgerDebit
 from hushsum.service.http.app import create_app
 from hushsum.service.store import Functions
 from tests.in_process_service import SECRET, Town, listening

@@ -24,7 +24,7 @@ from hushsum.errors import (
 from hushsum.privacy.over_time.stream_noise import MOST_STEPS, StreamNoise
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.streams import step_covariance
-from hushsum.streams.step_guard import StepGuard
+from hushsum.streams.rollback_guard import StepGuard
 from tests.ledger_fixtures import state
 from tests.recording_budget import RecordingBudget
 

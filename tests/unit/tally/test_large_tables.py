@@ -16,10 +16,10 @@ from hushsum._native import CounterTable
 from hushsum.bases import hash_rows
 from hushsum.errors import FileRefused
 from hushsum.files.container import FileKind, Section, write_container
-from hushsum.releases.table import TableFunction
+from hushsum.releases.sketch import TableFunction
 from hushsum.tally import release
 from hushsum.tally.file import load_tally
-from tests.property.test_hush_files import STRANGE, leaves, replaced
+from tests.property.test_damaged_hush_files import STRANGE, leaves, replaced
 
 RNG = np.random.default_rng(0)
 SETS = [RNG.integers(0, 10**6, int(size)).tolist() for size in RNG.integers(0, 20, 300)]

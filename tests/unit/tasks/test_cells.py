@@ -7,9 +7,9 @@ import pytest
 from sklearn.mixture import GaussianMixture
 
 from hushsum._types import Floats
+from hushsum.tasks.cell_kmeans import cluster_cells, enough_cells, number_of_clusters, sizes_and_spread
+from hushsum.tasks.cell_mixture import Mixture, fit_mixture, number_of_components
 from hushsum.tasks.cells import Cells, nearest_centres
-from hushsum.tasks.kmeans import cluster_cells, enough_cells, number_of_clusters, sizes_and_spread
-from hushsum.tasks.mixture import Mixture, fit_mixture, number_of_components
 
 CENTRES = np.array([[-0.6, -0.5], [0.5, -0.4], [0.1, 0.6]])
 

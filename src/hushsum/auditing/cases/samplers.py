@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.auditing.choice_audit import audit_choice
-from hushsum.auditing.noise_lower_bound import NoiseAudit, audit_gaussian, audit_laplace
+from hushsum.auditing.privacy_loss_lower_bound import NoiseAudit, audit_gaussian, audit_laplace
 from hushsum.auditing.registry import Choose, Law, NoiseCase, register_noise
 from hushsum.privacy.calibration import (
     BINOMIAL,

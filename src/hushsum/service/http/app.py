@@ -28,19 +28,19 @@ from hushsum.service.http.problem_responses import answer_problem
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
 from hushsum.service.http.routes import (
     accounts,
+    by_shared_link,
     datasets,
     functions,
     models,
     page,
     releases,
     samples,
-    shared,
-    shares,
+    shared_links,
     sign_in,
     streams,
     system,
 )
-from hushsum.service.http.shared_links import SharedLinks
+from hushsum.service.http.shared_link_lookup import SharedLinks
 from hushsum.service.queries.answer_rollback_guard import RollbackGuards
 from hushsum.service.queries.function_cache import FunctionCache
 from hushsum.service.settings import Settings
@@ -136,7 +136,7 @@ def create_app(settings: Settings) -> FastAPI:
     # Routes are matched in order, and most requests are queries.
     parts = (
         functions,
-        shared,
+        by_shared_link,
         system,
         page,
         accounts,
@@ -146,7 +146,7 @@ def create_app(settings: Settings) -> FastAPI:
         releases,
         streams,
         models,
-        shares,
+        shared_links,
     )
     routers = [part.router for part in parts]
     for router in routers:

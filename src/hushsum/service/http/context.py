@@ -14,7 +14,7 @@ from hushsum.service.http.authentication import Caller, TokenAuthenticator, TtlC
 from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
-from hushsum.service.http.shared_links import SharedLinks
+from hushsum.service.http.shared_link_lookup import SharedLinks
 from hushsum.service.queries.function_cache import FunctionCache
 from hushsum.service.schemas import (
     ConfirmedModelRequest,

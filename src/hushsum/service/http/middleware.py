@@ -29,7 +29,7 @@ from hushsum.service.http.request_limits import (
     too_large,
     too_often,
 )
-from hushsum.service.http.shared_links import SHARED_PREFIX
+from hushsum.service.http.shared_link_lookup import SHARED_PREFIX
 from hushsum.service.logs import described, log_event
 from hushsum.service.settings import Settings
 

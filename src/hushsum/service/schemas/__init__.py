@@ -67,7 +67,7 @@ from hushsum.service.schemas.releases import (
     ReleaseClaimRequest,
     release_request,
 )
-from hushsum.service.schemas.shares import (
+from hushsum.service.schemas.shared_links import (
     IssuedShareResponse,
     SharedFunctionResponse,
     ShareRequest,

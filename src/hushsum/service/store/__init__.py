@@ -7,7 +7,7 @@ from hushsum.service.store.functions import Function, Functions
 from hushsum.service.store.identities import Identities, Link
 from hushsum.service.store.job_queue import Job, JobQueue
 from hushsum.service.store.log_reader import LogFilter, LogReader, NamedLine
-from hushsum.service.store.shares import Share, SharedFunction, Shares
+from hushsum.service.store.shared_links import Share, SharedFunction, Shares
 from hushsum.service.store.transactions import Actor, LogLine, Store
 
 __all__ = [

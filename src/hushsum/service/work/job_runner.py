@@ -51,7 +51,8 @@ from hushsum.service.store.job_queue import (
 )
 from hushsum.service.store.transactions import now
 from hushsum.service.work.file_cleanup import delete_orphaned_files
-from hushsum.service.work.job_lease import (
+from hushsum.service.work.public_uploads import DERIVED, public_file, release_assumptions
+from hushsum.service.work.running_job import (
     UPLOAD_NAME,
     JobMustWait,
     JobStopped,
@@ -59,7 +60,6 @@ from hushsum.service.work.job_lease import (
     collect_parameter_warnings,
     renewed_lease,
 )
-from hushsum.service.work.public_uploads import DERIVED, public_file, release_assumptions
 from hushsum.tally.file import load_tally, public_header
 
 #: Before a job that met an unavailable database is tried again; doubled after each further attempt.

@@ -22,9 +22,9 @@ from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Datasets, Functions
 from hushsum.service.store.datasets import USED
 from hushsum.service.work.file_cleanup import delete_exact_model_files
-from hushsum.service.work.job_lease import RunningJob, collect_parameter_warnings
 from hushsum.service.work.model_requests import choice_of, files_of, most_numbers
 from hushsum.service.work.public_uploads import public_file
+from hushsum.service.work.running_job import RunningJob, collect_parameter_warnings
 
 
 @dataclass(frozen=True, slots=True)

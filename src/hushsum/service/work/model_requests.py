@@ -16,7 +16,7 @@ from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.service.schemas import ModelClaimRequest
 from hushsum.service.settings import Settings
-from hushsum.service.work.job_lease import UPLOAD_NAME, collect_parameter_warnings
+from hushsum.service.work.running_job import UPLOAD_NAME, collect_parameter_warnings
 
 _ONE_AT_A_TIME = threading.Lock()
 

@@ -17,7 +17,7 @@ from hushsum.service.schemas import ConfirmedStreamRequest, StreamStepRequest
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Datasets, Functions, JobQueue, Quota
 from hushsum.service.store.datasets import STATE_BYTES, USED, check_quota
-from hushsum.service.work.job_lease import UPLOAD_NAME, JobMustWait, RunningJob
+from hushsum.service.work.running_job import UPLOAD_NAME, JobMustWait, RunningJob
 from hushsum.streams import Stream, open_stream
 from hushsum.tally.tally_messages import TallyPattern
 

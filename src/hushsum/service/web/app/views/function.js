@@ -15,7 +15,7 @@ import { bytesInWords, moment, short, withError } from "../format.js";
 import { comparable } from "../explorer/comparison.js";
 import { fileName, save } from "../parts/copying.js";
 import { meaning } from "../parts/meaning.js";
-import { sharing } from "../parts/shares.js";
+import { sharing } from "../parts/shared_links.js";
 import { serviceRequests } from "../sources/requests.js";
 import { serviceSource } from "../sources/service.js";
 import { whatItIs } from "./function_words.js";

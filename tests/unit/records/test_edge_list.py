@@ -19,7 +19,7 @@ import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records import edge_files, edge_grouping
 from hushsum.records.edge_files import node_number
-from hushsum.records.edges import EdgeList
+from hushsum.records.edge_list import EdgeList
 
 Pair = tuple[int | str, int | str]
 RNG = np.random.default_rng(7)

@@ -8,7 +8,7 @@ import numpy as np
 
 import hushsum as hs
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
-from hushsum.tally.noise_share import sums_with_share
+from hushsum.tally.sums_with_share import sums_with_share
 
 
 def counted() -> hs.Tally:

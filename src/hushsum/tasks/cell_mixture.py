@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from hushsum._types import Floats
+from hushsum.tasks.cell_kmeans import cluster_cells, enough_cells
 from hushsum.tasks.cells import Cells, nearest_centres
-from hushsum.tasks.kmeans import cluster_cells, enough_cells
 
 FULL, DIAGONAL, SPHERICAL = "full", "diag", "spherical"
 COVARIANCE_TYPES: Final = (FULL, DIAGONAL, SPHERICAL)

@@ -8,7 +8,7 @@ from typing import Any
 
 from hushsum import _html
 from hushsum.errors import UsageError
-from hushsum.methods.error_prediction import Option
+from hushsum.methods.prediction_request import Option
 from hushsum.methods.race import BOUND
 from hushsum.planning.sizes_as_text import in_bytes, in_seconds
 
