@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import warnings
 from dataclasses import replace
 from typing import Any, Self
@@ -17,22 +16,9 @@ from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.kernels.bandwidth_scale import warn_of_bandwidth
-from hushsum.models.model_declaration import DeclaredModel
+from hushsum.models.model_declaration import DeclaredModel, all_parameters
 from hushsum.models.model_state import ModelState, until_released
-from hushsum.models.parameters import (
-    BOUNDS,
-    DELTA,
-    EPSILON,
-    OWNER_PARAMETERS,
-    PUBLIC,
-    PUBLIC_BOUNDS,
-    documented,
-    from_json,
-    to_json,
-    with_default_bandwidth,
-    with_defaults,
-    without_public,
-)
+from hushsum.models.parameters import documented, from_json, to_json
 from hushsum.models.public_rows import refuse_repeated_rows
 from hushsum.models.record_checks import checked_records, generator_of, refuse_fit_arguments
 from hushsum.models.repeated_fits import RefitGuard, check_first, new_lineage, note_release
@@ -78,16 +64,7 @@ class PrivateModel(DeclaredModel):
         if not cls.__name__.startswith("Private"):
             return
         if "PARAMETERS" in vars(cls):
-            signature = inspect.signature(cls).parameters.values()
-            taken = any(each.name == PUBLIC.name for each in signature)
-            usual = (EPSILON, DELTA, PUBLIC_BOUNDS, PUBLIC) if taken else (EPSILON, DELTA, BOUNDS)
-            own = cls.PARAMETERS if taken else map(without_public, cls.PARAMETERS)
-            declared = (*usual, *(with_default_bandwidth(each, cls.DEFAULT_BANDWIDTH) for each in own))
-            declared += OWNER_PARAMETERS
-            cls.PARAMETERS = with_defaults(
-                {each.name: each for each in declared}.values(),
-                {each.name: each.default for each in signature},
-            )
+            cls.PARAMETERS = all_parameters(cls)
             cls.__doc__ = documented(cls.__doc__ or "", cls.PARAMETERS)
         MODELS[cls.__name__] = cls
 

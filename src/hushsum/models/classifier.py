@@ -26,9 +26,12 @@ from hushsum.models.class_methods import (
     METHOD,
     METHODS,
     RADIUS,
+    ROWS,
     RULE,
+    bandwidth_growth,
     chosen_class_method,
     class_advice,
+    default_rows,
 )
 from hushsum.models.class_model import ClassModel
 from hushsum.models.class_moments_rule import (
@@ -58,17 +61,6 @@ from hushsum.tally.tally import Tally
 _UNDECLARED = 10_000
 """The number of records that a method is chosen for where none is declared."""
 _PART = "moments"
-_COLUMNS_AT_ONE = 8
-"""Up to so many columns a bandwidth of 1, half the width of the default bounds, suits the tables of the
-benchmark. On sentence embeddings of AG News (384 columns, ε = 1, δ = 1e-5) the rule of √(columns/8) reaches
-0.79, and a bandwidth of 1 0.37.
-"""
-MOST_ROWS = 1000
-_ROWS_AT_ONE = 150
-"""Rows of a class at ε = 1. Decisions fall where the sums of the classes are alike and small beside the
-noise, so fewer rows serve than elsewhere. Measured on pulsars, occupancy and RNA at ε from 0.1 to 10: the
-best number grows about as √ε, and the optimum is flat.
-"""
 
 
 class PrivateClassifier(ClassModel):
@@ -133,14 +125,7 @@ class PrivateClassifier(ClassModel):
         ),
         SCALE,
         POWER,
-        Parameter(
-            "rows",
-            INTEGER,
-            "Rows of each class's sketch; a release with pure ε publishes no more of them than suit the "
-            "class. 'auto': 150·√ε, or 1000 with delta, whose noise does not grow with rows.",
-            choices=("auto",),
-            at_least=1,
-        ),
+        ROWS,
         WIDTH,
         RADIUS,
         Parameter(
@@ -234,7 +219,7 @@ class PrivateClassifier(ClassModel):
 
     def _default_bandwidth(self, n_features: int) -> float:
         """Records of many columns are far from each other: at a fixed bandwidth their sums would be noise."""
-        return self.DEFAULT_BANDWIDTH * max(1.0, math.sqrt(n_features / _COLUMNS_AT_ONE))
+        return self.DEFAULT_BANDWIDTH * bandwidth_growth(n_features)
 
     def _ball(self, dim: int) -> float:
         """The declared radius, or half of that of the box; with public rows the box itself suffices."""
@@ -287,10 +272,7 @@ class PrivateClassifier(ClassModel):
 
     def _rows(self) -> int:
         if isinstance(self.rows, str):
-            promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
-            if not promise.pure or promise.epsilon is None:
-                return MOST_ROWS
-            return min(MOST_ROWS, max(1, math.ceil(_ROWS_AT_ONE * math.sqrt(promise.epsilon))))
+            return default_rows(Promise.of(epsilon=self.epsilon, delta=self.delta))
         return self.rows
 
     def _count(self, secret: list[Tally], X: Floats, y: NDArray[Any] | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,21 @@ from hushsum._types import Floats
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels.bandwidth_scale import default_bandwidth
 from hushsum.kernels.base import Kernel
-from hushsum.models.parameters import FROM_PUBLIC, OWNER, RELEASE, Parameter
+from hushsum.models.parameters import (
+    BOUNDS,
+    DELTA,
+    EPSILON,
+    FROM_PUBLIC,
+    OWNER,
+    OWNER_PARAMETERS,
+    PUBLIC,
+    PUBLIC_BOUNDS,
+    RELEASE,
+    Parameter,
+    with_default_bandwidth,
+    with_defaults,
+    without_public,
+)
 from hushsum.models.predicted_error import NoPlanWithinLimits, PredictedError
 from hushsum.models.public_rows import PUBLIC_PARAMETERS, bounds_of_rows, public_table
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
@@ -163,11 +178,7 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
             return bandwidth if name == "bandwidth" else scale
         if name not in self.decided_by_public():
             return value
-        names = getattr(self, "feature_names_in_", None)
-        columns = (
-            None if names is None or column_names_of(self.public) is None else [str(each) for each in names]
-        )
-        rows = public_table(self.public, self._width(n_features), columns)
+        rows = self._public_rows(n_features)
         if name == "bounds":
             return bounds_of_rows(rows)
         promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
@@ -182,9 +193,9 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
 
     def _has_default_bandwidth(self) -> bool:
         """Whether the bandwidth follows from the bounds; a kernel that was given has its own."""
-        if not self.DEFAULT_BANDWIDTH or isinstance(getattr(self, "kernel", None), Kernel):
-            return False
-        return getattr(self, "bandwidth", None) is None
+        given = self.get_params(deep=False)
+        own = isinstance(given.get("kernel"), Kernel)
+        return self.DEFAULT_BANDWIDTH > 0.0 and not own and given["bandwidth"] is None
 
     def claim(self, n_features: int | None = None) -> Claim:
         """What the release will claim. Known before any record is seen, and spends nothing.
@@ -287,3 +298,14 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
                 remedy="give (low, high), or one pair for each column",
             )
         return list(zip(box.low, box.high, strict=True))
+
+
+def all_parameters(kind: type[DeclaredModel]) -> tuple[Parameter, ...]:
+    """What a class declares and what all models have, in the order of its signature, with its defaults."""
+    signature = inspect.signature(kind).parameters.values()
+    taken = any(each.name == PUBLIC.name for each in signature)
+    usual = (EPSILON, DELTA, PUBLIC_BOUNDS, PUBLIC) if taken else (EPSILON, DELTA, BOUNDS)
+    given = kind.PARAMETERS if taken else tuple(map(without_public, kind.PARAMETERS))
+    own = [with_default_bandwidth(each, kind.DEFAULT_BANDWIDTH) for each in given]
+    declared = {each.name: each for each in (*usual, *own, *OWNER_PARAMETERS)}
+    return with_defaults(declared.values(), {each.name: each.default for each in signature})

@@ -94,8 +94,7 @@ class Tally:
         self._basis = basis
         self._kernel = basis.counted_kernel() if kernel is None else basis.reading(kernel).kernel
         self._table: Any = basis.new_table()
-        self._count = 0
-        self._moves, self._room = 0, _LARGEST  # A bound on every counter (records × moves), and its limit.
+        self._count, self._moves, self._room = 0, 0, _LARGEST  # Records; a bound on counters, and its limit.
         self._origins: frozenset[bytes] = frozenset()
         self._broken, self._lock, self._lists = False, threading.Lock(), edge_lists
         self._cap: UnitCap | None = None
