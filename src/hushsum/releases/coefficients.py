@@ -166,7 +166,7 @@ class CoefficientFunction(NoisyTable):
     def _count_covariance(self, batch: Batch) -> Floats | float:
         """Of the noise of the sums with that of N̂, as far as N̂ is the table's own number."""
         own = self._own_count()
-        if own is None or self.count_noise.variance < _SMALL_PART * own[1]:
+        if own is None or self.count_noise.variance <= _SMALL_PART * own[1]:
             return 0.0
         part = self.count_noise.variance / (own[1] + self.count_noise.variance)
         return part * self.cell_variance * self.reading.total_covariance(batch)

@@ -52,3 +52,8 @@ def test_default_bins_are_a_quarter_of_the_bandwidth_wide() -> None:
     assert len(f.weights) == 40
     wide = histogram(X, hs.GaussianKernel(dim=2, bandwidth=1e-4), bounds=(0, 1), epsilon=1.0)
     assert len(wide.weights) <= 1 << 18
+
+
+def test_noise_that_vanishes_leaves_no_variance_to_divide_by() -> None:
+    f = histogram(X, KERNEL, bounds=(0, 1), bins=8, epsilon=1e5)
+    assert np.isfinite(f.query(Q).stderr).all()
