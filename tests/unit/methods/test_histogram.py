@@ -55,5 +55,5 @@ def test_default_bins_are_a_quarter_of_the_bandwidth_wide() -> None:
 
 
 def test_noise_that_vanishes_leaves_no_variance_to_divide_by() -> None:
-    f = histogram(X, KERNEL, bounds=(0, 1), bins=8, epsilon=1e5)
+    f = histogram_tally(KERNEL, bounds=(0, 1), bins=8).add(X).release(epsilon=1e5)
     assert np.isfinite(f.query(Q).stderr).all()
