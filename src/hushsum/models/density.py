@@ -16,7 +16,6 @@ from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.kernels.bandwidth_scale import in_units
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.registry import COLUMNS
-from hushsum.kernels.scaled import ScaledKernel
 from hushsum.models.base import PrivateModel
 from hushsum.models.density_functional import FunctionalSums, functional_error
 from hushsum.models.density_tables import (
@@ -356,7 +355,7 @@ class PrivateDensity(PrivateModel):
         box = self._box(self._fitted("bounds"))
         for each in estimates:
             found = each.planned.kernel
-            plain = found.kernel if isinstance(found, ScaledKernel) else found
+            plain = found.unscaled() if isinstance(found, ColumnKernel) else found
             if kernel not in (None, plain.name):
                 continue
             if bandwidth is None:

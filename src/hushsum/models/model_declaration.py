@@ -184,7 +184,7 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
         """Whether the bandwidth follows from the bounds; a kernel that was given has its own."""
         if not self.DEFAULT_BANDWIDTH or isinstance(getattr(self, "kernel", None), Kernel):
             return False
-        return getattr(self, "bandwidth", None) is None
+        return self.get_params(deep=False).get("bandwidth") is None
 
     def claim(self, n_features: int | None = None) -> Claim:
         """What the release will claim. Known before any record is seen, and spends nothing.
