@@ -248,7 +248,14 @@ class PrivateClassifier(ClassModel):
         if self.method_ == KERNEL:
             kernel = self._kernel(dim)
             return [
-                race(kernel, rows=self._rows(), width=self.width, seed=seed, bounds=self.column_bounds())
+                race(
+                    kernel,
+                    rows=self._rows(),
+                    width=self.width,
+                    seed=seed,
+                    bounds=self.column_bounds(),
+                    columns=self._table_columns(),
+                )
                 for _ in self.classes_
             ]
         return [Tally(self._moments())]

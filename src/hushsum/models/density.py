@@ -259,7 +259,7 @@ class PrivateDensity(PrivateModel):
         if self.method == FUNCTIONAL:
             promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
             return FunctionalSums(planned, promise, seed, box)
-        return TableSums(tallies(planned, seed=seed, box=box))
+        return TableSums(tallies(planned, seed=seed, box=box, columns=self._table_columns()))
 
     def _count(self, secret: TableSums | FunctionalSums, X: Floats, y: NDArray[Any] | None) -> None:
         secret.add(X)
