@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from hushsum.bases.base import Table
+from hushsum.bases.base import Table, differing_parameters
 from hushsum.errors import ClaimError, IncompatibleTallies, UsageError
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import IntegerNoise
@@ -125,7 +125,7 @@ def _check(first: NoisyTable, other: NoisyTable) -> None:
     if first.basis.fingerprint != other.basis.fingerprint or first.kernel != other.kernel:
         raise IncompatibleTallies(
             rule="functions that are merged must have the same fingerprint and kernel",
-            got="different ones",
+            got=f"some that differ in {differing_parameters(first.basis, other.basis) or 'kernel'}",
             remedy="count, and publish as many rows, with the same parameters at every site",
         )
     if first.step != other.step:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hushsum.bases.base import differing_parameters
 from hushsum.errors import IncompatibleTallies, Parameter, UsageError
 from hushsum.tally.units import is_graph
 
@@ -25,8 +26,8 @@ def check_mergeable(one: Tally, other: Tally) -> None:
     if other.fingerprint != one.fingerprint:
         raise IncompatibleTallies(
             rule="tallies must have one fingerprint to merge",
-            got=f"{one.fingerprint[:12]} and {other.fingerprint[:12]}",
-            remedy="make both with the same kernel, rows, width, seed, bounds and columns",
+            got=f"some that differ in {differing_parameters(one.basis, other.basis)}",
+            remedy="make both with the same",
         )
     if (one._cap is None) != (other._cap is None):
         raise IncompatibleTallies(

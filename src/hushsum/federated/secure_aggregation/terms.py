@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
-from hushsum.bases.base import Basis, Reading
+from hushsum.bases.base import Basis, Reading, differing_parameters
 from hushsum.bases.registry import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, Parameter, UsageError
 from hushsum.files.rationals import stored_rational
@@ -243,12 +243,12 @@ class AggregationTerms:
             for another fingerprint, shape, unit or cap.
         """
         rows = self.basis.shape[0]
-        same = tally.basis.shape[0] >= rows and tally.basis.prefix(rows).fingerprint == self.basis.fingerprint
-        if not same:
+        counted = tally.basis.prefix(rows) if tally.basis.shape[0] >= rows else tally.basis
+        if counted.fingerprint != self.basis.fingerprint:
             raise UsageError(
                 rule="the tally must have the fingerprint of the terms",
-                got="another one",
-                remedy="count with the same kernel, method, seed and sizes",
+                got=f"one that differs in {differing_parameters(self.basis, counted)}",
+                remedy="count with the same",
             )
         if claimed_unit(tally, self.unit) != (self.unit, self.per_unit):
             raise UsageError(
