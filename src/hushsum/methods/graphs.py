@@ -108,12 +108,15 @@ def count_rows(
         counted, expected = done["nodes"], done["ids"]
     nodes, digest = 0, ""
     reading = 1.0 / (1.0 + rows.rows / _ROWS_LIKE_READING)
-    passed = EdgeProgress()
+    passed, furthest = EdgeProgress(), 0.0
 
     def report() -> None:
+        nonlocal furthest
+        fraction = passed.fraction(reading)
+        furthest = max(furthest, fraction or 0.0)
         try:
             if progress is not None:
-                progress(passed.fraction(reading))
+                progress(None if fraction is None else furthest)
         except BaseException:
             if checkpoint is not None and tally_nodes > counted:
                 checkpoint.save(tally, {"nodes": tally_nodes, "ids": tally_ids})
