@@ -361,34 +361,6 @@ class SampledReading(LinearReading, Protocol):
         """What each row says, shape (len(batch), rows), and how many consecutive rows are a block."""
 
 
-def differing_parameters(one: Basis, other: Basis) -> str:
-    """The names of the parameters in which two bases differ, for a refusal to merge their tallies; public.
-
-    >>> from hushsum.methods import race
-    >>> from hushsum.kernels import EuclideanKernel
-    >>> bases = [race(EuclideanKernel(1, bandwidth=h), rows=9, seed=int(h)).basis for h in (1.0, 2.0)]
-    >>> differing_parameters(*bases)
-    'kernel bandwidth, seed'
-    """
-    return ", ".join(_differences(one.description(), other.description(), "method"))
-
-
-def _differences(one: Mapping[str, Any], other: Mapping[str, Any], label: str) -> list[str]:
-    if one["name"] != other["name"]:
-        return [label]
-    found: list[str] = []
-    for key, value in one["parameters"].items():
-        another = other["parameters"].get(key)
-        if value == another:
-            continue
-        kernels = [each for each in (value, another) if isinstance(each, dict) and "parameters" in each]
-        if len(kernels) == 2 and value["name"] == another["name"]:
-            found += [f"{key} {each}" for each in _differences(value, another, key)]
-        else:
-            found.append(key)
-    return found
-
-
 def _encoded(value: object) -> Any:
     if isinstance(value, tuple):
         return [_encoded(each) for each in value]

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from hushsum.bases.base import Table, differing_parameters
+from hushsum.bases.base import Table
 from hushsum.errors import ClaimError, IncompatibleTallies, UsageError
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import PERSON, Claim, Promise
 from hushsum.privacy.trust_model import SITE_NOISE, Trust
 from hushsum.releases.noisy_table import NoisyTable, function_of
+from hushsum.tally.merging import differing_parameters
 from hushsum.version import PRODUCER
 
 MOST_MERGED: Final = 1 << 14

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
-from hushsum.bases.base import Basis, Reading, differing_parameters
+from hushsum.bases.base import Basis, Reading
 from hushsum.bases.registry import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, Parameter, UsageError
 from hushsum.files.rationals import stored_rational
@@ -21,6 +21,7 @@ from hushsum.privacy.claim import Claim, Promise, checked_unit, unit_in_words
 from hushsum.privacy.noise_shares import NoisePair, noise_shares
 from hushsum.privacy.release_request import AUTO, ReleaseRequest
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, Trust
+from hushsum.tally.merging import differing_parameters
 from hushsum.tally.release import ReleaseOptions, check_release
 from hushsum.tally.tally import Tally
 from hushsum.tally.units import claimed_unit
