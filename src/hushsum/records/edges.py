@@ -36,8 +36,8 @@ class EdgeProgress:
     def fraction(self, reading: float) -> float | None:
         """How much of the work is done if ``reading`` is the part of it that reading the files takes.
 
-        >>> EdgeProgress(read=0.5, arcs=10).fraction(0.2), EdgeProgress(1.0, 10, 5).fraction(0.2)
-        (0.1, 0.6)
+        >>> EdgeProgress(read=0.5, arcs=10).fraction(0.5), EdgeProgress(1.0, 10, 5).fraction(0.5)
+        (0.25, 0.75)
         """
         if self.read is None:
             return None
