@@ -9,16 +9,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from functools import cache
 
 import pytest
 
+from hushsum import kernels
 from hushsum.bases import registry as bases
 from hushsum.kernels import kernel_names
 from hushsum.methods import all_methods
 from tests.source_trees import source_trees
 
 NAMES = {*kernel_names(), *(method.name for method in all_methods()), *bases._BASES}
+
+CLASSES = {
+    name
+    for name, each in vars(kernels).items()
+    if isinstance(each, type) and kernels.Kernel in each.__mro__ and is_dataclass(each)
+}
+"""Kernels that can be made, as against roles."""
 
 KNOWN = {
     # Other concepts with the same word: families of hash functions and of polynomials, a distribution, parts
@@ -91,9 +100,26 @@ def attribute_probes(tree: ast.Module) -> Iterator[str]:
                 yield ast.unparse(node)
 
 
+def class_branches(tree: ast.Module) -> Iterator[str]:
+    """``isinstance`` with the class of one kernel instead of a role; an ``assert`` decides nothing."""
+    asserted = {
+        id(each) for node in ast.walk(tree) if isinstance(node, ast.Assert) for each in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and id(node) not in asserted and len(node.args) == 2:
+            tested = {each.id for each in ast.walk(node.args[1]) if isinstance(each, ast.Name)}
+            if ast.unparse(node.func) in ("isinstance", "issubclass") and tested & CLASSES:
+                yield ast.unparse(node)
+
+
 def test_nothing_depends_on_the_name_of_a_kernel_method_or_basis() -> None:
     found = {(path, branch) for path, tree in source_trees().items() for branch in branches(tree)}
     assert found - KNOWN == set()
+
+
+def test_nothing_outside_the_kernels_depends_on_the_class_of_one() -> None:
+    outside = {path: tree for path, tree in source_trees().items() if not path.startswith("kernels/")}
+    assert [(path, each) for path, tree in outside.items() for each in class_branches(tree)] == []
 
 
 def test_a_kernel_is_not_probed_for_attributes() -> None:
@@ -112,6 +138,14 @@ def test_a_kernel_is_not_probed_for_attributes() -> None:
 )
 def test_the_search_finds_branches(source: str, found: list[str]) -> None:
     assert list(branches(ast.parse(source))) == found
+
+
+def test_the_search_finds_classes() -> None:
+    tree = ast.parse(
+        "x = isinstance(each, GaussianKernel | int); assert isinstance(each, GaussianKernel); "
+        "y = isinstance(each, ColumnKernel)"
+    )
+    assert list(class_branches(tree)) == ["isinstance(each, GaussianKernel | int)"]
 
 
 def test_the_search_finds_probes() -> None:

@@ -112,6 +112,12 @@ class TestOneCommand:
         run("plot", "f.hush", "-o", "f.svg")
         assert "<!-- 2017" not in (folder / "f.svg").read_text()
         assert "columns" in refused("plot", "f.hush", "--dates", "fired", "-o", "f.svg")
+        typed = run("query", "f.hush", *dated, "--at", "2017-01-01", "--json").stdout
+        assert json.loads(typed)["answers"][0]["value"] == f([[17_167.0]])[0]
+        (folder / "q.csv").write_text("hired\n2017-01-01\n")
+        read = run("query", "f.hush", *dated, "--points", "q.csv").stdout
+        assert read.startswith('hired,value,stderr,lower,upper\n"2017-01-01",')
+        assert "name the column in dates" in refused("query", "f.hush", "--at", "2017-01-01")
         run("fit", "density", "people.csv", *dated, "--columns", "hired", *BOX, "-o", "m.hush")
         run("plot", "m.hush", *dated, "-o", "m.svg")
         assert "<!-- 2018 -->" in (folder / "m.svg").read_text()

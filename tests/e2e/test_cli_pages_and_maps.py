@@ -31,6 +31,7 @@ def test_pages_that_are_refused(shell: Shell) -> None:
     assert "without bounds" in shell.refused(2, "page", "ok.hush", "-o", "ok.html")
     assert "confidential tally" in shell.refused(5, "page", "ok.tally", "-o", "ok.html")
     assert "no file" in shell.refused(2, "page", "none.hush", "-o", "none.html")
+    assert "ok.csv is not a released function" in shell.refused(5, "page", "ok.csv", "-o", "ok.html")
     assert "one for each of 2 columns" in shell.refused(
         2, "page", "ok.hush", "-o", "ok.html", "--range", "0:1,0:1,0:1"
     )

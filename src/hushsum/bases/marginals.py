@@ -16,8 +16,7 @@ from hushsum._types import Floats
 from hushsum.bases.base import Basis, LinearReading, Table
 from hushsum.bases.registry import register
 from hushsum.errors import DataRefused, UsageError
-from hushsum.kernels.base import Batch, Kernel
-from hushsum.kernels.hamming import HammingKernel
+from hushsum.kernels.base import Batch, CategoricalKernel, Kernel
 from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
@@ -240,17 +239,18 @@ class MarginalsReading(LinearReading):
     def __post_init__(self) -> None:
         dim = len(self.basis.encodings)
         kernel = self.kernel
-        if not isinstance(kernel, HammingKernel) or kernel.dim != dim or kernel.power > 2:
+        if not isinstance(kernel, CategoricalKernel) or kernel.dim != dim or kernel.agreement_power() > 2:
             raise UsageError(
                 parameter="kernel",
                 rule=f"must be a Hamming kernel of {dim} columns with power 1 or 2 to read marginals",
                 got=kernel.name,
                 remedy="make one with that dim",
             )
+        power = kernel.agreement_power()
         if not self._needed.keys() <= {each.members for each in self.basis.sets}:
             raise UsageError(
                 parameter="kernel",
-                rule=f"with power {kernel.power} reads all marginals of up to {kernel.power} columns",
+                rule=f"with power {power} reads all marginals of up to {power} columns",
                 got="a table without some of them",
                 remedy="count those too, or use power 1",
             )
@@ -259,8 +259,8 @@ class MarginalsReading(LinearReading):
     def _needed(self) -> dict[tuple[int, ...], float]:
         """The weight of each marginal that the kernel is made of."""
         dim = len(self.basis.encodings)
-        assert isinstance(self.kernel, HammingKernel)
-        if self.kernel.power == 1:
+        assert isinstance(self.kernel, CategoricalKernel)
+        if self.kernel.agreement_power() == 1:
             return {(i,): 1.0 / dim for i in range(dim)}
         single = {(i,): 1.0 / dim**2 for i in range(dim)}
         return single | dict.fromkeys(itertools.combinations(range(dim), 2), 2.0 / dim**2)

@@ -46,6 +46,15 @@ def query(
     edges: options.Edges = None,
     directed: options.Directed = False,
     columns: options.Columns = None,
+    dates: Annotated[
+        str | None,
+        typer.Option(
+            "--dates", metavar="NAMES", help="Columns that were dates: points have dates in them too."
+        ),
+    ] = None,
+    date_format: options.DatePattern = None,
+    date_unit: options.DateUnit = "days",
+    date_origin: options.DateOrigin = "1970-01-01",
     set_column: options.SetColumn = None,
     sum: options.Sum = False,
     level: options.Level = 0.95,
@@ -67,8 +76,11 @@ def query(
     the file first, while the file is read.
 
     hushsum query skin.hush --at 120,80,60
+
+    hushsum query hired.hush --dates hired --at 2024-05-31
     """
     from hushsum.jobs.query_function import QueryTerms, query_file, query_nodes, query_points
+    from hushsum.records.dates import DateFormat
 
     if _given(at, points, node) != 1:
         raise UsageError(
@@ -84,13 +96,15 @@ def query(
             got="one of them",
             remedy="give both",
         )
+    written = DateFormat(values.names(dates, "dates") or (), date_format, date_unit, date_origin)
     terms = QueryTerms(sum=sum, level=level, estimator=estimator, simultaneous=simultaneous, threads=threads)
     if at is not None or node is not None:
         if node is not None and graph is not None:
             ends = None if edges is None else values.names(edges, "edges")
             answered = query_nodes(function, node, graph, terms, columns=ends, directed=directed)
         else:
-            answered = query_points(function, [values.point(each, "at") for each in at or []], terms)
+            typed = [values.point_with_dates(each, "at") for each in at or []]
+            answered = query_points(function, typed, terms, written)
         if json:
             write_json({"of": "sum" if sum else "mean", "level": level, "answers": answered.as_json()})
         else:
@@ -105,6 +119,7 @@ def query(
             terms,
             columns=values.names(columns, "columns"),
             set_column=set_column,
+            dates=written,
             progress=progress,
         )
         with reader_may_leave():

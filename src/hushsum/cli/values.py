@@ -57,14 +57,39 @@ def point(text: str, parameter: str) -> tuple[float, ...]:
     (3.0, 17.0, 20.0)
     """
     try:
-        return tuple(float(each) for each in re.split(r"[,;\s]+", text.strip(" ,;")) if each)
+        return tuple(map(float, _separated(text)))
     except ValueError:
-        raise UsageError(
-            parameter=parameter,
-            rule="must be the numbers of a point, or the members of a set, separated by commas",
-            got=shown(text),
-            remedy="such as 120,80,60",
-        ) from None
+        raise _no_point(text, parameter) from None
+
+
+def point_with_dates(text: str, parameter: str) -> tuple[float | str, ...]:
+    """The same for points that may have dates, which stay text.
+
+    >>> point_with_dates("2024-05-31,7", "at")
+    ('2024-05-31', 7.0)
+    """
+    found: list[float | str] = []
+    for each in _separated(text):
+        try:
+            found.append(float(each))
+        except ValueError:
+            if each.count("-") != 2:
+                raise _no_point(text, parameter) from None
+            found.append(each)
+    return tuple(found)
+
+
+def _separated(text: str) -> list[str]:
+    return [each for each in re.split(r"[,;\s]+", text.strip(" ,;")) if each]
+
+
+def _no_point(text: str, parameter: str) -> UsageError:
+    return UsageError(
+        parameter=parameter,
+        rule="must be the numbers of a point, or the members of a set, separated by commas",
+        got=shown(text),
+        remedy="such as 120,80,60",
+    )
 
 
 def integers(text: str | None, parameter: str) -> tuple[int, ...] | None:

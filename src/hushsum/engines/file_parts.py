@@ -40,11 +40,12 @@ class RecordColumns:
 
 @dataclass(frozen=True, slots=True)
 class FilePiece:
-    """A file, or some row groups of it."""
+    """A file, or some row groups of it; ``state`` is that of the file before it was divided."""
 
     path: str = field(repr=False)
     row_groups: tuple[int, int] | None
     size: int
+    state: FileState = field(repr=False)
 
     @property
     def name(self) -> str:
@@ -131,8 +132,11 @@ def plan_parts(
     check_cap(read.unit_column, tally.max_per_unit, parameter="unit_column")
     columns = read.columns or (None if read.set_column is not None else tally.basis.columns)
     pieces: list[FilePiece] = []
+    states: dict[str, FileState] = {}
     for path in paths:
         try:
+            # Before the file is opened: one that takes its place from here on is noticed after the count.
+            states[path] = state = file_state(path)
             with open_batches(
                 path,
                 columns=columns,
@@ -141,20 +145,20 @@ def plan_parts(
                 cells=read.cells,
             ) as stream:
                 columns = None if read.set_column is not None else tuple(stream.column_names)
-            pieces += _pieces(path)
+            pieces += _pieces(path, state)
         except HushsumError as error:
             raise naming(error, shown_path(path)) from None
     read = replace(read, columns=columns)
     if tally.max_per_unit is not None:
-        whole = tuple(FilePiece(path, None, file_state(path).size) for path in paths)
+        whole = tuple(FilePiece(path, None, state.size, state) for path, state in states.items())
         return [FilePart(whole, read, (i, workers)) for i in range(workers)]
     target = max(_LEAST_BYTES, sum(each.size for each in pieces) // (PARTS_PER_WORKER * workers))
     return [FilePart(group, read) for group in _grouped(pieces, target)]
 
 
 def file_states(parts: Sequence[FilePart]) -> dict[str, FileState]:
-    """The state of every file of these parts."""
-    return {piece.path: file_state(piece.path) for part in parts for piece in part.pieces}
+    """The state that every file of these parts had before it was divided into them."""
+    return {piece.path: piece.state for part in parts for piece in part.pieces}
 
 
 def refuse_changed(states: Mapping[str, FileState]) -> None:
@@ -166,7 +170,7 @@ def refuse_changed(states: Mapping[str, FileState]) -> None:
     for path, state in states.items():
         try:
             changed = file_state(path) != state
-        except OSError:
+        except UsageError:
             changed = True
         if changed:
             raise DataRefused(
@@ -204,11 +208,11 @@ def _checked(files: Sequence[str | os.PathLike[str]]) -> list[str]:
     return paths
 
 
-def _pieces(path: str) -> list[FilePiece]:
+def _pieces(path: str, state: FileState) -> list[FilePiece]:
     sizes = row_group_sizes(path)
     if not any(sizes):
-        return [FilePiece(path, None, max(1, file_state(path).size))]
-    return [FilePiece(path, (i, i + 1), size) for i, size in enumerate(sizes) if size]
+        return [FilePiece(path, None, max(1, state.size), state)]
+    return [FilePiece(path, (i, i + 1), size, state) for i, size in enumerate(sizes) if size]
 
 
 def _grouped(pieces: Sequence[FilePiece], target: int) -> Iterator[tuple[FilePiece, ...]]:
@@ -233,7 +237,8 @@ def _joined(first: FilePiece, second: FilePiece) -> FilePiece | None:
         return None
     if first.row_groups[1] != second.row_groups[0]:
         return None
-    return FilePiece(first.path, (first.row_groups[0], second.row_groups[1]), first.size + second.size)
+    rows = (first.row_groups[0], second.row_groups[1])
+    return FilePiece(first.path, rows, first.size + second.size, first.state)
 
 
 def _in_share(units: Any, share: int, shares: int) -> NDArray[np.bool_]:

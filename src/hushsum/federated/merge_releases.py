@@ -15,6 +15,7 @@ from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import PERSON, Claim, Promise
 from hushsum.privacy.trust_model import SITE_NOISE, Trust
 from hushsum.releases.noisy_table import NoisyTable, function_of
+from hushsum.tally.merge_checks import differing_parameters
 from hushsum.version import PRODUCER
 
 MOST_MERGED: Final = 1 << 14
@@ -125,7 +126,7 @@ def _check(first: NoisyTable, other: NoisyTable) -> None:
     if first.basis.fingerprint != other.basis.fingerprint or first.kernel != other.kernel:
         raise IncompatibleTallies(
             rule="functions that are merged must have the same fingerprint and kernel",
-            got="different ones",
+            got=f"some that differ in {differing_parameters(first.basis, other.basis) or 'kernel'}",
             remedy="count, and publish as many rows, with the same parameters at every site",
         )
     if first.step != other.step:

@@ -167,7 +167,13 @@ def read_container(
             raise UsageError(
                 rule=(FilePath(path, quoted=True), " is a folder"), remedy="give the file in it"
             ) from None
-    return _read_stream(source, kind, payload_size, name="the input", size=None)
+    return _read_stream(source, kind, payload_size, name=_name_of(source), size=None)
+
+
+def _name_of(stream: IO[bytes]) -> str:
+    """The name of an open file; streams in memory, sockets and standard input have none."""
+    name = getattr(stream, "name", None)
+    return Path(name).name if isinstance(name, str) and not name.startswith("<") else "the input"
 
 
 def build_from(header: Header, payload: memoryview, build: Callable[[Header, memoryview], T]) -> T:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,7 +27,7 @@ from hushsum.plotting.ticks import label_ticks
 from hushsum.plotting.web_page import web_page
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Relation
-from hushsum.records.bounds import DeclaredBounds
+from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.plot import caption_of
 
@@ -234,7 +234,8 @@ def heatmap(
     points : array-like of shape (n_points, 2), or a frame
         Private: longitude and latitude in degrees, in that order; or two columns of a plane.
     bounds : two pairs (low, high), or a dictionary by column name
-        Declared: points outside are clipped to it.
+        Declared: points outside are clipped to it. The order of a dictionary is that of the map, the first
+        column across, unless ``columns`` gives another; further columns of a frame are left out.
     bandwidth : float
         The standard deviation of the Gaussian that points are smoothed with, in metres; in the units of the
         columns if not ``geographic``. Chosen without looking at the data.
@@ -266,10 +267,12 @@ insecure_noise_seed, threads
     >>> map.raster(64).value.shape
     (64, 64)
     """
-    kernel = map_kernel(bounds, bandwidth, geographic=geographic)
+    if columns is None and isinstance(bounds, Mapping):
+        columns = tuple(bounds)
+    box = Bounds.of(bounds, 2, columns)
     function = release(
         points,
-        kernel=kernel,
+        kernel=map_kernel(box, bandwidth, geographic=geographic),
         bounds=bounds,
         method=METHOD,
         columns=columns,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from hushsum.bases.hash_rows import HashRows
 from hushsum.bases.hash_rows_of_combination import DividedRows
 from hushsum.bases.monomials import Monomials
 from hushsum.bases.trigonometric import TrigonometricPolynomials
-from hushsum.errors import UsageError
+from hushsum.errors import FilePath, UsageError
 from hushsum.files.atomic import atomic_file
 from hushsum.jobs.output_files import STANDARD, check_answers_output
 from hushsum.plotting.web_page import web_page
@@ -97,9 +96,12 @@ def write_page(
         raise UsageError(
             parameter="output", rule="must end in .html", got=repr(path.name), remedy="rename it"
         )
-    data = Path(source).read_bytes() if os.path.isfile(source) else None
-    released = load_released(source if data is None else io.BytesIO(data))
-    assert data is not None, "a missing file was refused"
+    if not os.path.isfile(source):
+        raise UsageError(rule=("no file ", FilePath(source, quoted=True)), remedy="check the path")
+    with open(source, "rb") as stream:
+        released = load_released(stream)
+        stream.seek(0)
+        data = stream.read()
     check_readable(released, len(data))
     options: dict[str, Any] = {"quantity": of}
     if isinstance(released, ReleasedFunction) and released.dim is not None:

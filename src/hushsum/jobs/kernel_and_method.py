@@ -11,7 +11,6 @@ from hushsum.kernels.bandwidth_scale import OF_BOUNDS, UNITS, in_scale
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.parameters import one_of
 from hushsum.kernels.registry import example_columns, is_expression, named, parameter_names
-from hushsum.kernels.scaled import ScaledKernel
 from hushsum.methods.registry import method_named, tally_methods
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.tally.tally import Tally
@@ -40,11 +39,10 @@ class KernelChoice:
         """With the bandwidth of a kernel that was found for it: of columns with units of their own as a
         fraction of the bounds.
         """
-        if isinstance(found, ScaledKernel):
-            return replace(self, bandwidth=found.kernel.bandwidth, scale=OF_BOUNDS)
-        return (
-            replace(self, bandwidth=found.bandwidth, scale=UNITS) if isinstance(found, ColumnKernel) else self
-        )
+        if not isinstance(found, ColumnKernel):
+            return self
+        plain = found.unscaled()
+        return replace(self, bandwidth=plain.bandwidth, scale=UNITS if plain is found else OF_BOUNDS)
 
     @property
     def takes_sets(self) -> bool:

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.errors import Parameter, UsageError
+from hushsum.errors import Argument, Parameter, UsageError, shown
 from hushsum.jobs.output_files import open_function
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.parameters import one_of
+from hushsum.records.cell_format import CellFormat
+from hushsum.records.columns_by_name import choose_columns
+from hushsum.records.dates import NO_DATES, DateFormat
 from hushsum.records.record_batches import open_batches
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.sketch import ESTIMATORS, TableFunction
@@ -58,7 +61,8 @@ class QueryTerms:
 class AnsweredQueries:
     """Some queries and their answers; arrays of shape (n_queries,).
 
-    ``queries`` is a list of rows of numbers or of sets, or an Arrow batch of the columns of a file.
+    ``queries`` is a list of rows of numbers or of sets, or an Arrow batch of the columns of a file; dates are
+    text in both.
     ``stderr`` is NaN for the median of means, which has a bound instead, that ``lower`` and ``upper`` give;
     all three are NaN where a method has no error estimate.
     """
@@ -85,8 +89,11 @@ class AnsweredQueries:
         ]
 
 
-def query_points(source: str, points: Sequence[Sequence[float]], terms: QueryTerms) -> AnsweredQueries:
-    """Answers at points given as numbers; for a function of sets each is one set of integers.
+def query_points(
+    source: str, points: Sequence[Sequence[float | str]], terms: QueryTerms, dates: DateFormat = NO_DATES
+) -> AnsweredQueries:
+    """Answers at points given as numbers, and as ISO dates in the columns of ``dates``; for a function of
+    sets each is one set of integers.
 
     Raises
     ------
@@ -94,6 +101,7 @@ def query_points(source: str, points: Sequence[Sequence[float]], terms: QueryTer
         if a point has another number of values than the function has columns, or a value it cannot have.
     """
     function = open_function(source)
+    of_dates = _positions(function, dates)
     if not points:
         raise UsageError(
             parameter="at",
@@ -102,15 +110,17 @@ def query_points(source: str, points: Sequence[Sequence[float]], terms: QueryTer
             remedy=("give a point, or a file with ", Parameter("points")),
         )
     dim = function.dim
-    listed = [list(point) for point in points]
-    for point in listed:
-        if dim is not None and len(point) != dim:
+    listed: list[list[float]] = []
+    for given in points:
+        if dim is not None and len(given) != dim:
             raise UsageError(
                 parameter="at",
                 rule=f"must have {dim} values for this function",
-                got=len(point),
+                got=len(given),
                 remedy="separate them by commas",
             )
+        point = [_coordinate(value, i in of_dates, dates) for i, value in enumerate(given)]
+        listed.append(point)
         if not all(math.isfinite(value) for value in point):
             raise UsageError(
                 parameter="at",
@@ -128,7 +138,31 @@ def query_points(source: str, points: Sequence[Sequence[float]], terms: QueryTer
     if dim is None:
         sets = [[int(value) for value in point] for point in listed]
         return _ask(function, sets, sets, terms)
-    return _ask(function, listed, np.array(listed, np.float64), terms)
+    return _ask(function, [list(point) for point in points], np.array(listed, np.float64), terms)
+
+
+def _positions(function: ReleasedFunction, dates: DateFormat) -> list[int]:
+    """Where the columns of dates are."""
+    if not dates.columns:
+        return []
+    if function.columns is None:
+        raise UsageError(
+            parameter="dates", rule="must name columns", got="a file whose columns have no names"
+        )
+    return choose_columns(function.columns, dates.columns)
+
+
+def _coordinate(value: float | str, is_date: bool, dates: DateFormat) -> float:
+    if not isinstance(value, str):
+        return value
+    if not is_date:
+        raise UsageError(
+            parameter="at",
+            rule="must have numbers in columns that are not declared as dates",
+            got=shown(value),
+            remedy=("name the column in ", Argument("dates")),
+        )
+    return dates.number(value, "at")
 
 
 def query_nodes(
@@ -168,13 +202,15 @@ def query_file(
     *,
     columns: Sequence[str] | None = None,
     set_column: str | None = None,
+    dates: DateFormat = NO_DATES,
     progress: Progress | None = None,
 ) -> Iterator[AnsweredQueries]:
     """Answers at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
 
     Columns are found by the names the function knows; ``columns`` gives other names, in the function's order,
     and a function without names takes all columns in the file's order. For a function of sets,
-    ``set_column`` names the column of them, unless the file has one column only. The first batch is answered
+    ``set_column`` names the column of them, unless the file has one column only. ``dates`` are columns of the
+    file. The first batch is answered
     before this returns, so that an error is reported before anything is written.
     """
     if source == path == "-":
@@ -198,7 +234,7 @@ def query_file(
                 remedy="give it",
             )
         set_column, columns = names[0], None
-    answered = _answer_file(function, path, terms, columns, set_column, progress)
+    answered = _answer_file(function, path, terms, columns, set_column, dates, progress)
     first = next(answered)
     return _chain(first, answered)
 
@@ -214,11 +250,15 @@ def _answer_file(
     terms: QueryTerms,
     columns: Sequence[str] | None,
     set_column: str | None,
+    dates: DateFormat,
     progress: Progress | None,
 ) -> Iterator[AnsweredQueries]:
     dim = function.dim
     own = function.columns
-    with open_batches(path, columns=own if columns is None else columns, set_column=set_column) as stream:
+    chosen = own if columns is None else columns
+    cells = CellFormat(dates=dates)
+    with open_batches(path, columns=chosen, set_column=set_column, cells=cells) as stream:
+        choose_columns(stream.column_names, dates.columns)
         for batch, _ in stream:
             if dim is not None and 1 < batch.num_columns != dim:
                 raise UsageError(
@@ -228,9 +268,18 @@ def _answer_file(
                     remedy="choose the columns",
                 )
             renamed = own is not None and columns is not None and len(own) == batch.num_columns
-            yield _ask(function, batch, batch.rename_columns(list(own)) if renamed and own else batch, terms)
+            queries = batch.rename_columns(list(own)) if renamed and own else batch
+            yield _ask(function, _with_dates(batch, dates), queries, terms)
             if progress is not None:
                 progress(stream.progress)
+
+
+def _with_dates(batch: Any, dates: DateFormat) -> Any:
+    """The batch with dates in place of their numbers, as it is shown."""
+    for name in dates.columns:
+        i = batch.schema.get_field_index(name)
+        batch = batch.set_column(i, name, dates.text(batch.column(i)))
+    return batch
 
 
 def _ask(function: ReleasedFunction, shown: Any, queries: object, terms: QueryTerms) -> AnsweredQueries:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from hushsum.bases.hash_rows import HashRows
@@ -73,7 +72,6 @@ def count_nodes(
             next(pairs, None)
     rows = empty_tally(kernel.build(None), size, columns=None, max_per_unit=None).basis
     assert isinstance(rows, HashRows)  # the only basis of sets
-    report = None if progress is None else partial(progress, None)
     kept = None
     if checkpoint is not None:
         job = {
@@ -84,4 +82,4 @@ def count_nodes(
             "size": repr(size),
         }
         kept = Checkpoint(checkpoint.path, job, seconds=checkpoint.every, encryption_key=encryption_key)
-    return count_rows(edges.read(paths), rows, threads=threads, progress=report, checkpoint=kept)
+    return count_rows(edges.read(paths), rows, threads=threads, progress=progress, checkpoint=kept)

@@ -6,6 +6,7 @@ Importing this package registers every kernel.
 from hushsum.kernels.angular import AngularKernel
 from hushsum.kernels.asymmetric import AsymmetricAngularKernel
 from hushsum.kernels.base import (
+    CategoricalKernel,
     ColumnKernel,
     GaussianProfileKernel,
     HashableCombination,
@@ -40,6 +41,7 @@ from hushsum.kernels.scaled import ScaledKernel, scaled
 __all__ = [
     "AngularKernel",
     "AsymmetricAngularKernel",
+    "CategoricalKernel",
     "ColumnKernel",
     "CombinationKernel",
     "DotProductKernel",

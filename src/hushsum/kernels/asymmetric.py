@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.angular import AngularKernel
-from hushsum.kernels.base import Batch, ProjectionKernel, dense_batch
+from hushsum.kernels.base import BallSignsKernel, Batch, dense_batch
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.projections import Projections
 from hushsum.kernels.registry import register
@@ -22,7 +22,7 @@ from hushsum.records.vectors_in_ball import clipped_to_ball
 
 @register
 @dataclass(frozen=True, slots=True)
-class AsymmetricAngularKernel(ProjectionKernel):
+class AsymmetricAngularKernel(BallSignsKernel):
     """``(1 − arccos(x·q/(radius·‖q‖))/π)**bits``: increasing in the inner product of a record and a query.
 
     For losses of linear models. With a record z = (x, y) and the query (θ, −1) the inner product is a
@@ -100,6 +100,10 @@ class AsymmetricAngularKernel(ProjectionKernel):
     def distinct_hashes(self) -> int | None:
         """2^bits, while that is a number of cells one could have."""
         return self._on_sphere().distinct_hashes()
+
+    def signs(self) -> int:
+        """bits·power."""
+        return self.bits * self.power
 
     def directions(self, *, rows: int, seed: int) -> NDArray[np.float32]:
         """The normals of the hash functions' planes, shape (rows, bits·power, dim + 1); public."""

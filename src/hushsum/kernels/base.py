@@ -222,6 +222,29 @@ class ProjectionKernel(HashableKernel, Protocol):
 
 
 @runtime_checkable
+class BallSignsKernel(ProjectionKernel, Protocol):
+    """Hashes the signs of random projections of records in a ball, which are first raised to the sphere by
+    one more coordinate. So moments of the records can be read from the counts.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def dim(self) -> int:
+            """The number of columns."""
+
+    @abstractmethod
+    def signs(self) -> int:
+        """How many signs one hash is made of."""
+
+    @abstractmethod
+    def directions(self, *, rows: int, seed: int) -> NDArray[np.float32]:
+        """The normals of the hash functions' planes, shape (rows, signs, dim + 1); public."""
+
+
+@runtime_checkable
 class ColumnKernel(Kernel, Protocol):
     """A kernel of the differences between columns of numbers, which declared bounds can clip."""
 
@@ -253,6 +276,10 @@ class ColumnKernel(Kernel, Protocol):
     def column_bandwidths(self) -> tuple[float, ...]:
         """The bandwidth in each column; they differ only where columns have units of their own."""
         return (self.bandwidth,) * self.dim
+
+    def unscaled(self) -> ColumnKernel:
+        """The kernel of columns divided by their units; itself where they have none."""
+        return self
 
 
 @runtime_checkable
@@ -320,6 +347,23 @@ class GaussianProfileKernel(ProfileKernel, Protocol):
     @abstractmethod
     def gaussian_width(self) -> float:
         """The standard deviation."""
+
+
+@runtime_checkable
+class CategoricalKernel(Kernel, Protocol):
+    """A power of the share of columns in which two records agree; their values are codes without an order."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def dim(self) -> int:
+            """The number of columns."""
+
+    @abstractmethod
+    def agreement_power(self) -> int:
+        """The power of the share."""
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ import numpy as np
 
 from hushsum import _native
 from hushsum._types import Floats
-from hushsum.kernels.base import Batch, HashableKernel, Hasher
+from hushsum.kernels.base import Batch, CategoricalKernel, HashableKernel, Hasher
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.public_randomness import multiply_shift, row_words
 from hushsum.kernels.registry import register
@@ -20,7 +20,7 @@ from hushsum.records.category_codes import as_codes
 
 @register
 @dataclass(frozen=True, slots=True)
-class HammingKernel(HashableKernel):
+class HammingKernel(HashableKernel, CategoricalKernel):
     """The share of columns in which two records agree; for bits and integer codes of categories.
 
     Every column weighs the same and codes have no order. Declared bounds are not taken.
@@ -61,6 +61,10 @@ class HammingKernel(HashableKernel):
         """Rows of ``dim`` 32-bit codes."""
         codes = as_codes(data, dim=self.dim, columns=columns)
         return Batch((codes,), len(codes))
+
+    def agreement_power(self) -> int:
+        """``power``."""
+        return self.power
 
     def numbers_per_row(self) -> int:
         """One column for each of ``power`` samples."""

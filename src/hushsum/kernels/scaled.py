@@ -102,6 +102,10 @@ class ScaledKernel(ColumnKernel):
         own = self.kernel.column_bandwidths()
         return tuple(each * unit for each, unit in zip(own, self.units, strict=True))
 
+    def unscaled(self) -> ColumnKernel:
+        """The kernel of the columns divided by their units."""
+        return self.kernel
+
     def integral(self) -> float:
         """That of the kernel times the units."""
         return self.kernel.integral() * math.prod(self.units)

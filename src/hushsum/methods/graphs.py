@@ -18,6 +18,9 @@ from hushsum.tally.tally import Tally
 if TYPE_CHECKING:
     from hushsum.records.edge_list import EdgeList
 
+_ROWS_LIKE_READING = 1000.0
+"""So many rows are counted in about the time that reading and sorting the edges takes."""
+
 
 def count_graph(
     edges: EdgeList,
@@ -27,7 +30,7 @@ def count_graph(
     width: int = DEFAULT_WIDTH,
     seed: int = 0,
     threads: int | None = None,
-    progress: Callable[[], None] | None = None,
+    progress: Callable[[float | None], None] | None = None,
 ) -> Tally:
     """Count all nodes of a graph, each as the set of its neighbours, into a new tally.
 
@@ -43,7 +46,8 @@ def count_graph(
     threads : int, optional
         Default: all cores this process may use. The result does not depend on it.
     progress : callable, optional
-        Called after every batch of nodes; what it raises ends the count.
+        Called with the fraction of the work that is done, None where the size of the files is not known;
+        what it raises ends the count.
 
     Returns
     -------
@@ -80,7 +84,7 @@ def count_rows(
     rows: HashRows,
     *,
     threads: int | None,
-    progress: Callable[[], None] | None,
+    progress: Callable[[float | None], None] | None,
     checkpoint: Checkpoint | None = None,
 ) -> Tally:
     """Count a graph by given hash functions.
@@ -88,7 +92,7 @@ def count_rows(
     The nodes that a checkpoint contains are grouped again and left out. Its journal has a digest of their
     ids, so that no node is counted twice, and none is missing, where they come in another order.
     """
-    from hushsum.records.edge_list import EdgeList
+    from hushsum.records.edge_list import EdgeList, EdgeProgress
 
     if not isinstance(edges, EdgeList):
         raise UsageError(
@@ -103,18 +107,23 @@ def count_rows(
         tally, done = found
         counted, expected = done["nodes"], done["ids"]
     nodes, digest = 0, ""
+    reading = 1.0 / (1.0 + rows.rows / _ROWS_LIKE_READING)
+    passed, furthest = EdgeProgress(), 0.0
 
     def report() -> None:
+        nonlocal furthest
+        fraction = passed.fraction(reading)
+        furthest = max(furthest, fraction or 0.0)
         try:
             if progress is not None:
-                progress()
+                progress(None if fraction is None else furthest)
         except BaseException:
             if checkpoint is not None and tally_nodes > counted:
                 checkpoint.save(tally, {"nodes": tally_nodes, "ids": tally_ids})
             raise
 
     tally_nodes, tally_ids = counted, expected
-    for ids, sets in edges.with_ids(report):
+    for ids, sets in edges.with_ids(passed, report):
         nodes += len(ids)
         digest = blake2b(ids.tobytes(), digest_size=32, key=digest.encode()).hexdigest()
         if nodes <= counted:

@@ -13,7 +13,6 @@ import numpy as np
 from hushsum._types import Floats, Rows
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels.base import Batch, GaussianProfileKernel, Kernel
-from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.parameters import one_of, positive_integer
 from hushsum.kernels.registry import GAUSSIAN, POSITIVE
 from hushsum.methods.herding import reduced_set
@@ -218,18 +217,16 @@ def _features(
     return reduced_set(pool, fourier_features(pool, frequencies), noisy, sigma)
 
 
-def _gaussian(kernel: Kernel) -> GaussianKernel:
-    """The kernel as the Gaussian that it is."""
-    if isinstance(kernel, GaussianKernel):
-        return kernel
+def _gaussian(kernel: Kernel) -> GaussianProfileKernel:
+    """The kernel, which was checked to have the Gaussian shape."""
     assert isinstance(kernel, GaussianProfileKernel)
-    return GaussianKernel(dim=kernel.dim, bandwidth=kernel.gaussian_width())
+    return kernel
 
 
-def random_frequencies(kernel: GaussianKernel, features: int, seed: int) -> Floats:
-    """ReleaseNoise from the spectral law of the Gaussian kernel, one for two features; public."""
+def random_frequencies(kernel: GaussianProfileKernel, features: int, seed: int) -> Floats:
+    """Draws from the spectral measure of the Gaussian kernel, one for two features; public."""
     pairs = max(1, features // 2)
-    scale = math.sqrt(kernel.power) / kernel.bandwidth
+    scale = 1.0 / kernel.gaussian_width()
     return np.random.default_rng([seed, 1]).normal(scale=scale, size=(pairs, kernel.dim))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, Rows
-from hushsum.kernels.base import Batch
+from hushsum.kernels.base import Batch, GaussianProfileKernel
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.records.discretised_box import CellGrid
 
@@ -27,13 +27,14 @@ class Lattice:
     """
 
     kernel: GaussianKernel
+    """In one column."""
     places: tuple[Floats, ...]
     roots: tuple[Floats, ...]
 
     @classmethod
-    def of(cls, kernel: GaussianKernel, grid: CellGrid, ridge: float) -> Lattice:
+    def of(cls, kernel: GaussianProfileKernel, grid: CellGrid, ridge: float) -> Lattice:
         """The middles of the grid's cells, relative to the centre of its box."""
-        line = GaussianKernel(dim=1, bandwidth=kernel.bandwidth, power=kernel.power)
+        line = GaussianKernel(dim=1, bandwidth=kernel.gaussian_width())
         half = (np.array(grid.bounds.high) - np.array(grid.bounds.low)) / 2.0
         places = tuple(
             (np.arange(number) + 0.5) * width - side

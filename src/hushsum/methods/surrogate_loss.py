@@ -18,6 +18,7 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.asymmetric import AsymmetricAngularKernel
+from hushsum.kernels.base import BallSignsKernel
 from hushsum.methods.race import race
 from hushsum.methods.sufficient_statistics import NoisyMoments
 from hushsum.releases.base import ReleasedFunction
@@ -70,16 +71,14 @@ class SketchedMoments:
         are independent, so with s_ij = Σ_z sign(wᵢ·z)·sign(wⱼ·z), which the 16 cells give exactly, (π/2)·s_ij
         times wᵢwⱼᵀ estimates Σ z zᵀ, six times per row.
         """
-        if not isinstance(function, TableFunction) or not isinstance(
-            function.kernel, AsymmetricAngularKernel
-        ):
+        if not isinstance(function, TableFunction) or not isinstance(function.kernel, BallSignsKernel):
             raise UsageError(
                 parameter="moments",
                 rule="are read from a sketch of the asymmetric angular kernel",
                 got="another function",
             )
         kernel, rows = function.kernel, function.rows
-        bits = kernel.bits * kernel.power
+        bits = kernel.signs()
         if function.basis.shape[1] != 1 << bits:
             raise UsageError(
                 parameter="moments",

@@ -231,9 +231,10 @@ class PrivateClassifier(ClassModel):
         dim = self.n_features_in_
         self._settle_method()
         if self.method_ == KERNEL:
-            kernel = self._kernel(dim)
+            kernel, rows = self._kernel(dim), self._rows()
+            box, names = self.column_bounds(), self._table_columns()
             return [
-                race(kernel, rows=self._rows(), width=self.width, seed=seed, bounds=self.column_bounds())
+                race(kernel, rows=rows, width=self.width, seed=seed, bounds=box, columns=names)
                 for _ in self.classes_
             ]
         return [Tally(self._moments())]

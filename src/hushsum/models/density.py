@@ -16,7 +16,6 @@ from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.kernels.bandwidth_scale import in_units
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.registry import COLUMNS
-from hushsum.kernels.scaled import ScaledKernel
 from hushsum.models.base import PrivateModel
 from hushsum.models.density_functional import FunctionalSums, functional_error
 from hushsum.models.density_tables import (
@@ -260,7 +259,7 @@ class PrivateDensity(PrivateModel):
         if self.method == FUNCTIONAL:
             promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
             return FunctionalSums(planned, promise, seed, box)
-        return TableSums(tallies(planned, seed=seed, box=box))
+        return TableSums(tallies(planned, seed=seed, box=box, columns=self._table_columns()))
 
     def _count(self, secret: TableSums | FunctionalSums, X: Floats, y: NDArray[Any] | None) -> None:
         secret.add(X)
@@ -356,7 +355,7 @@ class PrivateDensity(PrivateModel):
         box = self._box(self._fitted("bounds"))
         for each in estimates:
             found = each.planned.kernel
-            plain = found.kernel if isinstance(found, ScaledKernel) else found
+            plain = found.unscaled() if isinstance(found, ColumnKernel) else found
             if kernel not in (None, plain.name):
                 continue
             if bandwidth is None:

@@ -110,7 +110,9 @@ def planned(
     return planned
 
 
-def tallies(planned: Sequence[KernelTable], *, seed: int, box: Box) -> dict[str, Tally]:
+def tallies(
+    planned: Sequence[KernelTable], *, seed: int, box: Box, columns: Sequence[str] | None = None
+) -> dict[str, Tally]:
     """An empty tally for each part."""
     parts: dict[str, list[KernelTable]] = {}
     for each in planned:
@@ -118,7 +120,11 @@ def tallies(planned: Sequence[KernelTable], *, seed: int, box: Box) -> dict[str,
     # Of kernels that share a table the finest decides its size; the coarser ones are read off it too.
     return {
         part: empty_table(
-            min((each.kernel for each in sharing), key=_width), sharing[0].method, box=box, seed=seed
+            min((each.kernel for each in sharing), key=_width),
+            sharing[0].method,
+            box=box,
+            columns=columns,
+            seed=seed,
         )
         for part, sharing in parts.items()
     }
@@ -151,12 +157,15 @@ class TableSums:
         return "<TableSums CONFIDENTIAL>"
 
 
-def empty_table(kernel: Kernel, method: str, *, box: Box | None, **sizes: int) -> Tally:
+def empty_table(
+    kernel: Kernel, method: str, *, box: Box | None, columns: Sequence[str] | None = None, **sizes: int
+) -> Tally:
     """An empty tally of a method, with those of the sizes that it takes."""
     counting = method_named(method)
     assert counting.tally is not None
     taken = {name: value for name, value in sizes.items() if name in counting.settings}
-    return counting.tally(kernel, bounds=box if isinstance(kernel, ColumnKernel) else None, **taken)
+    bounds = box if isinstance(kernel, ColumnKernel) else None
+    return counting.tally(kernel, bounds=bounds, columns=columns, **taken)
 
 
 def table_method(kernel: Kernel, dim: int) -> str:

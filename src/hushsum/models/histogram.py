@@ -109,7 +109,7 @@ class PrivateHistogram(PrivateModel):
         box = Bounds.of(self.column_bounds(dim), dim)
         assert box is not None
         grid = CellGrid.of(box, self._bins(dim), most_cells=MOST_CELLS)
-        return Bins(grid.bins, box)
+        return Bins(grid.bins, box, self._table_columns())
 
     def _bins(self, dim: int) -> int | Sequence[int]:
         if not isinstance(self.bins, str):

@@ -288,6 +288,11 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
+    def _table_columns(self) -> tuple[str, ...] | None:
+        """The names for the tables of the model; none if one of them is empty, which a table refuses."""
+        names = self._column_names()
+        return None if names is None or "" in names else tuple(names)
+
     def _box(self, bounds: object, n_features: int | None = None) -> list[tuple[float, float]]:
         box = Bounds.of(bounds, self._width(n_features), self._column_names())
         if box is None:

@@ -190,7 +190,14 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
             promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
             return _Secret(monomials(inner_product(self.n_features_in_, self.radius, promise, DECISIONS)), [])
         kernel = self._hash_kernel(self.n_features_in_, self.effective("bandwidth"))
-        tally = race(kernel, rows=self.rows, width=self.width, seed=seed, bounds=self.column_bounds())
+        tally = race(
+            kernel,
+            rows=self.rows,
+            width=self.width,
+            seed=seed,
+            bounds=self.column_bounds(),
+            columns=self._table_columns(),
+        )
         return _Secret(tally, [])
 
     def compared_by(self, n_features: int) -> list[Kernel]:

@@ -100,6 +100,7 @@ class TableModel(PrivateModel):
             kernel,
             self._table_method(kernel),
             box=self.column_bounds(),
+            columns=self._table_columns(),
             rows=self.rows,
             width=self.width,
             seed=seed,

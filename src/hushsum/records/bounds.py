@@ -59,21 +59,7 @@ class Bounds:
     def __post_init__(self) -> None:
         if len(self.low) != len(self.high) or not self.low:
             raise UsageError(parameter="bounds", rule="must have one low and one high for every column")
-        for column, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
-            if not (math.isfinite(low) and math.isfinite(high) and low < high):
-                raise UsageError(
-                    parameter="bounds",
-                    rule=f"of column {column} must be finite with low < high",
-                    got=f"({low:g}, {high:g})",
-                    remedy="declare the range that a record may have",
-                )
-            if high / 2 - low / 2 > _FLOAT32_MAX:
-                raise UsageError(
-                    parameter="bounds",
-                    rule=f"of column {column} must be narrower than float32's range",
-                    got=f"({low:g}, {high:g})",
-                    remedy="declare a narrower range, or rescale the column",
-                )
+        _check_sides(list(zip(self.low, self.high, strict=True)), None)
         low_array, high_array = np.array(self.low), np.array(self.high)
         for name, array in (
             ("_low", low_array),
@@ -109,6 +95,7 @@ class Bounds:
             bounds = value
         else:
             pairs = _pairs(value, dim)
+            _check_sides(pairs, columns)
             bounds = cls(tuple(low for low, _ in pairs), tuple(high for _, high in pairs))
         if bounds.dim != dim:
             raise _another_number(dim)
@@ -228,6 +215,26 @@ def _in_order(value: Mapping[Any, Any], columns: Sequence[str] | None) -> object
             remedy="give one (low, high) for each column",
         )
     return value[names[0]] if len(names) == 1 else [value[name] for name in names]
+
+
+def _check_sides(pairs: Sequence[tuple[float, float]], columns: Sequence[str] | None) -> None:
+    """Refuse a side that is no range of numbers; says which, by its name where columns have names."""
+    for number, (low, high) in enumerate(pairs):
+        column = number if columns is None or number >= len(columns) else repr(str(columns[number]))
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise UsageError(
+                parameter="bounds",
+                rule=f"of column {column} must be finite with low < high",
+                got=f"({low:g}, {high:g})",
+                remedy="declare the range that a record may have",
+            )
+        if high / 2 - low / 2 > _FLOAT32_MAX:
+            raise UsageError(
+                parameter="bounds",
+                rule=f"of column {column} must be narrower than float32's range",
+                got=f"({low:g}, {high:g})",
+                remedy="declare a narrower range, or rescale the column",
+            )
 
 
 def _pairs(value: object, dim: int) -> list[tuple[float, float]]:

@@ -112,7 +112,7 @@ def refuse_path(data: object) -> None:
             got=f"a {type(data).__name__}",
             remedy=(
                 "read the file first, such as with pandas.read_csv or "
-                "pyarrow.parquet.read_table, or count it with 'hushsum tally'"
+                "pyarrow.parquet.read_table, or release it in one step with 'hushsum release'"
             ),
         )
 

@@ -103,7 +103,7 @@ def suspicions(
     odd_bandwidth = None if bandwidth is None or is_round(bandwidth) else bandwidth
     if not odd_sides and odd_bandwidth is None:
         return []
-    values = _columns(data, dim)
+    values = _columns(data, dim, columns)
     found = [
         f"the {side} bound of {_column(column, columns)} has many digits and is this batch's own extreme: "
         f"declare bounds from what is known of the subject, or pay for them with hs.private_bounds. {_OWNER}"
@@ -132,7 +132,7 @@ def _clipped(
     sample = rows[::step]
     if 2 * int(((sample <= low) | (sample >= high)).any(axis=1).sum()) <= len(sample):
         return []
-    values = _columns(data, bounds.dim)[::step]
+    values = _columns(data, bounds.dim, columns)[::step]
     return _mostly_outside(values, bounds, columns)
 
 
@@ -216,6 +216,6 @@ def _rules_of_thumb(values: Floats) -> Iterator[float]:
             yield from (spread * correction * factor for factor in factors)
 
 
-def _columns(data: object, dim: int) -> Floats:
-    parts: list[NDArray[Any]] = [part.values for part in numbers_of(data, dim=dim)]
+def _columns(data: object, dim: int, columns: Sequence[str] | None) -> Floats:
+    parts: list[NDArray[Any]] = [part.values for part in numbers_of(data, dim=dim, columns=columns)]
     return np.concatenate([part.astype(np.float64) for part in parts], axis=1)

@@ -6,6 +6,8 @@ import datetime
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+
 from hushsum.errors import UsageError, shown
 from hushsum.records import arrow
 
@@ -67,10 +69,11 @@ class DateFormat:
         object.__setattr__(self, "_zero", _microseconds(self.origin, "date_origin"))
 
     def number(self, text: str, parameter: str) -> float:
-        """The number of an ISO date that was typed, such as a bound.
+        """The number of an ISO date that was typed, such as a bound; it may have a time of day.
 
-        >>> DateFormat(origin="2024-01-01").number("2024-01-31", "bounds")
-        30.0
+        >>> january = DateFormat(origin="2024-01-01")
+        >>> january.number("2024-01-31", "bounds"), january.number("2024-01-02T12:00", "at")
+        (30.0, 1.5)
         """
         return (_microseconds(text, parameter) - self._zero) / UNITS[self.unit]
 
@@ -119,6 +122,19 @@ class DateFormat:
         moments = compute.strptime(cells, format=self.pattern, unit="us", error_is_null=True)
         return cells.filter(compute.is_null(moments))
 
+    def text(self, numbers: Any) -> Any:
+        """ISO dates of a ``pyarrow`` array of numbers, to the second; the time of day only where there is
+        one.
+
+        >>> import pyarrow as pa
+        >>> DateFormat(unit="hours").text(pa.array([24.0, 36.5])).to_pylist()
+        ['1970-01-02', '1970-01-02T12:30:00']
+        """
+        since = np.asarray(numbers, np.float64) * UNITS[self.unit] + self._zero
+        seconds = np.rint(since / _SECOND).astype("datetime64[s]")
+        text = [str(each).removesuffix("T00:00:00") for each in seconds]
+        return arrow.pyarrow().array(text)
+
     def from_microseconds(self, moments: Any) -> Any:
         """The numbers of microseconds since 1970, as float64."""
         pa, compute = arrow.pyarrow(), arrow.pyarrow("compute")
@@ -128,15 +144,17 @@ class DateFormat:
 
 def _microseconds(text: str, parameter: str) -> int:
     try:
-        day = datetime.date.fromisoformat(text.strip())
-    except (ValueError, AttributeError):
+        moment = datetime.datetime.fromisoformat(text.strip())
+        since = moment - datetime.datetime.fromisoformat(EPOCH)
+    # One with a time zone cannot be subtracted.
+    except (ValueError, AttributeError, TypeError):
         raise UsageError(
             parameter=parameter,
             rule="must be a date",
             got=shown(text),
             remedy="such as 2024-05-31",
         ) from None
-    return (day - datetime.date.fromisoformat(EPOCH)).days * UNITS["days"]
+    return since // datetime.timedelta(microseconds=1)
 
 
 NO_DATES: Final = DateFormat()

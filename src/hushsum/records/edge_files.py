@@ -61,11 +61,13 @@ def node_number(name: int | str) -> int:
     return int(name)
 
 
-def read_pairs(path: str, columns: Sequence[str] | None) -> Generator[tuple[Ids, Ids], None, None]:
+def read_pairs(
+    path: str, columns: Sequence[str] | None, progress: Callable[[float], None] | None = None
+) -> Generator[tuple[Ids, Ids], None, None]:
     """The two ends of each edge, some edges at a time, in the order of the file.
 
     ``columns`` are the names of two columns, or, in text files, their positions from 1; by default the first
-    two.
+    two. ``progress`` is called with the fraction of the file that has been read, before edges are returned.
 
     Raises
     ------
@@ -74,6 +76,7 @@ def read_pairs(path: str, columns: Sequence[str] | None) -> Generator[tuple[Ids,
     DataRefused
         The file cannot be read as its name suggests, or an id is missing or neither integer nor text.
     """
+    report = progress or (lambda _: None)
     name = file_name(path).lower()
     packed = next((suffix for suffix in COMPRESSIONS if name.endswith(suffix)), "")
     kind = _FORMATS.get(Path(name.removesuffix(packed)).suffix)
@@ -84,20 +87,25 @@ def read_pairs(path: str, columns: Sequence[str] | None) -> Generator[tuple[Ids,
     if is_url(path):
         with closing(LocalCopy(path)) as copy:
             copy.fetch_all()
-            yield from _local_pairs(copy.path, shown_path(path), columns, kind, packed)
+            yield from _local_pairs(copy.path, shown_path(path), columns, kind, packed, report)
         return
     file = Path(path)
     if not file.is_file():
         raise UsageError(rule=(FilePath(path), " does not exist, or is a folder"), remedy="check the path")
-    yield from _local_pairs(file, path, columns, kind, packed)
+    yield from _local_pairs(file, path, columns, kind, packed, report)
 
 
 def _local_pairs(
-    file: Path, path: str, columns: Sequence[str] | None, kind: str, packed: str
+    file: Path,
+    path: str,
+    columns: Sequence[str] | None,
+    kind: str,
+    packed: str,
+    report: Callable[[float], None],
 ) -> Iterator[tuple[Ids, Ids]]:
     """The same of a file on this machine, which messages call ``path``."""
     if kind == "text":
-        yield from _text_pairs(file, path, columns, COMPRESSIONS.get(packed))
+        yield from _text_pairs(file, path, columns, COMPRESSIONS.get(packed), report)
         return
     source: CsvSource | ColumnarSource
     if kind == "CSV":
@@ -111,6 +119,7 @@ def _local_pairs(
         choose_columns(source.column_names, chosen)
         source.choose_ids(chosen)
         for batch in source.batches():
+            report(source.progress or 0.0)
             yield numbers_of(batch.column(chosen[0])), numbers_of(batch.column(chosen[1]))
 
 
@@ -145,7 +154,11 @@ def _taken(numbers: Ids, encoded: Any) -> Ids:
 
 
 def _text_pairs(
-    file: Path, name: str, columns: Sequence[str] | None, compression: str | None
+    file: Path,
+    name: str,
+    columns: Sequence[str] | None,
+    compression: str | None,
+    report: Callable[[float], None],
 ) -> Iterator[tuple[Ids, Ids]]:
     """Edges of a text file as SNAP publishes them: ids separated by spaces or tabs, comments after # or %."""
     try:
@@ -156,15 +169,17 @@ def _text_pairs(
         rule = "must be the positions of two columns in a text file, such as 1,2"
         raise UsageError(parameter="edges", rule=rule, got="something else")
     with file.open("rb") as raw:
+        size = file.stat().st_size
         stream = arrow.pyarrow().input_stream(raw, compression=compression) if compression else raw
         # No compressed file is empty: of such a one everything was lost.
-        if compression and not file.stat().st_size:
+        if compression and not size:
             raise _damaged(name)
         damaged = _damaged if compression else _unreadable
         for number, block in enumerate(_lines(stream, name, damaged)):
             marked = block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
             pairs = _parsed(marked, name, (first, second))
             if pairs is not None:
+                report(min(1.0, raw.tell() / max(size, 1)))
                 yield pairs
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO, Final
@@ -30,17 +30,26 @@ _HALF: Final = 1 << 32
 _MIXER: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
-def grouped(chunks: Iterable[Arcs], memory: int) -> Iterator[tuple[Ids, Sets]]:
-    """The nodes and their sets of neighbours, all nodes once, using about ``memory`` bytes.
+def grouped(
+    chunks: Iterable[Arcs], memory: int, report: Callable[[int], None] | None = None
+) -> Iterator[tuple[Ids, Sets]]:
+    """The nodes and their sets of neighbours, all nodes once, using about ``memory`` bytes. ``report`` is
+    called with the number of arcs that every batch is made of, before it is returned.
 
     Arcs that do not fit are divided by their first node among files without names, which the operating system
     removes with the process, and the parts are sorted one after another.
     """
     most = max(1, memory // (_SORTING * _ARC_BYTES))
-    yield from _grouped(iter(chunks), most, 0)
+    yield from _grouped(iter(chunks), most, 0, report or _ignored)
 
 
-def _grouped(chunks: Iterator[Arcs], most: int, level: int) -> Iterator[tuple[Ids, Sets]]:
+def _ignored(arcs: int) -> None:
+    """Where nobody follows the progress."""
+
+
+def _grouped(
+    chunks: Iterator[Arcs], most: int, level: int, report: Callable[[int], None] = _ignored
+) -> Iterator[tuple[Ids, Sets]]:
     held: list[Arcs] = []
     size = 0
     for chunk in chunks:
@@ -51,6 +60,7 @@ def _grouped(chunks: Iterator[Arcs], most: int, level: int) -> Iterator[tuple[Id
             break
     else:
         if size:
+            report(size)
             yield neighbour_sets(np.concatenate(held))
         return
     with ExitStack() as opened:
@@ -68,7 +78,7 @@ def _grouped(chunks: Iterator[Arcs], most: int, level: int) -> Iterator[tuple[Id
         for chunk in chunks:
             divide(chunk)
         for _, part in sorted(parts.items()):
-            yield from _grouped(part.read(most), most, level + 1 if part.divisible else _LEVELS)
+            yield from _grouped(part.read(most), most, level + 1 if part.divisible else _LEVELS, report)
             part.file.close()
 
 
@@ -139,7 +149,9 @@ def _distinct(arcs: Arcs) -> tuple[Ids, Ids]:
     return node[new], other[new]
 
 
-def grouped_in_order(chunks: Iterable[Arcs], memory: int) -> Iterator[tuple[Ids, Sets]]:
+def grouped_in_order(
+    chunks: Iterable[Arcs], memory: int, report: Callable[[int], None] | None = None
+) -> Iterator[tuple[Ids, Sets]]:
     """The same for arcs that are in rising order of their first node, without dividing them.
 
     Raises
@@ -167,7 +179,9 @@ def grouped_in_order(chunks: Iterable[Arcs], memory: int) -> Iterator[tuple[Ids,
         # The last node may go on in the next chunk.
         end = int(np.searchsorted(arcs[:, 0], last))
         if end:
+            (report or _ignored)(end)
             yield neighbour_sets(arcs[:end])
             held, size = [arcs[end:]], len(arcs) - end
     if size:
+        (report or _ignored)(size)
         yield neighbour_sets(np.concatenate(held))

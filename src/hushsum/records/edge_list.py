@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,29 @@ from hushsum.records.sets import Sets
 
 DEFAULT_MEMORY: Final = 1 << 30
 _LEAST_MEMORY: Final = 1 << 20
+
+
+@dataclass(slots=True)
+class EdgeProgress:
+    """How far a pass over files of edges has come.
+
+    ``read`` is the fraction of their bytes that has been read, None where their size is not known. ``arcs``
+    were read, and ``grouped`` of them are in the batches that have been returned.
+    """
+
+    read: float | None = 0.0
+    arcs: int = 0
+    grouped: int = 0
+
+    def fraction(self, reading: float) -> float | None:
+        """How much of the work is done if ``reading`` is the part of it that reading the files takes.
+
+        >>> EdgeProgress(read=0.5, arcs=10).fraction(0.5), EdgeProgress(1.0, 10, 5).fraction(0.5)
+        (0.25, 0.75)
+        """
+        if self.read is None:
+            return None
+        return self.read * (reading + (1.0 - reading) * self.grouped / max(self.arcs, 1))
 
 
 class EdgeList:
@@ -41,14 +65,22 @@ class EdgeList:
         for _, sets in self.with_ids():
             yield sets
 
-    def with_ids(self, progress: Callable[[], None] | None = None) -> Iterator[tuple[Ids, Sets]]:
+    def with_ids(
+        self, progress: EdgeProgress | None = None, report: Callable[[], None] | None = None
+    ) -> Iterator[tuple[Ids, Sets]]:
         """Batches of nodes: their ids as 64-bit integers, and their sets of neighbours.
 
-        ``progress`` is called while the files are read; what it raises ends that.
+        ``progress`` is kept up to date, and ``report`` called while the files are read; what it raises ends
+        that.
         """
         empty = True
         groups = grouped_in_order if self.graph.rows_listed else grouped
-        for ids, sets in groups(self._arcs(progress), self._memory):
+        passed = EdgeProgress() if progress is None else progress
+
+        def grouping(arcs: int) -> None:
+            passed.grouped += arcs
+
+        for ids, sets in groups(self._arcs(passed, report), self._memory, grouping):
             empty = False
             yield ids, sets
         if empty:
@@ -62,18 +94,34 @@ class EdgeList:
         wanted = [node_number(node) for node in nodes]
         found: dict[int, list[Ids]] = {number: [] for number in wanted}
         listed = np.array(sorted(found), np.int64)
-        for arcs in self._arcs():
+        for arcs in self._arcs(EdgeProgress()):
             for node, other in arcs[np.isin(arcs[:, 0], listed)]:
                 found[int(node)].append(other)
         sets = {node: np.unique(np.array(others, np.int64)) for node, others in found.items()}
         return [sets[number][sets[number] != number] for number in wanted]
 
-    def _arcs(self, progress: Callable[[], None] | None = None) -> Iterator[Arcs]:
-        pairs = (pair for path in self._paths for pair in read_pairs(path, self._columns))
-        for arcs in self.graph.arcs(pairs):
+    def _arcs(self, progress: EdgeProgress, report: Callable[[], None] | None = None) -> Iterator[Arcs]:
+        for arcs in self.graph.arcs(self._pairs(progress)):
+            progress.arcs += len(arcs)
             yield arcs
-            if progress is not None:
-                progress()
+            if report is not None:
+                report()
+
+    def _pairs(self, progress: EdgeProgress) -> Iterator[tuple[Ids, Ids]]:
+        local = all(os.path.isfile(path) for path in self._paths)
+        sizes = [os.path.getsize(path) for path in self._paths] if local else []
+        if not local:
+            progress.read = None
+        for number, path in enumerate(self._paths):
+
+            def read(fraction: float, number: int = number) -> None:
+                if local:
+                    done = sum(sizes[:number]) + fraction * sizes[number]
+                    progress.read = done / max(sum(sizes), 1)
+
+            yield from read_pairs(path, self._columns, read)
+        if local:
+            progress.read = 1.0
 
 
 def read_edges(

@@ -67,10 +67,13 @@ def file_name(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """The size of a file, and when it was changed, if its filesystem knows."""
+    """The size of a file, and when it was changed, if its filesystem knows; of a local one also which it is,
+    since another may take its name.
+    """
 
     size: int
     modified: int | None
+    inode: int | None = None
 
 
 def file_state(path: str) -> FileState:
@@ -82,8 +85,12 @@ def file_state(path: str) -> FileState:
         if there is none, or it cannot be reached.
     """
     if not is_url(path):
-        state = os.stat(path)
-        return FileState(state.st_size, state.st_mtime_ns)
+        try:
+            state = os.stat(path)
+        except OSError:
+            rule = (FilePath(path), " does not exist, or is a folder")
+            raise UsageError(rule=rule, remedy="check the path") from None
+        return FileState(state.st_size, state.st_mtime_ns, state.st_ino)
     files, inner = _filesystem(path)
     info = _quietly(path, lambda: files.get_file_info(inner))
     if not info.is_file or info.size is None:

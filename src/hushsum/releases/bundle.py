@@ -16,7 +16,7 @@ from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size,
 from hushsum.files.container import FileKind, Header, canonical_json, write_container
 from hushsum.privacy.claim import Claim
 from hushsum.releases.base import Released, ReleasedFunction
-from hushsum.releases.load import check_names, load_function, pickled, register
+from hushsum.releases.load import check_names, check_spelling, load_function, pickled, register
 from hushsum.version import PRODUCER
 
 _MOST_ENTRIES = 4096
@@ -113,17 +113,19 @@ def _type_of(values: NDArray[Any]) -> str:
 
 def _payload_size(header: Header) -> int:
     """The sum of what the header lists; arithmetic on Python's integers, so nothing overflows."""
-    _check_names(header["parts"])
-    _check_names(header["arrays"])
+    _check_entries(header["parts"], "name", "size")
+    _check_entries(header["arrays"], "name", "type", "shape")
     sizes = [_whole(entry["size"]) for entry in header["parts"]]
     return sum(sizes) + sum(
         encoded_size(_shape(entry), entry["type"], reals=True) for entry in header["arrays"]
     )
 
 
-def _check_names(entries: object) -> None:
+def _check_entries(entries: object, *fields: str) -> None:
     if not isinstance(entries, list) or len(entries) > _MOST_ENTRIES:
         raise ValueError("entries")
+    for entry in entries:
+        check_names(entry, *fields)
     names = [entry["name"] for entry in entries]
     if any(not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME for name in names):
         raise ValueError("name")
@@ -164,6 +166,7 @@ def _build(header: Header, payload: memoryview) -> Bundle:
         for entry, shape, piece in zip(header["arrays"], shapes, _cut(rest, sizes), strict=True)
     }
     claim = Claim.from_json(header["claim"])
+    check_spelling(header["claim"], claim.as_json())
     return Bundle(claim, header["about"], parts, arrays, header["producer"])
 
 

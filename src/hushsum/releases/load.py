@@ -8,7 +8,7 @@ from typing import IO
 
 from hushsum._types import PathOrFile
 from hushsum.errors import FileRefused, PerSurface
-from hushsum.files.container import FileKind, Header, build_from, read_container
+from hushsum.files.container import FileKind, Header, build_from, canonical_json, read_container
 from hushsum.releases.base import Released, ReleasedFunction
 
 Builder = Callable[[Header, memoryview], Released]
@@ -25,6 +25,19 @@ def check_names(values: Header, *names: str) -> None:
     """ValueError unless a header has these values and no others, whose meaning would be unknown."""
     if set(values) != set(names):
         raise ValueError("names")
+
+
+def check_spelling(header: object, written: object) -> None:
+    """ValueError unless a header is what would be written for what was read from it. So it has no names, at
+    any depth, that the reader did not look at, and no number of another type.
+
+    >>> check_spelling({"shape": [4, 4.0]}, {"shape": [4, 4]})
+    Traceback (most recent call last):
+    ...
+    ValueError: spelling
+    """
+    if canonical_json(header) != canonical_json(written):
+        raise ValueError("spelling")
 
 
 def load_released(source: PathOrFile) -> Released:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError, shown
+from hushsum.kernels.base import GaussianProfileKernel
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.releases.answers import query_points
 from hushsum.releases.base import ReleasedFunction
@@ -59,7 +60,7 @@ def neighbour_density(function: ReleasedFunction, Q: object, neighbours: float) 
     ([0.4, 0.0], True)
     """
     kernel = function.kernel
-    if not isinstance(function, CoefficientFunction) or not isinstance(kernel, GaussianKernel):
+    if not isinstance(function, CoefficientFunction) or not isinstance(kernel, GaussianProfileKernel):
         raise UsageError(
             parameter="function",
             rule="must be a release of a grid with a Gaussian kernel",
@@ -72,10 +73,9 @@ def neighbour_density(function: ReleasedFunction, Q: object, neighbours: float) 
         )
     queries = query_points(Q, dim=function.dim, columns=function.columns)
     assert isinstance(queries, np.ndarray)
-    widths = _ladder(function, kernel)
-    sums = np.stack(
-        [function.with_kernel(replace(kernel, bandwidth=width, power=1)).sum(queries) for width in widths]
-    )
+    widths = _ladder(function, kernel.gaussian_width())
+    windows = [GaussianKernel(dim=kernel.dim, bandwidth=width) for width in widths]
+    sums = np.stack([function.with_kernel(each).sum(queries) for each in windows])
     reached = sums >= neighbours
     # Where no window holds as many, the widest: reached is then all False, and argmax would be the first.
     chosen = np.where(reached.any(axis=0), reached.argmax(axis=0), len(widths) - 1)
@@ -85,10 +85,10 @@ def neighbour_density(function: ReleasedFunction, Q: object, neighbours: float) 
     return NeighbourDensity(value, width)
 
 
-def _ladder(function: CoefficientFunction, kernel: GaussianKernel) -> list[float]:
-    """Widths from that of the kernel to the longest side of the box."""
+def _ladder(function: CoefficientFunction, narrowest: float) -> list[float]:
+    """Widths from the narrowest to the longest side of the box."""
     box = function.bounds
     sides = [] if box is None else [high - low for low, high in zip(box.low, box.high, strict=True)]
-    longest = max([kernel.width, *sides])
-    steps = max(0, math.ceil(math.log(max(longest / kernel.width, 1.0), _STEP)))
-    return [kernel.width * _STEP**step for step in range(steps + 1)]
+    longest = max([narrowest, *sides])
+    steps = max(0, math.ceil(math.log(max(longest / narrowest, 1.0), _STEP)))
+    return [narrowest * _STEP**step for step in range(steps + 1)]

@@ -11,10 +11,8 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.kernels.base import ColumnKernel, Kernel
+from hushsum.kernels.base import CategoricalKernel, ColumnKernel, Kernel
 from hushsum.kernels.combination import plain_kernels
-from hushsum.kernels.hamming import HammingKernel
-from hushsum.kernels.scaled import ScaledKernel
 from hushsum.plotting.curve import Curve, draw_curve
 from hushsum.plotting.figure import bare_figure, new_figure
 from hushsum.plotting.two_column_map import TwoColumnMap, draw_heat_map
@@ -246,7 +244,7 @@ def _note(picture: Curve | TwoColumnMap) -> str:
 
 def _number_of_columns(kernel: Kernel) -> int:
     parts = plain_kernels(kernel)
-    if kernel.dim is None or any(each.dim is None or isinstance(each, HammingKernel) for each in parts):
+    if kernel.dim is None or any(each.dim is None or isinstance(each, CategoricalKernel) for each in parts):
         raise UsageError(
             rule="a picture needs columns of numbers",
             got=f"a {kernel.name} function",
@@ -381,8 +379,7 @@ def _title(kernel: Kernel, of: str) -> str:
     widths = kernel.column_bandwidths()
     shown = widths[:1] if len(set(widths)) == 1 else widths[:_MOST_BANDWIDTHS]
     more = " × …" if len(shown) < len(set(widths)) else ""
-    named = kernel.kernel.name if isinstance(kernel, ScaledKernel) else kernel.name
-    return f"{what}, {named}, bandwidth {' × '.join(f'{each:.4g}' for each in shown)}{more}"
+    return f"{what}, {kernel.unscaled().name}, bandwidth {' × '.join(f'{each:.4g}' for each in shown)}{more}"
 
 
 def slice_note(columns: tuple[str, ...] | None, view: View) -> str:

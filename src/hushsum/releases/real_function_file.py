@@ -14,7 +14,7 @@ from hushsum.kernels.registry import kernel_as_json, kernel_from_json
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.curve import CurveFunction
-from hushsum.releases.load import check_names, register
+from hushsum.releases.load import check_names, check_spelling, register
 from hushsum.releases.point_errors import FeatureErrors
 from hushsum.releases.real_function import RealFunction
 from hushsum.releases.weighted_points import PointsFunction
@@ -85,6 +85,7 @@ def _points(header: Header, payload: memoryview) -> PointsFunction:
         feature_errors=_feature_errors(header["feature_errors"]),
         **_common_fields(header),
     )
+    _check_common(header, function)
     low, high = np.array(function.bounds.low), np.array(function.bounds.high)
     if (points < low).any() or (points > high).any():
         raise ValueError("a point lies outside the bounds")
@@ -112,7 +113,9 @@ def _curve(header: Header, payload: memoryview) -> CurveFunction:
     values, errors = _decode_reals(payload, [(number,), (number,)])
     if (errors < 0.0).any():
         raise ValueError("errors")
-    return CurveFunction(values=values, errors=errors, **_common_fields(header))
+    function = CurveFunction(values=values, errors=errors, **_common_fields(header))
+    _check_common(header, function)
+    return function
 
 
 def _common_header(function: RealFunction, kind: str) -> Header:
@@ -135,12 +138,9 @@ def _common_fields(header: Header) -> dict[str, Any]:
     """
     if not isinstance(header["method"], str) or not isinstance(header["producer"], str):
         raise TypeError("text")
-    bounds = Bounds.from_json(header["bounds"])
-    if bounds.as_json() != header["bounds"]:
-        raise ValueError("bounds have one spelling")
     return {
         "kernel": kernel_from_json(header["kernel"]),
-        "bounds": bounds,
+        "bounds": Bounds.from_json(header["bounds"]),
         "columns": _names_or_none(header["columns"]),
         "claim": Claim.from_json(header["claim"]),
         "count": _real(header["count"]["value"], at_least=1.0),
@@ -148,6 +148,10 @@ def _common_fields(header: Header) -> dict[str, Any]:
         "method": header["method"],
         "producer": header["producer"],
     }
+
+
+def _check_common(header: Header, function: RealFunction) -> None:
+    check_spelling({name: header[name] for name in _COMMON}, _common_header(function, header["type"]))
 
 
 def _names_or_none(value: object) -> tuple[str, ...] | None:

@@ -24,7 +24,7 @@ from hushsum.privacy.hadamard_response import MECHANISM, SHUFFLED_MECHANISM, sig
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, Points, check_question, normal_answers, query_points
 from hushsum.releases.base import Released
-from hushsum.releases.load import check_names, pickled, register
+from hushsum.releases.load import check_names, check_spelling, pickled, register
 from hushsum.releases.presentation import Detail, Presented
 
 TYPE = "reports"
@@ -167,7 +167,10 @@ class ReportedFunction(Presented):
     def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
         kind = narrowest_type(self.table)
-        header = {
+        write_container(target, FileKind.RELEASED, self._header(kind), [encode_array(self.table, kind)])
+
+    def _header(self, kind: str) -> Header:
+        return {
             "type": TYPE,
             **reading_as_json(self.reading),
             "claim": self.claim.as_json(),
@@ -177,7 +180,6 @@ class ReportedFunction(Presented):
             "producer": self.producer,
             "table": {"type": kind, "shape": list(self.table.shape)},
         }
-        write_container(target, FileKind.RELEASED, header, [encode_array(self.table, kind)])
 
     def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
         return pickled(self)
@@ -238,9 +240,11 @@ def _build(header: Header, payload: memoryview) -> ReportedFunction:
     local = stored_rational(header["local_epsilon"])
     claim = Claim.from_json(header["claim"])
     _check_claim(claim, local, honest)
-    return ReportedFunction(
+    function = ReportedFunction(
         reading, table.astype(np.int32), reports, honest, local, claim, header["producer"]
     )
+    check_spelling(header, function._header(header["table"]["type"]))
+    return function
 
 
 def _check_claim(claim: Claim, local: Fraction, honest: int) -> None:

@@ -37,7 +37,7 @@ from hushsum.privacy.claim import Claim
 from hushsum.privacy.noise_share_calibration import protecting_noises
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.trust_model import SITE_NOISE
-from hushsum.releases.load import check_names, register
+from hushsum.releases.load import check_names, check_spelling, register
 from hushsum.releases.noisy_table import DIGEST_LETTERS, LARGEST_STEP, NoisyTable, function_of
 from hushsum.releases.stream_step import StreamStep
 
@@ -158,8 +158,7 @@ def _native_type(table: NDArray[Any]) -> Table:
 
 def _payload_size(header: Header) -> int:
     shape = basis_from_json(header["basis"]).shape
-    if list(shape) != header["table"]["shape"]:
-        raise ValueError("shape")
+    check_spelling(header["table"]["shape"], list(shape))
     if "cells" in header["table"]:
         return sum(_packed_sizes(header, shape))
     size = encoded_size(shape, header["table"]["type"])
@@ -207,8 +206,10 @@ def _table(header: Header, payload: memoryview, shape: tuple[int, int]) -> Cells
     about = header["table"]
     if "cells" in about:
         return _packed_table(header, payload, shape)
+    check_names({"step": None, "packed": None, **about}, "type", "shape", "step", "packed")
     if "packed" in about:
         packed = about["packed"]
+        check_names(packed, "centre", "size", "unit")
         unit = _whole(packed["unit"], 1, LARGEST_STEP)
         centre = _whole(packed["centre"], -_LARGEST_COUNT, _LARGEST_COUNT - 1)
         return unpack_integers(payload, shape, about["type"], unit=unit, centre=centre)
@@ -267,6 +268,8 @@ def _build(header: Header, payload: memoryview) -> NoisyTable:
     )
     if function.count_noise.mechanism == NONE and function.noisy_count < 0:
         raise ValueError("a public number of records")
+    pages = {name: header[name] for name in paged}
+    check_spelling(header, {**_header(function, header["table"]), **pages})
     _check_noise(function)
     return function
 

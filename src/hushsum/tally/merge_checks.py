@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from hushsum.bases.base import Basis
 from hushsum.errors import IncompatibleTallies, Parameter, UsageError
 from hushsum.tally.units import is_graph
 
@@ -25,8 +27,8 @@ def check_mergeable(one: Tally, other: Tally) -> None:
     if other.fingerprint != one.fingerprint:
         raise IncompatibleTallies(
             rule="tallies must have one fingerprint to merge",
-            got=f"{one.fingerprint[:12]} and {other.fingerprint[:12]}",
-            remedy="make both with the same kernel, rows, width, seed, bounds and columns",
+            got=f"some that differ in {differing_parameters(one.basis, other.basis)}",
+            remedy="make both with the same",
         )
     if (one._cap is None) != (other._cap is None):
         raise IncompatibleTallies(
@@ -38,6 +40,34 @@ def check_mergeable(one: Tally, other: Tally) -> None:
             rule="the two tallies hold the same records, one being a copy or a continuation of the other",
             remedy="merge each tally once, or they count twice",
         )
+
+
+def differing_parameters(one: Basis, other: Basis) -> str:
+    """The names of the parameters in which two bases differ, for a refusal to merge their tallies; public.
+
+    >>> from hushsum.methods import race
+    >>> from hushsum.kernels import EuclideanKernel
+    >>> bases = [race(EuclideanKernel(1, bandwidth=h), rows=9, seed=int(h)).basis for h in (1.0, 2.0)]
+    >>> differing_parameters(*bases)
+    'kernel bandwidth, seed'
+    """
+    return ", ".join(_differences(one.description(), other.description(), "method"))
+
+
+def _differences(one: Mapping[str, Any], other: Mapping[str, Any], label: str) -> list[str]:
+    if one["name"] != other["name"]:
+        return [label]
+    found: list[str] = []
+    for key, value in one["parameters"].items():
+        another = other["parameters"].get(key)
+        if value == another:
+            continue
+        kernels = [each for each in (value, another) if isinstance(each, dict) and "parameters" in each]
+        if len(kernels) == 2 and value["name"] == another["name"]:
+            found += [f"{key} {each}" for each in _differences(value, another, key)]
+        else:
+            found.append(key)
+    return found
 
 
 def merged_lists(one: Tally, other: Tally, *, disjoint: bool) -> int:

@@ -15,6 +15,7 @@ from hushsum.engines import file_parts, processes
 from hushsum.engines.file_parts import RecordColumns, plan_parts
 from hushsum.engines.protocol import Driver
 from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError
+from hushsum.records.record_batches import row_group_sizes
 from hushsum.tally.checkpoint import Checkpoint
 
 
@@ -146,6 +147,27 @@ def test_a_file_that_changes_while_it_is_counted_is_refused(tmp_path: Path) -> N
 
     with pytest.raises(DataRefused, match=r"two\.csv was changed while it was counted"):
         processes.tally([path], empty(), workers=1, progress=append)
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["parquet", "csv"])
+def test_a_file_that_is_replaced_while_the_count_is_planned_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """The parts are those of the old file: row groups that only the new one has would not be counted."""
+    path = Path(write_files(tmp_path)[number])
+
+    def replaced(name: str) -> list[int]:
+        found = row_group_sizes(name)
+        kept, times = path.read_bytes(), path.stat()
+        # Another file, with the same contents, size and time.
+        path.with_suffix(".new").write_bytes(kept)
+        os.utime(path.with_suffix(".new"), ns=(times.st_atime_ns, times.st_mtime_ns))
+        path.with_suffix(".new").replace(path)
+        return found
+
+    monkeypatch.setattr(file_parts, "row_group_sizes", replaced)
+    with pytest.raises(DataRefused, match=f"{path.name} was changed while it was counted"):
+        processes.tally([str(path)], empty(), workers=1)
 
 
 class Cancelled(Exception):

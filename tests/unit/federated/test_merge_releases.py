@@ -90,7 +90,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         with pytest.raises(IncompatibleTallies, match="itself"):
             hs.merge(*same)
     assert hs.merge(again, released()).claim.trust == Trust(SITE_NOISE, 2)
-    with pytest.raises(IncompatibleTallies, match="fingerprint"):
+    with pytest.raises(IncompatibleTallies, match="fingerprint and kernel, got some that differ in seed;"):
         hs.merge(one, released(seed=1))
     with pytest.raises(IncompatibleTallies, match="rounded alike"):
         hs.merge(one, released().rounded())

@@ -83,6 +83,15 @@ def test_other_formats_are_refused(magic: bytes) -> None:
         read(assemble(magic=magic))
 
 
+def test_an_open_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "wrong.csv").write_text("a,b\n1,2\n" * 100)
+    with (
+        open(tmp_path / "wrong.csv", "rb") as stream,
+        pytest.raises(FileRefused, match=r"^wrong\.csv is not"),
+    ):
+        read_container(stream, FileKind.RELEASED, lambda _: 0)
+
+
 @pytest.mark.parametrize("version", [0, 3, 2**32 - 1])
 def test_other_versions_are_refused(version: int) -> None:
     with pytest.raises(FileRefused, match=f"format version {version}, this Hushsum reads version 1"):

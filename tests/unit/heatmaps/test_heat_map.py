@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -36,6 +37,21 @@ def test_densities_are_records_per_square_kilometre(heat: HeatMap) -> None:
     x, y = raster.middles
     assert abs(x[highest[1]] - 2.35) < 0.01
     assert abs(y[highest[0]] - 48.85) < 0.01
+
+
+def test_bounds_by_name_order_the_columns_of_a_frame(heat: HeatMap) -> None:
+    frame = pd.DataFrame({"id": 0.0, "lat": POINTS[:, 1], "lon": POINTS[:, 0]})
+    box = {"lon": BOX[0], "lat": BOX[1]}
+    named = hs.heatmap(frame, bounds=box, bandwidth=400, epsilon=1.0, insecure_noise_seed=3)
+    assert named.function.columns == ("lon", "lat")
+    np.testing.assert_array_equal(named.raster(16).value, heat.raster(16).value)
+    # ``columns`` has the last word on the order.
+    columns = ["lon", "lat"]
+    turned = dict(reversed(box.items()))
+    given = hs.heatmap(
+        frame, bounds=turned, columns=columns, bandwidth=400, epsilon=1.0, insecure_noise_seed=3
+    )
+    np.testing.assert_array_equal(given.raster(16).value, heat.raster(16).value)
 
 
 def test_hatching_does_not_depend_on_the_number_of_pixels(heat: HeatMap) -> None:

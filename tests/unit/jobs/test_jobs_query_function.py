@@ -12,6 +12,7 @@ from hushsum.jobs.demo import SALARY_BOUNDS, write_payroll
 from hushsum.jobs.describe_function import FunctionDescription, TallyDescription, describe_file
 from hushsum.jobs.plot_function import plot_function
 from hushsum.jobs.query_function import QueryTerms, query_file, query_points
+from hushsum.records.dates import DateFormat
 
 
 @pytest.fixture
@@ -65,6 +66,51 @@ def test_simultaneous_intervals_of_given_points(folder: Path) -> None:
         query_file(source, str(folder / "q.csv"), QueryTerms(simultaneous=True))
     with pytest.raises(UsageError, match="mean over rows"):
         QueryTerms(simultaneous=True, estimator="median-of-means")
+
+
+DATED = DateFormat(("hired",), unit="weeks", origin="2020-01-06")
+
+
+@pytest.fixture
+def dated(tmp_path: Path) -> str:
+    X = np.random.default_rng(2).uniform(0.0, 100.0, (500, 2))
+    box, columns = (0.0, 100.0), ["age", "hired"]
+    tally = hs.grid(hs.GaussianKernel(dim=2, bandwidth=10.0), bounds=box, columns=columns).add(X)
+    tally.release(epsilon=1.0, insecure_noise_seed=3).save(tmp_path / "dated.hush")
+    return str(tmp_path / "dated.hush")
+
+
+def test_points_with_dates(dated: str) -> None:
+    answered = query_points(dated, [[30.0, "2020-02-03"], [30.0, 4.0]], QueryTerms(), DATED)
+    np.testing.assert_allclose(answered.value, [hs.load(dated)([[30.0, 4.0]])[0]] * 2)
+    assert [each["at"] for each in answered.as_json()] == [[30.0, "2020-02-03"], [30.0, 4.0]]
+    refused: list[tuple[list[list[float | str]], DateFormat, str]] = [
+        ([["2020-02-03", 4.0]], DATED, "at must have numbers in columns that are not declared as dates"),
+        ([[30.0, "2020-02-03"]], DateFormat(), "name the column in dates"),
+        ([[30.0, "2020-02-99"]], DATED, "at must be a date, got '2020-02-99'"),
+        ([[30.0, "2020-02-03T00:00+01:00"]], DATED, "at must be a date"),
+        ([[30.0, 4.0]], DateFormat(("fired",)), "must name columns of the data, got 'fired'"),
+    ]
+    for points, dates, message in refused:
+        with pytest.raises(UsageError, match=message):
+            query_points(dated, points, QueryTerms(), dates)
+
+
+def test_dates_need_the_names_of_columns(folder: Path) -> None:
+    with pytest.raises(UsageError, match="dates must name columns, got a file whose columns have no names"):
+        query_points(str(folder / "open.hush"), [[0.0, 0.0, 0.0]], QueryTerms(), DATED)
+
+
+def test_files_of_points_with_dates(dated: str, tmp_path: Path) -> None:
+    """The dates are shown as dates, in the columns of the file."""
+    (tmp_path / "q.csv").write_text("since,years\n03.02.2020,30\n03.02.2020,31\n")
+    dates = DateFormat(("since",), "%d.%m.%Y", DATED.unit, DATED.origin)
+    path, columns = str(tmp_path / "q.csv"), ["years", "since"]
+    (batch,) = query_file(dated, path, QueryTerms(), columns=columns, dates=dates)
+    np.testing.assert_allclose(batch.value, hs.load(dated)([[30.0, 4.0], [31.0, 4.0]]))
+    assert [each["at"] for each in batch.as_json()] == [[30.0, "2020-02-03"], [31.0, "2020-02-03"]]
+    with pytest.raises(UsageError, match="must name columns of the data, got 'hired'"):
+        query_file(dated, path, QueryTerms(), columns=columns, dates=DATED)
 
 
 def test_descriptions(folder: Path) -> None:

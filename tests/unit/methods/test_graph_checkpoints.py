@@ -48,7 +48,7 @@ def after(number: int) -> Any:
     """Cancels at the given call."""
     calls = iter(range(number))
 
-    def progress() -> None:
+    def progress(_: float | None) -> None:
         if next(calls, None) is None:
             raise Cancelled
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from dataclasses import replace
@@ -11,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import csv, parquet
 
 import hushsum as hs
 from hushsum.auditing.audit import audit_steps, run_steps
@@ -20,6 +23,7 @@ from hushsum.bases import AdjacencyRows, basis_from_json
 from hushsum.bases.registry import basis_as_json
 from hushsum.errors import ClaimError, IncompatibleTallies, UsageError
 from hushsum.privacy.claim import Claim, Relation
+from hushsum.records import edge_files
 from hushsum.records.graph import Graph
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.tally import Tally
@@ -277,3 +281,31 @@ def test_rows_are_read_by_the_code_that_reads_files(tmp_path: Path) -> None:
         assert sets is not None
         assert np.array_equal(sets.values, from_file.values)
         assert np.array_equal(sets.indptr, from_file.indptr)
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".csv", ".parquet"])
+@pytest.mark.parametrize("kind", [{}, {"directed": True, "sorted": True}], ids=["unsorted", "sorted"])
+def test_progress_is_the_fraction_of_reading_and_counting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, kind: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(edge_files, "_BLOCK", 1 << 17)
+    ends = np.sort(np.random.default_rng(3).integers(0, 3000, (100_000, 2)), axis=0)
+    table = pa.table({"a": ends[:, 0], "b": ends[:, 1]})
+    # Two files, of which the first is read in several blocks.
+    for number, part in enumerate([table.slice(0, 80_000), table.slice(80_000)]):
+        path = tmp_path / f"{number}{suffix}"
+        if suffix == ".parquet":
+            parquet.write_table(part, path, row_group_size=20_000)
+        elif suffix == ".csv":
+            csv.write_csv(part, path)
+        else:
+            text = "".join(f"{a} {b}\n" for a, b in zip(*part.to_pydict().values(), strict=True)).encode()
+            path.write_bytes(gzip.compress(text) if suffix == ".txt.gz" else text)
+    reported: list[float | None] = []
+    edges = hs.read_edges([tmp_path / f"{number}{suffix}" for number in (0, 1)], memory=1 << 20, **kind)
+    hs.count_graph(edges, rows=50, width=64, progress=reported.append)
+    fractions = [each for each in reported if each is not None]
+    assert len(fractions) == len(reported) > 4
+    assert 0.0 < fractions[0] < 0.9
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == pytest.approx(1.0)

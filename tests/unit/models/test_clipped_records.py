@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import hushsum as hs
-from hushsum.errors import SuspiciousParameter
+from hushsum.errors import SuspiciousParameter, UsageError
 from hushsum.models.base import MODELS
 
 RNG = np.random.default_rng(7)
@@ -39,9 +39,25 @@ def test_suitable_bounds_are_not_warned_of(name: str) -> None:
     model.partial_fit(RECORDS, LABELS)
 
 
-def test_the_warning_names_the_column() -> None:
+@pytest.mark.parametrize("name", NAMED)
+def test_the_warning_names_the_column(name: str) -> None:
     with pytest.warns(SuspiciousParameter, match="foremost in column 'age'"):
-        hs.PrivateKMeans(2, bounds=BOX).partial_fit(RECORDS)
+        model_of(name, bounds=BOX).partial_fit(RECORDS, LABELS)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_refusal_of_bounds_names_the_column(name: str) -> None:
+    reversed_bounds = {"age": (0.0, 100.0), "share": (1.0, 0.0)}
+    with pytest.raises(UsageError, match="bounds of column 'share' must be finite with low < high"):
+        model_of(name, bounds=reversed_bounds).partial_fit(RECORDS, LABELS)
+
+
+def test_columns_without_a_name_are_taken_by_position() -> None:
+    unnamed = RECORDS.set_axis(["age", ""], axis=1)
+    model_of("PrivateHistogram", bounds=[(0.0, 100.0), (0.0, 1.0)]).fit(unnamed)
+
+
+def test_the_warning_of_a_tally_names_the_column() -> None:
     tally = hs.grid(hs.GaussianKernel(dim=2, bandwidth=0.1), bounds=BOX, columns=["age", "share"])
     with pytest.warns(SuspiciousParameter, match="foremost in column 'age'"):
         tally.add(RECORDS)

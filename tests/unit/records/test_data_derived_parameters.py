@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import hushsum as hs
@@ -177,3 +178,13 @@ def test_bounds_that_most_records_lie_outside_of(records: list[list[float]], war
     assert [each.category for each in caught] == [SuspiciousParameter] * warned
     assert all("most records of this batch lie outside" in str(each.message) for each in caught)
     assert all("50" not in str(each.message) for each in caught)
+
+
+def test_warnings_look_at_the_columns_that_are_counted() -> None:
+    """A frame may have them in another order, and others besides."""
+    # The second bound has many digits, so the records are looked at.
+    box = {"share": (0.0, 1.0), "age": (0.0, 117.31)}
+    frame = pd.DataFrame({"name": ["a", "b"] * 20, "age": [60.0, 117.31] * 20, "share": 0.5})
+    tally = hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0), rows=2, width=10, bounds=box)
+    with pytest.warns(SuspiciousParameter, match="the high bound of column 'age'"):
+        tally.add(frame)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum._types import Floats
 from hushsum.errors import UsageError
+from hushsum.kernels.base import Batch, GaussianProfileKernel
+from hushsum.kernels.product_profiles import Profile
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(20_000, 2))
@@ -45,6 +51,47 @@ def test_the_width_lies_between_those_that_hold_a_little_fewer_and_more() -> Non
 def test_a_window_that_never_holds_as_many_is_the_widest() -> None:
     found = hs.neighbour_density(F, [[0.0, 0.0]], neighbours=1e9)
     assert found.width[0] >= 12.0
+
+
+@dataclass(frozen=True)
+class Bell(GaussianProfileKernel):
+    """A kernel of the Gaussian shape that is not the Gaussian kernel."""
+
+    name: ClassVar[str] = "bell"
+
+    dim: int
+    bandwidth: float
+
+    def gaussian_width(self) -> float:
+        return self.bandwidth / 2.0
+
+    @property
+    def width(self) -> float:
+        return self.bandwidth / 2.0
+
+    @property
+    def smooth(self) -> bool:
+        return True
+
+    def _same(self) -> hs.GaussianKernel:
+        return hs.GaussianKernel(dim=self.dim, bandwidth=self.width)
+
+    def integral(self) -> float:
+        return self._same().integral()
+
+    def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
+        return self._same().profiles(spacings=spacings, sides=sides)
+
+    def _pairwise(self, records: Batch, queries: Batch) -> Floats:
+        return self._same()._pairwise(records, queries)
+
+
+def test_every_kernel_of_the_gaussian_shape_will_do() -> None:
+    queries = [[0.0, 0.0], [4.0, 0.0]]
+    expected = hs.neighbour_density(F, queries, neighbours=400)
+    assert isinstance(F, hs.releases.CoefficientFunction)
+    found = hs.neighbour_density(F.with_kernel(Bell(dim=2, bandwidth=0.2)), queries, neighbours=400)
+    np.testing.assert_array_equal(found.value, expected.value)
 
 
 def test_what_does_not_suit_is_refused() -> None:

@@ -138,22 +138,32 @@ def test_removing_more_than_was_added_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("other", "named"),
     [
-        hs.race(KERNEL, rows=21, width=16, seed=1),
-        hs.race(KERNEL, rows=20, width=17, seed=1),
-        hs.race(KERNEL, rows=20, width=16, seed=2),
-        hs.race(KERNEL, rows=20, width=16, seed=1, bounds=(0.0, 1.0)),
-        hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0 + 1e-12), rows=20, width=16, seed=1),
-        hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0, projection="structured"), rows=20, width=16, seed=1),
-        hs.race(hs.ManhattanKernel(dim=2, bandwidth=1.0), rows=20, width=16, seed=1),
+        (hs.race(KERNEL, rows=21, width=16, seed=1), "rows"),
+        (hs.race(KERNEL, rows=20, width=17, seed=1), "width"),
+        (hs.race(KERNEL, rows=20, width=16, seed=2), "seed"),
+        (hs.race(KERNEL, rows=20, width=16, seed=1, bounds=(0.0, 1.0)), "bounds"),
+        (
+            hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0 + 1e-12), rows=20, width=16, seed=1),
+            "kernel bandwidth",
+        ),
+        (
+            hs.race(
+                hs.EuclideanKernel(dim=2, bandwidth=1.0, projection="structured"), rows=20, width=16, seed=1
+            ),
+            "kernel projection",
+        ),
+        (hs.race(hs.ManhattanKernel(dim=2, bandwidth=1.0), rows=20, width=16, seed=1), "kernel"),
     ],
     ids=["rows", "width", "seed", "bounds", "bandwidth", "projection", "kernel"],
 )
-def test_another_fingerprint_does_not_merge(other: Tally) -> None:
+def test_another_fingerprint_does_not_merge(other: Tally, named: str) -> None:
     tally = empty().add(POINTS)
     before = state(tally)
-    with pytest.raises(IncompatibleTallies, match="one fingerprint"):
+    with pytest.raises(
+        IncompatibleTallies, match=f"one fingerprint to merge, got some that differ in {named};"
+    ):
         tally.merge(other)
     assert state(tally) == before
 

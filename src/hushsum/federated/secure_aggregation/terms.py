@@ -21,6 +21,7 @@ from hushsum.privacy.claim import Claim, Promise, checked_unit, unit_in_words
 from hushsum.privacy.noise_share_calibration import NoisePair, noise_shares
 from hushsum.privacy.release_request import AUTO, ReleaseRequest
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, Trust
+from hushsum.tally.merge_checks import differing_parameters
 from hushsum.tally.release import ReleaseOptions, check_release
 from hushsum.tally.tally import Tally
 from hushsum.tally.units import claimed_unit
@@ -243,12 +244,12 @@ class AggregationTerms:
             for another fingerprint, shape, unit or cap.
         """
         rows = self.basis.shape[0]
-        same = tally.basis.shape[0] >= rows and tally.basis.prefix(rows).fingerprint == self.basis.fingerprint
-        if not same:
+        counted = tally.basis.prefix(rows) if tally.basis.shape[0] >= rows else tally.basis
+        if counted.fingerprint != self.basis.fingerprint:
             raise UsageError(
                 rule="the tally must have the fingerprint of the terms",
-                got="another one",
-                remedy="count with the same kernel, method, seed and sizes",
+                got=f"one that differs in {differing_parameters(self.basis, counted)}",
+                remedy="count with the same",
             )
         if claimed_unit(tally, self.unit) != (self.unit, self.per_unit):
             raise UsageError(
