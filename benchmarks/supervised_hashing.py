@@ -7,8 +7,8 @@ Two per cent of the records outside of the test part are public, with labels; th
 (principal directions and whitened ones, 2 to 32) and with them (Fisher's, neighbourhood components),
 shortened to the radius of the transformation and classified by one sketch of hash rows per class with the
 default bandwidth, which grows with the number of directions beyond eight. The number of directions without
-labels is the best of those tried, on the test part, which favours them. Beside them: class means of the same vectors, and logistic regression on the public rows alone, which spends
-nothing.
+labels is the best of those tried, on the test part, which favours them. Beside them: class means of
+the same vectors, and logistic regression on the public rows alone, which spends nothing.
 Finished repetitions are kept in results/supervised_hashing.json; results/supervised_hashing.md has the table.
 """
 
