@@ -222,7 +222,7 @@ def test_a_site_that_sent_no_table_refuses_that_the_run_has_ended() -> None:
 
 
 class Clock:
-    """A clock that moves when somebody sleeps, or is told to wait."""
+    """A clock that moves when a caller sleeps or waits."""
 
     def __init__(self) -> None:
         self.now = 1000.0

@@ -18,6 +18,7 @@ UploaderOrReleaser = Annotated[Caller, Depends(needs("upload", "release"))]
 Querier = Annotated[Caller, Depends(needs("query"))]
 ContextDependency = Annotated[Context, Depends(context_of)]
 ActorDependency = Annotated[Actor, Depends(actor_of)]
-IdempotencyKey = Annotated[str, Header(alias="Idempotency-Key", pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
-RepeatedKey = Annotated[str | None, Header(alias="Idempotency-Key", pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+_KEYS = r"^[A-Za-z0-9_.-]{1,64}$"
+IdempotencyKey = Annotated[str, Header(alias="Idempotency-Key", pattern=_KEYS)]
+RepeatedKey = Annotated[str | None, Header(alias="Idempotency-Key", pattern=_KEYS)]
 """Of a claim that is shown again, because the request that it is for is repeated."""
