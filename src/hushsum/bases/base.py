@@ -127,8 +127,14 @@ class Basis(Protocol, metaclass=RoleType):
             for a unit that these records do not have.
         """
         checked_unit(unit, self.units)
-        many = per_unit if unit == PERSON else None
-        return UnitChange.of_records(self.sensitivity(relation), many, relation)
+        moved = self.sensitivity(relation)
+        if unit != PERSON:
+            return UnitChange.of_records(moved, None, relation)
+        if relation is Relation.REPLACE:
+            # In place of a records of a person there may be b, both up to per_unit: of the larger number, the
+            # smaller one is replaced, which may move less than the rest does, which comes or goes.
+            moved = moved.at_least(self.sensitivity(Relation.ADD_REMOVE))
+        return UnitChange.of_records(moved, per_unit, relation)
 
     def new_table(self) -> Any:
         """Exact sums of no records: int64 zeros, or another form that :meth:`accumulate` takes."""

@@ -70,6 +70,14 @@ class Sensitivity:
         """The bounds when one unit holds up to ``records`` records: each moves the vector, and norms add."""
         return Sensitivity(self.l1 * records, self.l2_squared * records**2, self.largest * records)
 
+    def at_least(self, other: Sensitivity) -> Sensitivity:
+        """The bounds of a change that is one of two kinds."""
+        return Sensitivity(
+            max(self.l1, other.l1),
+            max(self.l2_squared, other.l2_squared),
+            max(self.largest, other.largest),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class UnitChange:
