@@ -50,7 +50,7 @@ BUILDS = {
             "tests/unit/privacy/noise",
             "tests/unit/bases",
             "tests/unit/tally",
-            "tests/unit/releases/test_table.py",
+            "tests/unit/releases/test_sketch.py",
             "tests/property/test_tally.py",
             "tests/property/test_fourier_features.py",
         ],

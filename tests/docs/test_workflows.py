@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.sanitized_build import BUILDS
+
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 MATRIX_VALUE = re.compile(r"\$\{\{ matrix\.(\w+) \}\}")
@@ -77,6 +79,13 @@ def test_the_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in make_targets():
         assert re.search(rf"^([\w-]+ )*{re.escape(target)}( [\w-]+)*:", makefile, re.MULTILINE), target
+
+
+def test_the_tests_that_targets_name_exist() -> None:
+    named = re.findall(r"tests/[\w/]+\.py", (ROOT / "Makefile").read_text())
+    named += [each for build in BUILDS.values() for each in build.tests]
+    assert named
+    assert [each for each in named if not (ROOT / each).exists()] == []
 
 
 def test_every_target_is_documented() -> None:
