@@ -75,7 +75,7 @@ def test_semicolons_and_decimal_commas(folder: Path, quick: QuickShell) -> None:
                 "-o", "made.csv")  # fmt: skip
     assert run.code == 0, run.err
     rows = [line.split(",") for line in (folder / "made.csv").read_text(encoding="utf-8").splitlines()[1:]]
-    assert sum((float(pay) > 1000) == ("Köln" in town) for pay, town in rows) > 300
+    assert sum((float(pay) > 1000) == ("Köln" in town) for pay, town in rows if pay) > 300
 
 
 @pytest.mark.parametrize(

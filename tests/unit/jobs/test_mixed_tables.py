@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from tests.shown_numbers import shows_number
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.jobs.mixed_tables import mixed_batches
 from hushsum.records.cell_format import CellFormat
 from hushsum.records.declared_columns import CategoryColumn, DeclaredColumn, FlagColumn
 from hushsum.records.number_column import NumberColumn
-from tests.shown_numbers import shows_number
 
 
 def test_a_declared_category_is_not_missing(tmp_path: Path) -> None:
