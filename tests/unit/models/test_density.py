@@ -176,7 +176,7 @@ def test_dates_are_refused_whatever_unit_they_are_stored_in(frame: str) -> None:
         DataRefused, match="must be of numbers, got dates; convert them to numbers, such as days"
     ):
         model.fit(data[frame])
-    numbers = (days - pd.Timestamp("2026-05-01")) / pd.Timedelta(days=1)
+    numbers = ((days["day"] - pd.Timestamp("2026-05-01")) / pd.Timedelta(days=1)).to_frame()
     assert model.fit(numbers).claim_.epsilon == 1.0
 
 
