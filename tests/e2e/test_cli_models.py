@@ -88,6 +88,15 @@ def test_a_classifier_from_file_to_answers(swift: QuickShell) -> None:
     assert same[0]["at"] == [0.4, 0.4]
 
 
+def test_points_with_decimal_commas(swift: QuickShell) -> None:
+    (swift.folder / "commas.csv").write_text("a;b\n0,4;0,4\n-0,4;-0,4\n")
+    refused = swift.run("predict", "state.hush", "commas.csv")
+    assert refused.code == 6
+    assert "give --decimal ," in refused.err
+    reported = answers(swift.ok("predict", "state.hush", "commas.csv", "--decimal", ",").text)
+    assert [row["prediction"] for row in reported] == ["ill", "well"]
+
+
 def test_answers_go_to_a_file_whole(swift: QuickShell) -> None:
     assert swift.ok("predict", "state.hush", "requested.csv", "-o", "out.csv").text == ""
     assert len(answers((swift.folder / "out.csv").read_text())) == 2

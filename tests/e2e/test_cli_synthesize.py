@@ -63,6 +63,21 @@ def test_missing_values_may_be_dropped_and_csv_is_read(folder: Path, quick: Quic
     assert sum("heart" in row for row in rows) > 300
 
 
+def test_semicolons_and_decimal_commas(folder: Path, quick: QuickShell) -> None:
+    (folder / "pay.csv").write_text(
+        "Ort;Lohn (€)\n" + "Köln;1.500,50 €\nUlm;900,00\n" * 300, encoding="utf-8"
+    )
+    declared = ("--number", "Lohn (€)=0:2000:2", "--category", "Ort=Köln,Ulm")
+    refused = quick.run("synthesize", "pay.csv", *declared, *RELEASE, "-o", "made.csv")
+    assert refused.code == 6
+    assert "give --decimal ," in refused.err
+    run = quick.run("synthesize", "pay.csv", "--decimal", ",", *declared, *RELEASE, "--rows", "400",
+                "-o", "made.csv")  # fmt: skip
+    assert run.code == 0, run.err
+    rows = [line.split(",") for line in (folder / "made.csv").read_text(encoding="utf-8").splitlines()[1:]]
+    assert sum((float(pay) > 1000) == ("Köln" in town) for pay, town in rows if pay) > 300
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

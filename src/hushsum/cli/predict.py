@@ -29,6 +29,7 @@ def predict(
         str, typer.Option("--output", "-o", help="The file to write; - is standard output.")
     ] = "-",
     columns: options.Columns = None,
+    decimal: options.Decimal = ".",
     json: Annotated[bool, typer.Option("--json", help="Write JSON instead of CSV.")] = False,
 ) -> None:
     """Predict with a released model at the points of a file. This spends nothing.
@@ -40,12 +41,19 @@ def predict(
     """
     from hushsum.jobs.output_files import STANDARD, check_answers_output
     from hushsum.jobs.predict_model import predict_file
+    from hushsum.records.cell_format import CellFormat
 
     if output != STANDARD:
         check_answers_output(output, inputs=[model, points])
     waiting = interruptible_input() if points == STANDARD else nullcontext()
     with waiting, progress_bar("asking") as progress:
-        batches = predict_file(model, points, columns=values.names(columns, "columns"), progress=progress)
+        batches = predict_file(
+            model,
+            points,
+            columns=values.names(columns, "columns"),
+            cells=CellFormat(decimal),
+            progress=progress,
+        )
         with reader_may_leave(), results_to(output) as stream:
             _stream_json(batches, stream) if json else _stream_csv(batches, stream)
 

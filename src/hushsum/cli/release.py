@@ -162,6 +162,7 @@ def release(
     from hushsum.jobs.release_records import PlanChoice, refuse_record_options, release_records
     from hushsum.jobs.release_tally import release_tally
     from hushsum.kernels.parameters import kernel_in_words
+    from hushsum.planning.automatic_method import UNDECLARED
     from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
 
     cells = cell_format(
@@ -251,7 +252,8 @@ def release(
     ]
     if released.option is not None:
         facts.append(("method", released.option.method))
-        facts.append(("predicted error", f"{released.option.error:.2g} of f(q)/N"))
+        assumed = f"{UNDECLARED:,} records; declare --records" if records is None else f"{records:,} records"
+        facts.append(("predicted error", f"{released.option.error:.2g} of f(q)/N for {assumed}"))
     if released.table is not None:
         facts.append(("rows × width", f"{released.table[0]} × {released.table[1]}"))
     report(released, facts, json=json, interactive=interactive)

@@ -15,7 +15,10 @@ from hushsum.cli.release_report import asking, confirmed, report
 def synthesize(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Private records: Parquet, Arrow or CSV, with these columns."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Private records: Parquet, Arrow or CSV (also .csv.gz), with these columns.",
+        ),
     ],
     output: Annotated[
         str,
@@ -60,6 +63,7 @@ def synthesize(
         str | None,
         typer.Option("--model", metavar="FILE", help="Where to keep the model; default: beside the table."),
     ] = None,
+    decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
     seed: Annotated[
         int | None, typer.Option("--seed", help="Public seed of the fit and the draws; default: random.")
@@ -85,6 +89,7 @@ def synthesize(
     from hushsum.cli.options import ledger_options
     from hushsum.jobs.synthesize import declarations
     from hushsum.jobs.synthesize import synthesize as run
+    from hushsum.records.cell_format import CellFormat
 
     columns = declarations(declare, number or [], category or [], flag or [])
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
@@ -99,7 +104,7 @@ def synthesize(
             model_output=model,
             rows=rows,
             seed=seed,
-            drop_missing=drop_missing,
+            cells=CellFormat(decimal, drop_missing),
             interactive=interactive,
             approve=asking(output) if interactive else None,
             ledger=recorded,

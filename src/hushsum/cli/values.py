@@ -6,7 +6,7 @@ import csv
 import re
 from typing import TYPE_CHECKING
 
-from hushsum.errors import UsageError, shown
+from hushsum.errors import Parameter, UsageError, shown
 
 if TYPE_CHECKING:
     from hushsum.records.dates import DateFormat
@@ -125,7 +125,7 @@ def ranges(
     for each in text.split(","):
         ends = each.split(":")
         if len(ends) != 2:
-            raise _no_range(each, parameter)
+            raise _no_range(each, parameter, dates)
         low, high = (_end(end, each, parameter, dates) for end in ends)
         found.append((low, high))
     return tuple(found)
@@ -135,17 +135,19 @@ def _end(text: str, pair: str, parameter: str, dates: DateFormat | None) -> floa
     try:
         return float(text)
     except ValueError:
-        if dates is None or text.count("-") != 2:
-            raise _no_range(pair, parameter) from None
+        if dates is None or not (text.count("-") == 2 or dates.pattern):
+            raise _no_range(pair, parameter, dates) from None
     return dates.number(text, parameter)
 
 
-def _no_range(text: str, parameter: str) -> UsageError:
+def _no_range(text: str, parameter: str, dates: DateFormat | None = None) -> UsageError:
     return UsageError(
         parameter=parameter,
         rule="must be low:high, separated by commas",
         got=shown(text),
-        remedy="such as 0:255",
+        remedy="such as 0:255"
+        if dates is None
+        else ("such as 0:255, or 2024-01-01:2024-12-31 for a column of ", Parameter("dates")),
     )
 
 

@@ -37,7 +37,10 @@ def watch(
         ),
     ],
     every: Annotated[
-        str, typer.Option("--every", metavar="PERIOD", help="Time between two steps: day, week, hour, 6h, ….")
+        str,
+        typer.Option(
+            "--every", metavar="PERIOD", help="Time between two steps: day, week, month, hour, 6h, …."
+        ),
     ],
     steps: Annotated[int, typer.Option("--steps", help="How many steps the claim covers.")],
     columns: options.Columns = None,

@@ -1,4 +1,4 @@
-"""Files of mixed columns (Parquet, Arrow or CSV): read batch by batch by declared columns, and written."""
+"""Files of mixed columns: read batch by batch by declared columns, and written."""
 
 from __future__ import annotations
 
@@ -10,37 +10,46 @@ from typing import Any, Final
 from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.files.atomic import atomic_file
 from hushsum.records.arrow import pyarrow
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.records.columnar_files import ColumnarSource
 from hushsum.records.columns_by_name import choose_columns
+from hushsum.records.csv_files import CsvSource
 from hushsum.records.declared_columns import CategoryColumn, DeclaredColumn, FlagColumn
+from hushsum.records.number_parsing import without_missing
 
 PARQUET: Final = (".parquet", ".pq")
 ARROW: Final = (".arrow", ".feather", ".ipc")
 CSV: Final = (".csv",)
 SUFFIXES: Final = (*PARQUET, *ARROW, *CSV)
+"""Of files that are written."""
+
+_TEXT: Final = (*CSV, ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".tsv.zst")
+_READ: Final = (*PARQUET, *ARROW, *_TEXT)
 _BATCH_BYTES: Final = 1 << 24
+_TRUE: Final = ("1", "true", "TRUE", "True")
+_FALSE: Final = ("0", "false", "FALSE", "False")
 
 
 def mixed_batches(
-    path: str, columns: Mapping[str, DeclaredColumn], *, drop_missing: bool = False
+    path: str, columns: Mapping[str, DeclaredColumn], *, cells: CellFormat = PLAIN
 ) -> Iterator[Any]:
     """Tables of the declared columns of a file, in their order.
 
-    With ``drop_missing`` a record is left out if a declared column of it is missing: what happens to a record
-    depends on that record alone.
+    Where ``cells`` drops records, one is left out if a declared column of it is missing: what happens to a
+    record depends on that record alone.
 
     Raises
     ------
     UsageError
         There is no such file, its name has another suffix, or a declared column is not in it.
     DataRefused
-        The file is damaged; no message shows a value.
+        The file is damaged, or a cell is not of the declared kind; no message shows a value.
     """
     source = Path(path)
-    suffix = source.suffix.lower()
-    if suffix not in SUFFIXES:
+    suffix = next((each for each in _READ if source.name.lower().endswith(each)), None)
+    if suffix is None:
         raise UsageError(
-            rule=("a file of mixed columns must end in ", ", ".join(SUFFIXES), ", got ", FilePath(path)),
+            rule=("a file of mixed columns must end in ", ", ".join(_READ), ", got ", FilePath(path)),
             remedy="convert it",
         )
     if not source.is_file():
@@ -48,9 +57,9 @@ def mixed_batches(
     pa = pyarrow()
     names = list(columns)
     try:
-        for batch in _batches(source, suffix, columns):
-            table = batch.select(names)
-            yield _complete(table) if drop_missing else table
+        for batch in _batches(source, suffix, columns, cells):
+            table = pa.Table.from_batches([batch]).select(names)
+            yield _complete(table) if cells.drop_missing else table
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         # Messages of Arrow quote cells.
         raise DataRefused(
@@ -70,40 +79,51 @@ def _complete(table: Any) -> Any:
     return table.drop_null()
 
 
-def _batches(source: Path, suffix: str, columns: Mapping[str, DeclaredColumn]) -> Iterator[Any]:
-    pa = pyarrow()
-    if suffix not in CSV:
+def _batches(
+    source: Path, suffix: str, columns: Mapping[str, DeclaredColumn], cells: CellFormat
+) -> Iterator[Any]:
+    names = list(columns)
+    if suffix not in _TEXT:
         # Decoded in a process of its own, with limits: a file may be built to harm its reader.
         kind = "Parquet" if suffix in PARQUET else "Arrow"
         with closing(ColumnarSource(source, str(source), kind, _BATCH_BYTES)) as file:
-            choose_columns(file.column_names, list(columns))
-            file.choose_mixed(list(columns))
-            for batch in file.batches():
-                yield pa.Table.from_batches([batch])
-    else:
-        csv = pyarrow("csv")
-        with csv.open_csv(source) as reader:
-            choose_columns(reader.schema.names, list(columns))
-        # Declared types, never inferred ones, which one record could change.
-        types = {name: _csv_type(each) for name, each in columns.items()}
-        usual = csv.ConvertOptions(strings_can_be_null=True)
-        declared = {label for each in columns.values() for label in each.labels}
-        options = csv.ConvertOptions(
-            column_types=types,
-            include_columns=list(columns),
-            strings_can_be_null=True,
-            # "NA" may be a category that somebody declared.
-            null_values=[text for text in usual.null_values if text not in declared],
+            choose_columns(file.column_names, names)
+            file.choose_mixed(names)
+            yield from file.batches()
+        return
+    with closing(CsvSource.of_file(source, str(source), _BATCH_BYTES, cells)) as text:
+        choose_columns(text.column_names, names)
+        text.choose_ids(names)
+        for batch in text.batches():
+            # Of declared kinds, never of inferred ones, which one record could change.
+            for name, column in columns.items():
+                position = batch.schema.get_field_index(name)
+                found = _cells_of(batch.column(position), column, name, str(source), cells)
+                batch = batch.set_column(position, name, found)
+            yield batch
+
+
+def _cells_of(text: Any, column: DeclaredColumn, name: str, file: str, cells: CellFormat) -> Any:
+    """What the text of a column writes, missing cells as nulls."""
+    pa, compute = pyarrow(), pyarrow("compute")
+    if isinstance(column, CategoryColumn) and isinstance(column.values[0], str):
+        # "NA" may be a category that somebody declared.
+        usual = pyarrow("csv").ConvertOptions().null_values
+        absent = pa.array([each for each in usual if each not in column.labels], pa.string())
+        return compute.if_else(compute.is_in(text, value_set=absent), pa.scalar(None, pa.string()), text)
+    present = without_missing(text)
+    if not isinstance(column, FlagColumn):
+        return cells.numbers(present, name, file)
+    trimmed = compute.utf8_trim_whitespace(present)
+    true = compute.is_in(trimmed, value_set=pa.array(_TRUE))
+    known = compute.or_(true, compute.is_in(trimmed, value_set=pa.array((*_FALSE, None))))
+    if not compute.all(known, min_count=0).as_py():
+        raise DataRefused(
+            rule=(f"column {name!r} of ", FilePath(file), " is declared as a flag: true, false, 1 or 0"),
+            got="another text",
+            remedy="declare its categories instead",
         )
-        yield csv.read_csv(source, convert_options=options)
-
-
-def _csv_type(column: DeclaredColumn) -> Any:
-    pa = pyarrow()
-    if isinstance(column, FlagColumn):
-        return pa.bool_()
-    text = isinstance(column, CategoryColumn) and isinstance(column.values[0], str)
-    return pa.string() if text else pa.float64()
+    return compute.if_else(compute.is_valid(trimmed), true, pa.scalar(None, pa.bool_()))
 
 
 def check_table_output(output: str) -> None:

@@ -17,6 +17,7 @@ from hushsum.jobs.output_files import STANDARD
 from hushsum.jobs.progress import Progress
 from hushsum.models.base import PrivateModel
 from hushsum.models.load import load_model
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.records.record_batches import open_batches
 
 
@@ -49,6 +50,7 @@ def predict_file(
     path: str,
     *,
     columns: Sequence[str] | None = None,
+    cells: CellFormat = PLAIN,
     progress: Progress | None = None,
 ) -> Iterator[PredictedRecords]:
     """Predictions at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
@@ -61,7 +63,7 @@ def predict_file(
         raise UsageError(
             rule="model and points cannot both come from standard input", remedy="give one as a file"
         )
-    answered = _answer(open_model(source), path, columns, progress)
+    answered = _answer(open_model(source), path, columns, cells, progress)
     first = next(answered)
     return _chain(first, answered)
 
@@ -72,11 +74,15 @@ def _chain(first: PredictedRecords, rest: Iterator[PredictedRecords]) -> Iterato
 
 
 def _answer(
-    model: PrivateModel, path: str, columns: Sequence[str] | None, progress: Progress | None
+    model: PrivateModel,
+    path: str,
+    columns: Sequence[str] | None,
+    cells: CellFormat,
+    progress: Progress | None,
 ) -> Iterator[PredictedRecords]:
     named = getattr(model, "feature_names_in_", None)
     own = None if named is None else [str(name) for name in named]
-    with open_batches(path, columns=own if columns is None else columns) as stream:
+    with open_batches(path, columns=own if columns is None else columns, cells=cells) as stream:
         names = stream.column_names
         if len(names) != model.n_features_in_:
             raise UsageError(

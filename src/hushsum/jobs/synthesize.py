@@ -17,7 +17,7 @@ from hushsum.jobs.model_catalogue import ModelChoice
 from hushsum.jobs.output_files import check_answers_output, check_function_output, refuse_repeated
 from hushsum.models.load import model_of
 from hushsum.models.synthesizer import PrivateSynthesizer
-from hushsum.records.cell_format import CellFormat
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.records.declared_columns import CategoryColumn, DeclaredColumn, FlagColumn
 from hushsum.records.declared_columns_json import column_from_json
 from hushsum.records.number_column import NumberColumn
@@ -154,7 +154,7 @@ def synthesize(
     model_output: str | None = None,
     rows: int | None = None,
     seed: int | None = None,
-    drop_missing: bool = False,
+    cells: CellFormat = PLAIN,
     interactive: bool = False,
     approve: Approve | None = None,
     ledger: LedgerOptions | None = None,
@@ -175,15 +175,13 @@ def synthesize(
     model.check_parameters()
     found = False
     for source in sources:
-        for table in mixed_batches(source, columns, drop_missing=drop_missing):
+        for table in mixed_batches(source, columns, cells=cells):
             if table.num_rows:
                 model.partial_fit(table)
                 found = True
     if not found:
         raise DataRefused(rule="the files must have records", got="none", remedy="check them")
-    records = TrainingFiles(
-        tuple(sources), tuple(columns), cells=CellFormat(drop_missing=drop_missing)
-    )  # fmt: skip
+    records = TrainingFiles(tuple(sources), tuple(columns), cells=cells)
     released = release_model(CountedModel(model, choice, records, kept, ledger), approve=approve)
     if released is None:
         return None

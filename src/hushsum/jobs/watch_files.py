@@ -331,7 +331,7 @@ def _clock(stream: Stream, settings: dict[str, Any]) -> StepClock:
             got="another",
             remedy="repeat the command that started it, or give another state",
         )
-    return StepClock(stream.notes["clock"]["seconds"], stream.notes["clock"]["start"])
+    return StepClock(**stream.notes["clock"])
 
 
 def _start(
@@ -345,7 +345,7 @@ def _start(
     clock = StepClock.starting(watch.every, now)
     notes = {
         "settings": settings,
-        "clock": {"seconds": clock.seconds, "start": clock.start},
+        "clock": asdict(clock),
         "files": {},
     }
     prepared = prepare_stream(watch.pattern(), replace(watch.stream, assumptions=(FILES_IN_TIME,)))

@@ -125,7 +125,7 @@ def kernel_in_words(kernel: Kernel) -> str:
     from hushsum.kernels.scaled import ScaledKernel
 
     if isinstance(kernel, ScaledKernel):
-        widths = " × ".join(f"{each:.4g}" for each in kernel.column_bandwidths()[:_MOST_BANDWIDTHS])
+        widths = " × ".join(f"{each:.6g}" for each in kernel.column_bandwidths()[:_MOST_BANDWIDTHS])
         more = " × …" if kernel.dim > _MOST_BANDWIDTHS else ""
         return f"{kernel_in_words(kernel.kernel)}, of the declared ranges: {widths}{more}"
     if isinstance(kernel, ProductKernel | CombinationKernel):

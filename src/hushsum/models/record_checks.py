@@ -14,17 +14,25 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from hushsum.errors import DataRefused, HushsumError, UsageError, shown
-from hushsum.records.arrow import in_memory
+from hushsum.records.arrow import as_columns, from_package, has_arrow_interface, in_memory, pyarrow
+from hushsum.records.columns_by_name import DAYS
 
 T = TypeVar("T")
 
 MOST_COLUMNS_SHOWN: Final = 64
 _ENCODE: Final = "encode it with a public encoding first"
+_MOMENTS: Final = ("M", "m")
+"""The kinds of dates and durations in NumPy."""
+
 _COLUMNS: Final = "give one row per record and one column per feature"
 _REFUSALS: Final = (
     # What scikit-learn, NumPy or pandas writes, and what is written in its place. Some of their words stay
     # because scikit-learn's own checks of estimators look for them.
     ("expected 2d", f"X must have two dimensions, got another number. Reshape your data: {_COLUMNS}"),
+    (
+        "2-dimensional container",
+        "X must have two dimensions, got one; for one column give a frame of it, frame[['age']]",
+    ),
     ("expected <=", f"X must have two dimensions, got more. Reshape your data: {_COLUMNS}"),
     ("inhomogeneous", "X and y must be rectangular, got rows of different lengths; " + _COLUMNS),
     ("setting an array element", "X and y must be rectangular, got rows of different lengths; " + _COLUMNS),
@@ -70,7 +78,29 @@ def checked_records(model: BaseEstimator, X: object, y: object = "no_validation"
         if they break a rule; the message shows neither a value nor the number of records.
     """
     rows = in_memory(X)
+    _refuse_dates(rows)
     return showing_nothing(lambda: validate_data(model, rows, y, reset=reset, dtype=np.float64))
+
+
+def _refuse_dates(rows: Any) -> None:
+    """Refuse dates and durations: scikit-learn takes them as numbers of the unit they are stored in."""
+    if from_package(rows, "pandas"):
+        frame = rows if rows.ndim == 2 else rows.to_frame()
+        kinds = {
+            str(name): getattr(kind, "kind", "")
+            for name, kind in zip(frame.columns, frame.dtypes, strict=True)
+        }
+        found = next((f"column {name!r}" for name, kind in kinds.items() if kind in _MOMENTS), None)
+    elif isinstance(rows, np.ndarray):
+        found = "X" if rows.dtype.kind in _MOMENTS else None
+    elif has_arrow_interface(rows):
+        names, columns = as_columns(rows)
+        temporal = [i for i, each in enumerate(columns) if pyarrow().types.is_temporal(each.type)]
+        found = None if not temporal else "X" if names is None else f"column {names[temporal[0]]!r}"
+    else:
+        found = None
+    if found is not None:
+        raise DataRefused(rule=f"{found} must be of numbers", got="dates", remedy=DAYS)
 
 
 def checked_labels(y: object) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hushsum.errors import DataRefused
+from hushsum.errors import Argument, DataRefused
 
 
 def pyarrow(part: str = "") -> Any:
@@ -134,8 +134,22 @@ def refuse_nulls(chunks: Any, where: str) -> None:
         raise DataRefused(
             rule=f"{where} must not have missing values",
             got="nulls",
-            remedy="fill them with a public constant or drop those records",
+            remedy=(
+                "fill them with a public constant or drop those records (in a release or a fit of files by ",
+                Argument("drop_missing"),
+                ")",
+            ),
         )
+
+
+def in_words(kind: Any) -> str:
+    """What an Arrow type is called in messages."""
+    types = pyarrow().types
+    if is_text(kind):
+        return "text"
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return "dates"
+    return str(kind)
 
 
 def is_any_list(kind: Any) -> bool:

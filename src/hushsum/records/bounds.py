@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Final
@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 
 _BLOCK: Final = 1 << 14
 """Elements converted at a time: the float64 copy stays in the cache, and small beside the data."""
@@ -211,10 +211,18 @@ def _in_order(value: Mapping[Any, Any], columns: Sequence[str] | None) -> object
         raise UsageError(
             parameter="bounds",
             rule="must have the name of every column once and no other",
-            got="other names",
-            remedy="give one (low, high) for each column",
+            got=_names_of(value),
+            # The first record of a file without a header would be shown otherwise.
+            remedy="give one (low, high) for each column"
+            + (f": {_names_of(names)}" if all(map(str.isidentifier, names)) else ""),
         )
     return value[names[0]] if len(names) == 1 else [value[name] for name in names]
+
+
+def _names_of(names: Iterable[object]) -> str:
+    """Some names, for a message."""
+    found = [shown(name) for name in names]
+    return ", ".join(found[:_MOST_NAMES]) + (", …" if len(found) > _MOST_NAMES else "") or "none"
 
 
 def _check_sides(pairs: Sequence[tuple[float, float]], columns: Sequence[str] | None) -> None:

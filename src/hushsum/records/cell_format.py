@@ -72,6 +72,9 @@ class CellFormat:
         found = self.dates.numbers(text) if dates else as_numbers(text, self.decimal)
         if found is not None:
             return found
+        compute = pyarrow("compute")
+        if compute.any(compute.equal(compute.utf8_trim_whitespace(text), column.strip())).as_py():
+            raise not_of(column, file, "its own name", "remove lines that repeat the header", dates=dates)
         others = self.dates.others(text) if dates else text
         kind, remedy = kind_of_others(others, self.decimal, dates=dates)
         raise not_of(column, file, kind, remedy, dates=dates)

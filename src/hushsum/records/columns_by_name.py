@@ -14,6 +14,9 @@ from hushsum.errors import DataRefused, UsageError
 from hushsum.records import arrow
 
 _MOST_COLUMNS_SHOWN: Final = 64
+_LEAST_OF_A_NAME: Final = 4
+"""Letters that must be typed of a name before a message completes it."""
+
 _KINDS: Final = {
     "U": "text",
     "S": "bytes",
@@ -26,6 +29,11 @@ _KINDS: Final = {
 }
 
 _ENCODE: Final = "encode them as numbers with a public list of categories, or leave the column out"
+DAYS: Final = (
+    "convert them to numbers, such as days since a public date: "
+    "(column - pandas.Timestamp('2024-01-01')) / pandas.Timedelta(days=1)"
+)
+"""What to do about dates in Python. Files have declared dates instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +154,7 @@ def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
             )
         array = array.data
     if array.dtype.kind not in "biuf":
-        raise DataRefused(
-            rule="data must be of numbers", got=_KINDS.get(array.dtype.kind, "objects"), remedy=f"{_ENCODE}"
-        )
+        raise _not_numbers("data", _KINDS.get(array.dtype.kind, "objects"))
     if array.ndim == 1:
         if dim not in (1, len(array)):
             refuse_length(dim)
@@ -222,6 +228,8 @@ def _remedy(available: Sequence[str], columns: Sequence[str], missing: str) -> s
         if len(columns) > 1 and joined in names:
             return f"write a name that contains a comma in quotes: '\"{joined}\"'"
     alike = [name for name in names if _folded(name) == _folded(missing)]
+    if len(missing) >= _LEAST_OF_A_NAME:
+        alike += [name for name in names if _folded(missing) in _folded(name)]
     if alike:
         return f"did you mean {alike[0]!r}"
     if all(name.isidentifier() for name in names):
@@ -283,9 +291,14 @@ def _from_arrow(chunks: Any, where: str, width: int) -> NDArray[Any]:
             rule=f"{where} must be of integers or floats", got="decimals", remedy="cast them to float64"
         )
     if not arrow.is_number(chunks.type):
-        raise DataRefused(rule=f"{where} must be of numbers", got=str(chunks.type), remedy=f"{_ENCODE}")
+        raise _not_numbers(where, arrow.in_words(chunks.type))
     values: NDArray[Any] = chunks.to_numpy()
     return values
+
+
+def _not_numbers(where: str, kind: str) -> DataRefused:
+    remedy = DAYS if kind == "dates" else _ENCODE
+    return DataRefused(rule=f"{where} must be of numbers", got=kind, remedy=remedy)
 
 
 def _from_pandas(data: Any, dim: int, columns: Sequence[str] | None) -> list[Numbers]:
@@ -317,11 +330,7 @@ def _pandas_column(series: Any, where: str, width: int) -> NDArray[Any]:
         values: NDArray[Any] = series.to_numpy()
         return values
     if isinstance(series.dtype, np.dtype) and series.dtype.kind != "O":
-        raise DataRefused(
-            rule=f"{where} must be of numbers",
-            got=_KINDS.get(series.dtype.kind, "objects"),
-            remedy=f"{_ENCODE}",
-        )
+        raise _not_numbers(where, _KINDS.get(series.dtype.kind, "objects"))
     pa = arrow.pyarrow()
     try:
         converted = pa.array(series, from_pandas=True)

@@ -20,6 +20,10 @@ _HEADER_BYTES: Final = 1 << 20
 _FAULTY_COLUMN: Final = re.compile(r"In CSV column #(\d+)")
 _LEAST_BLOCK: Final = 1 << 16
 _SEPARATORS: Final = ",;\t|"
+_IN_UTF_8: Final = (
+    'save it as "CSV UTF-8", or convert it, as in: iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv '
+    '(-f UTF-16 for "Unicode text")'
+)
 _OTHER_FORMATS: Final = {
     b"\x1f\x8b": (
         "gzipped data",
@@ -168,14 +172,15 @@ class CsvSource:
                 rule=(
                     FilePath(self._name),
                     " cannot be read as CSV: its first line must be a header in UTF-8",
-                )
+                ),
+                remedy=_IN_UTF_8,
             ) from None
         # A file without a header would have its first record taken for names, and shown in messages.
         refuse_numbers_as_names(names, self._name)
         if len(set(names)) != len(names):
             raise UsageError(
                 rule=("the columns of ", FilePath(self._name), " must have distinct names"),
-                remedy="rename them",
+                remedy="rename them; if titles or notes stand above the header, remove these lines",
             )
         if not ending and len(start) == _HEADER_BYTES:
             raise DataRefused(
@@ -226,7 +231,7 @@ class CsvSource:
             return DataRefused(
                 rule=(f"column {column!r} of ", FilePath(self._name), " must be text in UTF-8"),
                 got="other bytes",
-                remedy="convert the file",
+                remedy=_IN_UTF_8,
             )
         return DataRefused(
             rule=(

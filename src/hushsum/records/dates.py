@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -69,12 +70,17 @@ class DateFormat:
         object.__setattr__(self, "_zero", _microseconds(self.origin, "date_origin"))
 
     def number(self, text: str, parameter: str) -> float:
-        """The number of an ISO date that was typed, such as a bound; it may have a time of day.
+        """The number of a date that was typed, such as a bound: in the ISO form, which may have a time of
+        day, or else in that of files.
 
-        >>> january = DateFormat(origin="2024-01-01")
+        >>> january = DateFormat(pattern="%d.%m.%Y", origin="2024-01-01")
         >>> january.number("2024-01-31", "bounds"), january.number("2024-01-02T12:00", "at")
         (30.0, 1.5)
+        >>> january.number("31.01.2024", "bounds")
+        30.0
         """
+        if self.pattern is not None:
+            text = _iso(text, self.pattern)
         return (_microseconds(text, parameter) - self._zero) / UNITS[self.unit]
 
     def days(self, number: float) -> float:
@@ -140,6 +146,16 @@ class DateFormat:
         pa, compute = arrow.pyarrow(), arrow.pyarrow("compute")
         since = compute.subtract(moments, pa.scalar(self._zero, pa.int64()))
         return compute.divide(since.cast(pa.float64(), safe=False), float(UNITS[self.unit]))
+
+
+def _iso(text: str, pattern: str) -> str:
+    """A date in the ISO form, if it is written so or by the pattern; otherwise the text."""
+    with suppress(ValueError):
+        datetime.datetime.fromisoformat(text.strip())
+        return text
+    with suppress(ValueError):
+        return datetime.datetime.strptime(text.strip(), pattern).isoformat()
+    return text
 
 
 def _microseconds(text: str, parameter: str) -> int:

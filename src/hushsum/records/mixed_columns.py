@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused
 from hushsum.records import arrow
-from hushsum.records.columns_by_name import choose_columns, refuse_empty, refuse_width
+from hushsum.records.columns_by_name import DAYS, choose_columns, refuse_empty, refuse_width
 
 _PLAIN: Final = "biuf"
 
@@ -153,7 +153,7 @@ def _rectangle(rows: Sequence[Any]) -> NDArray[Any]:
 def _arrow_column(column: Any, where: str) -> Any:
     pa = arrow.pyarrow()
     if isinstance(column, np.ndarray) and column.dtype.kind not in _PLAIN + "OUT":
-        _refuse_kind(where)
+        _refuse_kind(where, dates=column.dtype.kind == "M")
     try:
         converted = (
             column if isinstance(column, pa.ChunkedArray) else pa.array(_plain(column), from_pandas=True)
@@ -174,7 +174,7 @@ def _arrow_column(column: Any, where: str) -> Any:
     if _is_text(chunks.type):
         return chunks.cast(pa.large_string())
     if not (arrow.is_number(chunks.type) or pa.types.is_null(chunks.type)):
-        _refuse_kind(where)
+        _refuse_kind(where, dates=arrow.in_words(chunks.type) == "dates")
     return chunks
 
 
@@ -198,9 +198,9 @@ def _plain(column: Any) -> Any:
     return column
 
 
-def _refuse_kind(where: str) -> NoReturn:
+def _refuse_kind(where: str, *, dates: bool) -> NoReturn:
     raise DataRefused(
         rule=f"{where} must be of text, numbers or booleans",
-        got="another kind",
-        remedy="convert it, or leave it out",
+        got="dates" if dates else "another kind",
+        remedy=DAYS if dates else "convert it, or leave it out",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from datetime import date
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from tests.shown_numbers import shows_number
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.jobs.mixed_tables import mixed_batches
+from hushsum.records.cell_format import CellFormat
 from hushsum.records.declared_columns import CategoryColumn, DeclaredColumn, FlagColumn
 from hushsum.records.number_column import NumberColumn
 
@@ -26,6 +29,45 @@ def test_a_declared_category_is_not_missing(tmp_path: Path) -> None:
     (table,) = mixed_batches(str(file), columns)
     assert table.column("region").to_pylist() == ["NA", "EU", None]
     assert table.column("size").to_pylist() == [1.0, None, 3.0]
+
+
+GERMAN = (
+    '\ufeff"Lohn, jährlich (€)";Alter;Ort;Vollzeit\r\n'
+    "74.337,26 €;50;Köln;1\r\n30.144,60 €;NA;München;false\r\n;42;;\r\n"
+)
+DECLARED: dict[str, DeclaredColumn] = {
+    "Alter": NumberColumn(0, 120, fill=0),
+    "Lohn, jährlich (€)": NumberColumn(0, 200_000, fill=0),
+    "Ort": CategoryColumn(["Köln", "München"]),
+    "Vollzeit": FlagColumn(),
+}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_a_file_from_a_spreadsheet(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"löhne 2025{suffix}"
+    file.write_bytes(gzip.compress(GERMAN.encode()) if suffix == ".csv.gz" else GERMAN.encode())
+    (table,) = mixed_batches(str(file), DECLARED, cells=CellFormat(decimal=","))
+    assert table.to_pydict() == {
+        "Alter": [50.0, None, 42.0],
+        "Lohn, jährlich (€)": [74337.26, 30144.6, None],
+        "Ort": ["Köln", "München", None],
+        "Vollzeit": [True, False, None],
+    }
+    (complete,) = mixed_batches(str(file), DECLARED, cells=CellFormat(decimal=",", drop_missing=True))
+    assert complete.num_rows == 1
+
+
+def test_cells_of_another_kind_are_refused_without_being_shown(tmp_path: Path) -> None:
+    file = tmp_path / "pay.csv"
+    file.write_text(GERMAN, encoding="utf-8")
+    with pytest.raises(DataRefused, match="got decimal commas; give decimal") as refused:
+        list(mixed_batches(str(file), DECLARED))
+    assert not shows_number(str(refused.value), 74337)
+    file.write_text("Vollzeit\nperhaps\n")
+    with pytest.raises(DataRefused, match="is declared as a flag: true, false, 1 or 0") as refused:
+        list(mixed_batches(str(file), {"Vollzeit": FlagColumn()}))
+    assert "perhaps" not in str(refused.value)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
@@ -43,7 +85,7 @@ def test_columns_of_every_kind_are_read_in_their_order(tmp_path: Path, suffix: s
     }
     (found,) = mixed_batches(str(file), columns)
     assert found.to_pydict() == {"text": ["a", "b"], "flag": [True, None], "n": [1, 2]}
-    (complete,) = mixed_batches(str(file), columns, drop_missing=True)
+    (complete,) = mixed_batches(str(file), columns, cells=CellFormat(drop_missing=True))
     assert complete.num_rows == 1
 
 

@@ -14,7 +14,7 @@ from hushsum.errors import DataRefused, FileRefused, RepeatedRecords, UsageError
 from hushsum.jobs.deliver_release import LedgerOptions
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
 from hushsum.jobs.record_files import RecordFiles
-from hushsum.jobs.step_clock import StepClock, seconds_of
+from hushsum.jobs.step_clock import StepClock
 from hushsum.jobs.watch_files import Watch, Watcher, start_or_continue
 from hushsum.ledger import DatasetTerms, Ledger
 from hushsum.privacy.release_request import ReleaseRequest
@@ -264,22 +264,47 @@ def test_a_ledger_is_debited_once(watch: Watch, tmp_path: Path) -> None:
     [("day", 86400), ("2 days", 172800), ("6h", 21600), ("15 minutes", 900), ("week", 604800), ("1s", 1)],
 )
 def test_periods(period: str, seconds: int) -> None:
-    assert seconds_of(period) == seconds
     clock = StepClock.starting(period, NOW)
+    assert clock.ends(1) - clock.start == seconds
     assert clock.start <= NOW < clock.ends(1)
     assert clock.due(NOW) == 0
     assert clock.due(clock.ends(1)) == 1
 
 
-@pytest.mark.parametrize("period", ["", "0 days", "month", "-1h", "1.5h", "day day"])
+@pytest.mark.parametrize(
+    ("period", "ends"),
+    [
+        ("month", ["2024-11-01", "2024-12-01", "2025-01-01"]),
+        ("2 months", ["2024-11-01", "2025-01-01", "2025-03-01"]),
+        ("quarter", ["2025-01-01", "2025-04-01", "2025-07-01"]),
+        ("year", ["2025-01-01", "2026-01-01", "2027-01-01"]),
+    ],
+)
+def test_calendar_months(period: str, ends: list[str]) -> None:
+    clock = StepClock.starting(period, NOW)
+    assert clock.start <= NOW < clock.ends(1)
+    for step, end in enumerate(ends, 1):
+        assert clock.in_words(step) == f"{end} 00:00:00 UTC"
+        assert clock.due(clock.ends(step) - 1) == step - 1
+        assert clock.due(clock.ends(step)) == step
+
+
+@pytest.mark.parametrize("period", ["", "0 days", "moon", "m 2", "-1h", "1.5h", "day day", "101 years"])
 def test_periods_that_are_none(period: str) -> None:
     with pytest.raises(UsageError, match="every"):
-        seconds_of(period)
+        StepClock.starting(period, NOW)
 
 
 def test_days_end_at_midnight_and_weeks_on_monday() -> None:
     assert StepClock.starting("day", NOW).in_words(1).endswith("00:00:00 UTC")
     assert StepClock.starting("week", NOW).in_words(1) == "2024-10-07 00:00:00 UTC"
+
+
+def test_a_watch_by_months_continues_on_its_clock(watch: Watch) -> None:
+    monthly = replace(watch, every="month")
+    assert run(monthly, NOW) == []
+    assert run(monthly, NOW + 27 * DAY) == [], "it is the 31st of October"
+    assert run(monthly, NOW + 28 * DAY) == [1]
 
 
 def test_watchers_say_when_they_are_finished(watch: Watch) -> None:

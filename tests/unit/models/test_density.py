@@ -6,11 +6,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.errors import UsageError
+from hushsum.errors import DataRefused, UsageError
 from hushsum.privacy.accounting.zcdp import zcdp_delta
 
 
@@ -157,3 +159,27 @@ def test_parameters_that_cannot_be_are_refused(parameters: dict[str, Any], messa
 def test_a_sample_has_at_least_one_point() -> None:
     with pytest.raises(UsageError, match="n_samples"):
         hs.PrivateDensity().fit(bell(50, 1)).sample(0)
+
+
+@pytest.mark.parametrize("frame", ["pandas", "zoned", "numpy", "polars"])
+def test_dates_are_refused_whatever_unit_they_are_stored_in(frame: str) -> None:
+    """scikit-learn would take nanoseconds, microseconds or days for the numbers."""
+    days = pd.DataFrame({"day": pd.date_range("2026-05-01", periods=50)})
+    data: dict[str, Any] = {
+        "pandas": days,
+        "zoned": days.assign(day=days["day"].dt.tz_localize("UTC")),
+        "numpy": days.to_numpy(),
+        "polars": pl.DataFrame({"day": days["day"].to_numpy()}),
+    }
+    model = hs.PrivateDensity(epsilon=1.0, bandwidth=2.0, bounds=(0, 31))
+    with pytest.raises(
+        DataRefused, match="must be of numbers, got dates; convert them to numbers, such as days"
+    ):
+        model.fit(data[frame])
+    numbers = ((days["day"] - pd.Timestamp("2026-05-01")) / pd.Timedelta(days=1)).to_frame()
+    assert model.fit(numbers).claim_.epsilon == 1.0
+
+
+def test_a_series_is_refused_with_what_to_give_instead() -> None:
+    with pytest.raises(DataRefused, match=r"for one column give a frame of it, frame\[\['age'\]\]"):
+        hs.PrivateDensity(bounds=(0, 100)).fit(pd.Series([30.0, 40.0], name="age"))

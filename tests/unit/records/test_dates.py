@@ -98,6 +98,15 @@ def test_records_without_a_date_are_dropped(tmp_path: Path) -> None:
     assert read(tmp_path / "x.csv", drop_missing=True) == [0.0, 30.0]
 
 
+def test_typed_dates_may_be_written_as_in_the_files() -> None:
+    format = DateFormat(("day",), "%d.%m.%Y", origin="2024-01-01")
+    assert format.number("03.02.2024", "bounds") == format.number("2024-02-03", "bounds") == 33.0
+    reversed_iso = DateFormat(("day",), "%Y-%d-%m", origin="2024-01-01")
+    assert reversed_iso.number("2024-02-03", "bounds") == 33.0, "the ISO form has the same meaning everywhere"
+    with pytest.raises(UsageError, match="must be a date"):
+        format.number("03.02.24", "bounds")
+
+
 def test_units_and_typed_dates() -> None:
     for unit, size in UNITS.items():
         one = DateFormat(("day",), unit=unit).numbers(pa.array(["1970-01-02"]))

@@ -130,6 +130,15 @@ def test_columns_are_chosen_by_name(container: str) -> None:
         as_dense(CONTAINERS[container](), dim=2, columns=["a", "a"])
 
 
+def test_a_part_of_a_name_is_completed() -> None:
+    frame = pd.DataFrame(ROWS, columns=["Pay, per year (€)", "Age in years", "c d"])
+    with pytest.raises(UsageError, match="did you mean 'Age in years'"):
+        as_dense(frame, dim=1, columns=["years"])
+    for other in ("age", "wages"):  # too little of a name to tell what was meant, and none of it
+        with pytest.raises(UsageError, match="check the first line"):
+            as_dense(frame, dim=1, columns=[other])
+
+
 def test_an_ambiguous_column_is_refused() -> None:
     with pytest.raises(UsageError, match="unique"):
         as_dense(pd.DataFrame(ROWS, columns=["a", "a", "b"]), dim=1, columns=["a"])
