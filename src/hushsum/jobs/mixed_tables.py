@@ -12,6 +12,7 @@ from hushsum.files.atomic import atomic_file
 from hushsum.records.arrow import pyarrow
 from hushsum.records.columnar_files import ColumnarSource
 from hushsum.records.columns_by_name import choose_columns
+from hushsum.records.csv_lines import CountedLines
 from hushsum.records.declared_columns import CategoryColumn, DeclaredColumn, FlagColumn
 
 PARQUET: Final = (".parquet", ".pq")
@@ -95,7 +96,12 @@ def _batches(source: Path, suffix: str, columns: Mapping[str, DeclaredColumn]) -
             # "NA" may be a category that somebody declared.
             null_values=[text for text in usual.null_values if text not in declared],
         )
-        yield csv.read_csv(source, convert_options=options)
+        with source.open("rb") as file:
+            lines = CountedLines(b"", file, empty=False)
+            table = csv.read_csv(pa.PythonFile(lines, mode="r"), convert_options=options)
+        # The header is a line, too.
+        lines.check(1 + table.num_rows, str(source))
+        yield table
 
 
 def _csv_type(column: DeclaredColumn) -> Any:
