@@ -22,7 +22,6 @@ from hushsum.releases.presentation import Detail
 from hushsum.releases.release_with_points_file import payload_size, read_with_points, save_with_points
 
 TYPE: Final = "public combination"
-PUBLIC_SAMPLE: Final = "the sample that parameters and answers were derived from is public"
 FEWEST_POINTS: Final = 10
 MOST_POINTS: Final = 10_000
 _COMPARED: Final = 200
