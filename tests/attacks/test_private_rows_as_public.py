@@ -23,6 +23,7 @@ from tests.e2e.cli_process import Shell
 RNG = np.random.default_rng(1)
 RECORDS = RNG.normal(size=(3000, 3))
 FRESH = RNG.normal(size=(400, 3))
+BOX = (-4, 4)
 KERNEL = hs.GaussianKernel(dim=3, bandwidth=1.0)
 LABELS = (RECORDS[:, 0] > 0).astype(int)
 
@@ -54,8 +55,8 @@ POINTS_GIVEN: dict[str, Callable[[Any, Any], Any]] = {
     "landmarks": lambda X, points: landmarks(
         X, KERNEL, bounds=(-4, 4), epsilon=1.0, points=50, public=points
     ),
-    "kme": lambda X, points: kme(X, KERNEL, bounds=(-4, 4), epsilon=1.0, points=points),
-    "mwem": lambda X, points: mwem(X, KERNEL, bounds=(-4, 4), epsilon=1.0, queries=points, bins=8, rounds=2),
+    "kme": lambda X, points: kme(X, KERNEL, bounds=BOX, epsilon=1.0, points=points),
+    "mwem": lambda X, points: mwem(X, KERNEL, bounds=BOX, epsilon=1.0, queries=points, bins=8, rounds=2),
 }
 
 
@@ -69,7 +70,7 @@ def test_methods_that_are_given_points_refuse_the_records(method: Callable[[Any,
 
 
 def test_functions_that_are_read_with_public_points_say_so() -> None:
-    tally = hs.fourier_features(KERNEL, features=30, bounds=(-4, 4)).add(RECORDS)
+    tally = hs.fourier_features(KERNEL, features=30, bounds=BOX).add(RECORDS)
     f = tally.release(epsilon=1.0, delta=1e-6)
     assert f.claim.assumptions == ()
     for made in (hs.combine(f, FRESH), f.with_public_points(FRESH)):

@@ -1,4 +1,4 @@
-"""One record with a quote that is not closed: the lines after it became one cell, and their records vanished."""
+"""One record with a quote that is not closed: the lines after it became one cell, their records vanished."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ def mwem(
         T: how many queries are chosen and measured, each with ε/(2T) for the choice and as much for the
         measurement.
     queries : array of shape (n_queries, columns), optional
-        Public, as the claim then states; the private records are refused. Default: an even grid of at most 256 points.
+        Public, as the claim then states; the private records are refused. Default: an even grid of at most
+        256 points.
     bins : int or list of int, optional
         Cells along each column; default a quarter of the bandwidth wide, at most 2¹⁵ in all.
     relation, columns, **keywords

@@ -20,13 +20,13 @@ from hushsum.privacy.release_noise import ReleaseNoise
 from hushsum.privacy.release_request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds, declared_bounds
+from hushsum.records.private_rows_as_public import refuse_copied_rows, refuse_private_rows
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.point_errors import FeatureErrors
 from hushsum.releases.prepared_release import spend_function
 from hushsum.releases.real_function import check_kernel
 from hushsum.releases.weighted_points import PointsFunction
 from hushsum.version import PRODUCER
-from hushsum.records.private_rows_as_public import refuse_copied_rows, refuse_private_rows
 
 F = TypeVar("F", bound=ReleasedFunction)
 

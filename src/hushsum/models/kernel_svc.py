@@ -15,8 +15,8 @@ from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.methods.feature_functions import (
-    Machines,
     GAP_REACHED,
+    Machines,
     allowed_gap,
     fit_machines,
     perturbed_machines,

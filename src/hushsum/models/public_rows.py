@@ -17,8 +17,8 @@ from hushsum.planning.public_bandwidth_and_bounds import (
 )
 from hushsum.records.arrow import in_memory
 from hushsum.records.dense import as_dense
-from hushsum.releases.public_combination import FEWEST_POINTS, MOST_POINTS
 from hushsum.records.private_rows_as_public import refuse_copied_rows, refuse_private_rows
+from hushsum.releases.public_combination import FEWEST_POINTS, MOST_POINTS
 
 PUBLIC_PARAMETERS: Final = "the rows that parameters were derived from are public"
 USUAL_RECORDS: Final = 10_000

@@ -6,15 +6,13 @@ import math
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import DataRefused
 from hushsum.kernels.bandwidth_scale import in_scale, in_units
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.registry import is_expression, named, parameter_names
 from hushsum.kernels.scaled import scaled_by
-from hushsum.records.arrow import in_memory
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.records.dense import as_dense
 from hushsum.records.mixed_columns import column_names_of
