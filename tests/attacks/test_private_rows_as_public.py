@@ -71,7 +71,7 @@ def test_methods_that_are_given_points_refuse_the_records(method: Callable[[Any,
 
 def test_functions_that_are_read_with_public_points_say_so() -> None:
     tally = hs.fourier_features(KERNEL, features=30, bounds=BOX).add(RECORDS)
-    f = tally.release(epsilon=1.0, delta=1e-6)
+    f: Any = tally.release(epsilon=1.0, delta=1e-6)
     assert f.claim.assumptions == ()
     for made in (hs.combine(f, FRESH), f.with_public_points(FRESH)):
         assert ["public" in each for each in made.claim.assumptions] == [True]
