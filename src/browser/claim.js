@@ -34,6 +34,15 @@ export function claimFrom(value) {
   return { ...claim, sentence: sentence(claim) };
 }
 
+const PUBLIC_SAMPLE = "the sample that parameters and answers were derived from is public";
+
+/** The claim of a function that is read together with public points, which states that they are public. */
+export function withPublicSample(claim) {
+  if (claim.assumptions.includes(PUBLIC_SAMPLE)) return claim;
+  const stated = { ...claim, assumptions: [...claim.assumptions, PUBLIC_SAMPLE] };
+  return { ...stated, sentence: sentence(stated) };
+}
+
 const SECURE_AGGREGATION = "secure aggregation";
 const SITE_NOISE = "site noise";
 

@@ -9,7 +9,7 @@ import {
   seriesBasis,
   trigonometricBasis,
 } from "./box_series.js";
-import { checkNoise, claimFrom, noiseFrom } from "./claim.js";
+import { checkNoise, claimFrom, noiseFrom, withPublicSample } from "./claim.js";
 import { decodeNumbers, numberSize, readContainer } from "./container.js";
 import { FeatureReading, featuresBasis } from "./fourier_features.js";
 import { GridReading, gridBasis } from "./grid_function.js";
@@ -346,7 +346,8 @@ class CurveFunction extends ReleasedFunction {
 /** A released table and a public sample of the same kind, weighted by their inverse variances. */
 class CombinedFunction extends ReleasedFunction {
   constructor(own, points) {
-    const { claim, producer, kernel, box: bounds, columns, count, countVariance, basis, shape } = own;
+    const { producer, kernel, box: bounds, columns, count, countVariance, basis, shape } = own;
+    const claim = withPublicSample(own.claim);
     super({ claim, producer, kernel, box: bounds, columns, count, countVariance, basis, shape });
     require(kernel.ofColumns && points.every((point) => point.length === kernel.dim));
     require(points.length >= FEWEST_PUBLIC && points.length <= MOST_PUBLIC);

@@ -16,12 +16,15 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
+from hushsum.methods import kme, landmarks, mwem
 from hushsum.records.repeated_rows import are_copies
 from tests.e2e.cli_process import Shell
 
 RNG = np.random.default_rng(1)
 RECORDS = RNG.normal(size=(3000, 3))
 FRESH = RNG.normal(size=(400, 3))
+BOX = (-4, 4)
+KERNEL = hs.GaussianKernel(dim=3, bandwidth=1.0)
 LABELS = (RECORDS[:, 0] > 0).astype(int)
 
 COPIES: dict[str, Callable[[Any], Any]] = {
@@ -46,6 +49,33 @@ def frame(rows: Any) -> Any:
 def test_a_release_refuses_copies(copied: Callable[[Any], Any]) -> None:
     with pytest.raises(UsageError, match="copies of the records"):
         hs.release(RECORDS, epsilon=1.0, public=copied(RECORDS))
+
+
+POINTS_GIVEN: dict[str, Callable[[Any, Any], Any]] = {
+    "landmarks": lambda X, points: landmarks(
+        X, KERNEL, bounds=(-4, 4), epsilon=1.0, points=50, public=points
+    ),
+    "kme": lambda X, points: kme(X, KERNEL, bounds=BOX, epsilon=1.0, points=points),
+    "mwem": lambda X, points: mwem(X, KERNEL, bounds=BOX, epsilon=1.0, queries=points, bins=8, rounds=2),
+}
+
+
+@pytest.mark.parametrize("method", POINTS_GIVEN.values(), ids=POINTS_GIVEN)
+def test_methods_that_are_given_points_refuse_the_records(method: Callable[[Any, Any], Any]) -> None:
+    """`landmarks` published 2000 of its records as they are, with a claim that said nothing of it."""
+    for points in (RECORDS, RECORDS[:100], *(copied(RECORDS) for copied in COPIES.values())):
+        with pytest.raises(UsageError, match="no part of the private records"):
+            method(RECORDS, points)
+    assert method(RECORDS, FRESH[:60]).claim.assumptions == ("the points that were given are public",)
+
+
+def test_functions_that_are_read_with_public_points_say_so() -> None:
+    tally = hs.fourier_features(KERNEL, features=30, bounds=BOX).add(RECORDS)
+    f: Any = tally.release(epsilon=1.0, delta=1e-6)
+    assert f.claim.assumptions == ()
+    for made in (hs.combine(f, FRESH), f.with_public_points(FRESH)):
+        assert ["public" in each for each in made.claim.assumptions] == [True]
+        assert "is public" in made.claim.sentence()
 
 
 def test_a_release_refuses_a_copied_frame_whatever_its_order_of_columns() -> None:

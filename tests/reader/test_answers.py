@@ -217,7 +217,8 @@ def test_the_claim_has_the_same_words() -> None:
         {"epsilon": 1 / 3, "relation": "replace"},
     ]
     grid = hs.grid(hs.GaussianKernel(1, 1.0), bounds=(0, 10)).add(LINE)
-    made = [grid.release(**each) for each in claims]
+    made: list[Any] = [grid.release(**each) for each in claims]
+    made.append(hs.combine(made[0], [[float(place)] for place in range(10)]))
     for function, found in zip(made, answered([{"base64": _bytes(each)} for each in made]), strict=True):
         assert found["claim"]["sentence"] == function.claim.sentence()
 

@@ -186,6 +186,14 @@ def _built(
     model = choice.build()
     _check_settings(choice.name, model)
     check_target(model, columns, target, classes)
+    if takes_labels(model) and classes is None:
+        # The labels of the records would be shown as the list of classes, and decide the number of functions.
+        raise UsageError(
+            parameter="classes",
+            rule="must be declared in exact mode",
+            got="none",
+            remedy="list every label there is",
+        )
     if model.check_parameters().pure:
         raise UsageError(
             parameter="delta",

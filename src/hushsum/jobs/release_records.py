@@ -32,16 +32,17 @@ from hushsum.planning.plan import AUTO
 from hushsum.planning.public_bandwidth_and_bounds import (
     bounds_of_sample,
     kernel_of_sample,
-    refuse_copied_rows,
 )
 from hushsum.privacy.claim import PERSON, RECORD, checked_unit
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.records.arrow import pyarrow
 from hushsum.records.bounds import Bounds, DeclaredBounds
+from hushsum.records.private_rows_as_public import refuse_copied_rows
 from hushsum.records.record_batches import open_batches
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.public_combination import MOST_POINTS, PUBLIC_SAMPLE, combine
+from hushsum.releases.forwarded_properties import PUBLIC_SAMPLE
+from hushsum.releases.public_combination import MOST_POINTS, combine
 from hushsum.tally.tally import Tally
 
 

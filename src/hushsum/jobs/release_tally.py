@@ -21,8 +21,9 @@ from hushsum.privacy.claim import Claim
 from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.records.bounds import Bounds, bounds_in_words, names_in_words
 from hushsum.releases.base import ReleasedFunction
+from hushsum.releases.forwarded_properties import PUBLIC_SAMPLE
 from hushsum.releases.noisy_table import NoisyTable
-from hushsum.releases.public_combination import MOST_POINTS, PUBLIC_SAMPLE, combine, sample_points
+from hushsum.releases.public_combination import MOST_POINTS, combine, sample_points
 from hushsum.tally.file import load_tally, public_header
 from hushsum.tally.tally import Tally
 

@@ -28,6 +28,11 @@ _LATTICE_BITS = 26
 GAP_SHARE = 0.05
 """The duality gap allowed to a machine, as the part of its sensitivity that it adds."""
 
+GAP_REACHED = "the solver reaches its duality gap on the records and on all of their neighbours"
+"""What the claim of a machine assumes: a machine that misses the gap is refused, and nothing bounds what that
+reveals.
+"""
+
 LARGEST_SQUARE = 1.0001
 """Above ‖φ(x)‖² of every record: features are cosines and sines to within 2·10⁻⁵."""
 

@@ -17,7 +17,7 @@ from hushsum.kernels.parameters import one_of, positive_integer
 from hushsum.kernels.registry import GAUSSIAN, POSITIVE
 from hushsum.methods.herding import reduced_set
 from hushsum.methods.kernel_mean_embedding_lattice import Lattice
-from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease, ReleaseKeywords
+from hushsum.methods.one_call_methods import PUBLIC_POINTS, DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, ReleaseNoise, release_noise
@@ -70,7 +70,7 @@ def kme(
         its coordinates. The second perturbs the mean of random Fourier features, and then looks for points
         and weights that have it, by herding and a reduced set; for the Gaussian kernel alone.
     points : int or array of shape (n_points, columns)
-        How many, or which: public data, or a part of the data whose owners agreed.
+        How many, or which: public data, as the claim then states. The private records are refused.
     lattice : int or list of int, optional
         Of the first algorithm, for the Gaussian kernel: in place of ``points`` the middles of this many cells
         along each column. The kernel matrix is then a product over columns, and 300,000 points take seconds.
@@ -131,9 +131,18 @@ def kme(
             remedy="leave it out",
         )
     cells = None if lattice is None else CellGrid.of(box, lattice, most_cells=MOST_LATTICE_POINTS)
+    given = None if isinstance(points, int | np.integer) or cells is not None else points
+    declared.refuse_private(given, X, "points")
     public = _public_points(points, kernel, box, seed) if cells is None else cells.centres() - box.centre
     number = positive_integer("features", features, at_most=MOST_FEATURES)
-    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
+    prepared = OneCallRelease.of(
+        METHOD,
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        assumptions=() if given is None else (PUBLIC_POINTS,),
+        **keywords,
+    )
     rows = declared.records(X)
 
     def make() -> PointsFunction:

@@ -16,7 +16,7 @@ from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel, SpectralKernel
 from hushsum.kernels.parameters import one_of, positive_integer
 from hushsum.kernels.registry import SPECTRAL
-from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease, ReleaseKeywords
+from hushsum.methods.one_call_methods import PUBLIC_POINTS, DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.prediction_request import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.principal_features import LENGTH, PrincipalFeatures, best_number, fitted_weights
 from hushsum.methods.private_tree import column_histograms, depth_penalty, draw_points, private_leaves
@@ -84,8 +84,9 @@ def landmarks(
     points : int
         How many points are published.
     public : array of shape (n_public, columns), optional
-        Public records like the private ones. At most ``points`` of them become the points, and nothing is
-        spent on finding places.
+        Public records like the private ones. At most ``points`` of them become the points, which are
+        published, and nothing is spent on finding places. The claim states that they are public; the private
+        records themselves are refused.
     location_share : float
         The part of the budget that pays for the places of the points.
     mechanism : {"gamma radius", "discrete laplace"}
@@ -155,8 +156,10 @@ def landmarks(
         relation=relation,
         mechanism=MECHANISM if mechanism == GAMMA else LAPLACE,
         arithmetic=REAL_ARITHMETIC if mechanism == GAMMA else EXACT_INTEGERS,
+        assumptions=() if public is None else (PUBLIC_POINTS,),
         **keywords,
     )
+    declared.refuse_private(public, X, "public")
     rng = np.random.default_rng(seed)
     given = None if public is None else _chosen(declared.records(public).astype(np.float64), number, rng)
     rows = declared.records(X)

@@ -14,7 +14,7 @@ from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.kernels.registry import COLUMNS
-from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease, ReleaseKeywords
+from hushsum.methods.one_call_methods import PUBLIC_POINTS, DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import LAPLACE
@@ -77,7 +77,8 @@ def mwem(
         T: how many queries are chosen and measured, each with ε/(2T) for the choice and as much for the
         measurement.
     queries : array of shape (n_queries, columns), optional
-        Public. Default: an even grid of at most 256 points.
+        Public, as the claim then states; the private records are refused. Default: an even grid of at most
+        256 points.
     bins : int or list of int, optional
         Cells along each column; default a quarter of the bandwidth wide, at most 2¹⁵ in all.
     relation, columns, **keywords
@@ -116,7 +117,15 @@ def mwem(
     """
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
-    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
+    declared.refuse_private(queries, X, "queries")
+    prepared = OneCallRelease.of(
+        METHOD,
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        assumptions=() if queries is None else (PUBLIC_POINTS,),
+        **keywords,
+    )
     grid = _grid(box, kernel, bins)
     points = _queries(queries, kernel, box)
     number = positive_integer("rounds", rounds, at_most=len(points))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypedDict, TypeVar, Unpack
+from typing import Final, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from hushsum.privacy.release_noise import ReleaseNoise
 from hushsum.privacy.release_request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds, declared_bounds
+from hushsum.records.private_rows_as_public import refuse_copied_rows, refuse_private_rows
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.point_errors import FeatureErrors
 from hushsum.releases.prepared_release import spend_function
@@ -62,6 +63,7 @@ class OneCallRelease:
         relation: str | Relation,
         mechanism: str | None = None,
         arithmetic: str | None = None,
+        assumptions: Sequence[str] = (),
         **keywords: Unpack[ReleaseKeywords],
     ) -> OneCallRelease:
         """Check that the method can promise this.
@@ -96,6 +98,7 @@ class OneCallRelease:
             mechanism=method.mechanism if mechanism is None else mechanism,
             arithmetic=method.arithmetic if arithmetic is None else arithmetic,
             secure=seed is None,
+            assumptions=tuple(assumptions),
         )
         booking = Booking.of(keywords.get("budget"), keywords.get("idempotency_key"))
         return cls(method.name, claim, booking, seed)
@@ -160,6 +163,10 @@ class OneCallRelease:
         return spend_function(self.booking, self.claim, {"method": self.method, **subject}, make)
 
 
+PUBLIC_POINTS: Final = "the points that were given are public"
+"""What is assumed where points that are published, or that decide what is, were given."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeclaredBox:
     """The box that a one-call method works in, and the names of its columns."""
@@ -181,6 +188,17 @@ class DeclaredBox:
                 remedy="give (low, high) for every column",
             )
         return cls(kernel, box, names)
+
+    def refuse_private(self, public: object, X: object, parameter: str) -> None:
+        """Refuse the private records in place of public points, before anything is spent.
+
+        Raises
+        ------
+        UsageError
+            for the records themselves, or copies of them.
+        """
+        refuse_private_rows(public, X, parameter=parameter)
+        refuse_copied_rows(public, X, self.kernel.dim, self.columns, parameter=parameter)
 
     def records(self, X: object) -> Rows:
         """The records, checked, clipped to the box and centred on it; secret."""

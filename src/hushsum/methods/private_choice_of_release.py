@@ -8,9 +8,10 @@ import io
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
-from hushsum.errors import ClaimError, Parameter, UsageError
+from hushsum.errors import Argument, ClaimError, Parameter, UsageError
+from hushsum.kernels.parameters import one_of
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Relation
 from hushsum.privacy.private_choice import (
@@ -20,6 +21,7 @@ from hushsum.privacy.private_choice import (
     choice_promise,
     draw_candidates,
 )
+from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load_function
@@ -51,6 +53,8 @@ def choose(
     stopping: str = "geometric",
     relation: str | Relation = Relation.ADD_REMOVE,
     max_per_unit: int | None = None,
+    arithmetic: str = EXACT_INTEGERS,
+    assumptions: Sequence[str] = (),
     budget: Budget | None = None,
     idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
@@ -81,6 +85,12 @@ def choose(
         geometric.
     relation, max_per_unit
         Whom the runs protect; every run's claim must have the same.
+    arithmetic : {"exact integers", "real arithmetic"}
+        Of the runs. One run in real arithmetic makes the whole choice one, whether it wins or not: declare it
+        where a candidate may be released so (``claim.arithmetic``).
+    assumptions : sequence of str
+        All that the claims of runs assume (``claim.assumptions``), such as that a sample is public. The claim
+        of the choice assumes it too, whichever candidate wins.
     budget, idempotency_key
         As for ``Tally.release``; debited before the first run. A retry with the same key returns the staged
         winner.
@@ -90,15 +100,17 @@ def choose(
     Raises
     ------
     ClaimError
-        if a run claims more than its share, or another unit or relation; what was drawn stays secret, and is
-        not refunded.
+        if a run claims more than its share, another unit or relation, or makes assumptions that were not
+        declared; what was drawn stays secret, and is not refunded.
     BudgetExhausted
         if the budget has too little left; nothing is run.
 
     Privacy
     -------
     Pure ε for the winner's name and function together, 3 or 2 times the ε of a run (Liu & Talwar 2019;
-    Papernot & Steinke 2022); proof in ``privacy.noise.random_stopping``. It holds only while the
+    Papernot & Steinke 2022); proof in ``privacy.noise.random_stopping``. The proof uses the claim of every
+    candidate, so what any of them assumes, the whole does; which of them ran is secret, so it is declared
+    beforehand. It holds only while the
     number of runs and the losers stay secret. The time a choice takes reveals the number: show it to the
     owner only.
 
@@ -122,6 +134,9 @@ def choose(
             got="none",
             remedy="list what may be chosen",
         )
+    one_of("arithmetic", arithmetic, [EXACT_INTEGERS, REAL_ARITHMETIC])
+    if isinstance(assumptions, str) or not all(isinstance(each, str) for each in assumptions):
+        raise UsageError(parameter="assumptions", rule="must be a list of texts", got="something else")
     rule = Stopping.with_mean(stopping, 4.0 * len(candidates) if runs is None else runs)
     promise = choice_promise(epsilon)
     assert promise.epsilon is not None
@@ -132,6 +147,8 @@ def choose(
         relation=relation,
         max_per_unit=max_per_unit,
         insecure_noise_seed=insecure_noise_seed,
+        arithmetic=arithmetic,
+        assumptions=assumptions,
     )
 
     def make() -> dict[str, Any]:
@@ -174,6 +191,13 @@ def _check_run(function: object, share: Fraction, whole: Claim) -> None:
             got=type(function).__name__,
             remedy="release a tally",
         )
+    if not any(field.name == "claim" for field in dataclasses.fields(cast(Any, function))):
+        raise UsageError(
+            parameter="run",
+            rule="must return what one release made",
+            got="a function combined with a public sample",
+            remedy="combine the chosen function with the sample afterwards",
+        )
     claim = function.claim
     if not claim.promise.pure or claim.promise.epsilon is None or claim.promise.epsilon > share:
         raise ClaimError(
@@ -195,6 +219,24 @@ def _check_run(function: object, share: Fraction, whole: Claim) -> None:
             ),
             got=f"a {claim.unit} with up to {claim.records_per_unit}",
             remedy=("give both the same ", Parameter("max_per_unit")),
+        )
+    if claim.arithmetic not in (EXACT_INTEGERS, whole.arithmetic):
+        raise ClaimError(
+            rule=f"a run must be released in {whole.arithmetic}",
+            got=f"{claim.arithmetic}",
+            remedy=("declare it: give ", Argument("arithmetic", REAL_ARITHMETIC)),
+        )
+    if not set(claim.assumptions) <= set(whole.assumptions):
+        raise ClaimError(
+            rule="a run must assume nothing but what the choice declares",
+            got="further assumptions",
+            remedy=("give those of its claim in ", Parameter("assumptions")),
+        )
+    if claim.trust is not None:
+        raise ClaimError(
+            rule="a run must be released by one party",
+            got=f"one made by {claim.trust.model}",
+            remedy="choose the parameters before the sites release",
         )
     if whole.secure and not claim.secure:
         raise ClaimError(

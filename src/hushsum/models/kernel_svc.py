@@ -15,6 +15,7 @@ from hushsum.bases.fourier_features import FourierFeatures
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels.base import Kernel
 from hushsum.methods.feature_functions import (
+    GAP_REACHED,
     Machines,
     allowed_gap,
     fit_machines,
@@ -227,6 +228,9 @@ class PrivateKernelSVC(ClassModel):
         # Refused here rather than after the debit: a published scale that is not proven for this promise.
         path_scale(1.0, promise, calibration=self.calibration)
         return replace(claim, relation=Relation.REPLACE, mechanism=LATTICE_GAUSSIAN)
+
+    def _assumptions(self) -> list[str]:
+        return [*super()._assumptions(), GAP_REACHED]
 
     def _open(self, bundle: Bundle) -> _Machines:
         space = self._space(bundle.about["seed"], self._fitted)

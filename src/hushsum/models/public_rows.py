@@ -12,13 +12,12 @@ from hushsum.errors import DataRefused
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.models.predicted_error import NoPlanWithinLimits
 from hushsum.planning.public_bandwidth_and_bounds import (
-    refuse_copied_rows,
-    refuse_private_rows,
     rounded_bandwidth,
     silverman,
 )
 from hushsum.records.arrow import in_memory
 from hushsum.records.dense import as_dense
+from hushsum.records.private_rows_as_public import refuse_copied_rows, refuse_private_rows
 from hushsum.releases.public_combination import FEWEST_POINTS, MOST_POINTS
 
 PUBLIC_PARAMETERS: Final = "the rows that parameters were derived from are public"

@@ -23,8 +23,6 @@ from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS
 from hushsum.planning.public_bandwidth_and_bounds import (
     bounds_of_sample,
     kernel_of_sample,
-    refuse_copied_rows,
-    refuse_private_rows,
 )
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import RECORD, Promise, Relation, checked_unit
@@ -34,8 +32,10 @@ from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.columns_by_name import refuse_path
 from hushsum.records.declared_steps import DeclaredSteps
 from hushsum.records.mixed_columns import column_names_of
+from hushsum.records.private_rows_as_public import refuse_copied_rows, refuse_private_rows
 from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.public_combination import PUBLIC_SAMPLE, combine
+from hushsum.releases.forwarded_properties import PUBLIC_SAMPLE
+from hushsum.releases.public_combination import combine
 
 
 def release(

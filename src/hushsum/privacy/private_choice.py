@@ -109,6 +109,8 @@ def choice_claim(
     relation: str | Relation,
     max_per_unit: int | None,
     insecure_noise_seed: int | None,
+    arithmetic: str = "exact integers",
+    assumptions: Sequence[str] = (),
 ) -> Claim:
     """What a choice claims; known before anything is drawn."""
     if max_per_unit is not None and (type(max_per_unit) is not int or max_per_unit < 1):
@@ -124,6 +126,7 @@ def choice_claim(
         records_per_unit=max_per_unit or 1,
         relation=Relation.of(relation),
         mechanism=mechanism,
-        arithmetic="exact integers",
+        arithmetic=arithmetic,
         secure=insecure_noise_seed is None,
+        assumptions=tuple(assumptions),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 import sys
 from collections.abc import Generator, Sequence
@@ -15,6 +14,7 @@ import numpy as np
 from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.records import arrow
 from hushsum.records.cell_format import PLAIN, CellFormat
+from hushsum.records.csv_lines import CountedLines
 
 _HEADER_BYTES: Final = 1 << 20
 _FAULTY_COLUMN: Final = re.compile(r"In CSV column #(\d+)")
@@ -110,17 +110,17 @@ class CsvSource:
     def batches(self) -> Generator[Any, None, None]:
         """Read block by block."""
         module = arrow.pyarrow("csv")
+        # An empty line of a file with one column is a record without a value: skipping it would change the
+        # number of records, which is public where a record may be replaced.
+        empty = len(self.column_names) == 1
+        lines, records = CountedLines(self._rest, self._text, empty=empty), 0
         try:
             reader = module.open_csv(
-                arrow.pyarrow().PythonFile(_Joined(self._rest, self._text), mode="r"),
+                arrow.pyarrow().PythonFile(lines, mode="r"),
                 read_options=module.ReadOptions(
                     column_names=self.column_names, block_size=self._block, use_threads=False
                 ),
-                # An empty line of a file with one column is a record without a value: skipping it would
-                # change the number of records, which is public where a record may be replaced.
-                parse_options=module.ParseOptions(
-                    delimiter=self._separator, ignore_empty_lines=len(self.column_names) > 1
-                ),
+                parse_options=module.ParseOptions(delimiter=self._separator, ignore_empty_lines=not empty),
                 convert_options=module.ConvertOptions(
                     include_columns=list(self._types),
                     column_types=self._types,
@@ -130,6 +130,7 @@ class CsvSource:
             )
             with reader:
                 for batch in reader:
+                    records += batch.num_rows
                     numbers = self._with_numbers(batch)
                     yield numbers if self._set_column is None else self._with_sets(numbers)
         except (arrow.pyarrow().ArrowException, OSError, EOFError) as error:
@@ -137,6 +138,7 @@ class CsvSource:
                 return  # A header alone, with which the stream of records deals.
             refusal = self._refusal(error)
         else:
+            lines.check(records, self._name)
             return
         # Raised outside the handler, so that the engine's message is not its context either.
         raise refusal
@@ -242,20 +244,6 @@ class CsvSource:
                 ),
             )
         )
-
-
-class _Joined(io.RawIOBase):
-    """What was read beyond the header, then the rest of the file."""
-
-    def __init__(self, start: bytes, rest: Any) -> None:
-        self._start = io.BytesIO(start)
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        return self._start.read(size) or bytes(self._rest.read(size))
 
 
 def _first_line(start: bytes) -> tuple[bytes, bytes, bytes]:

@@ -63,7 +63,7 @@ class SharpenedFunction(ForwardedFacts):
         self.points.flags.writeable = False
 
     def __repr__(self) -> str:
-        return f"SharpenedFunction({self.function!r}, points={len(self.points)})"
+        return f"SharpenedFunction({self.function!r}, points={len(self.points)}, {self.claim!r})"
 
     def details(self) -> tuple[Detail, ...]:
         """The release, and the number of public points it is read with."""

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.releases.presentation import Presented
 
+PUBLIC_SAMPLE: Final = "the sample that parameters and answers were derived from is public"
+
 
 class ForwardedFacts(Presented):
-    """A reader of ``function``, whose claim, kernel, count, columns and bounds are those of that function."""
+    """A reader of ``function`` and public points, whose claim, kernel, count, columns and bounds are those of
+    that function. The points are read, and stored, as they are, so the claim states that they are public.
+    """
 
     function: Any
 
     @property
     def claim(self) -> Claim:
-        """What the release promises."""
+        """What the release promises, and that the public points are public."""
         claim: Claim = self.function.claim
-        return claim
+        if PUBLIC_SAMPLE in claim.assumptions:
+            return claim
+        return replace(claim, assumptions=(*claim.assumptions, PUBLIC_SAMPLE))
 
     @property
     def kernel(self) -> Kernel:

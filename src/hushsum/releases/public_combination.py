@@ -22,7 +22,6 @@ from hushsum.releases.presentation import Detail
 from hushsum.releases.release_with_points_file import payload_size, read_with_points, save_with_points
 
 TYPE: Final = "public combination"
-PUBLIC_SAMPLE: Final = "the sample that parameters and answers were derived from is public"
 FEWEST_POINTS: Final = 10
 MOST_POINTS: Final = 10_000
 _COMPARED: Final = 200
@@ -64,7 +63,7 @@ class CombinedFunction(ForwardedFacts):
         self.points.flags.writeable = False
 
     def __repr__(self) -> str:
-        return f"CombinedFunction({self.function!r}, points={len(self.points)})"
+        return f"CombinedFunction({self.function!r}, points={len(self.points)}, {self.claim!r})"
 
     def details(self) -> tuple[Detail, ...]:
         """The release, and the number of public points it is combined with."""

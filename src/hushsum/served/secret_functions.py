@@ -14,7 +14,7 @@ from hushsum._types import Floats, Rows
 from hushsum.errors import Parameter, SecretRefused, UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.registry import kernel_as_json
-from hushsum.methods.feature_functions import allowed_gap, gap_missed, svm_sensitivity
+from hushsum.methods.feature_functions import GAP_REACHED, allowed_gap, gap_missed, svm_sensitivity
 from hushsum.methods.support_vector_solver import MatrixGram, solve_hinge
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
@@ -259,6 +259,7 @@ def kernel_svm_functions(
                 pointwise=sensitivity * math.sqrt(square),
                 relation=Relation.REPLACE,
                 constant=1.0,
+                assumptions=(GAP_REACHED,),
             )
         )
     return functions

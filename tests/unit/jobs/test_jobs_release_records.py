@@ -22,7 +22,7 @@ from hushsum.ledger import DatasetTerms
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.releases import CombinedFunction
-from hushsum.releases.public_combination import PUBLIC_SAMPLE
+from hushsum.releases.forwarded_properties import PUBLIC_SAMPLE
 
 RNG = np.random.default_rng(5)
 PAY = RNG.lognormal(11.0, 0.4, 3000).round(-2)

@@ -15,6 +15,7 @@ import pytest
 import hushsum as hs
 import hushsum.methods.private_choice_of_release as choose_release_module
 from hushsum.errors import BudgetExhausted, ClaimError, UsageError
+from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.releases import ReleasedFunction
 from tests.memory_budget import MemoryBudget
 
@@ -146,6 +147,58 @@ def test_runs_that_claim_something_else_are_refused(bad: Callable[[float, float]
 def test_runs_for_persons_make_a_choice_for_persons() -> None:
     chosen = hs.choose(WIDTHS, of_persons, widest, epsilon=1.0, max_per_unit=2)
     assert (chosen.claim.unit, chosen.claim.records_per_unit) == ("person", 2)
+
+
+def _real(width: float, epsilon: float) -> ReleasedFunction:
+    tally = hs.race(hs.EuclideanKernel(1, width), rows=20, width=50).add(POINTS)
+    return tally.release(epsilon=epsilon, mechanism="gamma radius")
+
+
+def test_a_run_in_real_arithmetic_makes_no_choice_in_exact_integers() -> None:
+    """The claim of the choice said "exact integers" whatever its runs did."""
+    assert _real(1.0, 1.0).claim.arithmetic == "real arithmetic"
+    with pytest.raises(ClaimError, match="real arithmetic"):
+        hs.choose(WIDTHS, _real, widest, epsilon=1.0)
+    chosen = hs.choose(WIDTHS, _real, widest, epsilon=1.0, arithmetic="real arithmetic")
+    assert chosen.claim.arithmetic == "real arithmetic"
+    # One candidate in real arithmetic is enough, and which ones ran is secret.
+    assert hs.choose(WIDTHS, run, widest, epsilon=1.0, arithmetic="real arithmetic").claim.arithmetic != (
+        "exact integers"
+    )
+
+
+def test_the_assumptions_of_runs_are_declared_and_claimed() -> None:
+    assumed = "the sample is public"
+
+    def assuming(width: float, epsilon: float) -> ReleasedFunction:
+        tally = hs.race(hs.EuclideanKernel(1, width), rows=20, width=50).add(POINTS)
+        return tally.prepare(ReleaseRequest(epsilon=epsilon), assumptions=[assumed]).draw()
+
+    with pytest.raises(ClaimError, match="assum"):
+        hs.choose(WIDTHS, assuming, widest, epsilon=1.0)
+    chosen = hs.choose(WIDTHS, assuming, widest, epsilon=1.0, assumptions=[assumed])
+    assert chosen.claim.assumptions == (assumed,)
+    for bad in (assumed, [1]):
+        with pytest.raises(UsageError, match="assumptions"):
+            hs.choose(WIDTHS, run, widest, epsilon=1.0, assumptions=bad)  # type: ignore[arg-type]
+
+
+def test_runs_of_several_parties_or_with_a_public_sample_are_refused() -> None:
+    def merged(width: float, epsilon: float) -> ReleasedFunction:
+        tally = hs.race(hs.EuclideanKernel(1, width), rows=20, width=50).add(POINTS)
+        sites = (tally.release(epsilon=epsilon, rows=20) for _ in range(2))
+        return hs.merge(*sites, disjoint_units=True)
+
+    def combined(width: float, epsilon: float) -> ReleasedFunction:
+        kernel = hs.GaussianKernel(dim=1, bandwidth=width)
+        public = np.random.default_rng(1).normal(size=(200, 1))
+        return hs.release(POINTS, kernel=kernel, bounds=(-3, 3), epsilon=epsilon, public=public)
+
+    assumed = list(merged(1.0, 1.0).claim.assumptions)
+    with pytest.raises(ClaimError, match="one party"):
+        hs.choose([1.0], merged, widest, epsilon=1.0, assumptions=assumed)
+    with pytest.raises(UsageError, match="public sample"):
+        hs.choose([0.5], combined, widest, epsilon=1.0)
 
 
 def test_a_run_must_release_something() -> None:

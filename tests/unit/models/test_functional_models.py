@@ -11,6 +11,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import ClaimError, DataRefused, UsageError
+from hushsum.methods.feature_functions import GAP_REACHED
 from hushsum.models import (
     PrivateDensity,
     PrivateGaussianProcessRegressor,
@@ -238,7 +239,7 @@ def test_several_classes_are_one_against_the_rest() -> None:
     model = PrivateKernelSVC(classes=["a", "b", "c", "never"], C=300.0, **EASY).fit(PLANE, labels)
     assert model.decision_function(PLANE[:5]).shape == (5, 4)
     assert model.score(PLANE, labels) > 0.9
-    assert model.claim_.assumptions == ()
+    assert model.claim_.assumptions == (GAP_REACHED,)
     with pytest.raises(DataRefused, match="declared"):
         PrivateKernelSVC(classes=["a", "b"]).fit(PLANE, labels)
 

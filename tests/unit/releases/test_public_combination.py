@@ -12,7 +12,8 @@ import pytest
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
 from hushsum.releases import CombinedFunction
-from hushsum.releases.public_combination import MOST_POINTS, PUBLIC_SAMPLE
+from hushsum.releases.forwarded_properties import PUBLIC_SAMPLE
+from hushsum.releases.public_combination import MOST_POINTS
 
 RNG = np.random.default_rng(5)
 KERNEL = hs.GaussianKernel(dim=2, bandwidth=0.4)

@@ -13,6 +13,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import FileRefused, QuestionsSpent, UsageError
+from hushsum.methods.feature_functions import GAP_REACHED
 from hushsum.privacy.claim import Promise
 from hushsum.served import (
     SecretFunction,
@@ -55,6 +56,7 @@ def test_functions_come_back_bit_for_bit(tmp_path: Path, key: bytes | None) -> N
     assert [each.facts() for each in back] == [each.facts() for each in made]
     assert [each.fingerprint(b"s") for each in back] == [each.fingerprint(b"s") for each in made]
     assert [each.assumptions for each in back] == [each.assumptions for each in made]
+    assert all(each.assumptions == (GAP_REACHED,) for each in back[2:])
     for old, new in zip(made, back, strict=True):
         np.testing.assert_array_equal(old.at(old.prepared([[0.1, 0.2]])), new.at(new.prepared([[0.1, 0.2]])))
 

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.errors import QuestionsSpent, ServiceRefused
-from hushsum.jobs.exact_mode_fit import SecretModel
-from hushsum.jobs.model_catalogue import EXACT
+from hushsum.errors import QuestionsSpent, ServiceRefused, UsageError
+from hushsum.jobs.exact_mode_fit import SecretModel, secret_model
+from hushsum.jobs.fit_model import TrainingFiles
+from hushsum.jobs.model_catalogue import EXACT, ModelChoice
 from hushsum.ledger import Ledger
 from hushsum.ledger.ledger_debit import LedgerDebit
 from hushsum.service.http.app import create_app
@@ -50,6 +51,15 @@ def test_the_same_point_has_the_same_answer_also_after_a_restart(town: Town, mod
     town.app = create_app(town.settings)
     assert ask(town, id, POINTS) == reported
     assert ask(town, id, POINTS[::-1])["prediction"] == reported["prediction"][::-1]
+
+
+def test_labels_of_the_records_are_not_taken_as_the_list_of_classes(tmp_path: Path) -> None:
+    """One record with another label would add a function, and its label would be shown."""
+    path = tmp_path / "people.csv"
+    path.write_text("x,label\n0.1,no\n0.2,yes\n0.3,Mrs Example\n")
+    choice = ModelChoice("kernel-svc", {"epsilon": 1.0, "delta": 1e-6})
+    with pytest.raises(UsageError, match="classes must be declared"):
+        secret_model(choice, TrainingFiles((str(path),), ("x",), "label"), most_questions=5)
 
 
 @pytest.mark.parametrize("model", EXACT)

@@ -10,7 +10,8 @@ import pytest
 
 import hushsum as hs
 from hushsum.models.public_rows import PUBLIC_PARAMETERS
-from hushsum.releases.public_combination import PUBLIC_SAMPLE, CombinedFunction
+from hushsum.releases.forwarded_properties import PUBLIC_SAMPLE
+from hushsum.releases.public_combination import CombinedFunction
 from tests.in_process_service import SMALL, Town, records
 
 MODEL = {"name": "near", "model": "neighbors", "columns": ["a", "b"], "epsilon": 0.5}

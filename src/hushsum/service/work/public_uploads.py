@@ -7,7 +7,7 @@ from typing import Final
 
 from hushsum.errors import UsageError
 from hushsum.jobs.plan_release import PublicFile
-from hushsum.releases.public_combination import PUBLIC_SAMPLE
+from hushsum.releases.forwarded_properties import PUBLIC_SAMPLE
 from hushsum.service.schemas import ReleaseClaimRequest
 from hushsum.service.settings import Settings
 from hushsum.service.store import Datasets, StoredTally
