@@ -13,7 +13,7 @@ import math
 import zipfile
 from collections.abc import Iterator
 from importlib import import_module
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import Any, Final
 from xml.parsers import expat
 
@@ -53,13 +53,29 @@ class Workbook:
             self.names.pop()
 
     def batches(self, columns: list[str], batch_bytes: int) -> Iterator[list[list[Cell]]]:
-        """The cells of the chosen columns, some rows at a time; rows without any cell are left out."""
+        """The cells of the chosen columns, some rows at a time.
+
+        Rows without any cell are left out. In a sheet of one column such a row is a record without a value,
+        unless it is after the last one: left out, it would change the number of records, which is public
+        where a record is replaced.
+        """
         places = [self.names.index(name) for name in columns]
         number = max(1, batch_bytes // (_CELL_BYTES * max(1, len(places))))
-        filled = (row for row in self._rows if any(each is not None for each in row))
+        filled = self._filled_rows()
         for first in filled:
             rows = chain([first], islice(filled, number - 1))
             yield [[cell_of(row[place] if place < len(row) else None) for place in places] for row in rows]
+
+    def _filled_rows(self) -> Iterator[tuple[Any, ...]]:
+        skipped = 0
+        for row in self._rows:
+            if all(each is None for each in row):
+                skipped += 1
+                continue
+            if len(self.names) == 1:
+                yield from repeat((), skipped)
+            skipped = 0
+            yield row
 
 
 def cell_of(value: object) -> Cell:

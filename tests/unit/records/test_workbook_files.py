@@ -54,6 +54,13 @@ def test_missing_cells_ids_and_sheets(tmp_path: Path) -> None:
         read(path, sheet="other", columns=["a"])
 
 
+def test_an_empty_row_of_one_column_is_a_record_without_a_value(tmp_path: Path) -> None:
+    path = book(tmp_path / "x.xlsx", [["a"], [1], [None], [2], [None]])
+    assert read(path, drop_missing=True) == [{"a": 1.0}, {"a": 2.0}]
+    assert read(path) == [{"a": 1.0}, {"a": None}, {"a": 2.0}]
+    assert read(book(tmp_path / "y.xlsx", [["a"], [1], [2], [None], [None]])) == [{"a": 1.0}, {"a": 2.0}]
+
+
 @pytest.mark.parametrize(
     ("cell", "kind"),
     [("words", "text"), (True, "text"), ("NA", "missing values"), (pd.Timestamp(0), "dates")],
