@@ -29,7 +29,7 @@ from hushsum.engines import processes
 from hushsum.engines.file_parts import PARTS_PER_WORKER
 from hushsum.engines.partial_tally_encryption import JobKey, seal
 from hushsum.records import open_batches
-from hushsum.tally.tally_messages import tally_as_bytes, tally_from_bytes
+from hushsum.tally.tally_messages import tally_as_pieces, tally_from_bytes
 
 CONSTANTS = Path(__file__).parent / "results" / "scale_constants.json"
 _RECORDS = 1_000_000
@@ -148,7 +148,7 @@ def measure() -> Constants:
     key, cells = JobKey(), ROWS * WIDTH
     start = time.process_time()
     for _ in range(5):
-        sealed = seal(key.public, "part", [tally_as_bytes(tally)])
+        sealed = seal(key.public, "part", tally_as_pieces(tally))
     sending = (time.process_time() - start) / (5 * cells)
     total = empty(ROWS)
     start = time.process_time()
