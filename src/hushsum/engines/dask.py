@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
+from hushsum.engines.dask_clusters import chosen_client
 from hushsum.engines.file_parts import RecordColumns, file_facts, file_states, plan_parts, refuse_changed
 from hushsum.engines.protocol import (
     CountingTask,
@@ -96,9 +96,9 @@ def tally(
         uncapped(tally, "a collection of Dask")
         chosen = tally.basis.columns if columns is None else tuple(columns)
         driver = Driver(tally, _partitions(source, chosen), threads=each, progress=progress)
-        with _connected(client) as connection:
+        with chosen_client(client) as connection:
             return _run(driver, connection)
-    with _connected(client) as connection:
+    with chosen_client(client) as connection:
         read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
         workers = max(1, sum(connection.nthreads().values()))
         parts = plan_parts(source, tally, read, workers=workers)
@@ -112,50 +112,6 @@ def tally(
         if saved is not None:
             saved.remove()
         return filled
-
-
-@contextmanager
-def connected(address: str) -> Iterator[Client]:
-    """A client of the scheduler at an address.
-
-    Raises
-    ------
-    UsageError
-        if nothing answers there.
-    """
-    from distributed import Client
-
-    try:
-        client = Client(address, set_as_default=False)
-    except (OSError, ValueError):
-        raise UsageError(
-            parameter="address",
-            rule="must be that of a Dask scheduler",
-            got=address,
-            remedy="check that it runs",
-        ) from None
-    with client:
-        yield client
-
-
-@contextmanager
-def _connected(client: Client | None) -> Iterator[Client]:
-    from distributed import Client, LocalCluster, default_client
-
-    if client is None:
-        try:
-            client = default_client()
-        except ValueError:
-            many = thread_count(None)
-            with (
-                LocalCluster(n_workers=many, threads_per_worker=1, dashboard_address=":0") as cluster,
-                Client(cluster, set_as_default=False) as own,
-            ):
-                yield own
-            return
-    if client.asynchronous:
-        raise UsageError(parameter="client", rule="must not be asynchronous", remedy="make a plain one")
-    yield client
 
 
 def _is_files(source: Any) -> bool:

@@ -16,7 +16,7 @@ from tests.engine_cases import dask_client, dask_cluster
 from tests.engine_files import counts, empty, one_process, write_files
 
 import hushsum as hs
-from hushsum.engines import file_parts
+from hushsum.engines import dask_clusters, file_parts
 from hushsum.engines.protocol import Driver, Part
 from hushsum.errors import DataRefused, UsageError
 
@@ -181,8 +181,30 @@ def test_sources_and_their_options_are_checked() -> None:
         engine.tally(delayed, empty(), dask_client(), checkpoint="x")
     with (
         pytest.raises(UsageError, match="address must be that of a Dask scheduler"),
-        engine.connected("x:1:2"),
+        dask_clusters.connected("x:1:2"),
     ):
+        pass
+
+
+def test_the_local_cluster_is_set_up_for_counts(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The profiler is off, memory is not returned to the system at once, and Dask's settings are restored."""
+    import dask
+
+    def settings() -> tuple[Any, str | None, str | None]:
+        return (
+            dask.config.get("distributed.worker.profile.enabled"),
+            os.environ.get("MALLOC_TRIM_THRESHOLD_"),
+            os.environ.get("OMP_NUM_THREADS"),
+        )
+
+    # Clusters of other tests leave the environment of their workers in this process.
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+    before = dask.config.get("distributed")
+    with dask_clusters.local_cluster(1) as client:
+        assert list(client.run(settings).values()) == [(False, None, "1")]
+        assert counts(engine.tally(files, empty(), client)) == counts(one_process(files, empty()))
+    assert dask.config.get("distributed") == before
+    with pytest.raises(UsageError, match="workers must be"), dask_clusters.local_cluster(0):
         pass
 
 
