@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _SECONDS_BETWEEN_REPORTS: Final = 0.2
+_SECONDS_BETWEEN_LOOKS: Final = 5.0
 _SECONDS_WITHOUT_WORKERS: Final = 120.0
 """Workers that die are replaced by the cluster, which takes some seconds."""
 
@@ -149,39 +151,46 @@ def _partitions(source: Any, columns: Sequence[str] | None) -> list[_Partition]:
 
 
 def _run(driver: Driver, client: Client) -> Tally:
-    from distributed import wait
-
     job = uuid4().hex
     waiting: dict[Future, Part] = {}
-    alive = time.monotonic()
+    # Filled by a thread of the client, so that nothing has to ask for what is done.
+    done: queue.Queue[Future] = queue.Queue()
+    looked = alive = time.monotonic()
     try:
         for part in driver.waiting:
-            waiting[_submit(client, driver.task, part, f"hushsum-{job}-{part.id}")] = part
+            future = _submit(client, driver.task, part, f"hushsum-{job}-{part.id}")
+            waiting[future] = part
+            future.add_done_callback(done.put)
         while waiting:
             driver.report()
-            with client.as_current():
-                try:
-                    found = wait(
-                        list(waiting), timeout=_SECONDS_BETWEEN_REPORTS, return_when="FIRST_COMPLETED"
-                    )
-                except TimeoutError:
-                    if client.nthreads():
-                        alive = time.monotonic()
-                    elif time.monotonic() - alive > _SECONDS_WITHOUT_WORKERS:
-                        raise DataRefused(
-                            rule="the cluster must have workers until everything is counted",
-                            got="none for a while",
-                            remedy="look into the logs of the cluster, and count again",
-                        ) from None
-                    continue
-            for future in found.done:
-                part = waiting.pop(future)
-                driver.receive(part.id, _result(future, part))
-                future.release()
+            try:
+                future = done.get(timeout=_SECONDS_BETWEEN_REPORTS)
+            except queue.Empty:
+                if time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
+                    looked = time.monotonic()
+                    alive = _alive(client, alive)
+                continue
+            part = waiting.pop(future)
+            driver.receive(part.id, _result(future, part))
+            future.release()
         driver.report()
     finally:
         client.cancel(list(waiting))
     return driver.finish()
+
+
+def _alive(client: Client, alive: float) -> float:
+    """When the cluster last had workers, by the clock; refuses the job if that is too long ago."""
+    now = time.monotonic()
+    if client.nthreads():
+        return now
+    if now - alive > _SECONDS_WITHOUT_WORKERS:
+        raise DataRefused(
+            rule="the cluster must have workers until everything is counted",
+            got="none for a while",
+            remedy="look into the logs of the cluster, and count again",
+        )
+    return alive
 
 
 def _submit(client: Client, task: CountingTask, part: Part, key: str) -> Future:

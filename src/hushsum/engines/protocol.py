@@ -143,6 +143,7 @@ class Driver:
         self._parts: Mapping[str, Part] | None = None if parts is None else {each.id: each for each in parts}
         if parts is not None and len(self._parts or ()) != len(parts):
             raise UsageError(rule="the parts of a job must have different ids", remedy="name each part once")
+        self._sizes = {id: each.size for id, each in (self._parts or {}).items()}
         self._merged: set[str] = set()
         self._total = pattern.empty()
         self._warned: set[str] = set()
@@ -155,7 +156,7 @@ class Driver:
     @property
     def waiting(self) -> list[Part]:
         """The parts that are not merged yet, in their order."""
-        return [each for each in (self._parts or {}).values() if each.id not in self._merged]
+        return [each for id, each in (self._parts or {}).items() if id not in self._merged]
 
     def receive(self, id: str, sealed: bytes) -> bool:
         """Merge the result of a part; False if it was merged before, and this one is dropped.
@@ -194,8 +195,7 @@ class Driver:
             return
         fraction = None
         if self._parts is not None:
-            sizes = {each.id: each.size for each in self._parts.values()}
-            fraction = sum(sizes[id] for id in self._merged) / max(1, sum(sizes.values()))
+            fraction = sum(self._sizes[id] for id in self._merged) / max(1, sum(self._sizes.values()))
         try:
             self._progress(fraction)
         except BaseException:
