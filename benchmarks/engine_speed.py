@@ -42,8 +42,7 @@ from hushsum.records import open_batches
 from hushsum.tally.tally import Tally
 
 RESULTS = Path(__file__).parent / "results" / "engine_speed.json"
-DIM, ROWS, WIDTH, GROUPS = 8, 400, DEFAULT_WIDTH, 64
-"""``ROWS`` is for the constants of the scale model."""
+DIM, WIDTH, GROUPS = 8, DEFAULT_WIDTH, 64
 DEFAULT_DASK = "dask, default settings"
 TARGETS = {"dask": "≥ 1.6", "spark": "≥ 1.4"}
 ENGINES = {"dask": "dask", "spark": "spark", "processes": "processes", "dask-defaults": DEFAULT_DASK}
@@ -183,7 +182,7 @@ def report(document: dict[str, Any]) -> str:
         "mean is shown, with workers of one thread; its start-up is not counted, except for *processes*.",
         "*Overhead* is processor time of two workers beyond that of one process. *dask* is the local cluster",
         "of the engine, *dask, default settings* one with the settings of Dask. *Simulated* is the model of",
-        "docs/explanation/scale.md.",
+        "docs/explanation/scale.md, with parts of equal size.",
         "",
         "| engine | one process | 1 worker (simulated) | 2 workers (simulated) | speed-up of 2 | target "
         "| overhead | target | load average before, after |",
@@ -223,7 +222,8 @@ def _simulated(settings: dict[str, Any], workers: int, name: str) -> float:
     constants = Constants(**json.loads(CONSTANTS.read_text()))
     if name != "processes":
         constants = replace(constants, start=0.0)
-    return simulate(Job(settings["records"], DIM, settings["rows"], WIDTH, workers), constants)
+    job = Job(settings["records"], DIM, settings["rows"], WIDTH, workers)
+    return simulate(job, constants, spread=0.0)
 
 
 def main() -> None:
