@@ -6,11 +6,19 @@ import os
 import queue
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from hushsum.engines.dask_clusters import chosen_client
-from hushsum.engines.file_parts import RecordColumns, file_facts, file_states, plan_parts, refuse_changed
+from hushsum.engines.file_parts import (
+    RecordColumns,
+    file_facts,
+    file_states,
+    plan_parts,
+    planned_workers,
+    refusing_changes,
+)
 from hushsum.engines.protocol import (
     CountingTask,
     Driver,
@@ -103,14 +111,20 @@ def tally(
     with chosen_client(client) as connection:
         read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
         workers = max(1, sum(connection.nthreads().values()))
+        workers = planned_workers(workers, checkpoint, encryption_key)
         parts = plan_parts(source, tally, read, workers=workers)
         states, saved = file_states(parts), None
         if checkpoint is not None:
-            facts = {**file_facts(parts, states), "fingerprint": tally.fingerprint, "cap": tally.max_per_unit}
+            facts = {
+                **file_facts(parts, states),
+                "fingerprint": tally.fingerprint,
+                "cap": tally.max_per_unit,
+                "workers": workers,
+            }
             saved = Checkpoint(checkpoint, facts, seconds=checkpoint_every, encryption_key=encryption_key)
         driver = Driver(tally, parts, threads=each, checkpoint=saved, progress=progress)
-        filled = _run(driver, connection)
-        refuse_changed(states)
+        with refusing_changes(states):
+            filled = _run(driver, connection)
         if saved is not None:
             saved.remove()
         return filled
@@ -207,10 +221,17 @@ def _submit(client: Client, task: CountingTask, part: Part, key: str) -> Future:
 def _result(future: Future, part: Part) -> bytes:
     from distributed import KilledWorker
 
-    error = future.exception()
-    if error is None:
-        result: bytes = future.result()
-        return result
+    try:
+        error = future.exception()
+        if error is None:
+            result: bytes = future.result()
+            return result
+    except CancelledError:
+        raise DataRefused(
+            rule="the scheduler of the cluster must run until everything is counted",
+            got="one that ended, or cancelled the count",
+            remedy="look into its log, and count again",
+        ) from None
     if isinstance(error, KilledWorker):
         raise lost(part.name)
     # The message of an error in the graph of the source may quote records.

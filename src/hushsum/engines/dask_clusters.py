@@ -30,13 +30,14 @@ def connected(address: str) -> Iterator[Client]:
     Raises
     ------
     UsageError
-        if nothing answers there.
+        if no scheduler answers there in the time that Dask's settings give it, 30 seconds by default.
     """
     from distributed import Client
 
     try:
         client = Client(address, set_as_default=False)
-    except (OSError, ValueError):
+    except Exception:
+        # What a server that is not Dask's sends is taken for a length, which may be more than the memory.
         raise UsageError(
             parameter="address",
             rule="must be that of a Dask scheduler",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,7 +51,7 @@ def dies_once(marker: str, part: Any) -> Any:
 
 def noted(folder: str, part: Any) -> Any:
     """Leaves a file for every evaluation."""
-    Path(folder, str(len(os.listdir(folder)))).touch()
+    Path(folder, os.urandom(8).hex()).touch()
     return part
 
 
@@ -184,6 +186,44 @@ def test_sources_and_their_options_are_checked() -> None:
         dask_clusters.connected("x:1:2"),
     ):
         pass
+
+
+def test_the_end_of_the_scheduler_refuses_the_job(files: list[str]) -> None:
+    """Futures are cancelled when the client loses the scheduler."""
+    client = dask_client()
+    submitted = client.submit
+
+    def cancelled(*arguments: Any, **more: Any) -> Any:
+        future = submitted(*arguments, **more)
+        future.cancel()
+        return future
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "submit", cancelled)
+        with pytest.raises(DataRefused, match="the scheduler of the cluster must run"):
+            engine.tally(files, empty(), client)
+
+
+def test_a_server_that_is_not_a_scheduler_is_refused() -> None:
+    """Dask takes the first bytes of an answer for a length."""
+    import dask
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+            pytest.raises(UsageError, match="address must be that of a Dask scheduler"),
+            dask_clusters.connected(f"tcp://127.0.0.1:{server.getsockname()[1]}"),
+        ):
+            pass
+        thread.join()
 
 
 def test_the_local_cluster_is_set_up_for_counts(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
