@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
+from math import sqrt
 from pathlib import Path
 
 from benchmarks.engine_speed import DIM, WIDTH, empty, timed, write_file
@@ -94,7 +95,7 @@ def _useful_workers(records: float, constants: Constants) -> int:
     job = _large(records, 1)
     counted = records * (job.numbers * constants.decode + job.rows * constants.count)
     merged = PARTS_PER_WORKER * max(job.rows * job.width * constants.merge, job.table_bytes / NETWORK)
-    workers = (counted / merged) ** 0.5
+    workers = sqrt(counted / merged)
     return round(workers / 10) * 10 if workers < 1000 else round(workers / 100) * 100
 
 
