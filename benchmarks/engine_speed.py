@@ -1,17 +1,19 @@
 """Engines with two workers against one process, on one Parquet file.
 
 Eight columns of numbers are hashed into a table of 2,000 rows, as many as the paper has. An engine with one
-and with two workers of one thread each is compared with one process of one thread that was measured directly
-before it. Starting a cluster is not counted: each engine counts a small file first. Starting the processes of
-``processes``, about a second each, is. In all of them files are decoded by processes of their own, so that
-one process with one thread keeps more than one core busy while it decodes.
+and with two workers of one thread each is compared with one process of one thread: the mean of a run directly
+before it and one directly after it, because the speed of a machine may drift. Starting a cluster is not
+counted: each engine counts a small file first. Starting the processes of ``processes``, about a second each,
+is. In all of them files are decoded by processes of their own, so that one process with one thread keeps more
+than one core busy while it decodes. *dask* is `hushsum.engines.dask_clusters.local_cluster`, *dask, default
+settings* a cluster with the settings of Dask.
 
 *Speed-up* is a ratio of wall times of one run, and needs a machine that does nothing else: the load average
 before it is reported. *Overhead* is the processor time of all processes of two workers beyond that of one
 process. *Simulated* is the model of docs/explanation/scale.md with the constants of
 results/scale_constants.json, which no run of an engine was used for.
 
-    python -m benchmarks.engine_speed               # about five minutes; continues where it was interrupted
+    python -m benchmarks.engine_speed               # about ten minutes; continues where it was interrupted
     python -m benchmarks.engine_speed --again       # measures everything anew
 
 Finished engines are kept in results/engine_speed.json; results/engine_speed.md has the table.
@@ -40,10 +42,12 @@ from hushsum.records import open_batches
 from hushsum.tally.tally import Tally
 
 RESULTS = Path(__file__).parent / "results" / "engine_speed.json"
-DIM, ROWS, WIDTH, GROUPS = 8, 400, DEFAULT_WIDTH, 64
-"""``ROWS`` is for the constants of the scale model."""
+DIM, WIDTH, GROUPS = 8, DEFAULT_WIDTH, 64
+DEFAULT_DASK = "dask, default settings"
 TARGETS = {"dask": "≥ 1.6", "spark": "≥ 1.4"}
-ENGINES = ("dask", "spark", "processes")
+ENGINES = {"dask": "dask", "spark": "spark", "processes": "processes", "dask-defaults": DEFAULT_DASK}
+"""The last one is last because Dask leaves the environment of its workers in this process, too."""
+
 _PROBE = 100_000
 _PROBE_SECONDS = 2.0
 _SMALL = 100_000
@@ -80,14 +84,17 @@ def timed(call: Callable[[], Tally]) -> tuple[TreeTime, Any]:
 
 
 def measured(name: str, path: str, rows: int) -> dict[str, Any]:
-    """An engine with one and two workers, and one process before it; all tables are equal."""
+    """An engine with one and two workers, and one process before and after it; all tables are equal."""
     before = os.getloadavg()[0]
     base, table = timed(lambda: one_process(path, empty(rows), 1))
-    found: dict[str, Any] = {"one process": [base.wall, base.processor]}
+    found: dict[str, Any] = {}
     for workers in (1, 2):
         time, other = _RUNS[name](path, rows, workers)
         assert np.array_equal(table, other), name
         found[f"{workers} × 1 thread"] = [time.wall, time.processor]
+    again, _ = timed(lambda: one_process(path, empty(rows), 1))
+    found["one process"] = [(base.wall + again.wall) / 2, (base.processor + again.processor) / 2]
+    found["one process (before, after)"] = [[base.wall, base.processor], [again.wall, again.processor]]
     found["load average (before, after)"] = [before, os.getloadavg()[0]]
     return found
 
@@ -99,16 +106,27 @@ def _processes(path: str, rows: int, workers: int) -> tuple[TreeTime, Any]:
 
 
 def _dask(path: str, rows: int, workers: int) -> tuple[TreeTime, Any]:
-    from distributed import Client, LocalCluster
+    from hushsum.engines.dask_clusters import local_cluster
 
-    from hushsum.engines import dask
+    with local_cluster(workers) as client:
+        return _with_client(client, path, rows, workers)
+
+
+def _dask_with_defaults(path: str, rows: int, workers: int) -> tuple[TreeTime, Any]:
+    from distributed import Client, LocalCluster
 
     with (
         LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster) as client,
+        Client(cluster, set_as_default=False) as client,
     ):
-        dask.tally([_small_file(path, workers)], empty(rows), client, threads=1)
-        return timed(lambda: dask.tally([path], empty(rows), client, threads=1))
+        return _with_client(client, path, rows, workers)
+
+
+def _with_client(client: Any, path: str, rows: int, workers: int) -> tuple[TreeTime, Any]:
+    from hushsum.engines import dask
+
+    dask.tally([_small_file(path, workers)], empty(rows), client, threads=1)
+    return timed(lambda: dask.tally([path], empty(rows), client, threads=1))
 
 
 def _small_file(path: str, workers: int) -> str:
@@ -134,7 +152,7 @@ def _spark(path: str, rows: int, workers: int) -> tuple[TreeTime, Any]:
         session.stop()
 
 
-_RUNS = {"processes": _processes, "dask": _dask, "spark": _spark}
+_RUNS = {"processes": _processes, "dask": _dask, "dask-defaults": _dask_with_defaults, "spark": _spark}
 
 
 def records_for(seconds: float, rows: int) -> int:
@@ -160,10 +178,11 @@ def report(document: dict[str, Any]) -> str:
         "",
         f"`python -m benchmarks.engine_speed`. One Parquet file of {settings['records']:,} records of {DIM}",
         f"numbers, {settings['bytes'] / 1e6:.0f} MB, is counted into {settings['rows']:,} × {WIDTH:,} cells;",
-        "wall-clock seconds. Each engine was measured directly after one",
-        "process with one thread, with workers of one thread; its start-up is not counted, except for",
-        "*processes*. *Overhead* is processor time of two workers beyond that of one process. *Simulated* is",
-        "the model of docs/explanation/scale.md.",
+        "wall-clock seconds. Each engine was measured between two runs of one process with one thread, whose",
+        "mean is shown, with workers of one thread; its start-up is not counted, except for *processes*.",
+        "*Overhead* is processor time of two workers beyond that of one process. *dask* is the local cluster",
+        "of the engine, *dask, default settings* one with the settings of Dask. *Simulated* is the model of",
+        "docs/explanation/scale.md, with parts of equal size.",
         "",
         "| engine | one process | 1 worker (simulated) | 2 workers (simulated) | speed-up of 2 | target "
         "| overhead | target | load average before, after |",
@@ -177,7 +196,8 @@ def report(document: dict[str, Any]) -> str:
         simulated = [_simulated(settings, workers, name) for workers in (1, 2)]
         before, after = run["load average (before, after)"]
         lines.append(
-            f"| {name} | {base:.1f} | {one:.1f} ({simulated[0]:.1f}) | {two:.1f} ({simulated[1]:.1f}) "
+            f"| {ENGINES[name]} | {base:.1f} | {one:.1f} ({simulated[0]:.1f}) "
+            f"| {two:.1f} ({simulated[1]:.1f}) "
             f"| **{base / two:.2f} ×** | {TARGETS.get(name, '–')} | {spent / work - 1.0:.0%} "
             f"| {'≤ 15 %' if name in TARGETS else '–'} | {before:.1f}, {after:.1f} |"
         )
@@ -200,9 +220,10 @@ def _simulated(settings: dict[str, Any], workers: int, name: str) -> float:
     from benchmarks.scale_model import CONSTANTS, Constants, Job, simulate
 
     constants = Constants(**json.loads(CONSTANTS.read_text()))
-    if name in TARGETS:
+    if name != "processes":
         constants = replace(constants, start=0.0)
-    return simulate(Job(settings["records"], DIM, settings["rows"], WIDTH, workers), constants)
+    job = Job(settings["records"], DIM, settings["rows"], WIDTH, workers)
+    return simulate(job, constants, spread=0.0)
 
 
 def main() -> None:

@@ -1,38 +1,37 @@
-"""A model of large counts: its constants, measured here; its predictions for engines; and simulations.
+"""A model of large counts: its constants, measured here, its predictions, and simulations.
 
-    python -m benchmarks.scale_model             measures, and compares with the engine of processes
-    python -m benchmarks.scale_model --simulate  the table of docs/explanation/scale.md, from stored constants
-
-Everything is processor time, because the machine that measures may do other work. Constants are measured on
-parts of a job; what is predicted are whole jobs of an engine with one and two workers, which no constant was
-fitted to.
+`benchmarks.scale_page` compares it with an engine and writes docs/explanation/scale.md. Everything is
+processor time, because the machine that measures may do other work. Constants are measured on parts of a job;
+what is predicted are whole jobs of an engine, which no constant was fitted to.
 """
 
 from __future__ import annotations
 
-import argparse
 import heapq
-import json
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import numpy as np
-from benchmarks.engine_speed import DIM, ROWS, WIDTH, empty, timed, write_file
+from benchmarks.engine_speed import DIM, WIDTH, empty, write_file
 from benchmarks.process_tree_time import TreeTime
 
 from hushsum.engines import processes
 from hushsum.engines.file_parts import PARTS_PER_WORKER
 from hushsum.engines.partial_tally_encryption import JobKey, seal
 from hushsum.records import open_batches
-from hushsum.tally.tally_messages import tally_as_bytes, tally_from_bytes
+from hushsum.tally.tally_messages import tally_as_pieces, tally_from_bytes
 
 CONSTANTS = Path(__file__).parent / "results" / "scale_constants.json"
+NETWORK = 1.25e9
+"""Bytes per second at the driver: 10 Gbit/s."""
+
 _RECORDS = 1_000_000
+_FEW_ROWS, _MANY_ROWS = 200, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class Constants:
     """Seconds of processor time; ``cell`` costs are for 8 bytes."""
 
     decode: float
-    """Of one number of a record, from Parquet."""
+    """Of one number of a record, from Parquet to the rows that are hashed."""
 
     count: float
     """Of one record and row of the table."""
@@ -86,7 +85,7 @@ class Prediction:
     wall: float
 
 
-def predict(job: Job, constants: Constants, *, network: float = 1.25e9) -> Prediction:
+def predict(job: Job, constants: Constants) -> Prediction:
     """The model: work that is divided, plus what the driver does alone.
 
     A part costs its records' share and one table to send. The driver receives all tables through one network
@@ -95,7 +94,7 @@ def predict(job: Job, constants: Constants, *, network: float = 1.25e9) -> Predi
     cells = job.rows * job.width
     counted = job.records * (job.numbers * constants.decode + job.rows * constants.count)
     sent = job.parts * cells * constants.send
-    merged = job.parts * max(cells * constants.merge, job.table_bytes / network)
+    merged = job.parts * max(cells * constants.merge, job.table_bytes / NETWORK)
     each = (counted + sent) / job.workers
     wall = constants.start + max(each + merged / job.parts, each / PARTS_PER_WORKER + merged)
     work = counted + sent + job.workers * constants.start + job.parts * cells * constants.merge
@@ -114,7 +113,7 @@ def simulate(
     cells = job.rows * job.width
     counted = job.records * (job.numbers * constants.decode + job.rows * constants.count)
     mean = counted / job.parts + cells * constants.send
-    add = max(cells * constants.merge, job.table_bytes / 1.25e9)
+    add = max(cells * constants.merge, job.table_bytes / NETWORK)
     free = [constants.start] * job.workers
     heapq.heapify(free)
     waiting, arrivals = job.parts, []
@@ -139,23 +138,40 @@ def measure() -> Constants:
         path = str(Path(folder) / "records.parquet")
         write_file(path, _RECORDS)
         decoding = _least(lambda: _decoded(path)) / (_RECORDS * DIM)
-        tally = empty(ROWS)
         batches = [batch for batch, _ in open_batches(path)]
-        start = time.process_time()
+    few, many = (_counting(batches, rows) / _RECORDS for rows in (_FEW_ROWS, _MANY_ROWS))
+    counting = (many - few) / (_MANY_ROWS - _FEW_ROWS)
+    converting = max(0.0, few - _FEW_ROWS * counting) / DIM
+    tally, total = empty(_MANY_ROWS), empty(_MANY_ROWS)
+    tally.add(batches[0], threads=1)
+    key, cells = JobKey(), _MANY_ROWS * WIDTH
+    sending = _spent(lambda: seal(key.public, "part", tally_as_pieces(tally))) / cells
+    sealed = seal(key.public, "part", tally_as_pieces(tally))
+
+    def merge() -> None:
+        total._table += tally_from_bytes(key.open("part", sealed))._table
+
+    return Constants(decoding + converting, counting, sending, _spent(merge) / cells, _start_up())
+
+
+def _counting(batches: Sequence[Any], rows: int) -> float:
+    def count() -> None:
+        tally = empty(rows)
         for batch in batches:
             tally.add(batch, threads=1)
-        counting = (time.process_time() - start) / (_RECORDS * ROWS)
-    key, cells = JobKey(), ROWS * WIDTH
-    start = time.process_time()
-    for _ in range(5):
-        sealed = seal(key.public, "part", [tally_as_bytes(tally)])
-    sending = (time.process_time() - start) / (5 * cells)
-    total = empty(ROWS)
-    start = time.process_time()
-    for _ in range(5):
-        total._table += tally_from_bytes(key.open("part", sealed))._table
-    merging = (time.process_time() - start) / (5 * cells)
-    return Constants(decoding, counting, sending, merging, _start_up())
+
+    return _spent(count)
+
+
+def _spent(call: Callable[[], object]) -> float:
+    """The processor time of this thread, the median of five calls after one that is not timed."""
+
+    def once() -> float:
+        start = time.thread_time()
+        call()
+        return time.thread_time() - start
+
+    return median([once() for _ in range(6)][1:])
 
 
 def _decoded(path: str) -> None:
@@ -178,66 +194,3 @@ def _start_up() -> float:
         path = str(Path(folder) / "tiny.parquet")
         write_file(path, 1000)
         return _least(lambda: processes.tally([path], empty(1), workers=1, threads=1))
-
-
-def compare(constants: Constants) -> Iterator[str]:
-    """Predicted and measured processor time of whole jobs of processes."""
-    yield "| records | rows | workers | predicted, s | measured, s | ratio |"
-    yield "|---|---|---|---|---|---|"
-    with tempfile.TemporaryDirectory() as folder:
-        for records, rows in ((500_000, 200), (2_000_000, 400)):
-            path = str(Path(folder) / f"{records}.parquet")
-            write_file(path, records)
-            for workers in (1, 2):
-                job = Job(records, DIM, rows, WIDTH, workers)
-                predicted = predict(job, constants).work
-                pattern = empty(rows)
-                spent = timed(partial(processes.tally, [path], pattern, workers=workers, threads=1))[
-                    0
-                ].processor
-                ratio = spent / predicted
-                yield f"| {records} | {rows} | {workers} | {predicted:.1f} | {spent:.1f} | {ratio:.2f} |"
-
-
-def table(constants: Constants) -> Iterator[str]:
-    """Large jobs: 10 numbers a record, 1000 × 1000 cells."""
-    heads = "records | workers | wall | simulated | 2 % of parts lost | core-hours | traffic | driver"
-    yield f"| {heads} |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for records in (1e9, 1e10, 1e11, 1e12):
-        for workers in (10, 100, 1000):
-            job = Job(records, 10, 1000, 1000, workers)
-            found = predict(job, constants)
-            plain, faulty = (simulate(job, constants, deaths=each) for each in (0.0, 0.02))
-            yield (
-                f"| 10^{int(np.log10(records))} | {workers} | {_words(found.wall)} | {_words(plain)} "
-                f"| {_words(faulty)} | {found.work / 3600:,.0f} | {found.traffic / 1e9:.2g} GB "
-                f"| {_words(found.driver)} |"
-            )
-
-
-def _words(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--simulate", action="store_true", help="with the stored constants, without measuring"
-    )
-    if not parser.parse_args().simulate:
-        constants = measure()
-        CONSTANTS.write_text(json.dumps(asdict(constants), indent=1) + "\n")
-        print("\n".join(compare(constants)) + "\n")
-    constants = Constants(**json.loads(CONSTANTS.read_text()))
-    for name, value in asdict(constants).items():
-        print(f"{name}: {value:.3g} s", file=sys.stderr)
-    print("\n".join(table(constants)))
-
-
-if __name__ == "__main__":
-    main()

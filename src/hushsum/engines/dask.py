@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+import queue
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from hushsum.engines.file_parts import RecordColumns, file_facts, file_states, plan_parts, refuse_changed
+from hushsum.engines.dask_clusters import chosen_client
+from hushsum.engines.file_parts import (
+    RecordColumns,
+    file_facts,
+    file_states,
+    plan_parts,
+    planned_workers,
+    refusing_changes,
+)
 from hushsum.engines.protocol import (
     CountingTask,
     Driver,
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _SECONDS_BETWEEN_REPORTS: Final = 0.2
+_SECONDS_BETWEEN_LOOKS: Final = 5.0
 _SECONDS_WITHOUT_WORKERS: Final = 120.0
 """Workers that die are replaced by the cluster, which takes some seconds."""
 
@@ -96,66 +106,28 @@ def tally(
         uncapped(tally, "a collection of Dask")
         chosen = tally.basis.columns if columns is None else tuple(columns)
         driver = Driver(tally, _partitions(source, chosen), threads=each, progress=progress)
-        with _connected(client) as connection:
+        with chosen_client(client) as connection:
             return _run(driver, connection)
-    with _connected(client) as connection:
+    with chosen_client(client) as connection:
         read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
         workers = max(1, sum(connection.nthreads().values()))
+        workers = planned_workers(workers, checkpoint, encryption_key)
         parts = plan_parts(source, tally, read, workers=workers)
         states, saved = file_states(parts), None
         if checkpoint is not None:
-            facts = {**file_facts(parts, states), "fingerprint": tally.fingerprint, "cap": tally.max_per_unit}
+            facts = {
+                **file_facts(parts, states),
+                "fingerprint": tally.fingerprint,
+                "cap": tally.max_per_unit,
+                "workers": workers,
+            }
             saved = Checkpoint(checkpoint, facts, seconds=checkpoint_every, encryption_key=encryption_key)
         driver = Driver(tally, parts, threads=each, checkpoint=saved, progress=progress)
-        filled = _run(driver, connection)
-        refuse_changed(states)
+        with refusing_changes(states):
+            filled = _run(driver, connection)
         if saved is not None:
             saved.remove()
         return filled
-
-
-@contextmanager
-def connected(address: str) -> Iterator[Client]:
-    """A client of the scheduler at an address.
-
-    Raises
-    ------
-    UsageError
-        if nothing answers there.
-    """
-    from distributed import Client
-
-    try:
-        client = Client(address, set_as_default=False)
-    except (OSError, ValueError):
-        raise UsageError(
-            parameter="address",
-            rule="must be that of a Dask scheduler",
-            got=address,
-            remedy="check that it runs",
-        ) from None
-    with client:
-        yield client
-
-
-@contextmanager
-def _connected(client: Client | None) -> Iterator[Client]:
-    from distributed import Client, LocalCluster, default_client
-
-    if client is None:
-        try:
-            client = default_client()
-        except ValueError:
-            many = thread_count(None)
-            with (
-                LocalCluster(n_workers=many, threads_per_worker=1, dashboard_address=":0") as cluster,
-                Client(cluster, set_as_default=False) as own,
-            ):
-                yield own
-            return
-    if client.asynchronous:
-        raise UsageError(parameter="client", rule="must not be asynchronous", remedy="make a plain one")
-    yield client
 
 
 def _is_files(source: Any) -> bool:
@@ -193,39 +165,46 @@ def _partitions(source: Any, columns: Sequence[str] | None) -> list[_Partition]:
 
 
 def _run(driver: Driver, client: Client) -> Tally:
-    from distributed import wait
-
     job = uuid4().hex
     waiting: dict[Future, Part] = {}
-    alive = time.monotonic()
+    # Filled by a thread of the client, so that nothing has to ask for what is done.
+    done: queue.Queue[Future] = queue.Queue()
+    looked = alive = time.monotonic()
     try:
         for part in driver.waiting:
-            waiting[_submit(client, driver.task, part, f"hushsum-{job}-{part.id}")] = part
+            future = _submit(client, driver.task, part, f"hushsum-{job}-{part.id}")
+            waiting[future] = part
+            future.add_done_callback(done.put)
         while waiting:
             driver.report()
-            with client.as_current():
-                try:
-                    found = wait(
-                        list(waiting), timeout=_SECONDS_BETWEEN_REPORTS, return_when="FIRST_COMPLETED"
-                    )
-                except TimeoutError:
-                    if client.nthreads():
-                        alive = time.monotonic()
-                    elif time.monotonic() - alive > _SECONDS_WITHOUT_WORKERS:
-                        raise DataRefused(
-                            rule="the cluster must have workers until everything is counted",
-                            got="none for a while",
-                            remedy="look into the logs of the cluster, and count again",
-                        ) from None
-                    continue
-            for future in found.done:
-                part = waiting.pop(future)
-                driver.receive(part.id, _result(future, part))
-                future.release()
+            try:
+                future = done.get(timeout=_SECONDS_BETWEEN_REPORTS)
+            except queue.Empty:
+                if time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
+                    looked = time.monotonic()
+                    alive = _alive(client, alive)
+                continue
+            part = waiting.pop(future)
+            driver.receive(part.id, _result(future, part))
+            future.release()
         driver.report()
     finally:
         client.cancel(list(waiting))
     return driver.finish()
+
+
+def _alive(client: Client, alive: float) -> float:
+    """When the cluster last had workers, by the clock; refuses the job if that is too long ago."""
+    now = time.monotonic()
+    if client.nthreads():
+        return now
+    if now - alive > _SECONDS_WITHOUT_WORKERS:
+        raise DataRefused(
+            rule="the cluster must have workers until everything is counted",
+            got="none for a while",
+            remedy="look into the logs of the cluster, and count again",
+        )
+    return alive
 
 
 def _submit(client: Client, task: CountingTask, part: Part, key: str) -> Future:
@@ -242,10 +221,17 @@ def _submit(client: Client, task: CountingTask, part: Part, key: str) -> Future:
 def _result(future: Future, part: Part) -> bytes:
     from distributed import KilledWorker
 
-    error = future.exception()
-    if error is None:
-        result: bytes = future.result()
-        return result
+    try:
+        error = future.exception()
+        if error is None:
+            result: bytes = future.result()
+            return result
+    except CancelledError:
+        raise DataRefused(
+            rule="the scheduler of the cluster must run until everything is counted",
+            got="one that ended, or cancelled the count",
+            remedy="look into its log, and count again",
+        ) from None
     if isinstance(error, KilledWorker):
         raise lost(part.name)
     # The message of an error in the graph of the source may quote records.

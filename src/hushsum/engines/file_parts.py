@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -20,11 +21,13 @@ from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.records.record_batches import open_batches, row_group_sizes
 from hushsum.records.remote_files import FileState, expanded, file_state, is_url, shown_path
 from hushsum.records.unit_ids import identify
+from hushsum.tally.checkpoint import stored_job
 from hushsum.tally.tally import Tally
 
 PARTS_PER_WORKER: Final = 4
 """Small enough to keep every worker busy to the end, large enough that merging costs little."""
 
+MOST_WORKERS: Final = 1 << 16
 _LEAST_BYTES: Final = 1 << 22
 
 
@@ -159,6 +162,28 @@ def plan_parts(
 def file_states(parts: Sequence[FilePart]) -> dict[str, FileState]:
     """The state that every file of these parts had before it was divided into them."""
     return {piece.path: piece.state for part in parts for piece in part.pieces}
+
+
+def planned_workers(
+    workers: int, checkpoint: str | os.PathLike[str] | None, encryption_key: bytes | None
+) -> int:
+    """For how many workers files are cut: those that there are, or for which the count began that continues
+    from a checkpoint, whose parts must be the same.
+    """
+    job = None if checkpoint is None else stored_job(checkpoint, encryption_key)
+    planned = None if job is None else job.get("workers")
+    return planned if type(planned) is int and 1 <= planned <= MOST_WORKERS else workers
+
+
+@contextmanager
+def refusing_changes(states: Mapping[str, FileState]) -> Iterator[None]:
+    """Refuse a count, in the block, of files that are changed meanwhile, whatever else is wrong with them."""
+    try:
+        yield
+    except HushsumError:
+        refuse_changed(states)
+        raise
+    refuse_changed(states)
 
 
 def refuse_changed(states: Mapping[str, FileState]) -> None:

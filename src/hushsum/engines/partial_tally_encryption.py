@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from hushsum.errors import FileRefused, SecretRefused
-from hushsum.files.container import Buffer
+from hushsum.files.container import Buffer, Section
 from hushsum.files.encryption import CHUNK, KEY_BYTES, SALT_BYTES, decrypt, encrypt
 
 _LABEL = b"hushsum job 1"
@@ -58,7 +58,7 @@ class JobKey:
         )
 
 
-def seal(public: bytes, part: str, pieces: Sequence[Buffer]) -> bytes:
+def seal(public: bytes, part: str, pieces: Sequence[Buffer | Section]) -> bytes:
     """Encrypt pieces for the job with this public key, as the result of one part."""
     private = X25519PrivateKey.generate()
     sender = _raw(private.public_key())

@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import Final
 
 from hushsum.engines import process_worker
-from hushsum.engines.file_parts import RecordColumns, file_facts, file_states, plan_parts, refuse_changed
+from hushsum.engines.file_parts import (
+    RecordColumns,
+    file_facts,
+    file_states,
+    plan_parts,
+    planned_workers,
+    refusing_changes,
+)
 from hushsum.engines.process_worker import receive, send
 from hushsum.engines.protocol import MOST_ATTEMPTS, CountingTask, Driver, Part, Progress, lost
 from hushsum.errors import UsageError
@@ -88,19 +95,21 @@ def tally(
     cores = thread_count(None)
     many = cores if workers is None else positive_integer("workers", workers, at_most=_MOST_WORKERS)
     read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
-    parts = plan_parts(files, tally, read, workers=many)
+    planned = planned_workers(many, checkpoint, encryption_key)
+    parts = plan_parts(files, tally, read, workers=planned)
     states, saved = file_states(parts), None
     if checkpoint is not None:
         facts = {
             **file_facts(parts, states),
             "fingerprint": tally.fingerprint,
             "max_per_unit": tally.max_per_unit,
+            "workers": planned,
         }
         saved = Checkpoint(checkpoint, facts, seconds=checkpoint_every, encryption_key=encryption_key)
     each = max(1, cores // many) if threads is None else threads
     driver = Driver(tally, parts, threads=each, checkpoint=saved, progress=progress)
-    filled = _run(driver, many)
-    refuse_changed(states)
+    with refusing_changes(states):
+        filled = _run(driver, many)
     if saved is not None:
         saved.remove()
     return filled

@@ -22,10 +22,11 @@ from typing import Any, Final, Protocol
 from hushsum.engines.partial_tally_encryption import JobKey, seal
 from hushsum.engines.worker_errors import naming, refusal_as_json, refusal_from_json
 from hushsum.errors import DataRefused, FilePath, HushsumError, SuspiciousParameter, UsageError
+from hushsum.files.container import Buffer, Section
 from hushsum.kernels.parameters import thread_count
 from hushsum.tally.checkpoint import Checkpoint
 from hushsum.tally.tally import Tally
-from hushsum.tally.tally_messages import TallyPattern, is_empty, tally_as_bytes, tally_from_bytes
+from hushsum.tally.tally_messages import TallyPattern, is_empty, tally_as_pieces, tally_from_bytes
 
 MOST_ATTEMPTS: Final = 3
 """How often a part is given to a worker before the job is refused because workers die of it."""
@@ -86,6 +87,7 @@ class CountingTask:
     def count_batches(self, id: str, name: str, batches: Iterable[NamedBatch]) -> bytes:
         """The sealed result of the records of a part, as `count` returns it."""
         head: dict[str, Any] = {"refusal": None, "warnings": []}
+        body: list[Buffer | Section] = []
         tally = self.pattern.empty()
         try:
             with warnings.catch_warnings(record=True) as caught:
@@ -95,18 +97,18 @@ class CountingTask:
                     tally.add(batch.records, units=batch.units, threads=self.threads)
             found = {str(each.message) for each in caught if issubclass(each.category, SuspiciousParameter)}
             head["warnings"] = sorted(found)
-            body = tally_as_bytes(tally)
+            body = tally_as_pieces(tally)
         except HushsumError as error:
-            head["refusal"], body = refusal_as_json(naming(error, name)), b""
+            head["refusal"] = refusal_as_json(naming(error, name))
         except Exception as error:
             # The message of an error that nobody expected may quote records.
             refused = DataRefused(
                 rule=(FilePath(name), f" could not be counted: {type(error).__name__}"),
                 remedy="check the data, and the memory of the workers",
             )
-            head["refusal"], body = refusal_as_json(refused), b""
+            head["refusal"] = refusal_as_json(refused)
         encoded = json.dumps(head).encode()
-        return seal(self.public_key, id, [_LENGTH.pack(len(encoded)), encoded, body])
+        return seal(self.public_key, id, [_LENGTH.pack(len(encoded)), encoded, *body])
 
 
 class Driver:
@@ -141,6 +143,7 @@ class Driver:
         self._parts: Mapping[str, Part] | None = None if parts is None else {each.id: each for each in parts}
         if parts is not None and len(self._parts or ()) != len(parts):
             raise UsageError(rule="the parts of a job must have different ids", remedy="name each part once")
+        self._sizes = {id: each.size for id, each in (self._parts or {}).items()}
         self._merged: set[str] = set()
         self._total = pattern.empty()
         self._warned: set[str] = set()
@@ -153,7 +156,7 @@ class Driver:
     @property
     def waiting(self) -> list[Part]:
         """The parts that are not merged yet, in their order."""
-        return [each for each in (self._parts or {}).values() if each.id not in self._merged]
+        return [each for id, each in (self._parts or {}).items() if id not in self._merged]
 
     def receive(self, id: str, sealed: bytes) -> bool:
         """Merge the result of a part; False if it was merged before, and this one is dropped.
@@ -192,8 +195,7 @@ class Driver:
             return
         fraction = None
         if self._parts is not None:
-            sizes = {each.id: each.size for each in self._parts.values()}
-            fraction = sum(sizes[id] for id in self._merged) / max(1, sum(sizes.values()))
+            fraction = sum(self._sizes[id] for id in self._merged) / max(1, sum(self._sizes.values()))
         try:
             self._progress(fraction)
         except BaseException:

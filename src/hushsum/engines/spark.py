@@ -14,7 +14,7 @@ from hushsum.engines.file_parts import (
     RecordColumns,
     file_states,
     plan_parts,
-    refuse_changed,
+    refusing_changes,
 )
 from hushsum.engines.protocol import CountingTask, Driver, NamedBatch, Progress, uncapped
 from hushsum.engines.sql_functions import Of, answers
@@ -90,9 +90,8 @@ def tally(
         states = file_states(parts)
         driver = Driver(tally, parts, threads=each, progress=progress)
         numbers = session.range(0, len(parts), 1, len(parts))
-        filled = _run(driver, numbers.mapInArrow(_counting_files(driver.task, parts), _RESULT))
-        refuse_changed(states)
-        return filled
+        with refusing_changes(states):
+            return _run(driver, numbers.mapInArrow(_counting_files(driver.task, parts), _RESULT))
     if not hasattr(source, "mapInArrow"):
         raise UsageError(
             parameter="source", rule="must be files or a DataFrame of Spark", got=type(source).__name__

@@ -11,7 +11,7 @@ cannot be swapped, dropped or cut off (the STREAM construction of Hoang, Reyhani
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
@@ -113,14 +113,17 @@ def encrypt(sections: Iterable[Buffer | Section], key: bytes, salt: bytes, heade
     last = max(1, -(-size // CHUNK)) - 1
 
     def pieces() -> Iterator[Buffer]:
-        number, waiting = 0, bytearray()
+        number, waiting, held = 0, list[memoryview](), 0
         for piece in chain.from_iterable(part.pieces() for part in parts):
-            waiting += memoryview(piece).cast("B")
-            while number < last and len(waiting) >= CHUNK:
-                yield cipher.encrypt(_nonce(number, False), bytes(waiting[:CHUNK]), header)
-                del waiting[:CHUNK]
+            rest = memoryview(piece).cast("B")
+            while number < last and held + len(rest) >= CHUNK:
+                waiting.append(rest[: CHUNK - held])
+                yield cipher.encrypt(_nonce(number, False), _joined(waiting), header)
+                rest, waiting, held = rest[CHUNK - held :], [], 0
                 number += 1
-        yield cipher.encrypt(_nonce(last, True), bytes(waiting), header)
+            waiting.append(rest)
+            held += len(rest)
+        yield cipher.encrypt(_nonce(last, True), _joined(waiting), header)
 
     return pieces()
 
@@ -131,16 +134,16 @@ def decrypt(payload: memoryview, key: bytes, salt: bytes, header: bytes, chunk: 
 
     cipher = _cipher(key, salt)
     starts = range(0, max(len(payload), 1), chunk + _TAG)
-    plain = bytearray()
+    plain: list[bytes] = []
     try:
         for i, start in enumerate(starts):
-            piece = bytes(payload[start : start + chunk + _TAG])
-            plain += cipher.decrypt(_nonce(i, i == len(starts) - 1), piece, header)
+            piece = payload[start : start + chunk + _TAG]
+            plain.append(cipher.decrypt(_nonce(i, i == len(starts) - 1), piece, header))
     except InvalidTag:
         raise FileRefused(
             rule="the key does not open this file", remedy="give the key it was written with"
         ) from None
-    return memoryview(plain)
+    return memoryview(_joined(plain))
 
 
 def encrypted_size(size: int, chunk: int) -> int:
@@ -148,6 +151,11 @@ def encrypted_size(size: int, chunk: int) -> int:
     if not isinstance(chunk, int) or chunk < 1:
         raise ValueError("chunk")
     return size + _TAG * max(1, -(-size // chunk))
+
+
+def _joined(pieces: Sequence[Buffer]) -> Buffer:
+    """One buffer; a single piece is not copied."""
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _nonce(number: int, last: bool) -> bytes:

@@ -160,7 +160,7 @@ def count_by_engine(
         }
         with spark.connected(engine.address) as session:
             return spark.tally(list(paths), tally, session, **chosen)
-    from hushsum.engines import dask
+    from hushsum.engines import dask, dask_clusters
 
-    with dask.connected(engine.address) as client:
+    with dask_clusters.connected(engine.address) as client:
         return dask.tally(paths, tally, client=client, **more)

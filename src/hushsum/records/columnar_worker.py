@@ -164,7 +164,10 @@ class _Parquet:
 
     def __init__(self, path: str, batch_bytes: int, row_groups: list[int] | None) -> None:
         # A buffer of its own makes the reader take pages as they come, instead of whole row groups.
-        self._file = _pyarrow("parquet").ParquetFile(path, pre_buffer=False, buffer_size=1 << 18)
+        # Pages that have a checksum are compared with it.
+        self._file = _pyarrow("parquet").ParquetFile(
+            path, pre_buffer=False, buffer_size=1 << 18, page_checksum_verification=True
+        )
         self._batch_bytes = batch_bytes
         self._chosen = range(self._file.num_row_groups) if row_groups is None else range(*row_groups)
         self.schema = self._file.schema_arrow

@@ -67,16 +67,10 @@ class Checkpoint:
         UsageError
             if it belongs to another job, or is encrypted and no key was given.
         """
-        if not self.path.exists():
+        found = _read(self.path, self._key)
+        if found is None:
             return None
-        tally, journal = read_confidential(
-            self.path,
-            FileKind.CHECKPOINT,
-            _payload_size,
-            _build,
-            what="this checkpoint",
-            encryption_key=self._key,
-        )
+        tally, journal = found
         if journal["job"] != self._job:
             raise UsageError(
                 parameter="checkpoint",
@@ -115,6 +109,32 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
+def stored_job(path: str | os.PathLike[str], encryption_key: bytes | None) -> dict[str, Any] | None:
+    """What must agree for a count to continue from a file, as it was when the file was written; None if there
+    is no such file.
+
+    Raises
+    ------
+    FileRefused, UsageError
+        as `Checkpoint.load`.
+    """
+    found = _read(Path(path), encryption_key)
+    return None if found is None else dict(found[1]["job"])
+
+
+def _read(path: Path, encryption_key: bytes | None) -> tuple[Tally, dict[str, Any]] | None:
+    if not path.exists():
+        return None
+    return read_confidential(
+        path,
+        FileKind.CHECKPOINT,
+        _payload_size,
+        _build,
+        what="this checkpoint",
+        encryption_key=encryption_key,
+    )
+
+
 def _payload_size(header: Header) -> int:
     size = header["journal"]
     if not isinstance(size, int) or size < _LEAST_JOURNAL:
@@ -128,7 +148,7 @@ def _build(header: Header, payload: memoryview) -> tuple[Tally, dict[str, Any]]:
     if (
         not isinstance(journal, dict)
         or set(journal) != {"job", "done"}
-        or not isinstance(journal["done"], dict)
+        or not all(isinstance(each, dict) for each in journal.values())
     ):
         raise ValueError("journal")
     return build(header, payload[size:]), journal

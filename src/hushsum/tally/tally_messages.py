@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import dataclass
+from typing import Final
 
 from hushsum.bases.registry import basis_as_json, basis_from_json
 from hushsum.errors import UsageError
-from hushsum.files.container import Buffer, FileKind, Header, build_from, canonical_json, read_container
-from hushsum.files.encryption import stored_size, write_confidential
+from hushsum.files.container import Buffer, Header, Section, build_from, canonical_json
 from hushsum.kernels.registry import kernel_as_json, kernel_from_json
 from hushsum.tally.file import build, described, payload_size
 from hushsum.tally.tally import Tally
+
+_LENGTH_BYTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +70,36 @@ def is_empty(tally: Tally) -> bool:
     return not tally._state()["moves"]
 
 
-def tally_as_bytes(tally: Tally) -> bytes:
-    """A tally as a message, for encryption by the caller: its length does not depend on its counts."""
-    stream = io.BytesIO()
+def tally_as_pieces(tally: Tally) -> list[Buffer | Section]:
+    """A tally as a message, for encryption by the caller: its length does not depend on its counts.
+
+    The pieces refer to the tally, which must not change until they have been encrypted. They have no checksum
+    of their own, since encryption authenticates them.
+    """
     with tally._held():
         header, sections = described(tally, encrypted=True)
-        write_confidential(stream, FileKind.TALLY, header, sections, encryption_key=None)
-    return stream.getvalue()
+    encoded = canonical_json(header)
+    return [len(encoded).to_bytes(_LENGTH_BYTES, "little"), encoded, *sections]
 
 
-def tally_from_bytes(data: Buffer) -> Tally:
-    """The tally of a message.
+def tally_from_bytes(data: memoryview) -> Tally:
+    """The tally of a message that has been decrypted.
 
     Raises
     ------
     FileRefused
-        if the bytes are damaged.
+        if nothing that `tally_as_pieces` returns has these bytes.
     """
 
+    start = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
+    try:
+        header: Header = json.loads(bytes(data[_LENGTH_BYTES:start]))
+    except ValueError:
+        header = {}
+
     def built(header: Header, payload: memoryview) -> Tally:
-        if header["encryption"] is not None:
-            raise ValueError("encryption")
+        if payload_size(header) != len(payload):
+            raise ValueError("length")
         return build(header, payload)
 
-    header, payload = read_container(io.BytesIO(data), FileKind.TALLY, stored_size(payload_size))
-    return build_from(header, payload, built)
+    return build_from(header, data[start:], built)

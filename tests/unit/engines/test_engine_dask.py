@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from tests.engine_cases import dask_client, dask_cluster
 from tests.engine_files import counts, empty, one_process, write_files
 
 import hushsum as hs
-from hushsum.engines import file_parts
+from hushsum.engines import dask_clusters, file_parts
 from hushsum.engines.protocol import Driver, Part
 from hushsum.errors import DataRefused, UsageError
 
@@ -49,7 +51,7 @@ def dies_once(marker: str, part: Any) -> Any:
 
 def noted(folder: str, part: Any) -> Any:
     """Leaves a file for every evaluation."""
-    Path(folder, str(len(os.listdir(folder)))).touch()
+    Path(folder, os.urandom(8).hex()).touch()
     return part
 
 
@@ -181,8 +183,68 @@ def test_sources_and_their_options_are_checked() -> None:
         engine.tally(delayed, empty(), dask_client(), checkpoint="x")
     with (
         pytest.raises(UsageError, match="address must be that of a Dask scheduler"),
-        engine.connected("x:1:2"),
+        dask_clusters.connected("x:1:2"),
     ):
+        pass
+
+
+def test_the_end_of_the_scheduler_refuses_the_job(files: list[str]) -> None:
+    """Futures are cancelled when the client loses the scheduler."""
+    client = dask_client()
+    submitted = client.submit
+
+    def cancelled(*arguments: Any, **more: Any) -> Any:
+        future = submitted(*arguments, **more)
+        future.cancel()
+        return future
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "submit", cancelled)
+        with pytest.raises(DataRefused, match="the scheduler of the cluster must run"):
+            engine.tally(files, empty(), client)
+
+
+def test_a_server_that_is_not_a_scheduler_is_refused() -> None:
+    """Dask takes the first bytes of an answer for a length."""
+    import dask
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+            pytest.raises(UsageError, match="address must be that of a Dask scheduler"),
+            dask_clusters.connected(f"tcp://127.0.0.1:{server.getsockname()[1]}"),
+        ):
+            pass
+        thread.join()
+
+
+def test_the_local_cluster_is_set_up_for_counts(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The profiler is off, memory is not returned to the system at once, and Dask's settings are restored."""
+    import dask
+
+    def settings() -> tuple[Any, str | None, str | None]:
+        return (
+            dask.config.get("distributed.worker.profile.enabled"),
+            os.environ.get("MALLOC_TRIM_THRESHOLD_"),
+            os.environ.get("OMP_NUM_THREADS"),
+        )
+
+    # Clusters of other tests leave the environment of their workers in this process.
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+    before = dask.config.get("distributed")
+    with dask_clusters.local_cluster(1) as client:
+        assert list(client.run(settings).values()) == [(False, None, "1")]
+        assert counts(engine.tally(files, empty(), client)) == counts(one_process(files, empty()))
+    assert dask.config.get("distributed") == before
+    with pytest.raises(UsageError, match="workers must be"), dask_clusters.local_cluster(0):
         pass
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+import pyarrow.parquet as pq
 import pytest
 from tests.engine_files import COLUMNS, counts, empty, one_process, write_files
 
@@ -149,6 +150,32 @@ def test_a_file_that_changes_while_it_is_counted_is_refused(tmp_path: Path) -> N
         processes.tally([path], empty(), workers=1, progress=append)
 
 
+def test_a_changed_page_with_a_checksum_refuses_the_job(tmp_path: Path) -> None:
+    """Without one, other numbers are as good as those that were written."""
+    path = Path(write_files(tmp_path)[0])
+    table = pq.read_table(path, columns=COLUMNS)
+    pq.write_table(table, path, compression="none", use_dictionary=False, write_page_checksum=True)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DataRefused, match=f"{path.name} cannot be read as Parquet"):
+        processes.tally([str(path)], empty(), workers=1)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_shorter_file_in_the_place_of_a_counted_one_is_called_changed(tmp_path: Path) -> None:
+    """Workers miss row groups of it, and the file is not damaged."""
+    path = Path(write_files(tmp_path)[0])
+    table = pq.read_table(path)
+
+    def replace(_: float | None) -> None:
+        pq.write_table(table.slice(0, 1), path.with_suffix(".new"))
+        path.with_suffix(".new").replace(path)
+
+    with pytest.raises(DataRefused, match=f"{path.name} was changed while it was counted"):
+        processes.tally([str(path)], empty(), workers=1, progress=replace)
+
+
 @pytest.mark.parametrize("number", [0, 1], ids=["parquet", "csv"])
 def test_a_file_that_is_replaced_while_the_count_is_planned_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -194,6 +221,33 @@ def test_a_cancelled_count_continues(files: list[str], tmp_path: Path, key: byte
     assert started[0] > 0.0
     assert counts(filled) == counts(one_process(files, empty()))
     assert not path.exists()
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("max_per_unit", [None, 2])
+def test_a_count_continues_with_another_number_of_workers(
+    files: list[str], tmp_path: Path, max_per_unit: int | None
+) -> None:
+    """The parts are those that the count began with; workers of a cluster come and go."""
+    path = tmp_path / "x.checkpoint"
+    pattern = empty(max_per_unit=max_per_unit)
+    unit_column = None if max_per_unit is None else "who"
+    started: list[float] = []
+
+    def cancel(fraction: float | None) -> None:
+        if fraction:
+            raise Cancelled
+
+    def note(fraction: float | None) -> None:
+        started.append(fraction or 0.0)
+
+    with pytest.raises(Cancelled):
+        processes.tally(files, pattern, workers=2, checkpoint=path, unit_column=unit_column, progress=cancel)
+    filled = processes.tally(
+        files, pattern, workers=1, checkpoint=path, unit_column=unit_column, progress=note
+    )
+    assert started[0] > 0.0
+    assert counts(filled) == counts(one_process(files, pattern))
 
 
 @pytest.mark.usefixtures("small_parts")
