@@ -9,9 +9,11 @@ from itertools import product
 
 import numpy as np
 
+from hushsum._types import Floats
 from hushsum.bases.base import Reading
 from hushsum.bases.fourier_feature_errors import (
     FeatureError,
+    chance_error,
     pair_variance,
     pairs_for_laplace,
     predicted_error,
@@ -39,6 +41,7 @@ the geometric mean over the tuning half of ``benchmarks/plan_validation.py``, wh
 in clusters have less of it.
 """
 
+_NUMBERS = 100
 _NANOSECONDS_WAVE = 0.28
 _NANOSECONDS_PRODUCT = 0.0115
 _NANOSECONDS_ROUND = 0.065
@@ -148,11 +151,35 @@ def _choices(request: PredictionRequest) -> list[int]:
     if request.promise.pure:
         assert request.promise.epsilon is not None
         share = float(request.promise.epsilon) / request.moves
-        variance = TYPICAL_CHANCE**2 * pair_variance(request.density, request.kernel.dim or 1)
         # The Gamma-radius law has half the variance.
         for better in (1.0, math.sqrt(2.0)) if request.allow_real else (1.0,):
-            choices.add(pairs_for_laplace(request.records, better * share, MANY_FEATURES[-1], variance))
+            choices.add(_best_pairs(request, better * share))
     return sorted(choices)
+
+
+def _best_pairs(request: PredictionRequest, epsilon: float) -> int:
+    """The pairs of least expected error over the densities that queries may have.
+
+    Too few features for a dense place cost more than too many for a sparse one: their own error grows as the
+    root of the density, while the noise of the best number for a dense place is at most √2 times too large.
+    So this is more than the best number for the typical density, where that is small.
+    """
+    densities, likely = request.densities()
+    variances = _chance_variances(densities, request.kernel.dim or 1)
+    records, most = request.records, MANY_FEATURES[-1]
+    fewest, largest = (
+        pairs_for_laplace(records, epsilon, most, float(each)) for each in (variances.min(), variances.max())
+    )
+    numbers = np.unique(np.rint(np.geomspace(fewest, largest, _NUMBERS)).astype(int))
+    # As in `pairs_for_laplace`, the noise of m pairs has the variance 4m/ε².
+    noise = 4.0 * numbers / (epsilon * records) ** 2
+    errors = np.sqrt(noise[:, None] + variances / numbers[:, None]) @ likely
+    return int(numbers[int(np.argmin(errors))])
+
+
+def _chance_variances(densities: Floats, dim: int) -> Floats:
+    """Of one pair's answer over N², for typical records of these densities."""
+    return TYPICAL_CHANCE**2 * np.array([pair_variance(float(each), dim) for each in densities])
 
 
 def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool = False) -> Option:
@@ -187,7 +214,8 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
     of_count = NORMAL_MEAN_ABSOLUTE * math.sqrt(number_variance) / request.records
     densities, likely = request.densities()
     noise = np.hypot(found.noise, densities * of_count)
-    chance = TYPICAL_CHANCE * found.chance
+    sizes = {"records": request.records, "dim": dim, "pairs": number, "groups": groups}
+    chance = TYPICAL_CHANCE * np.array([chance_error(**sizes, density=float(each)) for each in densities])
     return Option.of(
         request,
         method=NAME,
@@ -195,7 +223,7 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
         mechanism=GAMMA if gamma else request.noise(basis).mechanism,
         shape=basis.shape,
         noise=float(likely @ noise),
-        approximation=chance,
+        approximation=float(likely @ chance),
         error=float(likely @ np.hypot(noise, chance)),
         number_variance=number_variance,
         size=8 * number + HEADER_BYTES,
