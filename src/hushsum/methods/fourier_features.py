@@ -9,7 +9,6 @@ from itertools import product
 
 import numpy as np
 
-from hushsum._types import Floats
 from hushsum.bases.base import Reading
 from hushsum.bases.fourier_feature_errors import (
     FeatureError,
@@ -41,7 +40,6 @@ the geometric mean over the tuning half of ``benchmarks/plan_validation.py``, wh
 in clusters have less of it.
 """
 
-_NUMBERS = 100
 _NANOSECONDS_WAVE = 0.28
 _NANOSECONDS_PRODUCT = 0.0115
 _NANOSECONDS_ROUND = 0.065
@@ -158,28 +156,16 @@ def _choices(request: PredictionRequest) -> list[int]:
 
 
 def _best_pairs(request: PredictionRequest, epsilon: float) -> int:
-    """The pairs of least expected error over the densities that queries may have.
+    """The pairs of least expected squared error over the densities that queries may have.
 
     Too few features for a dense place cost more than too many for a sparse one: their own error grows as the
     root of the density, while the noise of the best number for a dense place is at most √2 times too large.
     So this is more than the best number for the typical density, where that is small.
     """
     densities, likely = request.densities()
-    variances = _chance_variances(densities, request.kernel.dim or 1)
-    records, most = request.records, MANY_FEATURES[-1]
-    fewest, largest = (
-        pairs_for_laplace(records, epsilon, most, float(each)) for each in (variances.min(), variances.max())
-    )
-    numbers = np.unique(np.rint(np.geomspace(fewest, largest, _NUMBERS)).astype(int))
-    # As in `pairs_for_laplace`, the noise of m pairs has the variance 4m/ε².
-    noise = 4.0 * numbers / (epsilon * records) ** 2
-    errors = np.sqrt(noise[:, None] + variances / numbers[:, None]) @ likely
-    return int(numbers[int(np.argmin(errors))])
-
-
-def _chance_variances(densities: Floats, dim: int) -> Floats:
-    """Of one pair's answer over N², for typical records of these densities."""
-    return TYPICAL_CHANCE**2 * np.array([pair_variance(float(each), dim) for each in densities])
+    dim = request.kernel.dim or 1
+    variance = float(likely @ np.array([pair_variance(float(each), dim) for each in densities]))
+    return pairs_for_laplace(request.records, epsilon, MANY_FEATURES[-1], TYPICAL_CHANCE**2 * variance)
 
 
 def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool = False) -> Option:
