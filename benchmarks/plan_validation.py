@@ -48,11 +48,12 @@ MOST_RECORDS = 20_000
 _QUERIES = 300
 _MAX_SECONDS = 1.0
 _RELEASES = {"grid": 20, "landmarks": 2}
+_FEW_RECORDS, _RELEASES_OF_FEW = 5000, 200
 _FEWEST_SEEDS, _MOST_SEEDS = 6, 24
 _INCREMENTS = 2_000_000_000
-"""Public seeds of features and hash rows, each with one release, and how many features of records may be
-counted for a cell: the errors of one seed at all queries are as one draw, so that the mean of six is known to
-a third of itself.
+"""Public seeds of features and hash rows, and how many features of records may be counted for a cell: the
+errors of one seed at all queries are as one draw, so that the mean of six is known to a third of itself. Each
+seed has as many releases as make 24 in all, since the noise of the number of records is one draw as well.
 """
 
 _SPREADS = tuple(np.geomspace(3.0, 20.0, 40).tolist())
@@ -288,9 +289,12 @@ def measured(
         on_grid = best.method in _RELEASES
         affordable = _INCREMENTS // (len(rows) * best.rows)
         seeds = 1 if on_grid else max(_FEWEST_SEEDS, min(_MOST_SEEDS, affordable))
+        releases = _RELEASES[best.method] if on_grid else _MOST_SEEDS // seeds
+        if on_grid and len(rows) < _FEW_RECORDS:
+            releases = _RELEASES_OF_FEW
         for seed in range(seeds):
             tally = planned_tally(best, kernel, bounds=bounds, seed=seed).add(rows)
-            for _ in range(_RELEASES[best.method] if on_grid else 1):
+            for _ in range(releases):
                 f = tally.release(
                     epsilon=epsilon,
                     delta=delta if best.delta else None,

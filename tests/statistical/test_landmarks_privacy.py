@@ -47,7 +47,9 @@ def path_lengths(count: int, epsilon: float, source: NoiseSource) -> Callable[[i
     noise = ReleaseNoise(source)
 
     def one() -> int:
-        leaves = private_leaves(rows, LINE, widths=[0.5], epsilon=Fraction(epsilon), moved=1, noise=noise)
+        leaves = private_leaves(
+            rows, LINE, widths=[0.5], epsilon=Fraction(epsilon), moved=1, noise=noise, count=10.0
+        )
         around = int(np.argmin(leaves.low[:, 0]))
         return round(-math.log2(float(leaves.high[around, 0] - leaves.low[around, 0])))
 

@@ -88,6 +88,12 @@ def pair_variance(density: float, dim: int) -> float:
     return max((density + moved) / 2.0 - squared, 0.0)
 
 
+def chance_error(*, records: int, dim: int, pairs: int, density: float, groups: int = 1) -> float:
+    """The mean absolute error of the mean kernel value that independent random frequencies leave."""
+    variance = (pair_variance(density, dim) + (groups - 1) / (2.0 * records)) / pairs
+    return math.sqrt(2.0 / math.pi * variance)
+
+
 @dataclass(frozen=True, slots=True)
 class FeatureError:
     """Predicted mean absolute errors of the mean kernel value, at queries from the data.
@@ -136,11 +142,7 @@ def predicted_error(
         )
     else:
         noise, _ = gaussian_noises(promise, moved, cells=2 * pairs, count=count, count_share=count_share)
-    of_noise = groups**2 * noise.variance / (pairs * AMPLITUDE**2) / records**2
-    of_chance = (pair_variance(density, dim) + (groups - 1) / (2.0 * records)) / pairs
-    mean_absolute = math.sqrt(2.0 / math.pi)
-    return FeatureError(
-        noise=mean_absolute * math.sqrt(of_noise),
-        chance=mean_absolute * math.sqrt(of_chance),
-        total=mean_absolute * math.sqrt(of_noise + of_chance),
-    )
+    variance = groups**2 * noise.variance / (pairs * AMPLITUDE**2) / records**2
+    of_noise = math.sqrt(2.0 / math.pi * variance)
+    chance = chance_error(records=records, dim=dim, pairs=pairs, density=density, groups=groups)
+    return FeatureError(noise=of_noise, chance=chance, total=math.hypot(of_noise, chance))

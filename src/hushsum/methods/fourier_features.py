@@ -12,6 +12,7 @@ import numpy as np
 from hushsum.bases.base import Reading
 from hushsum.bases.fourier_feature_errors import (
     FeatureError,
+    chance_error,
     pair_variance,
     pairs_for_laplace,
     predicted_error,
@@ -148,11 +149,23 @@ def _choices(request: PredictionRequest) -> list[int]:
     if request.promise.pure:
         assert request.promise.epsilon is not None
         share = float(request.promise.epsilon) / request.moves
-        variance = TYPICAL_CHANCE**2 * pair_variance(request.density, request.kernel.dim or 1)
         # The Gamma-radius law has half the variance.
         for better in (1.0, math.sqrt(2.0)) if request.allow_real else (1.0,):
-            choices.add(pairs_for_laplace(request.records, better * share, MANY_FEATURES[-1], variance))
+            choices.add(_best_pairs(request, better * share))
     return sorted(choices)
+
+
+def _best_pairs(request: PredictionRequest, epsilon: float) -> int:
+    """The pairs of least expected squared error over the densities that queries may have.
+
+    Too few features for a dense place cost more than too many for a sparse one: their own error grows as the
+    root of the density, while the noise of the best number for a dense place is at most √2 times too large.
+    So this is more than the best number for the typical density, where that is small.
+    """
+    densities, likely = request.densities()
+    dim = request.kernel.dim or 1
+    variance = float(likely @ np.array([pair_variance(float(each), dim) for each in densities]))
+    return pairs_for_laplace(request.records, epsilon, MANY_FEATURES[-1], TYPICAL_CHANCE**2 * variance)
 
 
 def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool = False) -> Option:
@@ -187,7 +200,8 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
     of_count = NORMAL_MEAN_ABSOLUTE * math.sqrt(number_variance) / request.records
     densities, likely = request.densities()
     noise = np.hypot(found.noise, densities * of_count)
-    chance = TYPICAL_CHANCE * found.chance
+    sizes = {"records": request.records, "dim": dim, "pairs": number, "groups": groups}
+    chance = TYPICAL_CHANCE * np.array([chance_error(**sizes, density=float(each)) for each in densities])
     return Option.of(
         request,
         method=NAME,
@@ -195,7 +209,7 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
         mechanism=GAMMA if gamma else request.noise(basis).mechanism,
         shape=basis.shape,
         noise=float(likely @ noise),
-        approximation=chance,
+        approximation=float(likely @ chance),
         error=float(likely @ np.hypot(noise, chance)),
         number_variance=number_variance,
         size=8 * number + HEADER_BYTES,

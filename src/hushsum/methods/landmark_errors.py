@@ -10,7 +10,7 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.methods.prediction_request import EFFECTIVE_POWER, NORMAL_MEAN_ABSOLUTE
-from hushsum.methods.principal_features import PRIOR_VARIANCE, best_number
+from hushsum.methods.principal_features import best_number, prior_variance
 from hushsum.methods.private_tree import full_depth
 from hushsum.records.bounds import Bounds
 
@@ -61,8 +61,8 @@ def predicted_error(
     (40, True)
     """
     values = typical_eigenvalues(density, bounds.dim)
-    number = best_number(values, deviation)
-    prior, variance = PRIOR_VARIANCE * values, number * deviation**2
+    number = best_number(values, deviation, prior_variance(penalty))
+    prior, variance = prior_variance() * values, number * deviation**2
     noise = float((values * prior * variance / (prior + variance))[:number].sum())
     left = float((values * prior)[number:].sum())
     missed = _OF_PLACES * full_depth(bounds, widths) * penalty

@@ -18,7 +18,13 @@ from hushsum.kernels.parameters import one_of, positive_integer
 from hushsum.kernels.registry import SPECTRAL
 from hushsum.methods.one_call_methods import PUBLIC_POINTS, DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.prediction_request import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
-from hushsum.methods.principal_features import LENGTH, PrincipalFeatures, best_number, fitted_weights
+from hushsum.methods.principal_features import (
+    LENGTH,
+    PrincipalFeatures,
+    best_number,
+    fitted_weights,
+    prior_variance,
+)
 from hushsum.methods.private_tree import column_histograms, depth_penalty, draw_points, private_leaves
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
@@ -168,19 +174,23 @@ def landmarks(
         with release_noise(prepared.insecure_noise_seed) as noise:
             count, count_variance, left = prepared.count(noise, len(rows), COUNT_PART)
             moved = 1 if prepared.private_count else 2
+            tau = prior_variance()
             if given is None:
                 half, left = left * share / 2, left * (1 - share)
                 widths = kernel.column_widths()
-                leaves = private_leaves(rows, box, widths=widths, epsilon=half, moved=moved, noise=noise)
+                leaves = private_leaves(
+                    rows, box, widths=widths, epsilon=half, moved=moved, noise=noise, count=count
+                )
                 histograms = column_histograms(
-                    rows, box, widths=widths, epsilon=half, moved=moved, noise=noise
+                    rows, box, widths=widths, epsilon=half, moved=moved, noise=noise, count=count
                 )
                 places = draw_points(leaves, histograms, number, rng)
+                tau = prior_variance(depth_penalty(half, moved) / count)
             else:
                 places = given
             features = PrincipalFeatures.of(kernel, places)
             deviation = _LAWS[mechanism] * moved / (float(left) * count)
-            features = features.first(best_number(features.eigenvalues, deviation))
+            features = features.first(best_number(features.eigenvalues, deviation, tau))
             sums, square = features.sums(rows), (moved * LENGTH) ** 2
             if mechanism == GAMMA:
                 noisy, drawn = noise.gamma(sums, square, left)

@@ -40,9 +40,11 @@ and records keep together in clusters. Both constants are fitted by ``benchmarks
 data sets that a plan is not tested on; they hardly depend on which.
 """
 
-DENSITY_SPREAD = 1.0
-"""The standard deviation of the logarithm of the true density over the typical one, where a plan has to guess
-it: 1.04 in ``benchmarks/plan_validation.py``, each data set predicted by constants fitted to the others.
+DENSITY_SPREAD = 0.65
+"""How uncertain the typical density is where a plan has to guess it: the true one is ``typical**r``, and this
+is the standard deviation of log r over the data sets of ``benchmarks/plan_validation.py``, each predicted by
+constants fitted to the others. A power, because the least certain quantity is the number of columns along
+which records vary: densities near 1 are known well, and one of 0.01 may be 0.1 or 0.0001.
 """
 
 COUNT_SHARES = (
@@ -73,8 +75,8 @@ HEADER_BYTES = 1000
 class PredictionRequest:
     """Declared quantities alone: how many records, which kernel on which box, and what is promised to whom.
 
-    ``density`` is the mean kernel value at the queries that matter, and ``density_spread`` the standard
-    deviation of its logarithm, 0 where it is known. ``max_bytes`` is the largest file, and ``allow_real``
+    ``density`` is the mean kernel value at the queries that matter, and ``density_spread`` how uncertain it
+    is (`DENSITY_SPREAD`), 0 where it is known. ``max_bytes`` is the largest file, and ``allow_real``
     whether a proof about real arithmetic will do. ``rows`` and ``width`` are sizes of hash rows to
     compare, and ``row_variance`` is how much hash rows of a width disagree. ``requested`` is false for a
     promise that is shown for comparison only. ``steps`` are those of columns whose values are
@@ -148,7 +150,7 @@ class PredictionRequest:
         """Densities that queries may have, and their probabilities."""
         if not self.density_spread:
             return np.array([self.density]), np.ones(1)
-        values = np.minimum(1.0, self.density * np.exp(self.density_spread * _NODES))
+        values: Floats = self.density ** np.exp(self.density_spread * _NODES)
         return values, _WEIGHTS / _WEIGHTS.sum()
 
     @property

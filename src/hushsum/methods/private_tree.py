@@ -21,7 +21,6 @@ CELLS_PER_BANDWIDTH = 2
 _MOST_BINS = 1 << 10
 _TREE_COST = 3
 _ABOVE_LN_2 = Fraction(6_931_471_806, 10**10)
-_SMALLEST_LEAF = 2.0
 _SPREAD = 0.05
 """The part of a column's histogram that is spread evenly, so that no place in a leaf is impossible."""
 
@@ -36,7 +35,14 @@ class Leaves:
 
 
 def private_leaves(
-    rows: Rows, bounds: Bounds, *, widths: Sequence[float], epsilon: Fraction, moved: int, noise: ReleaseNoise
+    rows: Rows,
+    bounds: Bounds,
+    *,
+    widths: Sequence[float],
+    epsilon: Fraction,
+    moved: int,
+    noise: ReleaseNoise,
+    count: float,
 ) -> Leaves:
     """Boxes that are small where records are dense, halved until they are half a bandwidth wide.
 
@@ -48,6 +54,8 @@ def private_leaves(
         The bandwidth along each column.
     moved : int
         1 under add/remove, 2 under replace.
+    count : float
+        The public number of records, which the weights of the leaves are fitted to.
 
     Privacy
     -------
@@ -101,8 +109,7 @@ def private_leaves(
             place += rows[index, column].astype(np.float64) >= low[place + 1, column]
         depth += 1
     noisy, _ = noise.laplace(np.concatenate(counts), moved, epsilon - shape_epsilon)
-    least = _SMALLEST_LEAF * moved / float(epsilon - shape_epsilon)
-    return Leaves(np.concatenate(lows), np.concatenate(highs), _share(noisy, least))
+    return Leaves(np.concatenate(lows), np.concatenate(highs), nearest_shares(noisy, count))
 
 
 def depth_penalty(epsilon: Fraction, moved: int) -> int:
@@ -129,9 +136,16 @@ class ColumnHistograms:
 
 
 def column_histograms(
-    rows: Rows, bounds: Bounds, *, widths: Sequence[float], epsilon: Fraction, moved: int, noise: ReleaseNoise
+    rows: Rows,
+    bounds: Bounds,
+    *,
+    widths: Sequence[float],
+    epsilon: Fraction,
+    moved: int,
+    noise: ReleaseNoise,
+    count: float,
 ) -> ColumnHistograms:
-    """Noisy histograms with cells half a bandwidth wide; small cells count as empty.
+    """Noisy histograms with cells half a bandwidth wide, fitted to the public number of records.
 
     Privacy
     -------
@@ -148,8 +162,7 @@ def column_histograms(
     for column, number in enumerate(bins):
         counts = np.bincount(codes[:, column], minlength=number).astype(np.int64)
         noisy, _ = noise.laplace(counts, moved * bounds.dim, epsilon)
-        scale = moved * bounds.dim / float(epsilon)
-        cells = (1.0 - _SPREAD) * _share(noisy, scale * math.log(max(number, 2))) + _SPREAD / number
+        cells = (1.0 - _SPREAD) * nearest_shares(noisy, count) + _SPREAD / number
         low = bounds.low[column] - bounds.centre[column]
         edges.append(low + spans[column] * np.linspace(0.0, 1.0, number + 1))
         steps.append(np.concatenate([[0.0], np.cumsum(cells)]))
@@ -169,12 +182,18 @@ def draw_points(
     return points
 
 
-def _share(noisy: Integers, least: float) -> Floats:
-    """Noisy counts as parts of 1, those up to ``least`` as 0; all alike where none is above 0."""
-    kept = np.where(noisy > least, noisy, 0).astype(np.float64)
-    if kept.sum() <= 0.0:
-        kept = np.maximum(noisy, 0).astype(np.float64)
-    if kept.sum() <= 0.0:
-        kept = np.ones(len(noisy))
+def nearest_shares(noisy: Integers, count: float) -> Floats:
+    """Noisy counts as parts of 1: the nearest numbers, by the sum of squares, that are not negative and sum
+    to the number of records.
+
+    They are the counts less one constant, and 0 where that is negative, so most of the noise of empty cells
+    is gone.
+
+    >>> nearest_shares(np.array([60, 50, -20, 10]), 100.0).tolist()
+    [0.55, 0.45, 0.0, 0.0]
+    """
+    falling = np.sort(noisy.astype(np.float64))[::-1]
+    above = (np.cumsum(falling) - max(count, 1.0)) / np.arange(1, len(noisy) + 1)
+    kept = np.maximum(noisy - above[np.flatnonzero(falling > above)[-1]], 0.0)
     shares: Floats = kept / kept.sum()
     return shares

@@ -7,7 +7,13 @@ import pytest
 
 import hushsum as hs
 from hushsum.kernels.base import Kernel
-from hushsum.methods.principal_features import LENGTH, PrincipalFeatures, best_number, fitted_weights
+from hushsum.methods.principal_features import (
+    LENGTH,
+    PrincipalFeatures,
+    best_number,
+    fitted_weights,
+    prior_variance,
+)
 
 KERNELS: tuple[Kernel, ...] = (
     hs.GaussianKernel(dim=4, bandwidth=0.3),
@@ -67,9 +73,16 @@ def test_products_of_features_fit_a_double_for_the_largest_number_of_points() ->
 
 def test_more_records_or_budget_mean_more_features() -> None:
     eigenvalues = PrincipalFeatures.of(KERNELS[0], POINTS).eigenvalues
-    numbers = [best_number(eigenvalues, deviation) for deviation in (1.0, 1e-2, 1e-3, 1e-4, 1e-6)]
+    numbers = [best_number(eigenvalues, deviation, 0.03) for deviation in (1.0, 1e-2, 1e-3, 1e-4, 1e-6)]
     assert numbers == sorted(numbers)
     assert numbers[0] < 5 < numbers[-1] <= len(eigenvalues)
+
+
+def test_points_of_a_shallow_tree_are_measured_by_more_features() -> None:
+    eigenvalues = PrincipalFeatures.of(KERNELS[0], POINTS).eigenvalues
+    assert prior_variance() == prior_variance(1e-3) < prior_variance(0.02)
+    public, found = (best_number(eigenvalues, 1e-3, prior_variance(each)) for each in (0.0, 0.02))
+    assert public < found
 
 
 def test_the_number_of_features_is_near_the_best_of_all() -> None:
@@ -81,7 +94,7 @@ def test_the_number_of_features_is_near_the_best_of_all() -> None:
         kept = (eigenvalues * prior * noise / (prior + noise))[:number].sum()
         return float(kept + (eigenvalues * prior)[number:].sum())
 
-    assert error(best_number(eigenvalues, 1e-3)) < 1.02 * min(error(number) for number in range(1, 80))
+    assert error(best_number(eigenvalues, 1e-3, 0.03)) < 1.02 * min(error(number) for number in range(1, 80))
 
 
 def test_weights_without_noise_answer_like_the_records() -> None:

@@ -10,13 +10,40 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hushsum.methods.private_tree import TREE_SHARE, column_histograms, draw_points, private_leaves
-from hushsum.privacy.release_noise import release_noise
+from hushsum.methods.private_tree import (
+    TREE_SHARE,
+    ColumnHistograms,
+    Leaves,
+    column_histograms,
+    draw_points,
+    nearest_shares,
+    private_leaves,
+)
+from hushsum.privacy.release_noise import ReleaseNoise, release_noise
 from hushsum.records.bounds import Bounds
 
 
 def box(dim: int, low: float = 0.0, high: float = 1.0) -> Bounds:
     return Bounds((low,) * dim, (high,) * dim)
+
+
+def leaves_of(
+    rows: Any, noise: ReleaseNoise, *, width: float, epsilon: Fraction = Fraction(1), moved: int = 1
+) -> Leaves:
+    """Of records in the unit cube, relative to its centre."""
+    dim, count = rows.shape[1], float(len(rows))
+    return private_leaves(
+        rows, box(dim), widths=[width] * dim, epsilon=epsilon, moved=moved, noise=noise, count=count
+    )
+
+
+def histograms_of(
+    rows: Any, noise: ReleaseNoise, *, width: float, epsilon: Fraction = Fraction(1), moved: int = 1
+) -> ColumnHistograms:
+    dim, count = rows.shape[1], float(len(rows))
+    return column_histograms(
+        rows, box(dim), widths=[width] * dim, epsilon=epsilon, moved=moved, noise=noise, count=count
+    )
 
 
 def survival(above: int, scale: float) -> float:
@@ -56,7 +83,7 @@ def test_a_smaller_penalty_loses_more() -> None:
 def test_leaves_cover_the_box_once_and_are_small_where_records_are(dim: int) -> None:
     rows = np.random.default_rng(dim).normal(0.2, 0.02, (5000, dim)).astype(np.float32)
     with release_noise(3) as noise:
-        leaves = private_leaves(rows, box(dim), widths=[0.1] * dim, epsilon=Fraction(1), moved=1, noise=noise)
+        leaves = leaves_of(rows, noise, width=0.1)
     volumes = np.prod(leaves.high - leaves.low, axis=1)
     assert volumes.sum() == pytest.approx(1.0)
     assert leaves.weights.sum() == pytest.approx(1.0)
@@ -71,15 +98,13 @@ def test_leaves_cover_the_box_once_and_are_small_where_records_are(dim: int) -> 
 def test_counts_of_leaves_are_those_of_their_records() -> None:
     rows = np.random.default_rng(1).uniform(-0.5, 0.5, (4000, 2)).astype(np.float32)
     with release_noise(4) as noise:
-        leaves = private_leaves(rows, box(2), widths=[0.2] * 2, epsilon=Fraction(500), moved=1, noise=noise)
+        leaves = leaves_of(rows, noise, width=0.2, epsilon=Fraction(500))
     inside = (rows[:, None] >= leaves.low).all(axis=2) & (rows[:, None] < leaves.high).all(axis=2)
     np.testing.assert_allclose(leaves.weights, inside.mean(axis=0), atol=2e-3)
     assert len(leaves.weights) == 256
 
 
 def test_noise_is_for_the_records_of_one_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hushsum.privacy.release_noise import ReleaseNoise
-
     calls: list[tuple[int, Fraction]] = []
     laplace = ReleaseNoise.laplace
 
@@ -92,14 +117,12 @@ def test_noise_is_for_the_records_of_one_path(monkeypatch: pytest.MonkeyPatch) -
     for moved in (1, 2):
         calls.clear()
         with release_noise(5) as noise:
-            private_leaves(rows, box(3), widths=[0.2] * 3, epsilon=Fraction(1), moved=moved, noise=noise)
+            leaves_of(rows, noise, width=0.2, moved=moved)
             shape, leaf = calls[:-1], calls[-1]
             assert set(shape) == {(3 * moved, TREE_SHARE)}
             assert leaf == (moved, 1 - TREE_SHARE)
             calls.clear()
-            column_histograms(
-                rows, box(3), widths=[0.2] * 3, epsilon=Fraction(1, 2), moved=moved, noise=noise
-            )
+            histograms_of(rows, noise, width=0.2, epsilon=Fraction(1, 2), moved=moved)
         assert calls == [(3 * moved, Fraction(1, 2))] * 3
 
 
@@ -108,10 +131,7 @@ def test_points_follow_leaves_and_columns() -> None:
     rows = np.concatenate([rng.normal(-0.3, 0.02, (3000, 3)), rng.normal(0.3, 0.02, (1000, 3))])
     with release_noise(6) as noise:
         some = rows.astype(np.float32)
-        leaves = private_leaves(some, box(3), widths=[0.1] * 3, epsilon=Fraction(1), moved=1, noise=noise)
-        histograms = column_histograms(
-            some, box(3), widths=[0.1] * 3, epsilon=Fraction(1), moved=1, noise=noise
-        )
+        leaves, histograms = leaves_of(some, noise, width=0.1), histograms_of(some, noise, width=0.1)
     points = draw_points(leaves, histograms, 2000, np.random.default_rng(0))
     low, high = (points < 0).all(axis=1), (points > 0).all(axis=1)
     assert low.mean() == pytest.approx(0.75, abs=0.05)
@@ -122,10 +142,19 @@ def test_points_follow_leaves_and_columns() -> None:
 def test_no_record_at_all_gives_points_somewhere() -> None:
     rows = np.zeros((0, 4), np.float32)
     with release_noise(7) as noise:
-        leaves = private_leaves(rows, box(4), widths=[0.3] * 4, epsilon=Fraction(1), moved=1, noise=noise)
-        histograms = column_histograms(
-            rows, box(4), widths=[0.3] * 4, epsilon=Fraction(1), moved=1, noise=noise
-        )
+        leaves, histograms = leaves_of(rows, noise, width=0.3), histograms_of(rows, noise, width=0.3)
     points = draw_points(leaves, histograms, 50, np.random.default_rng(0))
     assert points.shape == (50, 4)
     assert np.abs(points).max() <= 0.5
+
+
+def test_shares_are_the_nearest_that_counts_can_be() -> None:
+    """Against all shares of a lattice: none has a smaller sum of squares."""
+    noisy, count = np.array([31, -8, 13, 2]), 30.0
+    found = nearest_shares(noisy, count)
+    assert found.sum() == pytest.approx(1.0)
+    assert found.min() >= 0.0
+    lattice = np.array([each for each in itertools.product(range(31), repeat=4) if sum(each) == 30])
+    distances = ((lattice - noisy) ** 2).sum(axis=1)
+    assert ((count * found - noisy) ** 2).sum() <= distances.min() + 1e-9
+    assert nearest_shares(np.array([-5, -9]), 1.0).tolist() == [1.0, 0.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -9,11 +10,14 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum.bases.fourier_feature_errors import predicted_error
 from hushsum.bases.grid_weights import GridReading
 from hushsum.errors import UsageError
+from hushsum.methods.fourier_features import TYPICAL_CHANCE
 from hushsum.methods.grid import TYPICAL_HEAP
 from hushsum.methods.landmark_errors import typical_eigenvalues
 from hushsum.methods.prediction_request import typical_density
+from hushsum.privacy.claim import Promise
 from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC
 from hushsum.records.bounds import Bounds
 from hushsum.releases.noisy_table import NoisyTable
@@ -143,14 +147,35 @@ def test_the_planned_noise_of_a_grid_is_that_of_its_answers() -> None:
 
 
 def test_a_guessed_density_is_uncertain() -> None:
-    """The error is expected over densities from a twentieth to twenty times the typical one, so it is above
-    that of the typical one; where the density is declared it is not.
+    """The error is expected over powers of the typical density, so it differs from that of the typical one;
+    where the density is declared it does not.
     """
     kernel, box = hs.GaussianKernel(dim=3, bandwidth=0.1), Bounds.of((0, 1), 3)
     given: dict[str, Any] = {"kernel": kernel, "bounds": (0, 1), "epsilon": 1.0, "records": 20_000}
     guessed = hs.plan(**given).best
     known = hs.plan(**given, density=typical_density(kernel, box)).best
     assert known.error < guessed.error < 1.5 * known.error
+
+
+def test_features_are_planned_for_densities_far_above_the_typical_one() -> None:
+    """Where a density of 0.01 is guessed and 0.1 is true, the error at the planned number of features is
+    within 1.8 times the plan, and a tenth of the guess is no less than half of it. The best number for the
+    guess alone errs by more than twice its own plan.
+    """
+    given: dict[str, Any] = {"records": 20_000, "dim": 9, "promise": Promise.of(epsilon=0.1)}
+    kernel = hs.GaussianKernel(dim=9, bandwidth=0.01)
+    asked: dict[str, Any] = {"records": 20_000, "kernel": kernel, "epsilon": 0.1, "method": "fourier_features"}
+    guessed = hs.plan(**asked, bounds=(0, 1)).best
+    known = hs.plan(**asked, bounds=(0, 1), density=0.01).best
+
+    def error(pairs: int, density: float) -> float:
+        found = predicted_error(**given, pairs=pairs, density=density)
+        return math.hypot(found.noise, TYPICAL_CHANCE * found.chance)
+
+    assert typical_density(kernel, Bounds.of((0, 1), 9)) == pytest.approx(0.01)
+    assert guessed.rows > 1.3 * known.rows
+    assert 0.5 * guessed.error < error(guessed.rows, 0.001) < error(guessed.rows, 0.1) < 1.8 * guessed.error
+    assert error(known.rows, 0.1) > 2.0 * known.error
 
 
 def test_auto_releases_landmarks_in_exact_integers() -> None:
