@@ -13,10 +13,11 @@ precision, so |e_j| ≤ (d + 1)·u·E_j with E_j = Σ_i |ω_ji|·h_i; a phase so
 and k is needed on the box of differences |δ_i| ≤ 2h_i, from below.
 
 **From all differences to a lattice.** Let k be smallest at δ*. Along every column, δ* lies on a face of the
-box, or the derivative of k is zero there. Take a lattice that has points on all faces, with steps s_i, and its
-point δ⁰ nearest to δ*: a column on whose face δ* lies has no step between them, and the gradient is zero along
-the others. So with g = δ⁰ − δ*, |g_i| ≤ s_i/2, Taylor's theorem gives k(δ⁰) ≤ k(δ*) + ½·gᵀHg, H a matrix of
-second derivatives, and gᵀHg ≤ (1/m)·Σ_j (2πω_j·g)². The right side is convex in g, hence largest at a corner:
+box, or the derivative of k is zero there. Take a lattice that has points on all faces, with steps s_i. Of its
+points, let δ⁰ be nearest to δ*: along a column on whose face δ* lies the two agree, and along the others the
+derivative is zero. So with g = δ⁰ − δ*, |g_i| ≤ s_i/2, Taylor's theorem gives k(δ⁰) ≤ k(δ*) + ½·gᵀHg, H the
+second derivatives at some point, and gᵀHg ≤ (1/m)·Σ_j (2πω_j·g)², which is convex in g and hence largest at a
+corner:
 
     min over the box ≥ min over the lattice − max over corners g of (1/2m)·Σ_j (2πω_j·g)².
 
@@ -24,10 +25,11 @@ k is even, so half of the first column is enough.
 
 **On the lattice** k is a sum over j of products over columns. Cosines and sines of each column come from the
 native loop, in single precision and equal on every machine, within 2·10⁻⁵, and are rounded to multiples of
-2⁻ᵇ. b is so small that all sums are integers below 2⁵³ in units of 2⁻ᵇᵈ: double precision adds them exactly in
-any order. An error η per factor, √2·(2⁻ᵇ⁻¹ + 2·10⁻⁵), is (1 + η)ᵈ − 1 at most in a product, and phases are
-within 6·u·E_j. What is left is rounding in double precision, a part of 10⁻¹² at most, for which a part of
-10⁻⁹ is added. No number depends on the machine.
+2⁻ᵇ. In units of 2⁻ᵇᵈ all sums are integers, below 2⁵³ since b is small enough, so double precision adds them
+exactly in any order. An error η per factor, √2·(2⁻ᵇ⁻¹ + 2·10⁻⁵), is (1 + η)ᵈ − 1 at most in a product. Phases
+are within 6·u·E_j: points and products are rounded to single precision, at twice the half widths. What is
+left is rounding in double precision, a part of 10⁻¹² at most, for which a part of 10⁻⁹ is added; all sums of
+many terms are exact (`math.fsum`). So no number depends on the machine.
 """
 
 from __future__ import annotations

@@ -120,8 +120,8 @@ def predicted_error(
     records, which a publisher declares or guesses; chance is that of independent frequencies, which
     orthogonal ones undercut. ``gamma`` takes the Gamma-radius law in place of Laplace's under pure ε.
     ``groups`` is the number of groups of pairs, of which a record is counted in one, and ``count_share`` the
-    part of the budget that pays for N̂. ``moved`` is what one record moves, where the basis is known, which may
-    be less than for any pairs.
+    part of the budget that pays for N̂. ``moved`` is what one record moves, where the basis is known; by
+    default it holds for any pairs.
 
     >>> error = predicted_error(
     ...     records=581_000, dim=54, pairs=4000, promise=Promise.of(epsilon=1.0, delta=1e-6), density=0.05

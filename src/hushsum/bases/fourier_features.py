@@ -100,10 +100,11 @@ class FourierFeatures(Basis):
     the plane. One record replaced moves each row by at most 2L: Δ2² = 4m·L², Δ1 ≤ m·⌊2√2·L⌋. (A factor √2
     would not do: cosines change sign.)
 
-    Records of a declared box cannot all be so far apart. Where a lattice of their differences proves a smaller
-    Δ2 for these very frequencies (`hushsum.bases.fourier_feature_diameter`), a replaced record counts with
-    that, and with Δ1 ≤ √(2m)·Δ2: near √2·√m·L in a box that is wide beside the bandwidth, and less in a narrow
-    one. It is for up to 8 columns, one group, and frequencies that are not structured.
+    Two records of a declared box are not that far apart on all rows. Where a lattice of their differences
+    proves a smaller Δ2 for these very frequencies (`hushsum.bases.fourier_feature_diameter`), a replaced
+    record counts with that, and with Δ1 ≤ √(2m)·Δ2. It is near √(2m)·L in a box that is wide beside the
+    bandwidth, and less in a narrow one. This is for up to 8 columns, one group, and frequencies that are not
+    structured.
 
     Notes
     -----
@@ -319,7 +320,7 @@ class FourierFeatures(Basis):
 def _squared_diameter(
     kernel: SpectralKernel, features: int, seed: int, orthogonal: bool, half_width: tuple[float, ...]
 ) -> int:
-    """Of these frequencies in this box; every release of a tally needs it, and tallies of one form share it."""
+    """Of these frequencies in this box; remembered, since tallies of one form share it."""
     frequencies = kernel.frequencies(rows=features, seed=seed, orthogonal=orthogonal)
     return squared_diameter(frequencies, np.array(half_width, np.float32))
 

@@ -48,7 +48,7 @@ def _opposite_records(basis: FourierFeatures, rng: np.random.Generator) -> NDArr
 
 
 def _far_records(basis: FourierFeatures, box: Bounds, rng: np.random.Generator) -> NDArray[np.float64]:
-    """The two records of a box whose integers differ most, among random ones and corners; shape (2, columns)."""
+    """The two records of a box, shape (2, columns), whose integers differ most among random pairs."""
     inside = rng.uniform(-1.0, 1.0, (2 * _PAIRS, box.dim))
     inside[: _PAIRS // 4] = np.sign(inside[: _PAIRS // 4]) * np.sqrt(rng.random((_PAIRS // 4, 1)))
     # A quarter of the pairs are opposite: their difference is as long as the box allows.
