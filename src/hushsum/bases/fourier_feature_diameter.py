@@ -80,7 +80,7 @@ def squared_diameter(frequencies: NDArray[np.float32], half_width: NDArray[np.fl
     >>> round(squared_diameter(found, np.float32([5.0])) / (500 * 1024**2), 1)
     2.1
     """
-    features, dim = frequencies.shape
+    features, dim = len(frequencies), len(half_width)
     always = 4 * features * LENGTH**2
     least = least_similarity(frequencies, half_width)
     if least is None:
@@ -98,7 +98,7 @@ def least_similarity(frequencies: NDArray[np.float32], half_width: NDArray[np.fl
     """A lower bound of (1/m)·Σ_j cos 2πω_j·(x − x') over records of the box, above −1; None where none is
     found with bounded work.
     """
-    features, dim = frequencies.shape
+    features, dim = len(frequencies), len(half_width)
     bits = min(_MOST_BITS, (_EXACT_BITS - 2 - features.bit_length()) // dim)
     if dim > MOST_COLUMNS or bits < _FEWEST_BITS:
         return None
