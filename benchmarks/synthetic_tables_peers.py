@@ -1,8 +1,8 @@
 """MST and AIM of other libraries on the encoded records of ``synthetic_tables.py --export FOLDER``.
 
-``synthetic_tables_peers.py FOLDER SET LIBRARY METHOD SEED [MODEL_MEGABYTES]`` runs in an environment
+``synthetic_tables_peers.py FOLDER SET LIBRARY METHOD SEED [MODEL_MEGABYTES [ROUNDS]]`` runs in an environment
 with one of them: ``dpmm`` 0.1.9 from PyPI (Python 3.10 or 3.11), or ``dpsynth`` from its repository with
-``mbi`` 2.0 and JAX. This library is not imported.
+``mbi`` from its own and JAX. This library is not imported.
 """
 
 from __future__ import annotations
@@ -47,17 +47,39 @@ def dpmm(data: Any, method: str, seed: int) -> tuple[Any, str]:
     return model.generate(n_records=len(frame))[names].to_numpy(), "dpmm 0.1.9, its defaults"
 
 
-def dpsynth(data: Any, method: str, seed: int, megabytes: float) -> tuple[Any, str]:
+def many_marginals(potentials: Any, queries: Any, total: float = 1.0) -> Any:
+    """Marginals of a model by NumPy, which equal those of ``mbi`` to single precision."""
+    import mbi
+
+    domain = potentials.domain
+    place = {name: i for i, name in enumerate(domain.attributes)}
+    factors: list[Any] = []
+    for clique in potentials.cliques:
+        logs = np.asarray(potentials[clique].values, np.float64)
+        factors += [np.exp(logs - logs.max()), [place[each] for each in potentials[clique].domain.attributes]]
+    covered = {each for members in factors[1::2] for each in members}
+    for name, i in place.items():
+        if i not in covered:
+            factors += [np.ones(domain.size((name,))), [i]]
+    found = {}
+    for query in queries:
+        values = np.einsum(*factors, [place[each] for each in query], optimize="greedy")
+        found[query] = mbi.Factor(domain.project(query), np.asarray(values * (float(total) / values.sum())))
+    return mbi.CliqueVector(domain, list(queries), found)
+
+
+def dpsynth(data: Any, method: str, seed: int, megabytes: float, rounds: int) -> tuple[Any, str]:
     """MST or AIM of dpsynth for all pairs of columns, with fewer rounds and steps than its defaults."""
     import mbi
     from dpsynth.discrete_mechanisms import aim, discrete, mst
 
+    # Compiling the marginals of all candidates in every round took most of the time.
+    mbi.marginal_oracles.bulk_variable_elimination = many_marginals
     names = [str(each) for each in data["names"]]
     domain = mbi.Domain(names, [int(each) for each in data["sizes"]])
     records = mbi.Dataset({name: data["train"][:, i] for i, name in enumerate(names)}, domain)
     if method == "aim":
         pairs = list(itertools.combinations(names, 2))
-        rounds = 20
         inner = aim.AIMConfig(workload=pairs, max_rounds=rounds, max_model_size=megabytes, pgm_iters=200)
         settings = (
             f"dpsynth, workload all pairs, {rounds} rounds at most, model of {megabytes:g} MB, 200 steps"
@@ -79,7 +101,9 @@ def main() -> None:
     if library == "dpmm":
         codes, settings = dpmm(data, method, int(number))
     else:
-        codes, settings = dpsynth(data, method, int(number), float(sys.argv[6]) if len(sys.argv) > 6 else 2.0)
+        megabytes = float(sys.argv[6]) if len(sys.argv) > 6 else 2.0
+        rounds = int(sys.argv[7]) if len(sys.argv) > 7 else 20
+        codes, settings = dpsynth(data, method, int(number), megabytes, rounds)
     seconds = time.process_time() - start
     shown = f"{settings}; {seconds:.0f} s of processor time"
     np.savez(folder / f"{name}--{method.upper()} ({library})--{number}.npz", codes=codes, settings=shown)

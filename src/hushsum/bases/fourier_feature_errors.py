@@ -118,6 +118,7 @@ def predicted_error(
     gamma: bool = False,
     groups: int = 1,
     count_share: Fraction = COUNT_SHARE,
+    moved: Sensitivity | None = None,
 ) -> FeatureError:
     """The error of a release with ``pairs`` pairs, from declared quantities alone.
 
@@ -125,7 +126,8 @@ def predicted_error(
     records, which a publisher declares or guesses; chance is that of independent frequencies, which
     orthogonal ones undercut. ``gamma`` takes the Gamma-radius law in place of Laplace's under pure ε.
     ``groups`` is the number of groups of pairs, of which a record is counted in one, and ``count_share`` the
-    part of the budget that pays for N̂.
+    part of the budget that pays for N̂. ``moved`` is what one record moves, where the basis is known; by
+    default it holds for any pairs.
 
     >>> error = predicted_error(
     ...     records=581_000, dim=54, pairs=4000, promise=Promise.of(epsilon=1.0, delta=1e-6), density=0.05
@@ -133,7 +135,9 @@ def predicted_error(
     >>> f"{error.noise:.1e} {error.chance:.1e} {error.total:.1e}"
     '5.9e-06 1.9e-03 1.9e-03'
     """
-    moved = feature_sensitivity(pairs // groups, relation).times(per_unit)
+    if moved is None:
+        moved = feature_sensitivity(pairs // groups, relation)
+    moved = moved.times(per_unit)
     count = 0 if relation is Relation.REPLACE and per_unit == 1 else per_unit
     if promise.pure:
         epsilon, _ = split_epsilon(promise, private_count=count > 0, count_share=count_share)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hushsum import _native
 from hushsum._types import Floats
 from hushsum.bases.base import Basis, RowAverages, SampledReading, Table
+from hushsum.bases.fourier_feature_diameter import MOST_COLUMNS, squared_diameter
 from hushsum.bases.fourier_feature_errors import AMPLITUDE, LENGTH, feature_sensitivity, pairs_for_laplace
 from hushsum.bases.registry import register
 from hushsum.errors import UsageError
@@ -99,6 +100,12 @@ class FourierFeatures(Basis):
     the plane. One record replaced moves each row by at most 2L: Δ2² = 4m·L², Δ1 ≤ m·⌊2√2·L⌋. (A factor √2
     would not do: cosines change sign.)
 
+    Two records of a declared box are not that far apart on all rows. Where a lattice of their differences
+    proves a smaller Δ2 for these very frequencies (`hushsum.bases.fourier_feature_diameter`), a replaced
+    record counts with that, and with Δ1 ≤ √(2m)·Δ2. It is near √(2m)·L in a box that is wide beside the
+    bandwidth, and less in a narrow one. This is for up to 8 columns, one group, and frequencies that are not
+    structured.
+
     Notes
     -----
     Rahimi and Recht, *Random features for large-scale kernel machines*, NIPS 2007, with pairs, whose length
@@ -165,12 +172,30 @@ class FourierFeatures(Basis):
         return self.features, 2
 
     def sensitivity(self, relation: Relation) -> Sensitivity:
-        """Every row of a record's group moves by a vector of length L (add/remove) or 2L (replace)."""
-        return feature_sensitivity(self.features // self.groups, relation)
+        """Every row of a record's group moves by a vector of length L (add/remove) or 2L (replace); all rows
+        together by the diameter of the features of the box, where that is known.
+        """
+        moved = feature_sensitivity(self.features // self.groups, relation)
+        if relation is Relation.ADD_REMOVE or self.bounds is None or self.groups > 1 or self.structured:
+            return moved
+        if self.bounds.dim > MOST_COLUMNS:
+            return moved
+        half_width = tuple(self.bounds.half_width.tolist())
+        square = _squared_diameter(self._spectral, self.features, self.seed, self.orthogonal, half_width)
+        l1 = min(moved.l1, math.isqrt(2 * self.features * square))
+        return replace(moved, l1=l1, l2_squared=min(moved.l2_squared, square))
 
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
-        """Add ``step`` times each record's integers to every row, or to those of its group."""
+        """Add ``step`` times each record's integers to every row, or to those of its group.
+
+        Raises
+        ------
+        ValueError
+            if a record is outside the box, in which the sensitivity holds: it was not prepared.
+        """
         records = batch.arrays[0]
+        if self.bounds is not None and not np.all(np.abs(records) <= self.bounds.half_width):
+            raise ValueError("records must be prepared: clipped to the bounds")
         if self.groups == 1:
             self.map.add(records, table, step, threads)
             return
@@ -289,6 +314,15 @@ class FourierFeatures(Basis):
 
     def _reading(self, kernel: Kernel) -> FeatureReading:
         return FeatureReading(self, kernel)
+
+
+@lru_cache(maxsize=256)
+def _squared_diameter(
+    kernel: SpectralKernel, features: int, seed: int, orthogonal: bool, half_width: tuple[float, ...]
+) -> int:
+    """Of these frequencies in this box; remembered, since tallies of one form share it."""
+    frequencies = kernel.frequencies(rows=features, seed=seed, orthogonal=orthogonal)
+    return squared_diameter(frequencies, np.array(half_width, np.float32))
 
 
 @dataclass(frozen=True)

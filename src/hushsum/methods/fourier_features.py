@@ -108,7 +108,11 @@ def fourier_features(
 
 
 def predict(request: PredictionRequest) -> list[Option]:
-    """One option for each number of features, and of groups where these pay, whose file is small enough."""
+    """One option for each number of features, and of groups where these pay, whose file is small enough.
+
+    The noise under replace is that of any frequencies; bounds may lower it by up to √2 (`FourierFeatures`),
+    which takes too long to find for every option.
+    """
     laws = (False, True) if request.allow_real and request.promise.pure else (False,)
     options = [
         _option(request, FourierFeatures(request.kernel, number, seed=0), gamma=law)
@@ -172,6 +176,7 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
     """What these features are predicted to cost; ``gamma`` is for noise of that law."""
     dim = request.kernel.dim or 1
     number, groups = basis.features, basis.groups
+    moved = basis.sensitivity(request.relation)
     settings: dict[str, float] = {"features": number}
     if groups > 1:
         settings["groups"] = groups
@@ -190,6 +195,7 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
             gamma=gamma,
             groups=groups,
             count_share=request.share,
+            moved=moved,
         )
 
     deviation = predicted(request).noise / NORMAL_MEAN_ABSOLUTE * request.records

@@ -15,9 +15,12 @@ from hushsum._types import Floats
 Codes = NDArray[np.int32]
 Pair = tuple[int, int]
 
-MOST_COMPONENTS: Final = 500
+PARTS: Final = 5
+"""Mixtures that are fitted from different starts; their mean errs less, since each follows other noise."""
+MOST_COMPONENTS: Final = 100
 FEWEST_COMPONENTS: Final = 64
-ITERATIONS: Final = 500
+"""Of a part; as many as there are labels between the two."""
+ITERATIONS: Final = 1000
 RATE: Final = 0.1
 IMPLIED_WEIGHT: Final = 0.1
 """How much a pair that was not released counts against one that was: it is implied by others."""
@@ -66,13 +69,20 @@ class ProductMixture:
         """Labels of so many records, each component drawn equally often up to one.
 
         The draws of a column within a component are stratified: each alone has the law of the component, and
-        together they have its frequencies up to one record, which leaves less sampling error.
+        together they have its frequencies up to one record. They are in the order of a Sobol sequence, which
+        is moved by a random shift for each component, so that those of two columns are spread evenly over the
+        products of both. That leaves less sampling error than independent draws.
         """
         many = len(self.tables)
         rest = random.permutation(many)[: number % many]
         component = random.permutation(np.concatenate([np.repeat(np.arange(many), number // many), rest]))
         often = np.bincount(component, minlength=many)
         first = np.cumsum(often) - often
+        turn = np.empty(number, np.int64)
+        turn[np.argsort(component, kind="stable")] = np.arange(number)
+        turn -= first[component]
+        even = _sobol(int(often.max()), len(self.sizes))
+        shift = random.random((many, len(self.sizes)))
         codes = np.empty((number, len(self.sizes)), np.int32)
         for i, size in enumerate(self.sizes):
             steps = np.cumsum(self.column(i), axis=1)
@@ -80,7 +90,8 @@ class ProductMixture:
             # All components in one sorted list, component k in [k, k + 1].
             places = (steps + np.arange(many)[:, None]).ravel()
             ranks = np.empty(number, np.int64)
-            ranks[np.lexsort((random.random(number), component))] = np.arange(number)
+            at = (even[turn, i] + shift[component, i]) % 1.0
+            ranks[np.lexsort((at, component))] = np.arange(number)
             within = (ranks - first[component] + random.random(number)) / often[component]
             found = np.searchsorted(places, component + np.minimum(within, _BELOW_ONE), side="right")
             codes[:, i] = np.clip(found - component * size, 0, size - 1)
@@ -114,7 +125,8 @@ def fit_mixture(
     never negative and always consistent. Gram's matrix of the tables holds all marginals of two columns at
     once. A pair that was not released is implied by those on the path between its columns in a spanning tree
     of the released pairs, as in a Markov tree, and counts a tenth; without a path the columns are taken to be
-    independent. The number of steps is fixed and small: more of them follow the noise.
+    independent. The number of steps is fixed and small: more of them follow the noise. The result is the mean
+    of several such mixtures, which are fitted from different starts.
 
     Notes
     -----
@@ -136,29 +148,37 @@ def fit_mixture(
         goal[rows, columns], goal[columns, rows] = values, values.T
         weight[rows, columns] = weight[columns, rows] = 1.0 if known else IMPLIED_WEIGHT
     level = np.concatenate(single).astype(np.float32)
-    many = int(np.clip(2 * width, FEWEST_COMPONENTS, MOST_COMPONENTS))
+    many = int(np.clip(width, FEWEST_COMPONENTS, MOST_COMPONENTS))
     random = np.random.default_rng(seed)
-    logits = random.standard_normal((many, width)).astype(np.float32)
+    logits = random.standard_normal((PARTS, many, width)).astype(np.float32)
     logits += np.log(np.maximum(np.concatenate(ones), 1e-4)).astype(np.float32)
     first, second = np.zeros_like(logits), np.zeros_like(logits)
     edges = starts[:-1]
     for step in range(1, ITERATIONS + 1):
         tables = _normalised(logits, edges, sizes)
-        residual = weight * (tables.T @ tables / many - goal)
-        slope = (2.0 * tables @ residual + (tables.mean(axis=0) - level)) / many
-        slope = tables * (slope - np.add.reduceat(tables * slope, edges, axis=1).repeat(sizes, axis=1))
+        residual = weight * (tables.transpose(0, 2, 1) @ tables / many - goal)
+        slope = (2.0 * tables @ residual + (tables.mean(axis=1, keepdims=True) - level)) / many
+        slope = tables * (slope - np.add.reduceat(tables * slope, edges, axis=2).repeat(sizes, axis=2))
         first += 0.1 * (slope - first)
         second += 0.01 * (slope * slope - second)
         rate = RATE * np.sqrt(1.0 - step / ITERATIONS) if step > 0.3 * ITERATIONS else RATE
         move = (first / (1.0 - 0.9**step)) / (np.sqrt(second / (1.0 - 0.99**step)) + 1e-12)
         logits -= np.float32(rate) * move
-    fitted = _normalised(logits, edges, sizes).astype(np.float64)
+    fitted = _normalised(logits, edges, sizes).reshape(-1, width).astype(np.float64)
     return ProductMixture.from_units(sizes, ProductMixture(tuple(sizes), fitted).as_units())
 
 
+def _sobol(number: int, columns: int) -> Floats:
+    """The first points of a Sobol sequence, shape (number, columns)."""
+    from scipy.stats.qmc import Sobol
+
+    points: Floats = Sobol(columns, scramble=False).random_base2((number - 1).bit_length())
+    return points[:number]
+
+
 def _normalised(logits: NDArray[np.float32], edges: NDArray[np.int64], sizes: Sequence[int]) -> Floats:
-    powers = np.exp(logits - np.maximum.reduceat(logits, edges, axis=1).repeat(sizes, axis=1))
-    return np.asarray(powers / np.add.reduceat(powers, edges, axis=1).repeat(sizes, axis=1))
+    powers = np.exp(logits - np.maximum.reduceat(logits, edges, axis=2).repeat(sizes, axis=2))
+    return np.asarray(powers / np.add.reduceat(powers, edges, axis=2).repeat(sizes, axis=2))
 
 
 def _simplex(values: Floats) -> Floats:

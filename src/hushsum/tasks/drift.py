@@ -304,14 +304,16 @@ class _Series:
             return None
         means = [part @ self.sums / number for part, number in zip((before, after), many, strict=True)]
         # These means still hold the slope, which is the same in both: an error of one in the number moves
-        # sum/number by −mean/number.
+        # sum/number by −mean/number. Both have one mean if there is no drift; that of all periods is known
+        # best: a number that is too large makes its own mean, and so this variance, too small.
+        common = (before + after) @ self.sums / sum(many)
         weights = after / many[1] - before / many[0]
         noise = float(weights @ self.table @ weights) * self.shape
         parts = [part / number for part, number in zip((before, after), many, strict=True)]
         for i, one in enumerate(parts):
             for j, other in enumerate(parts):
                 sign = 1.0 if i == j else -1.0
-                noise = noise + sign * float(one @ self.count @ other) * np.outer(means[i], means[j])
+                noise = noise + sign * float(one @ self.count @ other) * np.outer(common, common)
         sampling = model.covariance(self.answers) * (self.cluster_size * (1.0 / many[0] + 1.0 / many[1]))
         found = self.coordinates.values(means[1] - means[0])
         covariance = self.coordinates.covariance

@@ -18,7 +18,14 @@ from sklearn.exceptions import NotFittedError
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.models import CategoryColumn, FlagColumn, NumberColumn, PrivateSampler, PrivateSynthesizer
+from hushsum.models import (
+    CategoryColumn,
+    FlagColumn,
+    NumberColumn,
+    PrivateSampler,
+    PrivateSynthesizer,
+    product_mixture,
+)
 from hushsum.models.product_mixture import ProductMixture, _simplex, fit_mixture
 
 N = 20_000
@@ -210,6 +217,52 @@ def test_the_mixture_has_the_marginals_that_it_is_fitted_to() -> None:
         assert 0.5 * np.abs(mixture.marginal(pair) - cells).sum() < 0.03
     likely, unlikely = mixture.log_probability(np.array([[0, 0, 0], [0, 2, 0]], np.int32))
     assert likely > unlikely + 1.0
+
+
+def _distance(one: NDArray[Any], other: NDArray[Any]) -> float:
+    return 0.5 * float(np.abs(one - other).sum())
+
+
+def test_draws_are_nearer_to_the_mixture_than_independent_ones() -> None:
+    """Of one column up to a record for each component, of two by a half; every number of records works."""
+    sizes = (12, 9, 5)
+    random = np.random.default_rng(0)
+    tables = np.concatenate([random.dirichlet(np.ones(size), 8) for size in sizes], axis=1)
+    mixture = ProductMixture(sizes, tables)
+    codes = mixture.sample(8000, random)
+    for i, size in enumerate(sizes):
+        found = np.bincount(codes[:, i], minlength=size) / 8000
+        assert np.abs(found - mixture.marginal([i])).max() <= 8 * 1.01 / 8000
+    for i, j in itertools.combinations(range(3), 2):
+        law = mixture.marginal([i, j])
+        found = np.zeros_like(law)
+        np.add.at(found, (codes[:, i], codes[:, j]), 1.0 / 8000)
+        independent = random.multinomial(8000, law.ravel()).reshape(law.shape) / 8000
+        assert _distance(found, law) < 0.5 * _distance(independent, law)
+    for number in (1, 7, 8, 9, 1001):
+        few = mixture.sample(number, random)
+        assert few.shape == (number, 3)
+        assert (few >= 0).all()
+        assert (few < sizes).all()
+
+
+def test_the_mean_of_several_mixtures_errs_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against the truth, with noise in every cell; seeded."""
+    sizes = (16,) * 6
+    random = np.random.default_rng(1)
+    tables = np.concatenate([random.dirichlet(np.full(16, 0.02), 200) for _ in sizes], axis=1)
+    law = ProductMixture(sizes, tables)
+    pairs = list(itertools.combinations(range(6), 2))
+    single = [law.marginal([i]) + 0.0005 * random.standard_normal(16) for i in range(6)]
+    noisy = {pair: law.marginal(pair) + 0.0005 * random.standard_normal((16, 16)) for pair in pairs}
+
+    def error() -> float:
+        fitted = fit_mixture(sizes, single, noisy, seed=0)
+        return float(np.mean([_distance(fitted.marginal(pair), law.marginal(pair)) for pair in pairs]))
+
+    several = error()
+    monkeypatch.setattr(product_mixture, "PARTS", 1)
+    assert several < 0.95 * error()
 
 
 def test_pairs_that_were_not_released_are_implied_by_a_chain() -> None:

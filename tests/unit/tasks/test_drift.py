@@ -11,6 +11,8 @@ import pytest
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.releases.noisy_table import NoisyTable
+from hushsum.tasks.drift import _Series
+from hushsum.tasks.two_sample_test import Coordinates
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.5)
 
@@ -82,3 +84,27 @@ def test_what_is_no_series_is_refused() -> None:
     for parameters in ({"false_alarm": 1.5}, {"cluster_size": 0.0}, {"at": [[0.0]]}):
         with pytest.raises(UsageError):
             hs.drift(made, **parameters)
+
+
+def test_a_number_that_is_two_deviations_too_large_is_no_drift() -> None:
+    """The same kernel means in both periods, but the second number is 1,000 ± 250 in place of 500."""
+    mean = np.array([0.5, 0.3, 0.2])
+    answers = hs.GaussianKernel(dim=1, bandwidth=1.0).similarity([[0.0], [1.0], [2.0]], [[0.0], [1.0], [2.0]])
+    coordinates = Coordinates.of(answers)
+    assert coordinates is not None
+    series = _Series(
+        numbers=(1, 2),
+        sums=np.outer([5000.0, 500.0], mean),
+        counts=np.array([5000.0, 1000.0]),
+        table=np.eye(2),
+        count=np.diag([0.0, 250.0**2]),
+        shape=np.eye(3),
+        slope=0.0,
+        answers=answers,
+        coordinates=coordinates,
+        moves=None,
+        cluster_size=1.0,
+    )
+    found = series.check(1).p_value
+    assert found is not None
+    assert found > 0.01

@@ -1,0 +1,161 @@
+"""What a replaced record moves, in a declared box: bounds against a search, and where there is none."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hushsum as hs
+from hushsum.bases import FourierFeatures
+from hushsum.bases.fourier_feature_diameter import least_similarity, squared_diameter
+from hushsum.bases.fourier_feature_errors import LENGTH, feature_sensitivity
+from hushsum.kernels import Kernel
+from hushsum.kernels.base import Batch
+from hushsum.privacy.claim import Relation
+from hushsum.releases.noisy_table import NoisyTable
+
+CASES: list[tuple[Kernel, int, float]] = [
+    (hs.GaussianKernel(dim=1, bandwidth=1.0), 1, 0.5),
+    (hs.GaussianKernel(dim=1, bandwidth=1.0), 7, 3.0),
+    (hs.GaussianKernel(dim=1, bandwidth=0.3), 200, 3.0),
+    (hs.GaussianKernel(dim=2, bandwidth=1.0), 3, 2.0),
+    (hs.GaussianKernel(dim=2, bandwidth=1.0), 200, 4.0),
+    (hs.GaussianKernel(dim=3, bandwidth=1.0), 100, 0.4),
+    (hs.GaussianKernel(dim=3, bandwidth=1.0), 100, 3.0),
+    (hs.MaternKernel(2, 0.9, smoothness=2.5), 150, 2.0),
+    (hs.LaplacianKernel(1, 1.5), 60, 2.0),
+    (hs.GaussianKernel(dim=5, bandwidth=2.0), 50, 0.7),
+]
+
+
+def basis_of(kernel: Kernel, features: int, half: float, **options: Any) -> FourierFeatures:
+    basis = hs.fourier_features(kernel, features=features, seed=3, bounds=(-half, half), **options).basis
+    assert isinstance(basis, FourierFeatures)
+    return basis
+
+
+def smallest_similarity(basis: FourierFeatures) -> tuple[float, Any]:
+    """The least k that a search finds, with the difference at which it is: random starts, then descent."""
+    assert basis.bounds is not None
+    angular = 2.0 * np.pi * basis.frequencies.astype(np.float64)
+    sides = 2.0 * basis.bounds.half_width.astype(np.float64)
+    starts = np.random.default_rng(0).uniform(-1.0, 1.0, (20_000, len(sides)))
+    # Corners and faces, where a function that falls all the way is smallest.
+    starts[::4] = np.clip(2.0 * starts[::4], -1.0, 1.0)
+    starts[1::8] = np.sign(starts[1::8])
+    values = np.cos(starts * sides @ angular.T).mean(axis=1)
+    at = starts[np.argsort(values)[:10]] * sides
+    # Steps as long as the largest second derivative allows never rise.
+    step = len(angular) / np.linalg.norm(angular, ord=2) ** 2
+    for _ in range(2000):
+        rise = -np.sin(at @ angular.T) @ angular / len(angular)
+        at = np.clip(at - step * rise, -sides, sides)
+    found = np.cos(at @ angular.T).mean(axis=1)
+    return float(found.min()), at[found.argmin()]
+
+
+@pytest.mark.parametrize(("kernel", "features", "half"), CASES, ids=repr)
+class TestBound:
+    def test_no_difference_is_below_it_and_some_are_near(
+        self, kernel: Kernel, features: int, half: float
+    ) -> None:
+        basis = basis_of(kernel, features, half)
+        assert basis.bounds is not None
+        bound = least_similarity(basis.frequencies, basis.bounds.half_width)
+        found, _ = smallest_similarity(basis)
+        assert bound is not None
+        assert bound <= found
+        assert found - bound < 0.25
+
+    def test_no_two_records_are_further_apart_and_some_nearly_are(
+        self, kernel: Kernel, features: int, half: float
+    ) -> None:
+        """A copy that declares a fifth less is caught: some pair is further apart than that."""
+        basis = basis_of(kernel, features, half)
+        assert basis.bounds is not None
+        square = squared_diameter(basis.frequencies, basis.bounds.half_width)
+        assert square <= 4 * features * LENGTH**2
+        _, difference = smallest_similarity(basis)
+        rng = np.random.default_rng(1)
+        spare = half - np.abs(difference) / 2.0
+        middle = rng.uniform(-1.0, 1.0, (2000, len(difference))) * spare
+        ends = [basis.prepare(middle + sign * difference / 2.0).arrays[0] for sign in (1, -1)]
+        one, other = (basis.map.integers(end).astype(np.int64) for end in ends)
+        moved = np.square(one - other).sum(axis=(1, 2)).max()
+        assert 0.8**2 * square < moved <= square
+        declared = basis.sensitivity(Relation.REPLACE)
+        assert declared.l2_squared == square
+        assert np.abs(one - other).sum(axis=(1, 2)).max() <= declared.l1
+
+
+def test_one_frequency_in_a_narrow_box_falls_to_its_corner() -> None:
+    frequencies = np.array([[0.1]], np.float32)
+    least = least_similarity(frequencies, np.array([1.0], np.float32))
+    assert least is not None
+    assert math.cos(2.0 * math.pi * 0.2) - 0.01 < least <= math.cos(2.0 * math.pi * 0.2)
+
+
+def test_the_same_number_on_every_machine() -> None:
+    basis = basis_of(hs.GaussianKernel(dim=3, bandwidth=1.0), 128, 3.0)
+    assert basis.sensitivity(Relation.REPLACE).l2_squared == 325094751
+
+
+def test_a_column_that_no_frequency_has_changes_nothing() -> None:
+    frequencies = basis_of(hs.GaussianKernel(dim=1, bandwidth=1.0), 50, 3.0).frequencies
+    wide = np.concatenate([frequencies, np.zeros_like(frequencies)], axis=1)
+    alone = least_similarity(frequencies, np.array([3.0], np.float32))
+    both = least_similarity(wide, np.array([3.0, 100.0], np.float32))
+    assert alone is not None
+    assert both == pytest.approx(alone, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [
+        hs.fourier_features(hs.GaussianKernel(dim=2, bandwidth=1.0), features=100).basis,
+        basis_of(hs.GaussianKernel(dim=2, bandwidth=1.0), 100, 1e6),
+        basis_of(hs.GaussianKernel(dim=9, bandwidth=1.0), 90, 1.0),
+        basis_of(hs.LaplacianKernel(dim=2, bandwidth=1e-6), 100, 1.0),
+        basis_of(hs.GaussianKernel(dim=2, bandwidth=1.0), 100, 2.0, groups=2),
+        basis_of(hs.GaussianKernel(dim=2, bandwidth=1.0), 128, 2.0, structured=True),
+        basis_of(hs.GaussianKernel(dim=2, bandwidth=1e-30), 100, 1e30),
+    ],
+    ids=["no bounds", "wide", "many columns", "rough", "groups", "structured", "overflow"],
+)
+def test_otherwise_every_row_counts_in_full(basis: FourierFeatures) -> None:
+    general = feature_sensitivity(basis.features // basis.groups, Relation.REPLACE)
+    assert basis.sensitivity(Relation.REPLACE) == general
+
+
+def test_present_or_absent_records_move_what_they_did() -> None:
+    basis = basis_of(hs.GaussianKernel(dim=1, bandwidth=1.0), 30, 0.1)
+    assert basis.sensitivity(Relation.ADD_REMOVE) == feature_sensitivity(30, Relation.ADD_REMOVE)
+
+
+def test_records_outside_the_box_are_not_counted() -> None:
+    basis = basis_of(hs.GaussianKernel(dim=1, bandwidth=1.0), 30, 1.0)
+    table = basis.new_table()
+    for outside in (1.5, -1.5, np.nan):
+        with pytest.raises(ValueError, match="prepared"):
+            basis.accumulate(table, Batch((np.array([[0.0], [outside]], np.float32),), 2), step=1, threads=1)
+    assert not table.any()
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_a_release_under_replace_has_less_noise(delta: float | None) -> None:
+    """In a box of three bandwidths either way; the number of rows of a pure release is the same."""
+
+    def noise(**options: Any) -> float:
+        kernel = hs.GaussianKernel(dim=1, bandwidth=1.0)
+        tally = hs.fourier_features(kernel, features=200, seed=3, **options)
+        released = tally.add(np.zeros((5000, 1))).release(
+            epsilon=1.0, delta=delta, relation="replace", insecure_noise_seed=1
+        )
+        assert isinstance(released, NoisyTable)
+        return released.noise.variance
+
+    ratio = noise(bounds=(-3.0, 3.0)) / noise()
+    assert 0.5 <= ratio < 0.65
