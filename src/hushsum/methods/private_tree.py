@@ -189,7 +189,7 @@ def nearest_shares(noisy: Integers, count: float) -> Floats:
     They are the counts less one constant, and 0 where that is negative, so most of the noise of empty cells
     is gone.
 
-    >>> nearest_shares(np.array([60, 50, -20, 10]), 100.0).tolist()
+    >>> nearest_shares(np.array([60, 50, -20, 0]), 100.0).tolist()
     [0.55, 0.45, 0.0, 0.0]
     """
     falling = np.sort(noisy.astype(np.float64))[::-1]

@@ -164,9 +164,9 @@ def test_features_are_planned_for_densities_far_above_the_typical_one() -> None:
     """
     given: dict[str, Any] = {"records": 20_000, "dim": 9, "promise": Promise.of(epsilon=0.1)}
     kernel = hs.GaussianKernel(dim=9, bandwidth=0.01)
-    asked: dict[str, Any] = {"records": 20_000, "kernel": kernel, "epsilon": 0.1, "method": "fourier_features"}
-    guessed = hs.plan(**asked, bounds=(0, 1)).best
-    known = hs.plan(**asked, bounds=(0, 1), density=0.01).best
+    asked: dict[str, Any] = {"records": 20_000, "kernel": kernel, "bounds": (0, 1), "epsilon": 0.1}
+    guessed = hs.plan(**asked, method="fourier_features").best
+    known = hs.plan(**asked, method="fourier_features", density=0.01).best
 
     def error(pairs: int, density: float) -> float:
         found = predicted_error(**given, pairs=pairs, density=density)
