@@ -65,6 +65,10 @@ class Kernel(Protocol, metaclass=RoleType):
         fields = dataclasses.fields(cast("Any", self))
         return {field.name: getattr(self, field.name) for field in fields}
 
+    def parts(self) -> list[Kernel]:
+        """The kernels that it is made of, such as the factors of a product; itself, if of no others."""
+        return [self]
+
     def prepare(
         self,
         data: object,

@@ -82,6 +82,10 @@ class CombinationKernel(Kernel):
             ]
         }
 
+    def parts(self) -> list[Kernel]:
+        """The components, and the factors of those that are products."""
+        return [part for each in self.components for part in each.kernel.parts()]
+
     def prepare(
         self,
         data: object,
@@ -248,15 +252,6 @@ def combination_of(components: Sequence[Component]) -> CombinationKernel:
         roles += columns[1:] or columns
     signed = min(weights) < 0.0 or any(kernel.signed for kernel in kernels)
     return _class_of(tuple(roles) or (CombinationKernel,), signed)(tuple(components))
-
-
-def plain_kernels(kernel: Kernel) -> list[Kernel]:
-    """The kernels that a kernel is made of; itself, if of no others."""
-    if isinstance(kernel, CombinationKernel):
-        return [each for part in kernel.components for each in plain_kernels(part.kernel)]
-    if isinstance(kernel, ProductKernel):
-        return [each.kernel for each in kernel.factors]
-    return [kernel]
 
 
 def _from_json(parameters: Mapping[str, Any]) -> Kernel:

@@ -88,6 +88,10 @@ class ProductKernel(Kernel):
         ]
         return {"dim": self.dim, "factors": factors}
 
+    def parts(self) -> list[Kernel]:
+        """The factors."""
+        return [each.kernel for each in self.factors]
+
     def prepare(
         self,
         data: object,
