@@ -13,7 +13,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import ClaimError, FileRefused
-from hushsum.files.rationals import MOST_DIGITS, stored_rational, typed_rational
+from hushsum.files.encoding import MOST_DIGITS, stored_rational, typed_rational
 from hushsum.ledger.dataset_terms import Charge, DatasetTerms
 from hushsum.privacy.claim import Claim, exact
 from hushsum.summarize.messages import RunTerms

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, Parameter
-from hushsum.files.rationals import stored_rational
+from hushsum.files.encoding import stored_rational
 from hushsum.privacy.accounting.binomial import binomial_trials
 from hushsum.privacy.accounting.discrete_gaussian import GaussianVariances, gaussian_variances
 from hushsum.privacy.accounting.vectors import vector_variances

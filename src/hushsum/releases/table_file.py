@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from hushsum._types import PathOrFile
 from hushsum.bases.base import Cells, Table
 from hushsum.bases.registry import basis_from_json, reading_as_json, reading_from_json
-from hushsum.files.arrays import (
+from hushsum.files.container import Buffer, FileKind, Header, Section, write_container
+from hushsum.files.encoding import (
     check_packed,
     decode_array,
     encode_array,
@@ -21,7 +22,6 @@ from hushsum.files.arrays import (
     pack_integers,
     unpack_integers,
 )
-from hushsum.files.container import Buffer, FileKind, Header, Section, write_container
 from hushsum.privacy.accounting.skellam import skellam_rho
 from hushsum.privacy.calibration import (
     BINOMIAL,

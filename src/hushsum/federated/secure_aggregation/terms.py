@@ -14,7 +14,7 @@ from typing import Any, Final
 from hushsum.bases.base import Basis, Reading
 from hushsum.bases.registry import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, Parameter, UsageError
-from hushsum.files.rationals import stored_rational
+from hushsum.files.encoding import stored_rational
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.calibration import SKELLAM, IntegerNoise
 from hushsum.privacy.claim import Claim, Promise, checked_unit, unit_in_words
