@@ -26,9 +26,10 @@ from hushsum.streams.plan import StreamPlan, plan_of
 from hushsum.streams.rollback_guard import StepGuard
 from hushsum.streams.state import StreamState
 from hushsum.streams.stream import Stream, StreamTerms
+from hushsum.tally.refused_changes import is_graph
+from hushsum.tally.release import claimed_unit
 from hushsum.tally.tally import Tally
 from hushsum.tally.tally_messages import TallyPattern
-from hushsum.tally.units import claimed_unit, is_graph
 
 CLOCK = "the steps are taken at times that do not depend on the records"
 FILES_IN_TIME = "no file is refused or comes late, so that no record decides about the step of others"

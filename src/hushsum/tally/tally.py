@@ -24,16 +24,21 @@ from hushsum.errors import (
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, thread_count
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.claim import PERSON, Relation, unit_in_words
+from hushsum.privacy.claim import ADJACENCY_ROW, PERSON, Relation, unit_in_words
 from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
 from hushsum.records.arrow import in_memory
 from hushsum.records.data_derived_parameters import warn_of_parameters
 from hushsum.records.person_caps import UnitCap
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.prepared_release import PreparedRelease
-from hushsum.tally.merge_checks import check_mergeable, merged_lists
-from hushsum.tally.release import ReleaseOptions, check_release, release_table
-from hushsum.tally.units import claimed_unit, refuse_persons_in_graphs, refuse_removal, refuse_single_rows
+from hushsum.tally.refused_changes import (
+    check_mergeable,
+    merged_lists,
+    refuse_persons_in_graphs,
+    refuse_removal,
+    refuse_single_rows,
+)
+from hushsum.tally.release import ReleaseOptions, check_release, claimed_unit, release_table
 
 _LARGEST = int(np.iinfo(np.int64).max)
 MAX_PER_UNIT = 1 << 20
@@ -174,7 +179,8 @@ class Tally:
         SuspiciousParameter
             if bounds or bandwidth look as if read off this batch, or do not fit it. For the owner's eyes.
         """
-        refuse_single_rows(self._basis)
+        if ADJACENCY_ROW in self._basis.units:
+            refuse_single_rows()
         X = in_memory(X)
         batch = self._basis.prepare(X)
         if isinstance(kernel := self._kernel, ColumnKernel):

@@ -21,10 +21,9 @@ from hushsum.privacy.claim import Claim, Promise, checked_unit, unit_in_words
 from hushsum.privacy.noise_share_calibration import NoisePair, noise_shares
 from hushsum.privacy.release_request import AUTO, ReleaseRequest
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, Trust
-from hushsum.tally.merge_checks import differing_parameters
-from hushsum.tally.release import ReleaseOptions, check_release
+from hushsum.tally.refused_changes import differing_parameters
+from hushsum.tally.release import ReleaseOptions, check_release, claimed_unit
 from hushsum.tally.tally import Tally
-from hushsum.tally.units import claimed_unit
 from hushsum.transport.peer_identity import fingerprint_of
 from hushsum.transport.serialization import check_spelling, pack, unpack
 
