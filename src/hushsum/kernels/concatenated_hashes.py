@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from hushsum import _native
 from hushsum._types import Floats
-from hushsum.kernels.native_batch import Batch, Hasher, part_of
+from hushsum.kernels.base import Hasher
 from hushsum.kernels.public_randomness import multiply_shift, row_words
+from hushsum.records.native_batch import Batch, part_of
 
 FACTOR_WIDTH = 1 << 30
 """Cells of one factor's hash, before concatenation: two different values share one with probability 2⁻³⁰,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, FileRefused, UsageError
 from hushsum.records import public_directions
-from hushsum.records.dense import as_dense
+from hushsum.records.native_batch import as_dense
 from hushsum.records.public_directions import (
     MOST_COLUMNS,
     Learner,

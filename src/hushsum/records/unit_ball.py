@@ -11,7 +11,7 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.records.bounds import Bounds
-from hushsum.records.dense import as_dense
+from hushsum.records.native_batch import as_dense
 
 
 @dataclass(frozen=True, slots=True)
