@@ -19,7 +19,7 @@ from hushsum.kernels.base import Batch, Kernel, dense_batch
 from hushsum.kernels.class_product import ClassProductKernel
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
-from hushsum.records.vectors_in_ball import FEWEST_BITS, whole_length, whole_vectors
+from hushsum.records.norm_clipping import FEWEST_BITS, whole_length, whole_vectors
 
 _MOST_BITS = 14
 _MOST_WEIGHT = 1 << 40

@@ -17,7 +17,7 @@ from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.quadratic import QuadraticKernel
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
-from hushsum.records.unit_ball import UnitBall
+from hushsum.records.norm_clipping import UnitBall
 
 MOST_FEATURES = 4096
 MOST_BITS = 20

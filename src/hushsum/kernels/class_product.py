@@ -10,7 +10,7 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import check_parameters
-from hushsum.records.vectors_in_ball import clipped_to_ball
+from hushsum.records.norm_clipping import clipped_to_ball
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from hushsum.models.linear_methods import (
 )
 from hushsum.models.parameters import CLASSES, NUMBER, TEXT, Parameter
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.records.unit_ball import UnitBall
+from hushsum.records.norm_clipping import UnitBall
 from hushsum.releases.bundle import Bundle
 
 METHODS = ("sketch", "objective")
