@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hushsum.cli import options, values
-from hushsum.cli.cell_options import cell_format
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import tell, warn, write, write_facts, write_json
 from hushsum.cli.release_report import DECLINED
+from hushsum.cli.values import cell_format
 from hushsum.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from hushsum.cli import options, values
-from hushsum.cli.cell_options import cell_format
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.model_options import given_parameters
 from hushsum.cli.output import (
@@ -21,6 +20,7 @@ from hushsum.cli.output import (
     warnings_printed,
 )
 from hushsum.cli.release_report import asking, confirmed, released_file, report
+from hushsum.cli.values import cell_format
 
 
 def _completed(incomplete: str) -> list[str]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hushsum.cli import options, values
-from hushsum.cli.cell_options import cell_format
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import bytes_of, progress_bar, reader_may_leave, tell, warn, warnings_printed
 from hushsum.cli.release_report import asking, confirmed, released_file, report
+from hushsum.cli.values import cell_format
 
 if TYPE_CHECKING:
     from hushsum.jobs.kernel_and_method import KernelChoice

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hushsum.cli import options, values
-from hushsum.cli.cell_options import cell_format
 from hushsum.cli.interrupts import interruptible_input, signals_at_progress
 from hushsum.cli.output import (
     bytes_of,
@@ -21,6 +20,7 @@ from hushsum.cli.output import (
     write_facts,
     write_json,
 )
+from hushsum.cli.values import cell_format
 from hushsum.errors import Parameter, UsageError
 
 if TYPE_CHECKING:

@@ -118,8 +118,8 @@ def watch(
     """
     from pathlib import Path
 
-    from hushsum.cli.cell_options import cell_format
     from hushsum.cli.options import ledger_options
+    from hushsum.cli.values import cell_format
     from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
     from hushsum.jobs.output_files import read_key
     from hushsum.jobs.record_files import RecordFiles
