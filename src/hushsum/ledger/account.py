@@ -1,5 +1,5 @@
-"""The account of one dataset: what a claim costs it, what was spent of its budget, what remains, and whether a
-charge still fits.
+"""The account of one dataset: what a claim costs it, what was spent of its budget, what remains, and whether
+a charge still fits.
 """
 
 from __future__ import annotations
