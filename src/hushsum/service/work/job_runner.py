@@ -244,8 +244,8 @@ class JobRunner:
             columns=columns,
             private=request.upload,
         )
-        refuse_private_file(public, [str(source)])
         if public is not None:
+            refuse_private_file(public, [str(source)])
             kernel, bounds = declared_or_public(kernel, bounds, public)
         with collect_parameter_warnings(notes):
             written = tally_records(
