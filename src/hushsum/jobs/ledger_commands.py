@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hushsum.errors import FilePath, Parameter, UsageError
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 
 if TYPE_CHECKING:
     from hushsum.ledger import Account, Charge, DatasetTerms, Ledger, Receipt, Verification

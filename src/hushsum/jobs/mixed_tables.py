@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hushsum.errors import DataRefused, FilePath, UsageError
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 from hushsum.records.arrow import pyarrow
 from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.records.columnar_files import ColumnarSource
