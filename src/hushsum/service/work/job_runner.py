@@ -39,6 +39,7 @@ from hushsum.service.store import (
     Store,
     StoredTally,
 )
+from hushsum.service.store.database import now
 from hushsum.service.store.datasets import DELETED, USED
 from hushsum.service.store.job_queue import (
     CANCELLED,
@@ -49,7 +50,6 @@ from hushsum.service.store.job_queue import (
     RUNNING,
     stop_problem,
 )
-from hushsum.service.store.transactions import now
 from hushsum.service.work.file_cleanup import delete_orphaned_files
 from hushsum.service.work.public_uploads import DERIVED, public_file, release_assumptions
 from hushsum.service.work.running_job import (
