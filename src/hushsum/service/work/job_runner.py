@@ -26,7 +26,7 @@ from hushsum.ledger import Ledger
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.service.logs import described, log_event
 from hushsum.service.problem_types import problem, problem_of_error
-from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest, bounds_of, release_request
+from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest, bounds_of
 from hushsum.service.settings import Settings
 from hushsum.service.store import (
     Accounts,
@@ -51,7 +51,7 @@ from hushsum.service.store.job_queue import (
     stop_problem,
 )
 from hushsum.service.work.file_cleanup import delete_orphaned_files
-from hushsum.service.work.public_uploads import DERIVED, public_file, release_assumptions
+from hushsum.service.work.release_requests import DERIVED, public_file, release_assumptions, release_request
 from hushsum.service.work.running_job import (
     UPLOAD_NAME,
     JobMustWait,
