@@ -80,7 +80,7 @@ def ledger_status(place: str, dataset: str | None) -> list[DatasetStatus]:
 
 def status_of(ledger: Ledger, dataset: str | Sequence[str] | None) -> list[DatasetStatus]:
     """The same of a ledger that is open; of one dataset, of several, or of all."""
-    from hushsum.ledger.hash_chain import Kind
+    from hushsum.ledger.events import Kind
 
     warning = ledger.rollback_problem()
     names = ledger.datasets() if dataset is None else [dataset] if isinstance(dataset, str) else dataset

@@ -14,8 +14,7 @@ import sqlalchemy as sa
 from hushsum.errors import FileRefused, UsageError
 from hushsum.ledger.account import Account, charge_for
 from hushsum.ledger.dataset_terms import Charge
-from hushsum.ledger.entries import Entry, check_name, check_same, person
-from hushsum.ledger.hash_chain import Kind
+from hushsum.ledger.events import Entry, Kind, check_name, check_same, person
 from hushsum.ledger.schema import staged
 from hushsum.ledger.transaction import Journal
 from hushsum.privacy.claim import Claim

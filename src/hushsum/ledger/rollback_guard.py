@@ -25,7 +25,7 @@ from hushsum.errors import FilePath, FileRefused, LedgerUnavailable
 from hushsum.files.durable_files import state_folder
 from hushsum.ledger.account import FROZEN, RETIRED
 from hushsum.ledger.database import file_of
-from hushsum.ledger.hash_chain import Kind, Receipt
+from hushsum.ledger.events import Kind, Receipt
 from hushsum.ledger.transaction import Journal
 
 SUFFIX = ".rollback_guard"
