@@ -13,7 +13,7 @@ from typing import Any
 from hushsum.bases.registry import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable, UsageError
 from hushsum.jobs.deliver_release import LedgerOptions
-from hushsum.jobs.describe_function import describe_file
+from hushsum.jobs.describe_file import describe_file
 from hushsum.jobs.kernel_and_method import TableSize
 from hushsum.jobs.plan_release import refuse_private_file
 from hushsum.jobs.progress import Progress
