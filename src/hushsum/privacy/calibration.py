@@ -22,7 +22,7 @@ from hushsum.errors import ClaimError, Parameter
 from hushsum.files.encoding import stored_rational
 from hushsum.privacy.accounting.binomial import binomial_trials
 from hushsum.privacy.accounting.discrete_gaussian import GaussianVariances, gaussian_variances
-from hushsum.privacy.accounting.vectors import vector_variances
+from hushsum.privacy.accounting.discrete_gaussian_vectors import vector_variances
 from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.noise import (
     NoiseSource,

@@ -15,7 +15,7 @@ import numpy as np
 from hushsum._types import Floats, Integers
 from hushsum.errors import ClaimError, Parameter
 from hushsum.privacy.accounting.discrete_gaussian import short_above
-from hushsum.privacy.accounting.vectors import vector_delta, vector_variances
+from hushsum.privacy.accounting.discrete_gaussian_vectors import vector_delta, vector_variances
 from hushsum.privacy.accounting.zcdp import zcdp_rho
 from hushsum.privacy.calibration import (
     FACTORISED,
