@@ -84,7 +84,7 @@ def _spent(
     *,
     distance: float,
 ) -> AuditRow:
-    """``distance`` is that of sums of Gaussian shares (`hushsum.privacy.accounting.discrete_gaussian_shares`)."""
+    """``distance`` is that of sums of shares (`hushsum.privacy.accounting.discrete_gaussian_shares`)."""
     promise, moved, moves = claim.promise, change.table, change.count
     if table.mechanism == BINOMIAL:
         return _row("delta", promise.delta, _binomial_delta(promise, moved, moves, table, count))
