@@ -17,7 +17,7 @@ from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Relation, exact
 from hushsum.privacy.over_time.stream_noise import MOST_STEPS, stream_noise
-from hushsum.privacy.over_time.views import View
+from hushsum.privacy.over_time.stream_views import View
 from hushsum.privacy.release_request import AUTO, DEFAULT_COUNT_SHARE, MOST_ROWS, ReleaseRequest
 from hushsum.privacy.spending import another_release, spend
 from hushsum.releases.stream_step import stream_unit
