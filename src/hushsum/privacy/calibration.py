@@ -356,7 +356,7 @@ def gaussian_noises(
     ``cells`` is how many the table has, and ``count`` how far the count can move: 0 where the number of
     records is public. With unit moves the composition is exact (every moved cell by 1). Other vectors are
     bounded by their length: on a fine lattice nearly as over the reals, else, as for persons with several
-    records in hash rows, through ρ (``accounting.vectors``).
+    records in hash rows, through ρ (``accounting.discrete_gaussian_vectors``).
     """
     share = _checked_share(count_share) if count else Fraction(0)
     if promise.rho is not None:
