@@ -1,4 +1,4 @@
-"""Released functions: their claims, grants and queries, by a token or by a shared link."""
+"""Released functions: their claims, grants and files, and queries, by a token or by a shared link."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from hushsum.jobs.exact_mode_predictions import ExactModel
 from hushsum.service.http.authentication import ANALYST, Caller, checked_by, needs, nothing_here
 from hushsum.service.http.context import Context, context_of
 from hushsum.service.http.dependencies import ActorDependency, ContextDependency, Querier, Releaser
-from hushsum.service.http.function_files import function_file
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import read_body, too_large
 from hushsum.service.queries.answer import ARROW, JSON, PREDICT, answer, largest_body
@@ -269,3 +268,13 @@ def _query_parameters(request: Request) -> tuple[str | None, float, bool, bool]:
             "simultaneous=true or false; remove others",
         )
     return of, level, only is not None, together == "true"
+
+
+def function_file(
+    context: Context, id: str, name: str, headers: dict[str, str] | None = None
+) -> FileResponse:
+    """The file, to be saved under the function's name."""
+    path = context.settings.path("functions", f"{id}.hush")
+    if not path.is_file():
+        raise Refusal(503, "file-missing", "the function's file is missing; report it to the administrator")
+    return FileResponse(path, media_type="application/octet-stream", filename=f"{name}.hush", headers=headers)
