@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, RoleType
+from hushsum.kernels.hashers import Hasher as Hasher
 from hushsum.records.bounds import Bounds
 from hushsum.records.native_batch import Batch as Batch
 from hushsum.records.native_batch import dense_batch as dense_batch
@@ -29,22 +30,6 @@ _BLOCK_CELLS = 1 << 22
 
 ColumnProfile = Callable[[Floats], Floats]
 """A kernel as a function of the difference in one column."""
-
-
-class Hasher(Protocol):
-    """The native side of a hash family: R hash functions of a record into W cells."""
-
-    def count(self, *arguments: Any) -> None:
-        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row."""
-
-    def cells(self, *arguments: Any) -> NDArray[np.int32]:
-        """``(*arrays, rows)``: the cell of each record in each of the first rows."""
-
-    def read(self, *arguments: Any) -> tuple[Floats, Floats]:
-        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and its variance."""
-
-    def means(self, *arguments: Any) -> Floats:
-        """``(*arrays, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
 
 
 @runtime_checkable

@@ -23,7 +23,7 @@ from hushsum.kernels.base import (
     SpectralKernel,
     dense_batch,
 )
-from hushsum.kernels.concatenated_hashes import derived_seed
+from hushsum.kernels.hashers import derived_seed
 from hushsum.kernels.product import ProductKernel
 from hushsum.kernels.product_profiles import Profile
 from hushsum.kernels.public_randomness import row_words, uniforms

@@ -24,7 +24,7 @@ from hushsum.kernels.base import (
     SpectralKernel,
     dense_batch,
 )
-from hushsum.kernels.concatenated_hashes import FACTOR_WIDTH, ConcatenatedHasher, derived_seed
+from hushsum.kernels.hashers import FACTOR_WIDTH, ConcatenatedHasher, derived_seed
 from hushsum.kernels.product_profiles import Profile
 from hushsum.kernels.registry import (
     composed_names,
