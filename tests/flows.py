@@ -161,13 +161,13 @@ FLOWS: Final[dict[str, Callable[[Path], set[str]]]] = {
 
 
 BEFORE: Final = {
-    "python": ("release from Python", 24, 52),
-    "command line": ("command line: file → tally → release with ledger → query", 45, 83),
-    "service": ("service: release and query", 45, 87),
-    "classifier": ("classifier: fit and predict", 25, 45),
-    "summarize": ("summarize", 35, 34),
+    "python": ("release from Python", 52),
+    "command line": ("command line: file → tally → release with ledger → query", 83),
+    "service": ("service: release and query", 87),
+    "classifier": ("classifier: fit and predict", 45),
+    "summarize": ("summarize", 34),
 }
-"""Before kernel roles, the shared request and declared models: counted by reading, and by this file."""
+"""Counted by this file before kernel roles, the shared request and declared models."""
 
 
 def all_modules() -> dict[str, list[str]]:
@@ -202,10 +202,9 @@ def _replaced(text: str, begin: str, end: str, block: str) -> str:
 
 
 def _counts(modules: dict[str, list[str]]) -> str:
-    head = "| flow | before, by reading | before, measured | now, measured |\n|---|---|---|---|\n"
+    head = "| flow | before | now |\n|---|---|---|\n"
     rows = [
-        f"| {title} | {read} | {measured} | {len(modules[name])} |\n"
-        for name, (title, read, measured) in BEFORE.items()
+        f"| {title} | {measured} | {len(modules[name])} |\n" for name, (title, measured) in BEFORE.items()
     ]
     return head + "".join(rows)
 

@@ -20,7 +20,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.routing import Route
 
-from hushsum.jobs.describe_function import describe_file
+from hushsum.jobs.describe_file import describe_file
 from hushsum.jobs.describe_model import describe_model
 from hushsum.models.base import PrivateModel
 from hushsum.service.http.app import create_app

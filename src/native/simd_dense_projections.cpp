@@ -1,6 +1,6 @@
 // Random projections of dense records: a register tile of fused multiply-adds, then words, then cells.
 #include "lanes.hpp"
-#include "projection.hpp"
+#include "projection_tile.hpp"
 
 namespace hushsum::HUSHSUM_CLONE {
 

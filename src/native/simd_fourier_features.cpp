@@ -1,6 +1,6 @@
 // Cosines and sines of dense random projections, rounded to integers and summed: the build of Fourier features.
 #include "lanes.hpp"
-#include "projection.hpp"
+#include "projection_tile.hpp"
 #include "cosine_sine.hpp"
 
 namespace hushsum::HUSHSUM_CLONE {

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hushsum.jobs.release_tally import release_tally
-from hushsum.ledger.ledger_debit import LedgerDebit
+from hushsum.ledger.dataset_budget import LedgerDebit
 from hushsum.service.store import Actor, JobQueue, Store
 from hushsum.service.work import job_runner, running_job
 from hushsum.service.work.job_runner import JobRunner

@@ -14,7 +14,7 @@ import pytest
 
 from hushsum.errors import BudgetExhausted, ClaimError
 from hushsum.ledger import Account, Charge, DatasetTerms, Ledger
-from hushsum.ledger.charges import charge_for
+from hushsum.ledger.account import charge_for
 from hushsum.privacy.claim import Relation
 from tests.ledger_fixtures import claim_of, sqlite, state
 

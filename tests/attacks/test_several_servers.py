@@ -16,7 +16,7 @@ from hushsum.errors import FileRefused
 from hushsum.ledger.database import connect
 from hushsum.service.http.app import create_app
 from hushsum.service.store import Store, schema
-from hushsum.service.store.service_coordination import FOLDER_FILE, agreements
+from hushsum.service.store.database import FOLDER_FILE, agreements
 from tests.e2e.cli_process import environment
 from tests.in_process_service import Town
 from tests.postgres_server import postgres_server

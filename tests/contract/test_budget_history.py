@@ -15,7 +15,7 @@ from hushsum.errors import (
 )
 from hushsum.ledger import Charge, DatasetTerms, Ledger
 from hushsum.ledger.database import connect
-from hushsum.ledger.hash_chain import Kind
+from hushsum.ledger.events import Kind
 from tests.contract.budget_databases import TENTH, BudgetPlace, InPostgreSQL, InSQLite
 from tests.ledger_fixtures import state
 

@@ -19,7 +19,8 @@ from hushsum.models import PrivateDensity
 from hushsum.privacy.release_request import LOCAL, ReleaseRequest
 from hushsum.privacy.spending import Booking
 from hushsum.served import FreshAnswers, answer_once, serve
-from hushsum.service.schemas import ConfirmedReleaseRequest, ReleaseClaimRequest, release_request
+from hushsum.service.schemas import ConfirmedReleaseRequest, ReleaseClaimRequest
+from hushsum.service.work.release_requests import release_request
 from tests.contract.fitted_models import MODELS
 
 REQUEST = {field.name: field.default for field in fields(ReleaseRequest)}

@@ -22,8 +22,8 @@ import pytest
 import hushsum as hs
 from hushsum.errors import ClaimError, PublicAssumption, UsageError
 from hushsum.ledger import Charge, DatasetBudget, DatasetTerms
-from hushsum.ledger.hash_chain import Kind
-from hushsum.ledger.ledger_debit import LedgerDebit
+from hushsum.ledger.dataset_budget import LedgerDebit
+from hushsum.ledger.events import Kind
 from hushsum.methods import method_named, method_names
 from hushsum.models.base import PrivateModel
 from hushsum.privacy.accounting.mechanisms import check_mechanism

@@ -15,7 +15,7 @@ from tests.ledger_workers import command, command_with_limit, start
 
 import hushsum as hs
 from hushsum.ledger import Charge, DatasetTerms, Ledger
-from hushsum.ledger.hash_chain import Kind
+from hushsum.ledger.events import Kind
 
 __all__ = ["postgres", "server", "state"]
 

@@ -14,7 +14,7 @@ from tests.ledger_fixtures import state
 from tests.summarize_parties import Market, market, wait_for
 
 from hushsum.ledger import Charge, DatasetTerms, Ledger
-from hushsum.ledger.hash_chain import Kind
+from hushsum.ledger.events import Kind
 from hushsum.summarize import SummaryFeatures
 from hushsum.summarize.hash_secret import HashSecret
 

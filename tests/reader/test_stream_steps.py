@@ -11,7 +11,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.kernels.native_batch import Batch
+from hushsum.records.native_batch import Batch
 from hushsum.streams import step_covariance
 from tests.reader.node import answered
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.privacy.accounting import discrete_gaussian_delta, vector_delta, zcdp_delta
 from hushsum.privacy.accounting.binomial import binomial_delta
-from hushsum.privacy.accounting.gaussian_shares import rho_of_sum
+from hushsum.privacy.accounting.discrete_gaussian_shares import rho_of_sum
 from hushsum.privacy.accounting.skellam import skellam_delta, skellam_rho
 from hushsum.privacy.calibration import (
     BINOMIAL,
@@ -84,7 +84,7 @@ def _spent(
     *,
     distance: float,
 ) -> AuditRow:
-    """``distance`` is that of sums of Gaussian shares (`hushsum.privacy.accounting.gaussian_shares`)."""
+    """``distance`` is that of sums of shares (`hushsum.privacy.accounting.discrete_gaussian_shares`)."""
     promise, moved, moves = claim.promise, change.table, change.count
     if table.mechanism == BINOMIAL:
         return _row("delta", promise.delta, _binomial_delta(promise, moved, moves, table, count))

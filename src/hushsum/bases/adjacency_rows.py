@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
-from hushsum.bases.base import Basis
 from hushsum.bases.hash_rows import HashRows
 from hushsum.bases.registry import register
 from hushsum.errors import ClaimError, UsageError
@@ -105,6 +104,10 @@ class AdjacencyRows(HashRows):
             return {}
         return dict.fromkeys((EDGE, DIRECTED_EDGE), "the list of nodes is public")
 
+    def graph_in_words(self, edge_lists: int) -> str:
+        """What kind of graph is counted, and how many merged lists of edges."""
+        return str(self.graph) + (f", an edge in up to {edge_lists} lists" if edge_lists > 1 else "")
+
     def unit_change(self, unit: str, per_unit: int, relation: Relation) -> UnitChange:
         """How far one row, or one edge in up to ``per_unit`` lists, moves the sum; the proof is above."""
         if unit not in self.units:
@@ -130,10 +133,3 @@ class AdjacencyRows(HashRows):
             return UnitChange(edge.times(steps), 1 if graph.rows_listed else 0, 2 * steps)
         edge = Sensitivity(4 * rows, 8 * rows, 2)
         return UnitChange(edge.times(steps), 2 if graph.nodes is None else 0, 4 * steps)
-
-
-def graph_in_words(basis: Basis, edge_lists: int = 1) -> str | None:
-    """What kind of graph a basis counts, and how many merged lists of edges; None for other records."""
-    if not isinstance(basis, AdjacencyRows):
-        return None
-    return str(basis.graph) + (f", an edge in up to {edge_lists} lists" if edge_lists > 1 else "")

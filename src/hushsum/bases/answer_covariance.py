@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.kernels.base import Batch
-from hushsum.kernels.native_batch import part_of
+from hushsum.records.native_batch import part_of
 
 if TYPE_CHECKING:
     from hushsum.bases.base import LinearReading

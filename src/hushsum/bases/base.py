@@ -38,11 +38,6 @@ Table = NDArray[np.int64] | NDArray[np.int32]
 Cells: TypeAlias = "Table | PackedTable"
 """A noisy table as an array, or packed where it is large."""
 
-HEAPED_SHARE = 0.4
-"""What counts as having the very value of a query, of the records that make up its kernel sum: the median
-over the data sets of the tuning half of ``benchmarks/plan_validation.py``.
-"""
-
 
 @dataclass(slots=True, eq=False)
 class RowAverages:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.bases.base import HEAPED_SHARE, LinearReading, Table
+from hushsum.bases.base import LinearReading, Table
 from hushsum.bases.column_products import contracted, outer_products
-from hushsum.bases.declared_box import BoxBasis, blocks, check_power, gaussian_width, queries_of
+from hushsum.bases.declared_box import HEAPED_SHARE, BoxBasis, blocks, check_power, gaussian_width, queries_of
 from hushsum.bases.portable_math import exponential_of_minus
 from hushsum.bases.registry import register
 from hushsum.kernels.base import Batch, Kernel

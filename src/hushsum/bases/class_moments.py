@@ -16,10 +16,10 @@ from hushsum.bases.monomials import MOST_SQUARED, PRODUCT_WEIGHT, SQUARE_WEIGHT,
 from hushsum.bases.registry import register
 from hushsum.errors import DataRefused, UsageError, shown
 from hushsum.kernels.base import Batch, Kernel, dense_batch
-from hushsum.kernels.class_product import ClassProductKernel
+from hushsum.kernels.parameters import check_parameters
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
-from hushsum.records.vectors_in_ball import FEWEST_BITS, whole_length, whole_vectors
+from hushsum.records.norm_clipping import FEWEST_BITS, clipped_to_ball, whole_length, whole_vectors
 
 _MOST_BITS = 14
 _MOST_WEIGHT = 1 << 40
@@ -27,6 +27,35 @@ MOST_CLASSES = 1 << 16
 _FINE_WEIGHT = 256
 """Of class means where a part of it is taken from every class: thirds and tenths of it are nearly whole."""
 _NUMBERS_AT_A_TIME = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class ClassProductKernel(Kernel):
+    """k((c, x), (c', q)) = x·q/radius² where the classes c and c' are the same, else 0.
+
+    The first column is the number of the class. Its mean over the records of class c' at q is the inner
+    product of q and the mean of that class.
+
+    Examples
+    --------
+    >>> ClassProductKernel(dim=3).exact_sum([[0, 1.0, 0.0], [1, 0.0, 1.0]], [[1, 0.5, 0.5]])
+    array([0.5])
+    """
+
+    name: ClassVar[str] = "class-product"
+    signed: ClassVar[bool] = True
+
+    dim: int
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    def _pairwise(self, records: Batch, queries: Batch) -> Floats:
+        rows, points = records.arrays[0].astype(np.float64), queries.arrays[0].astype(np.float64)
+        same = rows[:, None, 0] == points[None, :, 0]
+        products = clipped_to_ball(rows[:, 1:], self.radius) @ points[:, 1:].T / self.radius**2
+        return np.asarray(np.where(same, products, 0.0))
 
 
 @register

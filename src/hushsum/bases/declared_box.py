@@ -33,6 +33,11 @@ _AROUND = 40
 _LEAST_SHARED = 0.1
 """Of a lattice much wider than the kernel, whose points cannot find every heap."""
 
+HEAPED_SHARE = 0.4
+"""What counts as having the very value of a query, of the records that make up its kernel sum: the median
+over the data sets of the tuning half of ``benchmarks/plan_validation.py``.
+"""
+
 
 @runtime_checkable
 @dataclass(frozen=True, kw_only=True)

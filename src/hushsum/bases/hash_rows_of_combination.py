@@ -23,7 +23,7 @@ from hushsum.kernels.base import (
     Kernel,
 )
 from hushsum.kernels.combination import CombinationKernel
-from hushsum.kernels.concatenated_hashes import derived_seed
+from hushsum.kernels.hashers import derived_seed
 from hushsum.kernels.parameters import integer_seed
 from hushsum.kernels.registry import Role
 from hushsum.privacy.calibration import Sensitivity

@@ -14,10 +14,10 @@ from hushsum.bases.base import Basis, LinearReading, Table
 from hushsum.bases.registry import register
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Batch, Kernel
-from hushsum.kernels.quadratic import QuadraticKernel
+from hushsum.kernels.parameters import check_parameters
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
-from hushsum.records.unit_ball import UnitBall
+from hushsum.records.norm_clipping import UnitBall
 
 MOST_FEATURES = 4096
 MOST_BITS = 20
@@ -25,6 +25,31 @@ _TARGET_SHIFT = 2
 """The target's square is counted in units 2² times coarser: it is one cell, and needs little precision."""
 
 _ROWS_AT_A_TIME = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class QuadraticKernel(Kernel):
+    """k(z, q) = (z·q)². Its sum at q = (θ, −1) over records z = (φ, v) is the squared error of v ≈ θ·φ.
+
+    It is not a collision probability, so hash rows cannot count it; the moments Σ z zᵀ hold all of its sums.
+    No similarity in the usual sense: it is 1 where unit vectors coincide, and also where they are opposite.
+
+    Examples
+    --------
+    >>> QuadraticKernel(dim=2).exact_sum([[1.0, 2.0], [0.5, 0.5]], [[1.0, -1.0]])
+    array([1.])
+    """
+
+    name: ClassVar[str] = "quadratic"
+
+    dim: int
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    def _pairwise(self, records: Batch, queries: Batch) -> Floats:
+        products: Floats = records.arrays[0].astype(float) @ queries.arrays[0].astype(float).T
+        return products * products
 
 
 @register

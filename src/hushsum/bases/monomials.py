@@ -19,7 +19,7 @@ from hushsum.kernels.registry import INNER_PRODUCT
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
-from hushsum.records.vectors_in_ball import FEWEST_BITS, MOST_BITS, whole_length, whole_vectors
+from hushsum.records.norm_clipping import FEWEST_BITS, MOST_BITS, whole_length, whole_vectors
 
 MOST_SQUARED = 4096
 """Columns of which all products of two are counted: 8.4 million cells."""

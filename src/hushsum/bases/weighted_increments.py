@@ -20,7 +20,7 @@ from hushsum.kernels.registry import Role
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
-from hushsum.records.dense import as_dense
+from hushsum.records.native_batch import as_dense
 
 MOST_WEIGHT = 1 << 10
 MAX_CELLS = 1 << 28

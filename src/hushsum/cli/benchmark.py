@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.output import bytes_in_words, progress_bar, tell, write, write_json, write_table
 
 if TYPE_CHECKING:
@@ -47,18 +47,18 @@ def benchmark(
     from hushsum.jobs.benchmark_methods import BenchmarkTerms, PublicRecords, benchmark_methods
     from hushsum.jobs.kernel_and_method import KernelChoice
 
-    box = values.box(bounds, "bounds")
+    box = option_values.box(bounds, "bounds")
     terms = BenchmarkTerms(
-        epsilons=values.numbers(epsilon, "epsilon"),
+        epsilons=option_values.numbers(epsilon, "epsilon"),
         delta=delta,
         bounds=box,
-        methods=values.names(methods, "methods"),
+        methods=option_values.names(methods, "methods"),
         queries=queries,
         repeats=repeats,
     )
     with progress_bar("benchmarking") as progress:
         measured = benchmark_methods(
-            PublicRecords(file, values.names(columns, "columns")),
+            PublicRecords(file, option_values.names(columns, "columns")),
             terms,
             kernel=KernelChoice(kernel, bandwidth, power),
             public=public,

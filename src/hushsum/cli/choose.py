@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hushsum.cli import options, values
-from hushsum.cli.cell_options import cell_format
+from hushsum.cli import option_values, options
 from hushsum.cli.interrupts import interruptible_input
+from hushsum.cli.option_values import cell_format
 from hushsum.cli.output import tell, warn, write, write_facts, write_json
 from hushsum.cli.release_report import DECLINED
 from hushsum.errors import UsageError
@@ -114,7 +114,7 @@ def choose(
     )
     records = RecordFiles(
         tuple(files),
-        values.names(columns, "columns"),
+        option_values.names(columns, "columns"),
         unit_column,
         cells=cells,
     )
@@ -143,7 +143,7 @@ def _bounds(
 ) -> BoundsChosen | None:
     from hushsum.jobs.private_choice_of_parameters import choose_bounds
 
-    box = values.ranges(within, "within")
+    box = option_values.ranges(within, "within")
     if box is None:
         raise UsageError(
             parameter="bounds",
@@ -166,7 +166,7 @@ def _bandwidth(
     from hushsum.jobs.kernel_and_method import KernelChoice
     from hushsum.jobs.private_choice_of_parameters import choose_bandwidth
 
-    listed = values.numbers(candidates or "", "candidates")
+    listed = option_values.numbers(candidates or "", "candidates")
     if not listed:
         raise UsageError(
             parameter="candidates",

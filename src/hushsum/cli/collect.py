@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.output import write_facts, write_json
-from hushsum.cli.usage import Command, Group, help_of
+from hushsum.cli.parser_errors import Command, Group, help_of
 
 collect = typer.Typer(
     name="collect",
@@ -44,12 +44,12 @@ def terms(
     from hushsum.jobs.kernel_and_method import KernelChoice
     from hushsum.jobs.local_reports import publish_terms
 
-    box = values.box(bounds, "bounds")
+    box = option_values.box(bounds, "bounds")
     made = publish_terms(
         output,
         KernelChoice(kernel, bandwidth, power, bits, projection, scale=scale, bounds=box),
         epsilon=epsilon,
-        columns=values.names(columns, "columns"),
+        columns=option_values.names(columns, "columns"),
         dim=dim,
         bounds=box,
         rows=rows,

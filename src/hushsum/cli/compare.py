@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.output import tell, write_facts, write_json
 
 
@@ -51,7 +51,7 @@ def compare(
     done = compare_functions(
         first,
         second,
-        at=None if at is None else [values.point(each, "at") for each in at],
+        at=None if at is None else [option_values.point(each, "at") for each in at],
         significance=significance,
         cluster_size=cluster_size,
         output=output,

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hushsum.cli import options, values
-from hushsum.cli.cell_options import cell_format
+from hushsum.cli import option_values, options
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.model_options import given_parameters
+from hushsum.cli.option_values import cell_format
 from hushsum.cli.output import (
     progress_bar,
     reader_may_leave,
@@ -127,17 +127,17 @@ def fit(
     choice = ModelChoice(
         model,
         {
-            **_parameters(epsilon, delta, values.box(bounds, "bounds", cells.dates), seed),
+            **_parameters(epsilon, delta, option_values.box(bounds, "bounds", cells.dates), seed),
             **given_parameters(context),
         },
     )
     records = TrainingFiles(
         tuple(files),
-        values.names(columns, "columns"),
+        option_values.names(columns, "columns"),
         target,
-        values.names(classes, "classes"),
+        option_values.names(classes, "classes"),
         cells=cells,
-        public=None if public is None else PublicFile(public, values.names(columns, "columns")),
+        public=None if public is None else PublicFile(public, option_values.names(columns, "columns")),
     )
     interactive = sys.stdin.isatty() and not yes
     waiting = interruptible_input() if STANDARD in files else nullcontext()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import bytes_of, progress_bar, warnings_printed, write_facts, write_json
 from hushsum.cli.release_report import asking, confirmed, report
@@ -90,7 +90,7 @@ def heatmap(
     from hushsum.privacy.release_request import ReleaseRequest
     from hushsum.records.cell_format import CellFormat
 
-    choice = MapChoice(bandwidth, values.ranges(bounds, "bounds"), not plane, size, level)
+    choice = MapChoice(bandwidth, option_values.ranges(bounds, "bounds"), not plane, size, level)
     if len(sources) == 1 and is_released(sources[0]):
         if epsilon is not None or delta is not None or rho is not None or ledger is not None:
             raise UsageError(
@@ -117,7 +117,7 @@ def heatmap(
         made = make_heat_map(
             RecordFiles(
                 tuple(sources),
-                values.names(columns, "columns"),
+                option_values.names(columns, "columns"),
                 unit_column,
                 cells=CellFormat(decimal, drop_missing),
             ),

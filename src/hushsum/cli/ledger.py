@@ -19,7 +19,7 @@ from hushsum.cli.ledger_maintenance import (
 )
 from hushsum.cli.ledger_views import write_entries, write_status
 from hushsum.cli.output import tell, write, write_json
-from hushsum.cli.usage import Command, Group, help_of
+from hushsum.cli.parser_errors import Command, Group, help_of
 from hushsum.errors import FileRefused, UsageError
 
 ledger = typer.Typer(
@@ -68,7 +68,7 @@ def init(
 
     hushsum ledger init --ledger ledger.db --dataset skin --epsilon 2
     """
-    from hushsum.cli import values
+    from hushsum.cli import option_values
     from hushsum.jobs.ledger_commands import init_ledger
     from hushsum.ledger import DatasetTerms
 
@@ -81,7 +81,7 @@ def init(
         max_per_unit=max_per_unit,
         relation=relation,
         population=population,
-        partition=tuple(values.names(partition, "partition") or ()),
+        partition=tuple(option_values.names(partition, "partition") or ()),
         allow_large_delta=allow_large_delta,
     )
     made = init_ledger(ledger, dataset, terms)

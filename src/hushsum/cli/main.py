@@ -29,6 +29,15 @@ from hushsum.cli.merge import merge
 from hushsum.cli.model_options import FitCommand
 from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
 from hushsum.cli.page import page
+from hushsum.cli.parser_errors import (
+    Command,
+    Group,
+    failed_surface,
+    help_of,
+    is_usage_error,
+    sentence_of,
+    shows_help,
+)
 from hushsum.cli.plan import plan
 from hushsum.cli.plot import plot
 from hushsum.cli.predict import predict
@@ -41,15 +50,6 @@ from hushsum.cli.show import show
 from hushsum.cli.summarize import summarize
 from hushsum.cli.synthesize import synthesize
 from hushsum.cli.tally import tally
-from hushsum.cli.usage import (
-    Command,
-    Group,
-    failed_surface,
-    help_of,
-    is_usage_error,
-    sentence_of,
-    shows_help,
-)
 from hushsum.cli.watch import watch
 from hushsum.errors import HushsumError
 from hushsum.version import __version__

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushsum.cli import values
-from hushsum.cli.usage import Command
+from hushsum.cli import option_values
+from hushsum.cli.parser_errors import Command
 from hushsum.errors import UsageError, shown
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def read_option(each: Parameter, text: str) -> Any:
         if it is not what the declaration allows.
     """
     if each.type == "pair":
-        pairs = values.ranges(text, option_name(each))
+        pairs = option_values.ranges(text, option_name(each))
         value: Any = tuple(pairs[0]) if pairs is not None and len(pairs) == 1 else text
     else:
         parts = [_number_or_text(part.strip()) for part in text.split(",")]

@@ -15,7 +15,7 @@ import typer
 
 from hushsum.cli.interrupts import exit_if_interrupted
 from hushsum.errors import PublicAssumption, RepeatedRecords, SuspiciousParameter, UsageError
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 from hushsum.jobs.progress import Progress
 
 BROKEN_PIPE = 141

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.output import write, write_json
 
 
@@ -44,8 +44,8 @@ def page(
         function,
         output,
         title=title,
-        range=values.ranges(range, "range"),
-        labels=values.names(labels, "labels"),
+        range=option_values.ranges(range, "range"),
+        labels=option_values.names(labels, "labels"),
         of="mean" if mean else "sum",
     )
     write_json(written.as_json()) if json else write(written.output)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.output import bytes_in_words, write, write_json, write_table
 
 if TYPE_CHECKING:
@@ -95,12 +95,12 @@ def plan(
 
     source = None
     if public is not None:
-        source = PublicFile(public, values.names(columns, "columns"), set_column)
-    box = values.box(bounds, "bounds")
+        source = PublicFile(public, option_values.names(columns, "columns"), set_column)
+    box = option_values.box(bounds, "bounds")
     choice = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius, scale, box)
-    epsilons = None if epsilon is None else values.numbers(epsilon, "epsilon")
-    counts = values.integers(rows, "rows")
-    on_steps = None if steps is None else values.numbers(steps, "steps")
+    epsilons = None if epsilon is None else option_values.numbers(epsilon, "epsilon")
+    counts = option_values.integers(rows, "rows")
+    on_steps = None if steps is None else option_values.numbers(steps, "steps")
 
     def at(place: float | None) -> ReleasePlanned:
         return plan_release(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.output import write, write_json
 from hushsum.errors import Parameter, UsageError
 
@@ -78,14 +78,14 @@ def plot(
         raise UsageError(
             parameter="simultaneous", rule=("and ", Parameter("pointwise"), " exclude each other")
         )
-    written = DateFormat(values.names(dates, "dates") or (), unit=date_unit, origin=date_origin)
+    written = DateFormat(option_values.names(dates, "dates") or (), unit=date_unit, origin=date_origin)
     drawn = plot_function(
         file,
         output,
         axes=_columns(axes),
-        range=values.ranges(range, "range", None if dates is None else written),
-        at=None if at is None else values.numbers(at, "at"),
-        labels=values.names(labels, "labels"),
+        range=option_values.ranges(range, "range", None if dates is None else written),
+        at=None if at is None else option_values.numbers(at, "at"),
+        labels=option_values.names(labels, "labels"),
         of="sum" if sum else "mean",
         level=level,
         simultaneous=simultaneous if simultaneous or pointwise else None,
@@ -97,5 +97,5 @@ def plot(
 
 def _columns(text: str | None) -> tuple[int | str, ...] | None:
     """Columns by their numbers or names."""
-    names = values.names(text, "axes")
+    names = option_values.names(text, "axes")
     return None if names is None else tuple(int(name) if name.isdecimal() else name for name in names)

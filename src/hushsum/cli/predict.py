@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import progress_bar, reader_may_leave, results_to
 
@@ -50,7 +50,7 @@ def predict(
         batches = predict_file(
             model,
             points,
-            columns=values.names(columns, "columns"),
+            columns=option_values.names(columns, "columns"),
             cells=CellFormat(decimal),
             progress=progress,
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import progress_bar, reader_may_leave, short, write_json, write_table
 from hushsum.errors import Parameter, UsageError
@@ -96,14 +96,14 @@ def query(
             got="one of them",
             remedy="give both",
         )
-    written = DateFormat(values.names(dates, "dates") or (), date_format, date_unit, date_origin)
+    written = DateFormat(option_values.names(dates, "dates") or (), date_format, date_unit, date_origin)
     terms = QueryTerms(sum=sum, level=level, estimator=estimator, simultaneous=simultaneous, threads=threads)
     if at is not None or node is not None:
         if node is not None and graph is not None:
-            ends = None if edges is None else values.names(edges, "edges")
+            ends = None if edges is None else option_values.names(edges, "edges")
             answered = query_nodes(function, node, graph, terms, columns=ends, directed=directed)
         else:
-            typed = [values.point_with_dates(each, "at") for each in at or []]
+            typed = [option_values.point_with_dates(each, "at") for each in at or []]
             answered = query_points(function, typed, terms, written)
         if json:
             write_json({"of": "sum" if sum else "mean", "level": level, "answers": answered.as_json()})
@@ -117,7 +117,7 @@ def query(
             function,
             points,
             terms,
-            columns=values.names(columns, "columns"),
+            columns=option_values.names(columns, "columns"),
             set_column=set_column,
             dates=written,
             progress=progress,

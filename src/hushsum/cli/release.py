@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hushsum.cli import options, values
-from hushsum.cli.cell_options import cell_format
+from hushsum.cli import option_values, options
 from hushsum.cli.interrupts import interruptible_input
+from hushsum.cli.option_values import cell_format
 from hushsum.cli.output import bytes_of, progress_bar, reader_may_leave, tell, warn, warnings_printed
 from hushsum.cli.release_report import asking, confirmed, released_file, report
 
@@ -205,27 +205,29 @@ def release(
                 ledger=recorded,
             )
     else:
-        box = values.box(bounds, "bounds", cells.dates)
+        box = option_values.box(bounds, "bounds", cells.dates)
         choice = PlanChoice(
             method,
             records,
             box,
-            None if steps is None else values.numbers(steps, "steps"),
+            None if steps is None else option_values.numbers(steps, "steps"),
             width,
             seed,
             count_share,
-            None if public is None else PublicFile(public, values.names(columns, "columns"), set_column),
+            None
+            if public is None
+            else PublicFile(public, option_values.names(columns, "columns"), set_column),
         )
         similarity = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, scale=scale)
         if box is None and public is None and method == "auto":
-            _suggest_bounds(similarity, values.names(columns, "columns"))
+            _suggest_bounds(similarity, option_values.names(columns, "columns"))
         piped = interruptible_input() if STANDARD in sources else nullcontext()
         counting = progress_bar("counting", size=bytes_of(sources))
         with reader_may_leave(), warnings_printed(strict=strict), piped, counting as progress:
             delivered = release_records(
                 RecordFiles(
                     tuple(sources),
-                    values.names(columns, "columns"),
+                    option_values.names(columns, "columns"),
                     unit_column,
                     set_column,
                     cells=cells,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.output import write, write_json
 from hushsum.errors import UsageError
 
@@ -42,7 +42,7 @@ def report(
 def _record(at: str) -> tuple[float, ...]:
     """A person's values, which no error repeats."""
     try:
-        return values.point(sys.stdin.readline() if at == "-" else at, "at")
+        return option_values.point(sys.stdin.readline() if at == "-" else at, "at")
     except UsageError:
         raise UsageError(
             parameter="at",

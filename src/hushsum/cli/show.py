@@ -13,7 +13,7 @@ from hushsum.privacy.claim import unit_in_words
 from hushsum.records.bounds import bounds_in_words, names_in_words
 
 if TYPE_CHECKING:
-    from hushsum.jobs.describe_function import FunctionDescription, ModelDescription, TallyDescription
+    from hushsum.jobs.describe_file import FunctionDescription, ModelDescription, TallyDescription
 
 _MOST_NUMBERS: Final = 64
 
@@ -28,7 +28,7 @@ def show(
 
     hushsum show skin.hush
     """
-    from hushsum.jobs.describe_function import FunctionDescription, ModelDescription, describe_file
+    from hushsum.jobs.describe_file import FunctionDescription, ModelDescription, describe_file
 
     description = describe_file(file)
     if isinstance(description, FunctionDescription):

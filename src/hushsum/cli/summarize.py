@@ -7,12 +7,12 @@ from typing import Annotated, Final
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.key_files import show_key_file
 from hushsum.cli.output import tell, warn, write, write_facts, write_json
+from hushsum.cli.parser_errors import Command, Group, help_of
 from hushsum.cli.summarize_curator import curator
 from hushsum.cli.summarize_hashes import secret, validation
-from hushsum.cli.usage import Command, Group, help_of
 
 summarize = typer.Typer(
     name="summarize",
@@ -101,7 +101,7 @@ def owner(
         key=key,
         peers=read_peers(peer),
         state=state if state is not None else f"{file}.summarize",
-        columns=values.names(columns, "columns"),
+        columns=option_values.names(columns, "columns"),
         cap=cap,
         delta=delta,
         secret=hashes,

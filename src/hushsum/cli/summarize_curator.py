@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.output import progress_bar, tell, warn, write, write_facts, write_json
 
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ def curator(
             rate=rate,
             hashed=hashes,
         ),
-        columns=values.names(columns, "columns"),
-        carried=values.names(carry, "carry") or (),
+        columns=option_values.names(columns, "columns"),
+        carried=option_values.names(carry, "carry") or (),
         ledger=ledger_options(ledger, dataset),
         debit_rho=debit_rho,
     )

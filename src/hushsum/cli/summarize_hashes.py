@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.output import tell, warn, write, write_facts, write_json
 
 
@@ -80,7 +80,7 @@ def validation(
         secret=hashes,
         output=output,
         run=run,
-        columns=values.names(columns, "columns"),
+        columns=option_values.names(columns, "columns"),
         ledger=ledger_options(ledger, dataset),
         debit_rho=debit_rho,
     )

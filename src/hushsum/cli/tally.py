@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hushsum.cli import options, values
-from hushsum.cli.cell_options import cell_format
+from hushsum.cli import option_values, options
 from hushsum.cli.interrupts import interruptible_input, signals_at_progress
+from hushsum.cli.option_values import cell_format
 from hushsum.cli.output import (
     bytes_of,
     progress_bar,
@@ -135,10 +135,10 @@ def tally(
         date_origin=date_origin,
         sheet=sheet,
     )
-    box = values.box(bounds, "bounds", cells.dates)
+    box = option_values.box(bounds, "bounds", cells.dates)
     graph = None
     if edges is not None:
-        graph = EdgeColumns(values.names(edges, "edges"), directed, nodes, sorted_edges)
+        graph = EdgeColumns(option_values.names(edges, "edges"), directed, nodes, sorted_edges)
     elif directed or nodes is not None or sorted_edges:
         raise UsageError(
             parameter="edges",
@@ -159,7 +159,7 @@ def tally(
         written = tally_records(
             RecordFiles(
                 tuple(files),
-                values.names(columns, "columns"),
+                option_values.names(columns, "columns"),
                 unit_column,
                 set_column,
                 edges=graph,
@@ -176,7 +176,7 @@ def tally(
                 spacing,
                 features,
                 degree,
-                None if steps is None else values.numbers(steps, "steps"),
+                None if steps is None else option_values.numbers(steps, "steps"),
                 groups,
                 structured,
             ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hushsum.cli import options, values
+from hushsum.cli import option_values, options
 from hushsum.cli.output import tell, warnings_printed, write, write_json
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def watch(
     """
     from pathlib import Path
 
-    from hushsum.cli.cell_options import cell_format
+    from hushsum.cli.option_values import cell_format
     from hushsum.cli.options import ledger_options
     from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
     from hushsum.jobs.output_files import read_key
@@ -136,7 +136,7 @@ def watch(
         date_origin=date_origin,
         sheet=sheet,
     )
-    box = values.box(bounds, "bounds", cells.dates)
+    box = option_values.box(bounds, "bounds", cells.dates)
     request = ReleaseRequest(
         epsilon=epsilon,
         delta=delta,
@@ -155,7 +155,7 @@ def watch(
         every=every,
         records=RecordFiles(
             (),
-            values.names(columns, "columns"),
+            option_values.names(columns, "columns"),
             unit_column,
             set_column,
             cells=cells,

@@ -9,7 +9,7 @@ from pathlib import Path
 from hushsum._types import PathOrFile
 from hushsum.client.http_client import Connection
 from hushsum.errors import FileRefused
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 
 
 def fetch_file(connection: Connection, path: str, sha256: str) -> bytes:

@@ -25,7 +25,7 @@ from hushsum.bases.hash_rows import HashReading, HashRows
 from hushsum.bases.registry import basis_as_json, basis_from_json
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.container import canonical_json
-from hushsum.files.rationals import stored_rational
+from hushsum.files.encoding import stored_rational
 from hushsum.kernels.base import HashableKernel, Kernel
 from hushsum.privacy.accounting.shuffling import shuffled_epsilon
 from hushsum.privacy.claim import RECORD, Claim, Promise, Relation, exact

@@ -15,7 +15,7 @@ from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import PERSON, Claim, Promise
 from hushsum.privacy.trust_model import SITE_NOISE, Trust
 from hushsum.releases.noisy_table import NoisyTable, function_of
-from hushsum.tally.merge_checks import differing_parameters
+from hushsum.tally.refused_changes import differing_parameters
 from hushsum.version import PRODUCER
 
 MOST_MERGED: Final = 1 << 14

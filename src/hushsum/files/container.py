@@ -41,7 +41,7 @@ from typing import IO, Any, TypeVar
 
 from hushsum._types import PathOrFile
 from hushsum.errors import FilePath, FileRefused, UsageError
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 
 VERSION = 1
 """Of the format. Readers refuse files of any other."""

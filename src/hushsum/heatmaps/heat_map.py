@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from hushsum.errors import UsageError
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 from hushsum.heatmaps.geography import LocalScale
 from hushsum.heatmaps.geojson import geojson
 from hushsum.heatmaps.geotiff import geotiff

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
 from hushsum.errors import AlreadyPublished
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 from hushsum.jobs.idempotency_keys import release_key
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking

@@ -17,7 +17,7 @@ from hushsum.federated.secure_aggregation.site import SiteState
 from hushsum.federated.secure_aggregation.terms import MOST_TERMS, AggregationTerms
 from hushsum.federated.server_process import ServerProcess
 from hushsum.federated.site_process import SiteProcess
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 from hushsum.jobs.deliver_release import LedgerOptions
 from hushsum.jobs.output_files import check_output
 from hushsum.privacy.claim import Claim

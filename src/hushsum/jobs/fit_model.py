@@ -115,8 +115,8 @@ def count_model(
     DataRefused
         records that break a rule.
     """
-    refuse_private_file(records.public, records.paths)
     if records.public is not None:
+        refuse_private_file(records.public, records.paths)
         choice = replace(choice, public=public_features(records.public, records.target))
     model = choice.build()
     records = replace(records, paths=all_paths(records.paths))

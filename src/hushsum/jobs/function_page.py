@@ -19,7 +19,7 @@ from hushsum.bases.hash_rows_of_combination import DividedRows
 from hushsum.bases.monomials import Monomials
 from hushsum.bases.trigonometric import TrigonometricPolynomials
 from hushsum.errors import FilePath, UsageError
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 from hushsum.jobs.output_files import STANDARD, check_answers_output
 from hushsum.plotting.web_page import web_page
 from hushsum.releases.base import Released, ReleasedFunction

@@ -37,7 +37,7 @@ def release_key(sources: str | Sequence[str], *public: object) -> str:
 
 
 def _secret() -> bytes:
-    from hushsum.files.user_state_folder import state_folder
+    from hushsum.files.durable_files import state_folder
 
     path = state_folder() / "release-key"
     try:

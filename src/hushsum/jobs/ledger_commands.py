@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hushsum.errors import FilePath, Parameter, UsageError
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 
 if TYPE_CHECKING:
     from hushsum.ledger import Account, Charge, DatasetTerms, Ledger, Receipt, Verification
@@ -80,7 +80,7 @@ def ledger_status(place: str, dataset: str | None) -> list[DatasetStatus]:
 
 def status_of(ledger: Ledger, dataset: str | Sequence[str] | None) -> list[DatasetStatus]:
     """The same of a ledger that is open; of one dataset, of several, or of all."""
-    from hushsum.ledger.hash_chain import Kind
+    from hushsum.ledger.events import Kind
 
     warning = ledger.rollback_problem()
     names = ledger.datasets() if dataset is None else [dataset] if isinstance(dataset, str) else dataset

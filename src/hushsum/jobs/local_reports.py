@@ -11,7 +11,7 @@ from typing import Any
 
 from hushsum.errors import FilePath, UsageError
 from hushsum.federated.local_reports import ReportTerms, collect_reports, make_report
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.jobs.output_files import STANDARD, check_function_output, check_output
 from hushsum.privacy.claim import Claim

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from hushsum.errors import DataRefused, FilePath, UsageError
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 from hushsum.records.arrow import pyarrow
-from hushsum.records.cell_format import PLAIN, CellFormat
+from hushsum.records.cell_format import PLAIN, CellFormat, without_missing
 from hushsum.records.columnar_files import ColumnarSource
 from hushsum.records.columns_by_name import choose_columns
 from hushsum.records.csv_files import CsvSource
 from hushsum.records.declared_columns import CategoryColumn, DeclaredColumn, FlagColumn
-from hushsum.records.number_parsing import without_missing
 
 PARQUET: Final = (".parquet", ".pq")
 ARROW: Final = (".arrow", ".feather", ".ipc")

@@ -153,7 +153,7 @@ def plan_release(
     )
 
 
-def refuse_private_file(public: PublicFile | None, paths: Sequence[str]) -> None:
+def refuse_private_file(public: PublicFile, paths: Sequence[str]) -> None:
     """Refuse a file of private records in place of public ones, by its path or by its bytes.
 
     Raises
@@ -162,8 +162,6 @@ def refuse_private_file(public: PublicFile | None, paths: Sequence[str]) -> None
         for such a file. A part of the private records in another file is not noticed: whoever declares a
         file public answers for it.
     """
-    if public is None:
-        return
     for path in paths:
         if path == public.path or (_is_file(path) and _is_file(public.path) and _alike(path, public.path)):
             raise UsageError(

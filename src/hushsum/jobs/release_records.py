@@ -109,9 +109,10 @@ def release_records(
             got="none",
             remedy="name this release",
         )
-    refuse_private_file(choice.public, records.paths)
-    sample = None if choice.public is None else read_public(choice.public).slice(0, MOST_POINTS)
-    if sample is not None:
+    sample = None
+    if choice.public is not None:
+        refuse_private_file(choice.public, records.paths)
+        sample = read_public(choice.public).slice(0, MOST_POINTS)
         kernel, bounds = _of_sample(kernel, choice.bounds, sample, choice.records)
         choice = replace(choice, bounds=bounds)
     kernel = replace(kernel, bounds=choice.bounds)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, Parameter, UsageError
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 from hushsum.records.arrow import is_any_list, pyarrow
 from hushsum.records.columns_by_name import numbers_of
 from hushsum.records.record_batches import open_batches

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushsum.errors import UsageError
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 from hushsum.jobs.deliver_release import LedgerOptions
 from hushsum.jobs.idempotency_keys import release_key
 from hushsum.jobs.output_files import check_output

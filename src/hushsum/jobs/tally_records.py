@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hushsum.bases.adjacency_rows import graph_in_words
+from hushsum.bases.adjacency_rows import AdjacencyRows
 from hushsum.bases.hash_rows import LARGE_TABLE
 from hushsum.jobs.checkpointed_count import (
     CheckpointChoice,
@@ -67,20 +67,21 @@ class TallyWritten:
     @classmethod
     def of(cls, tally: Tally, output: Path, *, encrypted: bool) -> TallyWritten:
         """Describe a tally that was just written."""
-        rows, width = tally.basis.shape
+        basis = tally.basis
+        rows, width = basis.shape
         return cls(
             str(output),
             tally.fingerprint,
-            tally.basis.name,
+            basis.name,
             tally.reading.kernel,
             rows,
             width,
-            tally.basis.bounds,
+            basis.bounds,
             tally.unit,
             tally.max_per_unit,
-            graph_in_words(tally.basis, tally.edge_lists),
+            basis.graph_in_words(tally.edge_lists) if isinstance(basis, AdjacencyRows) else None,
             encrypted,
-            tally.basis.columns,
+            basis.columns,
         )
 
     @property

@@ -21,8 +21,8 @@ from hushsum.errors import (
     RepeatedRecords,
     UsageError,
 )
-from hushsum.files.atomic import atomic_file
 from hushsum.files.container import FileKind, canonical_json
+from hushsum.files.durable_files import atomic_file
 from hushsum.jobs.deliver_release import LedgerOptions
 from hushsum.jobs.idempotency_keys import release_key
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, empty_tally

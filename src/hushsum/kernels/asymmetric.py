@@ -17,7 +17,7 @@ from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.projections import Projections
 from hushsum.kernels.registry import register
 from hushsum.records.bounds import Bounds
-from hushsum.records.vectors_in_ball import clipped_to_ball
+from hushsum.records.norm_clipping import clipped_to_ball
 
 
 @register

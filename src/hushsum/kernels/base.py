@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, RoleType
-from hushsum.kernels.native_batch import Batch as Batch
-from hushsum.kernels.native_batch import Hasher as Hasher
-from hushsum.kernels.native_batch import dense_batch as dense_batch
-from hushsum.kernels.native_batch import part_of
+from hushsum.kernels.hashers import Hasher as Hasher
 from hushsum.records.bounds import Bounds
+from hushsum.records.native_batch import Batch as Batch
+from hushsum.records.native_batch import dense_batch as dense_batch
+from hushsum.records.native_batch import part_of
 
 if TYPE_CHECKING:
     from hushsum.kernels.product_profiles import Profile
@@ -64,6 +64,10 @@ class Kernel(Protocol, metaclass=RoleType):
         """The constructor's arguments, as JSON values."""
         fields = dataclasses.fields(cast("Any", self))
         return {field.name: getattr(self, field.name) for field in fields}
+
+    def parts(self) -> list[Kernel]:
+        """The kernels that it is made of, such as the factors of a product; itself, if of no others."""
+        return [self]
 
     def prepare(
         self,

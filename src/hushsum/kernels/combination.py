@@ -23,7 +23,7 @@ from hushsum.kernels.base import (
     SpectralKernel,
     dense_batch,
 )
-from hushsum.kernels.concatenated_hashes import derived_seed
+from hushsum.kernels.hashers import derived_seed
 from hushsum.kernels.product import ProductKernel
 from hushsum.kernels.product_profiles import Profile
 from hushsum.kernels.public_randomness import row_words, uniforms
@@ -81,6 +81,10 @@ class CombinationKernel(Kernel):
                 {"weight": each.weight, "kernel": kernel_as_json(each.kernel)} for each in self.components
             ]
         }
+
+    def parts(self) -> list[Kernel]:
+        """The components, and the factors of those that are products."""
+        return [part for each in self.components for part in each.kernel.parts()]
 
     def prepare(
         self,
@@ -248,15 +252,6 @@ def combination_of(components: Sequence[Component]) -> CombinationKernel:
         roles += columns[1:] or columns
     signed = min(weights) < 0.0 or any(kernel.signed for kernel in kernels)
     return _class_of(tuple(roles) or (CombinationKernel,), signed)(tuple(components))
-
-
-def plain_kernels(kernel: Kernel) -> list[Kernel]:
-    """The kernels that a kernel is made of; itself, if of no others."""
-    if isinstance(kernel, CombinationKernel):
-        return [each for part in kernel.components for each in plain_kernels(part.kernel)]
-    if isinstance(kernel, ProductKernel):
-        return [each.kernel for each in kernel.factors]
-    return [kernel]
 
 
 def _from_json(parameters: Mapping[str, Any]) -> Kernel:

@@ -15,9 +15,9 @@ from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.combination_weights import WeightProblem
 from hushsum.kernels.composition import combination
 from hushsum.kernels.euclidean import EuclideanKernel
-from hushsum.kernels.native_batch import part_of
 from hushsum.kernels.parameters import one_of, positive_integer, positive_number
 from hushsum.kernels.product_profiles import along_first_column
+from hushsum.records.native_batch import part_of
 
 METHODS = ("auto", "least-squares", "exhaustive", "milp")
 MOST_COMPONENTS = 1000

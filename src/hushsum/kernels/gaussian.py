@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.kernels.base import Batch, ColumnProfile, GaussianProfileKernel, SpectralKernel
-from hushsum.kernels.native_batch import distances
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.product_profiles import Profile
 from hushsum.kernels.public_randomness import ONE_TURN, in_turns, normal_directions
 from hushsum.kernels.registry import register
 from hushsum.kernels.structured_randomness import normal_lengths
+from hushsum.records.native_batch import distances
 
 
 @register

@@ -14,7 +14,7 @@ from hushsum.kernels.base import Batch, InnerProductKernel, dense_batch
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.registry import register
 from hushsum.records.bounds import Bounds
-from hushsum.records.vectors_in_ball import clipped_to_ball
+from hushsum.records.norm_clipping import clipped_to_ball
 
 
 def _refuse_bounds(name: str, bounds: Bounds | None) -> None:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.kernels.base import Batch, ColumnProfile, ProfileKernel, SpectralKernel
-from hushsum.kernels.native_batch import distances
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.product_profiles import Profile
 from hushsum.kernels.public_randomness import cauchy_directions, in_turns
 from hushsum.kernels.registry import register
+from hushsum.records.native_batch import distances
 
 
 @register

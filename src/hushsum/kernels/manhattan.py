@@ -11,11 +11,11 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.kernels.base import Batch, ProfileKernel, ProjectionKernel
-from hushsum.kernels.native_batch import distances
 from hushsum.kernels.parameters import check_parameters
 from hushsum.kernels.product_profiles import Profile, fitted_profiles
 from hushsum.kernels.projections import Projections
 from hushsum.kernels.registry import register
+from hushsum.records.native_batch import distances
 
 
 @register

@@ -24,7 +24,7 @@ from hushsum.kernels.base import (
     SpectralKernel,
     dense_batch,
 )
-from hushsum.kernels.concatenated_hashes import FACTOR_WIDTH, ConcatenatedHasher, derived_seed
+from hushsum.kernels.hashers import FACTOR_WIDTH, ConcatenatedHasher, derived_seed
 from hushsum.kernels.product_profiles import Profile
 from hushsum.kernels.registry import (
     composed_names,
@@ -87,6 +87,10 @@ class ProductKernel(Kernel):
             {"kernel": kernel_as_json(each.kernel), "columns": list(each.columns)} for each in self.factors
         ]
         return {"dim": self.dim, "factors": factors}
+
+    def parts(self) -> list[Kernel]:
+        """The factors."""
+        return [each.kernel for each in self.factors]
 
     def prepare(
         self,

@@ -7,8 +7,7 @@ PostgreSQL (a URL).
 from hushsum.ledger.account import Account
 from hushsum.ledger.dataset_budget import DatasetBudget
 from hushsum.ledger.dataset_terms import Accounting, Charge, DatasetTerms
-from hushsum.ledger.entries import Entry
-from hushsum.ledger.hash_chain import Receipt
+from hushsum.ledger.events import Entry, Receipt
 from hushsum.ledger.ledger import Ledger
 from hushsum.ledger.verify import Verification
 

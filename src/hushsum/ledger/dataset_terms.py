@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from hushsum.errors import Argument, ClaimError, Parameter, UsageError, shown
-from hushsum.files.rationals import stored_rational
+from hushsum.files.encoding import stored_rational
 from hushsum.privacy.accounting.parameters import at_least_one, check_delta
 from hushsum.privacy.accounting.zcdp import zcdp_rho
 from hushsum.privacy.claim import DIRECTED_EDGE, EDGE, PERSON, Promise, Relation, checked_unit, exact

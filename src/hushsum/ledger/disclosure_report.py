@@ -7,8 +7,7 @@ from typing import Any
 
 from hushsum.ledger.account import Account
 from hushsum.ledger.dataset_terms import Accounting
-from hushsum.ledger.entries import Entry
-from hushsum.ledger.hash_chain import Event, Kind, Receipt
+from hushsum.ledger.events import Entry, Event, Kind, Receipt
 from hushsum.privacy.claim import PERSON, Relation, unit_in_words
 
 _SHOWN = (Kind.BUDGET_CHANGED, Kind.RETIRED, Kind.RESTORE_ACCEPTED, Kind.FROZEN, Kind.WRITTEN_OFF)
@@ -27,7 +26,7 @@ class DisclosureReport:
     @classmethod
     def of(cls, dataset: str, account: Account, events: list[Event], receipt: Receipt) -> DisclosureReport:
         """The report that the events make; those of other datasets are left out."""
-        from hushsum.ledger.entries import entries_of
+        from hushsum.ledger.events import entries_of
 
         own = [each for each in events if each.dataset in ("", dataset)]
         shown = tuple(each for each in own if each.kind in _SHOWN)

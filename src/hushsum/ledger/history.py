@@ -11,8 +11,7 @@ from sqlalchemy import Connection
 from hushsum.errors import FileRefused, UsageError
 from hushsum.ledger.account import Account
 from hushsum.ledger.database import WAIT_SECONDS, check_revision, connect
-from hushsum.ledger.entries import Entry, entries_of
-from hushsum.ledger.hash_chain import Event, Receipt
+from hushsum.ledger.events import Entry, Event, Receipt, entries_of
 from hushsum.ledger.rollback_guard import guard_of, rollback_refusal, valid_receipts
 from hushsum.ledger.transaction import Journal
 from hushsum.ledger.verify import Verification, verify_chain

@@ -19,8 +19,7 @@ from hushsum.ledger.database import (
 )
 from hushsum.ledger.dataset_budget import DatasetBudget
 from hushsum.ledger.dataset_terms import Charge, DatasetTerms
-from hushsum.ledger.entries import Entry, check_name, person, reason_of
-from hushsum.ledger.hash_chain import Kind, Receipt
+from hushsum.ledger.events import Entry, Kind, Receipt, check_name, person, reason_of
 from hushsum.ledger.history import LedgerHistory
 from hushsum.ledger.rollback_guard import (
     GuardFile,

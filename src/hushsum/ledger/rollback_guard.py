@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.errors import FilePath, FileRefused, LedgerUnavailable
-from hushsum.files.user_state_folder import state_folder
+from hushsum.files.durable_files import state_folder
 from hushsum.ledger.account import FROZEN, RETIRED
 from hushsum.ledger.database import file_of
-from hushsum.ledger.hash_chain import Kind, Receipt
+from hushsum.ledger.events import Kind, Receipt
 from hushsum.ledger.transaction import Journal
 
 SUFFIX = ".rollback_guard"

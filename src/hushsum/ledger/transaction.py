@@ -12,8 +12,7 @@ import sqlalchemy as sa
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.container import canonical_json
 from hushsum.ledger.account import Account
-from hushsum.ledger.entries import Entry
-from hushsum.ledger.hash_chain import ACCOUNT_KINDS, GENESIS, Event, Kind, Receipt
+from hushsum.ledger.events import ACCOUNT_KINDS, GENESIS, Entry, Event, Kind, Receipt
 from hushsum.ledger.schema import events, head
 
 

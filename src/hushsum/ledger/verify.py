@@ -11,12 +11,10 @@ import sqlalchemy as sa
 
 from hushsum.errors import FileRefused, HushsumError
 from hushsum.files.container import canonical_json
-from hushsum.ledger.account import FROZEN, OPEN, RETIRED, Account
-from hushsum.ledger.charges import charge_for
+from hushsum.ledger.account import FROZEN, OPEN, RETIRED, Account, charge_for
+from hushsum.ledger.dataset_budget import staged_bytes
 from hushsum.ledger.dataset_terms import Charge, DatasetTerms
-from hushsum.ledger.entries import Entry
-from hushsum.ledger.hash_chain import ACCOUNT_KINDS, GENESIS, STEPS, Event, Kind, Receipt
-from hushsum.ledger.ledger_debit import staged_bytes
+from hushsum.ledger.events import ACCOUNT_KINDS, GENESIS, STEPS, Entry, Event, Kind, Receipt
 from hushsum.ledger.schema import events, head
 from hushsum.ledger.transaction import Journal, parsed
 from hushsum.privacy.claim import Claim

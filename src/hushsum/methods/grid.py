@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.bases.base import HEAPED_SHARE, Reading
+from hushsum.bases.base import Reading
+from hushsum.bases.declared_box import HEAPED_SHARE
 from hushsum.bases.grid_errors import CORNER_CELLS
 from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, WHOLE, WIDEST, GridReading, GridWeights
 from hushsum.bases.splines import HIGHEST_DEGREE, LOWEST_DEGREE

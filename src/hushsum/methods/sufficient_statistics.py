@@ -18,7 +18,7 @@ from hushsum.privacy.accounting import gaussian_delta_above
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import rounded
 from hushsum.records.bounds import Bounds
-from hushsum.records.unit_ball import UnitBall
+from hushsum.records.norm_clipping import UnitBall
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.tally.tally import Tally

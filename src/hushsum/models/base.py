@@ -142,7 +142,8 @@ class PrivateModel(DeclaredModel):
         refuse_fit_arguments(refused)
         self.check_parameters()
         records, target = self.check_records(X, y, reset=True)
-        refuse_repeated_rows(self.public, X, records, super()._column_names())
+        if self.public is not None:
+            refuse_repeated_rows(self.public, X, records, super()._column_names())
         if not self._is_repeated((X, y), records, target):
             state = self._begin()
             self._count(state.secret, records, target)
@@ -164,7 +165,8 @@ class PrivateModel(DeclaredModel):
         self.check_parameters()
         state: ModelState | None = getattr(self, "_state", None)
         records, target = self.check_records(X, y, reset=state is None)
-        refuse_repeated_rows(self.public, X, records, super()._column_names())
+        if self.public is not None:
+            refuse_repeated_rows(self.public, X, records, super()._column_names())
         if state is None:
             state = self._begin()
         state.guard = None

@@ -15,8 +15,8 @@ from hushsum.bases.class_moments import ClassMoments
 from hushsum.bases.monomials import SQUARE_WEIGHT
 from hushsum.privacy.calibration import IntegerNoise, gaussian_noises, laplace_noise, split_epsilon
 from hushsum.privacy.claim import Promise, Relation
+from hushsum.records.norm_clipping import clipped_to_ball
 from hushsum.records.transform import Transform
-from hushsum.records.vectors_in_ball import clipped_to_ball
 from hushsum.releases.coefficients import CoefficientFunction
 
 TOTAL_SHARE: Final = Fraction(1, 1000)

@@ -18,7 +18,18 @@ from hushsum.kernels.bandwidth_scale import in_scale
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.race import race
-from hushsum.models.class_methods import (
+from hushsum.models.class_moments_rule import (
+    TOTAL_SHARE,
+    LinearRule,
+    TransformedRule,
+    discriminant_basis,
+    mean_noise,
+    means_basis,
+    noise_of,
+)
+from hushsum.models.class_sketches import SketchReading
+from hushsum.models.classification_model import ClassificationModel
+from hushsum.models.classifier_method import (
     AUTO,
     DISCRIMINANT,
     KERNEL,
@@ -33,17 +44,6 @@ from hushsum.models.class_methods import (
     class_advice,
     default_rows,
 )
-from hushsum.models.class_model import ClassModel
-from hushsum.models.class_moments_rule import (
-    TOTAL_SHARE,
-    LinearRule,
-    TransformedRule,
-    discriminant_basis,
-    mean_noise,
-    means_basis,
-    noise_of,
-)
-from hushsum.models.class_sketches import SketchReading
 from hushsum.models.enough_records import COUNT_SHARE
 from hushsum.models.parameters import CLASSES, INTEGER, PUBLIC, SCALE, Parameter
 from hushsum.models.predicted_error import (
@@ -63,7 +63,7 @@ _UNDECLARED = 10_000
 _PART = "moments"
 
 
-class PrivateClassifier(ClassModel):
+class PrivateClassifier(ClassificationModel):
     """Predicts the class of a point from what was released about the records of each class.
 
     Three methods. ``kernel`` compares one released sketch per class: it follows classes of any shape, in a

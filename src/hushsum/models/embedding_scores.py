@@ -14,7 +14,7 @@ from hushsum.models.parameters import NUMBER, Parameter
 from hushsum.models.predicted_error import planned_error, share_of
 from hushsum.models.public_rows import USUAL_RECORDS
 from hushsum.privacy.claim import Promise
-from hushsum.records.vectors_in_ball import clipped_to_ball
+from hushsum.records.norm_clipping import clipped_to_ball
 from hushsum.releases.base import ReleasedFunction
 
 RADIUS = Parameter(

@@ -30,7 +30,7 @@ from hushsum.models.regression_model import RegressionModel, declared_target
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.functional_perturbation import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
 from hushsum.records.bounds import Bounds
-from hushsum.records.unit_ball import UnitBall
+from hushsum.records.norm_clipping import UnitBall
 from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally

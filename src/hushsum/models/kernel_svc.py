@@ -22,7 +22,7 @@ from hushsum.methods.feature_functions import (
     perturbed_machines,
     svm_sensitivity,
 )
-from hushsum.models.class_model import ClassModel
+from hushsum.models.classification_model import ClassificationModel
 from hushsum.models.feature_space import (
     KERNEL_PARAMETERS,
     KeptPairs,
@@ -56,7 +56,7 @@ class _Machines:
         return values
 
 
-class PrivateKernelSVC(ClassModel):
+class PrivateKernelSVC(ClassificationModel):
     """A support vector machine with a kernel, released once by functional perturbation.
 
     Works well where records × ε is some hundred times ``C`` and the bandwidth is a good part of the distance

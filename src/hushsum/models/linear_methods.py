@@ -37,7 +37,7 @@ from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC
 from hushsum.records.bounds import Bounds
-from hushsum.records.unit_ball import UnitBall
+from hushsum.records.norm_clipping import UnitBall
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally

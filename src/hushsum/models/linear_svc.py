@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.models.class_model import ClassModel
+from hushsum.models.classification_model import ClassificationModel
 from hushsum.models.linear_methods import (
     KEEPING,
     SKETCH_ROWS,
@@ -21,13 +21,13 @@ from hushsum.models.linear_methods import (
 )
 from hushsum.models.parameters import CLASSES, NUMBER, TEXT, Parameter
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.records.unit_ball import UnitBall
+from hushsum.records.norm_clipping import UnitBall
 from hushsum.releases.bundle import Bundle
 
 METHODS = ("sketch", "objective")
 
 
-class PrivateLinearSVC(ClassModel):
+class PrivateLinearSVC(ClassificationModel):
     """A plane between two classes, released once.
 
     Works well where a plane separates the classes and records × ε is well above the number of columns.

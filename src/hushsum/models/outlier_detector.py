@@ -40,7 +40,7 @@ from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
-from hushsum.records.vectors_in_ball import clipped_to_ball
+from hushsum.records.norm_clipping import clipped_to_ball
 from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle

@@ -15,8 +15,7 @@ from hushsum.bases.class_moments import ClassMoments
 from hushsum.models.class_moments_rule import TOTAL_SHARE, noise_of
 from hushsum.models.predicted_error import part_of
 from hushsum.privacy.claim import Promise
-from hushsum.records.unit_ball import norms
-from hushsum.records.vectors_in_ball import clipped_to_ball
+from hushsum.records.norm_clipping import clipped_to_ball, norms
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.tally.tally import Tally
 from hushsum.tasks.cells import Cells

@@ -16,7 +16,7 @@ from hushsum.planning.public_bandwidth_and_bounds import (
     silverman,
 )
 from hushsum.records.arrow import in_memory
-from hushsum.records.dense import as_dense
+from hushsum.records.native_batch import as_dense
 from hushsum.records.private_rows_as_public import refuse_copied_rows, refuse_private_rows
 from hushsum.releases.public_combination import FEWEST_POINTS, MOST_POINTS
 

@@ -23,7 +23,7 @@ from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Para
 from hushsum.models.regression_model import RegressionModel, declared_target
 from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.records.unit_ball import UnitBall
+from hushsum.records.norm_clipping import UnitBall
 from hushsum.releases.bundle import Bundle
 
 CALIBRATIONS = ("tight", "as-published")

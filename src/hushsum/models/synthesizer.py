@@ -172,7 +172,8 @@ class PrivateSynthesizer(PrivateModel):
         if self.columns is None:
             rows = self._checked(X, reset=reset)
             # Here, since what is counted, and compared by `fit`, are labels.
-            refuse_repeated_rows(self.public, X, rows, super()._column_names())
+            if self.public is not None:
+                refuse_repeated_rows(self.public, X, rows, super()._column_names())
             return self._empty().basis.prepare(rows).arrays[0], None
         declared = self._declared()
         X = arrow.in_memory(X)

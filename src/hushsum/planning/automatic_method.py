@@ -66,6 +66,7 @@ def best_option(
         max_seconds=max_seconds,
         allow_real=allow_real,
         steps=_steps(steps, kernel, bounds, columns),
+        comparison=False,
         tallies_only=tallies_only or of_a_tally,
         public=public,
     ).best

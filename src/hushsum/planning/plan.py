@@ -54,6 +54,7 @@ def plan(
     steps: DeclaredSteps | None = None,
     reading: Reading | None = None,
     error: float | None = None,
+    comparison: bool = True,
     tallies_only: bool = False,
     trust: str = CENTRAL,
     sites: int | None = None,
@@ -71,8 +72,7 @@ def plan(
     dim, bandwidth, kernel
         As for the kernel; a kernel object replaces all three.
     epsilon : float or list of float
-        Pure ε unless ``delta`` is given. Without ``delta``, options with δ = 1e-6 are shown for comparison
-        and are not chosen as the best.
+        Pure ε unless ``delta`` is given.
     delta, rho : float
         As for a release.
     bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
@@ -112,6 +112,9 @@ def plan(
     error : float, optional
         In place of ``epsilon``: plan for the smallest ε, to two digits, at which the best option has this
         predicted mean absolute error. Where no pure ε reaches it, and δ is not given, δ is 1e-6.
+    comparison : bool
+        Where neither ``delta`` nor ``rho`` is given, also show options with δ = 1e-6. They are never chosen
+        as the best, so the best option is found sooner without them.
     tallies_only : bool
         Compare only methods that count in a tally, which can be merged, streamed and released later.
     trust : {"central", "federated", "sites", "shuffled", "local"}
@@ -225,7 +228,7 @@ def plan(
         )
     requested = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]
     shown = [(promise, True) for promise in requested]
-    if delta is None and rho is None and not model.reported:
+    if comparison and delta is None and rho is None and not model.reported:
         shown += [(Promise.of(epsilon=each.epsilon, delta=COMPARISON_DELTA), False) for each in requested]
     options = [option for promise, own in shown for option in options_for(promise, requested=own)]
     if not options:

@@ -14,8 +14,8 @@ from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.registry import is_expression, named, parameter_names
 from hushsum.kernels.scaled import scaled_by
 from hushsum.records.bounds import DeclaredBounds
-from hushsum.records.dense import as_dense
 from hushsum.records.mixed_columns import column_names_of
+from hushsum.records.native_batch import as_dense
 from hushsum.releases.public_combination import FEWEST_POINTS
 
 _WIDER: Final = 0.1

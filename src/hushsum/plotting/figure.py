@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hushsum.errors import UsageError
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, Parameter
-from hushsum.files.rationals import stored_rational
+from hushsum.files.encoding import stored_rational
 from hushsum.privacy.accounting.binomial import binomial_trials
 from hushsum.privacy.accounting.discrete_gaussian import GaussianVariances, gaussian_variances
-from hushsum.privacy.accounting.vectors import vector_variances
+from hushsum.privacy.accounting.discrete_gaussian_vectors import vector_variances
 from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.noise import (
     NoiseSource,
@@ -356,7 +356,7 @@ def gaussian_noises(
     ``cells`` is how many the table has, and ``count`` how far the count can move: 0 where the number of
     records is public. With unit moves the composition is exact (every moved cell by 1). Other vectors are
     bounded by their length: on a fine lattice nearly as over the reals, else, as for persons with several
-    records in hash rows, through ρ (``accounting.vectors``).
+    records in hash rows, through ρ (``accounting.discrete_gaussian_vectors``).
     """
     share = _checked_share(count_share) if count else Fraction(0)
     if promise.rho is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hushsum import _html
 from hushsum.errors import ClaimError, Parameter, shown
-from hushsum.files.rationals import stored_rational, typed_rational
+from hushsum.files.encoding import stored_rational, typed_rational
 from hushsum.privacy.trust_model import Trust
 
 

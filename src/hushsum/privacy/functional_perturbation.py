@@ -16,7 +16,7 @@ from typing import NamedTuple
 from hushsum._types import Integers
 from hushsum.errors import Argument, ClaimError, Parameter, shown
 from hushsum.privacy.accounting.continuous_gaussian import analytic_gaussian_sigma
-from hushsum.privacy.accounting.vectors import rounding_gap
+from hushsum.privacy.accounting.discrete_gaussian_vectors import rounding_gap
 from hushsum.privacy.accounting.zcdp import zcdp_rho
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian

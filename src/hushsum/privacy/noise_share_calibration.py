@@ -5,11 +5,11 @@ Privacy
 Let h parties certainly contribute noise that no adversary knows. Pure ε: each adds the difference of two
 negative binomials NB(1/h, 1 − e^(−ε/Δ1)), and h of them add up to discrete Laplace noise of scale Δ1/ε.
 ρ and (ε, δ): each adds a discrete Gaussian of 1/h of the variance, at least 4, which is calibrated for the
-law of the sum (`hushsum.privacy.accounting.gaussian_shares`). Where that variance would be below 4 and one
-unit moves each cell by at most 1, each adds Skellam noise of 1/h of a variance, and h of them add up to
-Skellam noise of that variance, exactly (`hushsum.privacy.accounting.skellam`). What further parties add is
-independent of that, and so post-processing. A unit belongs to one party's data; that it is added, removed, or
-replaced there moves the sum as it moves that party's table.
+law of the sum (`hushsum.privacy.accounting.discrete_gaussian_shares`). Where that variance would be below 4
+and one unit moves each cell by at most 1, each adds Skellam noise of 1/h of a variance, and h of them add up
+to Skellam noise of that variance, exactly (`hushsum.privacy.accounting.skellam`). What further parties add
+is independent of that, and so post-processing. A unit belongs to one party's data; that it is added,
+removed, or replaced there moves the sum as it moves that party's table.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from fractions import Fraction
 
 from hushsum.errors import ClaimError
 from hushsum.privacy.accounting.discrete_gaussian import discrete_gaussian_delta, short_above
-from hushsum.privacy.accounting.gaussian_shares import SMALLEST_SHARE, promise_for_sum, sum_distance
+from hushsum.privacy.accounting.discrete_gaussian_shares import SMALLEST_SHARE, promise_for_sum, sum_distance
+from hushsum.privacy.accounting.discrete_gaussian_vectors import vector_delta
 from hushsum.privacy.accounting.skellam import skellam_variances
-from hushsum.privacy.accounting.vectors import vector_delta
 from hushsum.privacy.accounting.zcdp import zcdp_delta
 from hushsum.privacy.calibration import (
     GAUSSIAN,

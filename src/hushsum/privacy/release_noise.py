@@ -115,10 +115,10 @@ def standard_normal(size: int, source: NoiseSource) -> Floats:
 
     k alone would leave a lattice of step σ·2⁻³⁰ around the exact value, which distinguishes values that are
     off each other's lattice. k is within 2⁻⁶⁰/24 in total variation of a normal number of deviation 2³⁰,
-    rounded (the lemma of `hushsum.privacy.accounting.vectors`). Between whole numbers the density of that one
-    is flat but for a part of |k|·2⁻⁶¹: a total variation below 2⁻³². Sums with exact values go through
-    `rounded` before they are released, 2¹⁹ points of the lattice to a step: only those cut by the end of a
-    step count then, and less than 2⁻⁵⁰ is left beside the rounding of floating point.
+    rounded (the lemma of `hushsum.privacy.accounting.discrete_gaussian_vectors`). Between whole numbers the
+    density of that one is flat but for a part of |k|·2⁻⁶¹: a total variation below 2⁻³². Sums with exact
+    values go through `rounded` before they are released, 2¹⁹ points of the lattice to a step: only those cut
+    by the end of a step count then, and less than 2⁻⁵⁰ is left beside the rounding of floating point.
 
     >>> standard_normal(3, NoiseSource.insecure(1)).shape
     (3,)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from hushsum.records.bounds import Bounds
 from hushsum.records.category_codes import as_codes
 from hushsum.records.cell_format import CellFormat
-from hushsum.records.dense import as_dense
+from hushsum.records.native_batch import as_dense
 from hushsum.records.person_caps import PendingUnits, UnitCap
 from hushsum.records.record_batches import RecordStream, open_batches
 from hushsum.records.sets import Sets, as_sets

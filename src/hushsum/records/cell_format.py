@@ -1,14 +1,15 @@
-"""How the cells of files are read: the decimal sign, dates, and records with missing values."""
+"""How the cells of files are read: numbers as people and spreadsheets write them (``$1,234.50``,
+``1.234,50 €``, ``(1 234)``), dates, and records with missing values.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hushsum.errors import DataRefused, FilePath, UsageError, Words
+from hushsum.errors import Argument, DataRefused, FilePath, UsageError, Words, shown
 from hushsum.records.arrow import pyarrow
 from hushsum.records.dates import NO_DATES, DateFormat
-from hushsum.records.number_parsing import as_numbers, check_decimal, kind_of_others, without_missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,145 @@ def not_of(column: str, file: str, kind: str, remedy: Words, *, dates: bool = Fa
         got=kind,
         remedy=remedy,
     )
+
+
+MISSING: Final = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "none", "-", "?", ".")
+"""Cells that stand for a value that is not there."""
+
+_CURRENCY: Final = "[$€£¥]"
+_SPACES: Final = (" ", "\u00a0", "\u202f", "'", "’")
+"""What separates groups of three digits whatever the decimal sign is."""
+
+_KINDS: Final = (
+    (
+        "dates",
+        r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?$",
+        (
+            "name the column in ",
+            Argument("dates"),
+            ", and give ",
+            Argument("date_format"),
+            " if they are not like 2024-05-31",
+        ),
+    ),
+    ("decimal commas", r"^[^\pL]*\d,\d{1,2}[^\d\pL]*$", ("give ", Argument("decimal", ","))),
+    ("percentages", r"^[^\pL]*\d\s*%$", "write them as plain numbers"),
+)
+"""What cells that are not numbers may look like, and what to do about them."""
+
+
+def check_decimal(decimal: str) -> str:
+    """The decimal sign, if it is one.
+
+    Raises
+    ------
+    UsageError
+        It is neither a point nor a comma.
+    """
+    if decimal not in (".", ","):
+        raise UsageError(parameter="decimal", rule="must be . or ,", got=shown(decimal))
+    return decimal
+
+
+def as_numbers(text: Any, decimal: str = ".") -> Any | None:
+    """The numbers that a ``pyarrow`` array of text writes, as float64; None if one of them is not a number.
+
+    A number may have a sign, a currency sign before or after it, groups of three digits separated by spaces,
+    apostrophes or the other one of point and comma, and parentheses for a negative amount. With a decimal
+    comma ``1.5`` is not a number, and ``1.500`` is fifteen hundred. Missing cells stay missing.
+
+    Privacy
+    -------
+    What a cell means depends on that cell and on the declared decimal sign, never on other cells.
+
+    >>> import pyarrow as pa
+    >>> as_numbers(pa.array(["$1,234.50", "(12)", " 7e-2 ", None])).to_pylist()
+    [1234.5, -12.0, 0.07, None]
+    >>> as_numbers(pa.array(["1.234,50 €", "0,5"]), decimal=",").to_pylist()
+    [1234.5, 0.5]
+    """
+    compute = pyarrow("compute")
+    cells = compute.utf8_trim_whitespace(text)
+    if decimal == ".":
+        numbers = _cast(cells)
+        if numbers is not None:
+            return numbers
+    return _cast(_plain(cells, decimal))
+
+
+def without_missing(text: Any) -> Any:
+    """The text with nulls for cells that stand for a missing value."""
+    pa, compute = pyarrow(), pyarrow("compute")
+    missing = compute.is_in(compute.utf8_trim_whitespace(text), value_set=pa.array(MISSING))
+    return compute.if_else(missing, pa.scalar(None, text.type), text)
+
+
+def kind_of_others(text: Any, decimal: str = ".", *, dates: bool = False) -> tuple[str, Words]:
+    """What the first cells that are no numbers look like, in words, and what to do about them.
+
+    The cells themselves are not shown: they are private.
+    """
+    pa, compute = pyarrow(), pyarrow("compute")
+    cells = compute.drop_null(compute.utf8_trim_whitespace(text))
+    if compute.any(compute.is_in(cells, value_set=pa.array(MISSING))).as_py():
+        return "missing values", (
+            "correct or drop those records, in a release or a fit by ",
+            Argument("drop_missing"),
+        )
+    if dates:
+        return _kind_of_no_dates(cells)
+    for kind, pattern, remedy in _KINDS:
+        if kind == "decimal commas" and decimal == ",":
+            continue
+        if compute.any(compute.match_substring_regex(cells, pattern)).as_py():
+            return kind, remedy
+    return (
+        "text",
+        "correct or drop such records, or if it is a column of text, encode it with a public list of "
+        "categories or leave it out",
+    )
+
+
+def _kind_of_no_dates(cells: Any) -> tuple[str, Words]:
+    compute = pyarrow("compute")
+    if compute.any(compute.match_substring_regex(cells, r"\d(Z|[+-]\d{2}:?\d{2})$")).as_py():
+        return "dates with a time zone", "write them in one time zone, without it"
+    if compute.any(compute.match_substring_regex(cells, _KINDS[0][1])).as_py():
+        return "dates that are written in another way", (
+            "give ",
+            Argument("date_format"),
+            ", such as %d.%m.%Y",
+        )
+    return "other text", "correct or drop such records, or leave the column out"
+
+
+def _cast(cells: Any) -> Any | None:
+    try:
+        return cells.cast(pyarrow().float64())
+    except pyarrow().ArrowInvalid:
+        return None
+
+
+def _plain(cells: Any, decimal: str) -> Any:
+    """The cells without what stands around a number, with a decimal point."""
+    compute = pyarrow("compute")
+
+    def replaced(pattern: str, by: str) -> Any:
+        return compute.replace_substring_regex(cells, pattern, by)
+
+    cells = replaced(r"^\(\s*([^-+()]*?)\s*\)$", r"-\1")
+    cells = replaced(rf"^([-+]?)\s*{_CURRENCY}\s*", r"\1")
+    cells = replaced(rf"\s*{_CURRENCY}$", "")
+    point = r"\." if decimal == "." else ","
+    for group in (*_SPACES, "," if decimal == "." else "."):
+        written = rf"^[-+]?\d{{1,3}}(?:[{group}]\d{{3}})+(?:{point}\d*)?$"
+        grouped = compute.match_substring_regex(cells, written)
+        cells = compute.if_else(grouped, compute.replace_substring(cells, group, ""), cells)
+    if decimal == ",":
+        # A point that is left is not one of a group, and no decimal sign either.
+        cells = compute.replace_substring(cells, ".", "no number")
+        cells = compute.replace_substring(cells, ",", ".")
+    return cells
 
 
 PLAIN: Final = CellFormat()

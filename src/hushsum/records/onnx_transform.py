@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records.dense import as_dense
+from hushsum.records.native_batch import as_dense
+from hushsum.records.norm_clipping import clipped_to_ball
 from hushsum.records.onnx_graph import DROPOUT, operations_of
-from hushsum.records.vectors_in_ball import clipped_to_ball
 
 MOST_BYTES: Final = 1 << 31
 _DIGEST_MARK: Final = b"hushsum onnx transformation 1"

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records.arrow import in_memory
-from hushsum.records.dense import as_dense
 from hushsum.records.mixed_columns import column_names_of
+from hushsum.records.native_batch import as_dense
 from hushsum.records.repeated_rows import are_copies
 from hushsum.records.transform import Transform
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records.dense import as_dense
+from hushsum.records.native_batch import as_dense
 
 FEWEST_ROWS: Final = 10
 MOST_COLUMNS: Final = 1 << 12

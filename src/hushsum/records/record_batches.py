@@ -145,7 +145,7 @@ def open_batches(
 
     Memory depends on ``batch_bytes`` and not on the size of the file. CSV files have a header, fields
     separated by commas, semicolons, tabs or bars, and may be compressed; their numbers are read as float64
-    (`hushsum.records.number_parsing`), and their ids as strings, so a person who is 5 in a CSV file is also
+    (`hushsum.records.cell_format`), and their ids as strings, so a person who is 5 in a CSV file is also
     the person 5 of an integer column elsewhere, and 05 is another.
 
     Parameters

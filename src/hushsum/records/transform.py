@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, FileRefused, UsageError
 from hushsum.records import public_directions
-from hushsum.records.dense import as_dense
+from hushsum.records.native_batch import as_dense
+from hushsum.records.norm_clipping import clipped_to_ball
 from hushsum.records.public_directions import (
     MOST_COLUMNS,
     Learner,
@@ -22,7 +23,6 @@ from hushsum.records.public_directions import (
     public_rows,
     shrunk_variances,
 )
-from hushsum.records.vectors_in_ball import clipped_to_ball
 
 _SHORT: Final = 0.1
 """The quantile of lengths that results are clipped to. The direction of a whitened record tells more than its

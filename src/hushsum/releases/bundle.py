@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import PathOrFile
-from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size, narrowest_type
 from hushsum.files.container import FileKind, Header, canonical_json, write_container
+from hushsum.files.encoding import REAL, decode_array, encode_array, encoded_size, narrowest_type
 from hushsum.privacy.claim import Claim
 from hushsum.releases.base import Released, ReleasedFunction
 from hushsum.releases.load import check_names, check_spelling, load_function, pickled, register

@@ -16,7 +16,6 @@ from hushsum._types import Floats, PathOrFile
 from hushsum.bases.base import Basis, Cells, LinearReading, Reading, RowReading, Table
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
-from hushsum.kernels.combination import plain_kernels
 from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.trust_model import SITE_NOISE
@@ -306,7 +305,7 @@ class NoisyTable(Presented, ABC):
         return (Detail("stream", about, f"step {found.step} of {found.steps}: {shows}", label="stream"),)
 
     def _points(self, Q: object) -> Points:
-        if self.dim is not None and any(each.dim is None for each in plain_kernels(self.kernel)):
+        if self.dim is not None and any(each.dim is None for each in self.kernel.parts()):
             return mixed_points(Q, dim=self.dim, columns=self.columns)
         return query_points(Q, dim=self.dim, columns=self.columns)
 

@@ -12,7 +12,6 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.base import CategoricalKernel, ColumnKernel, Kernel
-from hushsum.kernels.combination import plain_kernels
 from hushsum.plotting.curve import Curve, draw_curve
 from hushsum.plotting.figure import bare_figure, new_figure
 from hushsum.plotting.two_column_map import TwoColumnMap, draw_heat_map
@@ -243,7 +242,7 @@ def _note(picture: Curve | TwoColumnMap) -> str:
 
 
 def _number_of_columns(kernel: Kernel) -> int:
-    parts = plain_kernels(kernel)
+    parts = kernel.parts()
     if kernel.dim is None or any(each.dim is None or isinstance(each, CategoricalKernel) for each in parts):
         raise UsageError(
             rule="a picture needs columns of numbers",

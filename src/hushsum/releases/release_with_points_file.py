@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import PathOrFile
-from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
 from hushsum.files.container import FileKind, Header, write_container
+from hushsum.files.encoding import REAL, decode_array, encode_array, encoded_size
 from hushsum.releases.load import check_names, load_table
 from hushsum.releases.noisy_table import NoisyTable
 

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from hushsum._types import Floats, PathOrFile
 from hushsum.bases.base import RowReading
 from hushsum.bases.registry import reading_as_json, reading_from_json
-from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
 from hushsum.files.container import FileKind, Header, write_container
-from hushsum.files.rationals import stored_rational
+from hushsum.files.encoding import decode_array, encode_array, encoded_size, narrowest_type, stored_rational
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.accounting.shuffling import shuffled_delta
 from hushsum.privacy.claim import Claim, Relation

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from hushsum._types import PathOrFile
 from hushsum.bases.base import Cells, Table
 from hushsum.bases.registry import basis_from_json, reading_as_json, reading_from_json
-from hushsum.files.arrays import (
+from hushsum.files.container import Buffer, FileKind, Header, Section, write_container
+from hushsum.files.encoding import (
     check_packed,
     decode_array,
     encode_array,
@@ -21,7 +22,6 @@ from hushsum.files.arrays import (
     pack_integers,
     unpack_integers,
 )
-from hushsum.files.container import Buffer, FileKind, Header, Section, write_container
 from hushsum.privacy.accounting.skellam import skellam_rho
 from hushsum.privacy.calibration import (
     BINOMIAL,
@@ -30,6 +30,7 @@ from hushsum.privacy.calibration import (
     LAPLACE,
     NONE,
     SKELLAM,
+    SUM,
     IntegerNoise,
     root_above,
 )
@@ -113,17 +114,20 @@ def _check_noise(function: NoisyTable) -> None:
 
     Pure ε and ρ add up exactly. For (ε, δ) the audit recomputes δ, which takes longer.
     """
+    stated = (function.noise, function.count_noise)
     if function.stream_step is not None:
-        stated = (function.claim, function.basis, function.noise, function.count_noise)
-        if not function.stream_step.keeps(*stated):
+        if not function.stream_step.keeps(function.claim, function.basis, *stated):
             raise ValueError("the noise does not keep the claim")
         return
-    noises = protecting_noises(function.claim, function.noise, function.count_noise)
+    noises = [stated] if function.claim.trust is None else protecting_noises(function.claim, *stated)
     if not noises or not all(_keeps(function, *each) for each in noises):
         raise ValueError("the noise does not keep the claim")
 
 
 def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise) -> bool:
+    if SUM in (noise.mechanism, count_noise.mechanism):
+        # Noise of several parties, in a claim of one: no part of it is known to be secret.
+        return False
     claim = function.claim
     change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
     moved = change.table

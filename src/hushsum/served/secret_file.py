@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
 from hushsum.files.container import Buffer, FileKind, Header, canonical_json
+from hushsum.files.encoding import REAL, decode_array, encode_array, encoded_size
 from hushsum.files.encryption import read_confidential, write_confidential
 from hushsum.kernels.registry import kernel_as_json, kernel_from_json
 from hushsum.privacy.claim import Relation

@@ -12,10 +12,9 @@ import numpy as np
 
 from hushsum.bases.registry import basis_from_json
 from hushsum.errors import UsageError
-from hushsum.files.arrays import REAL, decode_array, encode_array, encoded_size
 from hushsum.files.container import Buffer, FileKind, Header, Section, read_container
+from hushsum.files.encoding import REAL, decode_array, encode_array, encoded_size, stored_rational
 from hushsum.files.encryption import read_confidential, stored_size, write_confidential
-from hushsum.files.rationals import stored_rational
 from hushsum.privacy.claim import PERSON, Claim
 from hushsum.privacy.over_time.stream_noise import StreamNoise
 from hushsum.releases.stream_step import StreamStep

@@ -12,8 +12,7 @@ import fcntl
 import os
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.files.atomic import atomic_file
-from hushsum.files.user_state_folder import state_folder
+from hushsum.files.durable_files import atomic_file, state_folder
 
 
 class StepGuard:

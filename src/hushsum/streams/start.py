@@ -17,7 +17,7 @@ from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Relation, exact
 from hushsum.privacy.over_time.stream_noise import MOST_STEPS, stream_noise
-from hushsum.privacy.over_time.views import View
+from hushsum.privacy.over_time.stream_views import View
 from hushsum.privacy.release_request import AUTO, DEFAULT_COUNT_SHARE, MOST_ROWS, ReleaseRequest
 from hushsum.privacy.spending import another_release, spend
 from hushsum.releases.stream_step import stream_unit
@@ -26,9 +26,10 @@ from hushsum.streams.plan import StreamPlan, plan_of
 from hushsum.streams.rollback_guard import StepGuard
 from hushsum.streams.state import StreamState
 from hushsum.streams.stream import Stream, StreamTerms
+from hushsum.tally.refused_changes import is_graph
+from hushsum.tally.release import claimed_unit
 from hushsum.tally.tally import Tally
 from hushsum.tally.tally_messages import TallyPattern
-from hushsum.tally.units import claimed_unit, is_graph
 
 CLOCK = "the steps are taken at times that do not depend on the records"
 FILES_IN_TIME = "no file is refused or comes late, so that no record decides about the step of others"

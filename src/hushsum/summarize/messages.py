@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
 from hushsum.errors import FileRefused, UsageError
-from hushsum.files.rationals import stored_rational
+from hushsum.files.encoding import stored_rational
 from hushsum.summarize.features import MAX_DIRECTION, SummaryFeatures
 from hushsum.transport.serialization import check_spelling, pack, unpack
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from hushsum._types import Floats, Integers
 from hushsum.errors import ClaimError, FileRefused
-from hushsum.files.rationals import stored_rational
+from hushsum.files.encoding import stored_rational
 from hushsum.privacy.release_noise import release_noise
 from hushsum.summarize.calibration import count_step, target_variance
 from hushsum.summarize.features import SummaryFeatures

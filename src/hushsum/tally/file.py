@@ -10,8 +10,8 @@ import numpy as np
 from hushsum._types import PathOrFile
 from hushsum.bases.base import Basis
 from hushsum.bases.registry import basis_as_json, basis_from_json
-from hushsum.files.arrays import decode_array, encode_array, encoded_size, narrowest_type
 from hushsum.files.container import Buffer, FileKind, Header, Section, read_container
+from hushsum.files.encoding import decode_array, encode_array, encoded_size, narrowest_type
 from hushsum.files.encryption import read_confidential, stored_size, write_confidential
 from hushsum.kernels.registry import kernel_as_json, kernel_from_json
 from hushsum.privacy.claim import ADJACENCY_ROW, PERSON

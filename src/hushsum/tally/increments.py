@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.privacy.claim import Relation
 from hushsum.tally.counters import row_blocks
+from hushsum.tally.refused_changes import is_graph, refuse_single_rows
 from hushsum.tally.tally import Tally
-from hushsum.tally.units import refuse_single_rows
 
 
 def take_increment(tally: Tally) -> tuple[NDArray[np.int64], int]:
@@ -42,7 +42,8 @@ def add_removals(tally: Tally, X: object, *, units: object = None, threads: int 
     -------
     A removal is a record of the same person: which are counted depends on that person's records alone.
     """
-    refuse_single_rows(tally.basis)
+    if is_graph(tally.basis):
+        refuse_single_rows()
     batch = tally.basis.prepare(X)
     if tally._cap is None:
         if units is not None:

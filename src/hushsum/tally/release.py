@@ -30,7 +30,7 @@ from hushsum.privacy.calibration import (
     laplace_noise,
     split_epsilon,
 )
-from hushsum.privacy.claim import Claim, Promise, Relation, exact
+from hushsum.privacy.claim import PERSON, Claim, Promise, Relation, checked_unit, exact
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.release_request import AUTO, MOST_ROWS, ReleaseRequest
@@ -39,8 +39,25 @@ from hushsum.version import PRODUCER
 
 if TYPE_CHECKING:
     from hushsum.tally.counters import Counters
+    from hushsum.tally.tally import Tally
 
 _CELLS_AT_A_TIME = 1 << 20
+
+
+def claimed_unit(tally: Tally, requested: str | None) -> tuple[str, int]:
+    """The unit of a claim, and how many records, or lists of edges, it may be in.
+
+    Raises
+    ------
+    ClaimError
+        for a unit that the tally does not have.
+    """
+    cap = tally.max_per_unit
+    offered = tuple(each for each in tally.basis.units if (each == PERSON) is (cap is not None))
+    unit = checked_unit(tally.unit if requested is None else requested, offered)
+    if cap is not None:
+        return unit, cap
+    return unit, 1 if unit == tally.basis.units[0] else tally.edge_lists
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,16 +24,15 @@ from hushsum.errors import (
 from hushsum.kernels.base import Batch, ColumnKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, thread_count
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.claim import PERSON, Relation, unit_in_words
+from hushsum.privacy.claim import ADJACENCY_ROW, PERSON, Relation, unit_in_words
 from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
 from hushsum.records.arrow import in_memory
 from hushsum.records.data_derived_parameters import warn_of_parameters
 from hushsum.records.person_caps import UnitCap
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.prepared_release import PreparedRelease
-from hushsum.tally.merge_checks import check_mergeable, merged_lists
-from hushsum.tally.release import ReleaseOptions, check_release, release_table
-from hushsum.tally.units import claimed_unit, refuse_persons_in_graphs, refuse_removal, refuse_single_rows
+from hushsum.tally import refused_changes
+from hushsum.tally.release import ReleaseOptions, check_release, claimed_unit, release_table
 
 _LARGEST = int(np.iinfo(np.int64).max)
 MAX_PER_UNIT = 1 << 20
@@ -99,7 +98,7 @@ class Tally:
         self._broken, self._lock, self._lists = False, threading.Lock(), edge_lists
         self._cap: UnitCap | None = None
         if max_per_unit is not None:
-            refuse_persons_in_graphs(basis)
+            refused_changes.refuse_persons_in_graphs(basis)
             self._cap = UnitCap(positive_integer("max_per_unit", max_per_unit, at_most=MAX_PER_UNIT))
 
     @property
@@ -174,7 +173,8 @@ class Tally:
         SuspiciousParameter
             if bounds or bandwidth look as if read off this batch, or do not fit it. For the owner's eyes.
         """
-        refuse_single_rows(self._basis)
+        if ADJACENCY_ROW in self._basis.units:
+            refused_changes.refuse_single_rows()
         X = in_memory(X)
         batch = self._basis.prepare(X)
         if isinstance(kernel := self._kernel, ColumnKernel):
@@ -201,7 +201,7 @@ class Tally:
 
         Refused under a cap: which of a person's records were counted is not remembered.
         """
-        refuse_removal(self)
+        refused_changes.refuse_removal(self)
         batch = self._basis.prepare(X)
         if len(batch) > self._count:
             rule = "must contain only records that were added"
@@ -221,7 +221,7 @@ class Tally:
             if the fingerprints differ, as those of different kinds of graphs do, one tally counts persons and
             the other records, or both hold the same records, one being a copy or a continuation of the other.
         """
-        check_mergeable(self, other)
+        refused_changes.check_mergeable(self, other)
         self._check_room(other._moves)
 
         def merge_caps() -> None:
@@ -233,7 +233,7 @@ class Tally:
             self._count += other._count
             self._moves += other._moves
             self._origins |= other._origins
-            self._lists = merged_lists(self, other, disjoint=disjoint_units)
+            self._lists = refused_changes.merged_lists(self, other, disjoint=disjoint_units)
 
         with other._held():
             self._change(work, first=merge_caps)

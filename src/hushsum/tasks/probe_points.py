@@ -10,7 +10,6 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.base import ColumnKernel, Kernel
-from hushsum.kernels.combination import plain_kernels
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Points, query_points
 from hushsum.releases.base import ReleasedFunction
@@ -50,7 +49,7 @@ def given_points(at: object, function: ReleasedFunction) -> Points:
 
 def needed_bounds(function: ReleasedFunction) -> Bounds:
     """The box in which points are chosen; raises ``UsageError`` where there is none."""
-    sets = function.dim is None or any(each.dim is None for each in plain_kernels(function.kernel))
+    sets = function.dim is None or any(each.dim is None for each in function.kernel.parts())
     if sets or function.bounds is None:
         raise UsageError(
             parameter="at",

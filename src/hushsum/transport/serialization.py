@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from hushsum.errors import FileRefused
-from hushsum.files.arrays import decode_array, encode_array, encoded_size
 from hushsum.files.container import canonical_json
+from hushsum.files.encoding import decode_array, encode_array, encoded_size
 
 MAGIC = b"\x89HSUM1\r\n"
 _HEAD = struct.Struct("<8sI")

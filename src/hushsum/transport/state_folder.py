@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Final
 
 from hushsum.errors import Parameter, UsageError
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,120}")
 _NOTICE: Final = "CONFIDENTIAL"

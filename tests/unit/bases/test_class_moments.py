@@ -13,7 +13,7 @@ import hushsum as hs
 from hushsum.bases import ClassMoments
 from hushsum.errors import DataRefused, UsageError
 from hushsum.privacy.claim import Relation
-from hushsum.records.vectors_in_ball import clipped_to_ball
+from hushsum.records.norm_clipping import clipped_to_ball
 from hushsum.tally.tally import Tally
 
 RNG = np.random.default_rng(9)

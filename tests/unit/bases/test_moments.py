@@ -20,7 +20,7 @@ from hushsum.bases.moments import Moments
 from hushsum.errors import DataRefused, UsageError
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
-from hushsum.records.unit_ball import UnitBall
+from hushsum.records.norm_clipping import UnitBall
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.tally import Tally
 

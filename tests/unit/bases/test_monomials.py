@@ -13,7 +13,7 @@ from hushsum.bases import Monomials
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch
 from hushsum.privacy.claim import Relation
-from hushsum.records.vectors_in_ball import whole_length, whole_vectors
+from hushsum.records.norm_clipping import whole_length, whole_vectors
 
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(300, 7)) * 0.5

@@ -9,7 +9,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.jobs.demo import SALARY_BOUNDS, write_payroll
-from hushsum.jobs.describe_function import FunctionDescription, TallyDescription, describe_file
+from hushsum.jobs.describe_file import FunctionDescription, TallyDescription, describe_file
 from hushsum.jobs.plot_function import plot_function
 from hushsum.jobs.query_function import QueryTerms, query_file, query_points
 from hushsum.records.dates import DateFormat

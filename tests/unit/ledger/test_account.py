@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hushsum.errors import BudgetExhausted, ClaimError, UsageError
 from hushsum.ledger import Account, Charge, DatasetTerms
-from hushsum.ledger.charges import charge_for
+from hushsum.ledger.account import charge_for
 from tests.ledger_fixtures import claim_of
 
 PARTS = ("north", "south", "west")

@@ -10,7 +10,7 @@ import pytest
 
 from hushsum.errors import ClaimError, UsageError
 from hushsum.ledger import Charge, DatasetTerms
-from hushsum.ledger.charges import charge_for
+from hushsum.ledger.account import charge_for
 from hushsum.privacy.claim import UNITS, Relation
 from tests.ledger_fixtures import claim_of
 

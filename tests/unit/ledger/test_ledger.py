@@ -18,7 +18,7 @@ from alembic.script import ScriptDirectory
 
 import hushsum.ledger.migrations
 from hushsum.errors import FileRefused, LedgerUnavailable
-from hushsum.files.user_state_folder import state_folder
+from hushsum.files.durable_files import state_folder
 from hushsum.jobs.idempotency_keys import release_key
 from hushsum.ledger import DatasetTerms, Ledger, Receipt
 from hushsum.ledger.database import connect

@@ -130,7 +130,7 @@ def test_exact_and_random_features_together_keep_one_promise(epsilon: float, del
     features must be then too.
     """
     from hushsum.privacy.accounting import gaussian_delta, zcdp_rho
-    from hushsum.privacy.accounting.vectors import rounding_gap
+    from hushsum.privacy.accounting.discrete_gaussian_vectors import rounding_gap
     from hushsum.privacy.claim import Relation
 
     model = PrivateDensity(

@@ -204,6 +204,14 @@ def test_best_is_the_smallest_error_among_what_was_requested() -> None:
     assert len(plan) == len(requested) + len(shown)
 
 
+def test_without_comparison_only_what_was_requested_is_planned() -> None:
+    asked: dict[str, Any] = {"records": 5000, "kernel": KERNEL, "bounds": (0, 10), "epsilon": [0.5, 1.0]}
+    whole, alone = hs.plan(**asked), hs.plan(**asked, comparison=False)
+    assert any(not option.requested for option in whole)
+    assert list(alone) == [option for option in whole if option.requested]
+    assert alone.best == whole.best
+
+
 def test_every_requested_epsilon_is_planned() -> None:
     plan = hs.plan(records=1000, kernel=KERNEL, epsilon=[0.1, 1.0], delta=1e-6, rows=[100, 200])
     assert [(o.epsilon, o.rows) for o in sorted(plan, key=lambda o: (o.epsilon or 0, o.rows))] == [

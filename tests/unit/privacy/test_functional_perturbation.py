@@ -10,7 +10,7 @@ import pytest
 
 from hushsum.errors import ClaimError
 from hushsum.privacy.accounting import gaussian_delta, zcdp_rho
-from hushsum.privacy.accounting.vectors import rounding_gap
+from hushsum.privacy.accounting.discrete_gaussian_vectors import rounding_gap
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.functional_perturbation import (
     LatticePart,

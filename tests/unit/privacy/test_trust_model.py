@@ -16,7 +16,7 @@ from hushsum.auditing.stated_noise import _spent, audit_calibration
 from hushsum.errors import FileRefused
 from hushsum.federated.secure_aggregation.result import released_sum
 from hushsum.federated.secure_aggregation.terms import AggregationTerms
-from hushsum.privacy.accounting.gaussian_shares import sum_distance
+from hushsum.privacy.accounting.discrete_gaussian_shares import sum_distance
 from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.noise_share_calibration import protecting_distance, protecting_noises

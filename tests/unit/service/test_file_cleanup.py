@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from hushsum.errors import LedgerUnavailable
-from hushsum.ledger.ledger_debit import LedgerDebit
+from hushsum.ledger.dataset_budget import LedgerDebit
 from hushsum.service.store import Actor, Datasets, Functions, Store
 from hushsum.service.store.job_queue import MOST_ATTEMPTS
 from hushsum.service.work.file_cleanup import GRACE_SECONDS, delete_orphaned_files

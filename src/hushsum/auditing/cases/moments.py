@@ -9,7 +9,7 @@ from hushsum.auditing.registry import BasisCases, register_basis
 from hushsum.bases.base import Basis
 from hushsum.bases.moments import Moments
 from hushsum.records.bounds import Bounds
-from hushsum.records.unit_ball import UnitBall
+from hushsum.records.norm_clipping import UnitBall
 
 
 def _moments_pool(basis: Basis, rng: np.random.Generator) -> Pool:

@@ -14,17 +14,16 @@ from typing import Any, Final
 from hushsum.bases.base import Basis, Reading
 from hushsum.bases.registry import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, Parameter, UsageError
-from hushsum.files.rationals import stored_rational
+from hushsum.files.encoding import stored_rational
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.calibration import SKELLAM, IntegerNoise
 from hushsum.privacy.claim import Claim, Promise, checked_unit, unit_in_words
 from hushsum.privacy.noise_share_calibration import NoisePair, noise_shares
 from hushsum.privacy.release_request import AUTO, ReleaseRequest
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, Trust
-from hushsum.tally.merge_checks import differing_parameters
-from hushsum.tally.release import ReleaseOptions, check_release
+from hushsum.tally.refused_changes import differing_parameters
+from hushsum.tally.release import ReleaseOptions, check_release, claimed_unit
 from hushsum.tally.tally import Tally
-from hushsum.tally.units import claimed_unit
 from hushsum.transport.peer_identity import fingerprint_of
 from hushsum.transport.serialization import check_spelling, pack, unpack
 

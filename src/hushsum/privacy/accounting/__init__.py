@@ -24,8 +24,8 @@ from hushsum.privacy.accounting.discrete_gaussian import (
     discrete_gaussian_delta,
     gaussian_variances,
 )
+from hushsum.privacy.accounting.discrete_gaussian_vectors import vector_delta, vector_variances
 from hushsum.privacy.accounting.parameters import check_delta
-from hushsum.privacy.accounting.vectors import vector_delta, vector_variances
 from hushsum.privacy.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 
 __all__ = [

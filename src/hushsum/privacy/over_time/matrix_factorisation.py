@@ -48,7 +48,7 @@ noise of variance σ² gives Δ²/(2σ²)-zCDP (adaptive composition; Feldman & 
 noise with adaptively chosen shifts of that total length is as private as one shift by Δ (Denisov, McMahan,
 Rush, Smith & Thakurta 2022; Smith & Thakurta 2022); rounding its outputs is post-processing, and in each of
 the at most n·L touched numbers discrete noise is within 1/(24σ²) in total variation of rounded noise
-(`hushsum.privacy.accounting.vectors`).
+(`hushsum.privacy.accounting.discrete_gaussian_vectors`).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hushsum._types import Floats, Integers
-from hushsum.privacy.over_time.views import View
+from hushsum.privacy.over_time.stream_views import View
 
 DECAY_BITS = 24
 MOST_BUFFERS = 8

@@ -15,7 +15,7 @@ import numpy as np
 from hushsum._types import Floats, Integers
 from hushsum.errors import ClaimError, Parameter
 from hushsum.privacy.accounting.discrete_gaussian import short_above
-from hushsum.privacy.accounting.vectors import vector_delta, vector_variances
+from hushsum.privacy.accounting.discrete_gaussian_vectors import vector_delta, vector_variances
 from hushsum.privacy.accounting.zcdp import zcdp_rho
 from hushsum.privacy.calibration import (
     FACTORISED,
@@ -34,9 +34,9 @@ from hushsum.privacy.over_time.matrix_factorisation import (
     Factorisation,
     length_above,
 )
+from hushsum.privacy.over_time.stream_views import View
 from hushsum.privacy.over_time.tree_sums import TreeSums
 from hushsum.privacy.over_time.unit_changes import StepChange, step_changes
-from hushsum.privacy.over_time.views import View
 
 MOST_STEPS = 1 << 14
 _SMALL = Fraction(1, 1000)

@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hushsum._types import Floats, Integers
-from hushsum.privacy.over_time.views import View
+from hushsum.privacy.over_time.stream_views import View
 
 _LARGEST_BASE = 64
 

@@ -56,7 +56,7 @@ from hushsum.service.store import (
     Shares,
     Store,
 )
-from hushsum.service.store.service_coordination import agree_on_folder, starting
+from hushsum.service.store.database import agree_on_folder, starting
 from hushsum.service.work.worker_pool import WorkerPool
 from hushsum.version import __version__
 

@@ -23,7 +23,6 @@ from hushsum.service.schemas import (
     JobResponse,
     RequestBody,
 )
-from hushsum.service.schemas.releases import confirmation
 from hushsum.service.settings import Settings
 from hushsum.service.store import (
     Accounts,
@@ -38,6 +37,7 @@ from hushsum.service.store import (
     Shares,
     Store,
 )
+from hushsum.service.work.release_requests import confirmation
 
 JobKind = Literal["release", "model", "stream"]
 """Jobs that spend a claim."""

@@ -137,8 +137,10 @@ class RequestMiddleware:
         """Replace the address of a trusted proxy by that of the client it forwards for."""
         peer = scope.get("client")
         address = peer[0] if peer else ""
-        scope["scheme"] = self._proxies.scheme(address, scope["headers"], scope["scheme"])
-        scope["client"] = (self._proxies.client(address, scope["headers"]), 0)
+        if self._proxies.networks:
+            scope["scheme"] = self._proxies.scheme(address, scope["headers"], scope["scheme"])
+            address = self._proxies.client(address, scope["headers"])
+        scope["client"] = (address, 0)
 
     def _below_root(self, scope: Scope) -> bool:
         """Remove the root path, if the proxy has kept it; False for the root path without its slash."""

@@ -18,8 +18,8 @@ from hushsum.service.http.authentication import Caller
 from hushsum.service.http.context import Context
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.store import Actor, Quota, Upload
+from hushsum.service.store.database import new_id
 from hushsum.service.store.datasets import check_quota
-from hushsum.service.store.transactions import new_id
 
 FORMATS: Final = {
     "csv": b"",

@@ -65,7 +65,6 @@ from hushsum.service.schemas.releases import (
     ConfirmedReleaseRequest,
     JobResponse,
     ReleaseClaimRequest,
-    release_request,
 )
 from hushsum.service.schemas.shared_links import (
     IssuedShareResponse,
@@ -159,5 +158,4 @@ __all__ = [
     "UsageResponse",
     "WriteOffRequest",
     "bounds_of",
-    "release_request",
 ]

@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from hushsum.methods.registry import planned_methods, tally_methods
 from hushsum.service.schemas.fields import (
     Column,
     Count,
     Id,
     KernelRequest,
     Name,
+    PlannedMethod,
     Positive,
     PrivacyRequest,
     Reason,
     Relation,
     RequestBody,
     ResponseBody,
+    TallyMethod,
     Unit,
 )
-
-
-def _one_of(names: Callable[[], Sequence[str]]) -> Any:
-    """A name that is registered when a request arrives; the description of the service lists them."""
-
-    def check(name: str) -> str:
-        if name not in names():
-            # The type is what a problem document shows as the rule.
-            raise PydanticCustomError(f"must be one of {', '.join(names())}", "unknown name")
-        return name
-
-    def listed(schema: dict[str, Any]) -> None:
-        schema["enum"] = list(names())
-
-    return AfterValidator(check), Field(json_schema_extra=listed)
-
-
-_TALLY = _one_of(tally_methods)
-_PLANNED = _one_of(lambda: ["auto", *planned_methods()])
-TallyMethod = Annotated[str, _TALLY[0], _TALLY[1]]
-PlannedMethod = Annotated[str, _PLANNED[0], _PLANNED[1]]
 
 
 class DatasetRequest(PrivacyRequest):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Annotated, Literal
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.kernels.expressions import LONGEST
+from hushsum.methods.registry import planned_methods, tally_methods
 
 _SIGNS = " ._-'’(),&+"
 
@@ -44,6 +46,27 @@ Reason = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\
 Relation = Literal["add/remove", "replace"]
 Unit = Literal["record", "person", "adjacency row", "edge", "directed edge"]
 Scope = Literal["admin", "upload", "release", "query"]
+
+
+def _one_of(names: Callable[[], Sequence[str]]) -> Any:
+    """A name that is registered when a request arrives; the description of the service lists them."""
+
+    def check(name: str) -> str:
+        if name not in names():
+            # The type is what a problem document shows as the rule.
+            raise PydanticCustomError(f"must be one of {', '.join(names())}", "unknown name")
+        return name
+
+    def listed(schema: dict[str, Any]) -> None:
+        schema["enum"] = list(names())
+
+    return AfterValidator(check), Field(json_schema_extra=listed)
+
+
+_TALLY = _one_of(tally_methods)
+_PLANNED = _one_of(lambda: ["auto", *planned_methods()])
+TallyMethod = Annotated[str, _TALLY[0], _TALLY[1]]
+PlannedMethod = Annotated[str, _PLANNED[0], _PLANNED[1]]
 
 
 class RequestBody(BaseModel):

@@ -1,17 +1,11 @@
-"""Releases, their claims and the digests that confirm these, and jobs."""
+"""Releases, their claims, and jobs."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from hushsum.files.container import canonical_json
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.release_request import ReleaseRequest
-from hushsum.service.schemas import RequestBody
 from hushsum.service.schemas.fields import Count, Id, Name, PrivacyRequest, Relation, ResponseBody, Unit
 
 
@@ -61,21 +55,3 @@ class JobResponse(ResponseBody):
     problem: dict[str, Any] | None
     created: str
     updated: str
-
-
-def release_request(body: ReleaseClaimRequest) -> ReleaseRequest:
-    """The request that a tally takes. The service adds the budget and the idempotency key."""
-    return ReleaseRequest(**{name: getattr(body, name) for name in ReleaseRequest().as_json()})
-
-
-def confirmation(dataset: str, request: RequestBody, claim: Claim, *, of: type[RequestBody]) -> str:
-    """The digest of a claim, its dataset and its request.
-
-    Parameters
-    ----------
-    of : type
-        The request of the claim. A confirmed request has the same fields and ``confirm``, which is left out.
-    """
-    parameters = {name: getattr(request, name) for name in of.model_fields}
-    text = canonical_json([dataset, of.__name__, json.loads(json.dumps(parameters)), claim.as_json()])
-    return hashlib.sha256(text).hexdigest()

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
 from hushsum.ledger.database import Database
+from hushsum.service.store.database import Actor, as_dict, new_id, now, write_log
 from hushsum.service.store.job_queue import CLOSED, stop_jobs
 from hushsum.service.store.schema import accounts, jobs, tokens
-from hushsum.service.store.transactions import Actor, as_dict, new_id, now, write_log
 
 
 @dataclass(frozen=True, slots=True)

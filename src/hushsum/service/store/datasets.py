@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
 from hushsum.ledger.database import Database
+from hushsum.service.store.database import Actor, as_dict, now, write_log
 from hushsum.service.store.schema import accounts, datasets, jobs, tallies, uploads
-from hushsum.service.store.transactions import Actor, as_dict, now, write_log
 
 WAITING = "waiting"
 USED = "used"

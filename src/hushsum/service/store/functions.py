@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from hushsum.kernels.registry import kernel_from_json
 from hushsum.ledger.database import Database
+from hushsum.service.store.database import Actor, now, write_log
 from hushsum.service.store.schema import accounts, datasets, functions, grants
-from hushsum.service.store.transactions import Actor, now, write_log
 
 
 @dataclass(frozen=True, slots=True)

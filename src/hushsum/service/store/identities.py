@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from hushsum.errors import UsageError
 from hushsum.ledger.database import Database
 from hushsum.service.store.accounts import Token, hash_of, insert_token, later, number_working, revoke_tokens
+from hushsum.service.store.database import Actor, as_dict, now, write_log
 from hushsum.service.store.schema import accounts, identities, sign_ins, tokens
-from hushsum.service.store.transactions import Actor, as_dict, now, write_log
 
 TICKET_SECONDS: Final = 120
 TOKEN_HOURS: Final = 8.0

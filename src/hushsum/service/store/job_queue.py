@@ -17,8 +17,8 @@ import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
 from hushsum.ledger.database import Database
+from hushsum.service.store.database import Actor, new_id, now, write_log
 from hushsum.service.store.schema import accounts, jobs
-from hushsum.service.store.transactions import Actor, new_id, now, write_log
 
 QUEUED = "queued"
 RUNNING = "running"

@@ -9,6 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from hushsum.ledger.database import Database
+from hushsum.service.store.database import LogLine, as_dict
 from hushsum.service.store.schema import (
     accounts,
     datasets,
@@ -20,7 +21,6 @@ from hushsum.service.store.schema import (
     tokens,
     uploads,
 )
-from hushsum.service.store.transactions import LogLine, as_dict
 
 MOST_LINES: Final = 1000
 

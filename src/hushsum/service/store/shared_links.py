@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from hushsum.errors import QuotaExceeded
 from hushsum.ledger.database import Database
 from hushsum.service.store.accounts import hash_of, later
+from hushsum.service.store.database import Actor, new_id, now, write_log
 from hushsum.service.store.functions import is_signed
 from hushsum.service.store.schema import accounts, datasets, functions, shares
-from hushsum.service.store.transactions import Actor, new_id, now, write_log
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Final
 from hushsum.service.logs import log_event
 from hushsum.service.settings import Settings
 from hushsum.service.store import Datasets
-from hushsum.service.store.transactions import now
+from hushsum.service.store.database import now
 
 GRACE_SECONDS: Final = 3600.0
 """Younger files may still be written. A slower upload than a mebibyte in this time is refused."""

@@ -13,7 +13,7 @@ from typing import Any
 from hushsum.bases.registry import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable, UsageError
 from hushsum.jobs.deliver_release import LedgerOptions
-from hushsum.jobs.describe_function import describe_file
+from hushsum.jobs.describe_file import describe_file
 from hushsum.jobs.kernel_and_method import TableSize
 from hushsum.jobs.plan_release import refuse_private_file
 from hushsum.jobs.progress import Progress
@@ -26,7 +26,7 @@ from hushsum.ledger import Ledger
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.service.logs import described, log_event
 from hushsum.service.problem_types import problem, problem_of_error
-from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest, bounds_of, release_request
+from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest, bounds_of
 from hushsum.service.settings import Settings
 from hushsum.service.store import (
     Accounts,
@@ -39,6 +39,7 @@ from hushsum.service.store import (
     Store,
     StoredTally,
 )
+from hushsum.service.store.database import now
 from hushsum.service.store.datasets import DELETED, USED
 from hushsum.service.store.job_queue import (
     CANCELLED,
@@ -49,9 +50,8 @@ from hushsum.service.store.job_queue import (
     RUNNING,
     stop_problem,
 )
-from hushsum.service.store.transactions import now
 from hushsum.service.work.file_cleanup import delete_orphaned_files
-from hushsum.service.work.public_uploads import DERIVED, public_file, release_assumptions
+from hushsum.service.work.release_requests import DERIVED, public_file, release_assumptions, release_request
 from hushsum.service.work.running_job import (
     UPLOAD_NAME,
     JobMustWait,
@@ -244,8 +244,8 @@ class JobRunner:
             columns=columns,
             private=request.upload,
         )
-        refuse_private_file(public, [str(source)])
         if public is not None:
+            refuse_private_file(public, [str(source)])
             kernel, bounds = declared_or_public(kernel, bounds, public)
         with collect_parameter_warnings(notes):
             written = tally_records(

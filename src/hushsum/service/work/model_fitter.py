@@ -17,13 +17,12 @@ from hushsum.jobs.fit_model import count_model, release_model
 from hushsum.jobs.plan_release import PublicFile
 from hushsum.privacy.claim import Claim
 from hushsum.service.schemas import ConfirmedModelRequest, ModelClaimRequest
-from hushsum.service.schemas.releases import confirmation
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Datasets, Functions
 from hushsum.service.store.datasets import USED
 from hushsum.service.work.file_cleanup import delete_exact_model_files
 from hushsum.service.work.model_requests import choice_of, files_of, most_numbers
-from hushsum.service.work.public_uploads import public_file
+from hushsum.service.work.release_requests import confirmation, public_file
 from hushsum.service.work.running_job import RunningJob, collect_parameter_warnings
 
 

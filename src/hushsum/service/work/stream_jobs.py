@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.errors import AlreadyPublished, UsageError
-from hushsum.files.atomic import atomic_file
+from hushsum.files.durable_files import atomic_file
 from hushsum.jobs.deliver_release import LedgerOptions
-from hushsum.jobs.describe_function import describe_file
+from hushsum.jobs.describe_file import describe_file
 from hushsum.jobs.record_files import open_file
 from hushsum.service.schemas import ConfirmedStreamRequest, StreamStepRequest
 from hushsum.service.settings import Settings

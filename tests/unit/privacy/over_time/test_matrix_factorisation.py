@@ -14,7 +14,7 @@ from hushsum.privacy.over_time.matrix_factorisation import (
     length_above,
     root_coefficients,
 )
-from hushsum.privacy.over_time.views import View
+from hushsum.privacy.over_time.stream_views import View
 
 VIEWS = [View(), View(window=5), View(decay=Fraction(9, 10))]
 

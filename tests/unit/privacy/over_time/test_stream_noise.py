@@ -17,8 +17,8 @@ from hushsum.privacy.over_time.stream_noise import (
     spent_rho,
     stream_noise,
 )
+from hushsum.privacy.over_time.stream_views import View
 from hushsum.privacy.over_time.unit_changes import step_changes
-from hushsum.privacy.over_time.views import View
 
 ROWS = 50
 RECORD = {

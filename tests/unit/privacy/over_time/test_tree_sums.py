@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hushsum.privacy.over_time.stream_views import View
 from hushsum.privacy.over_time.tree_sums import TreeSums
-from hushsum.privacy.over_time.views import View
 
 PLANS = [TreeSums(30, 2, 5), TreeSums(30, 3, 3), TreeSums(30, 5, 2), TreeSums(30, 2, 1)]
 

@@ -14,10 +14,9 @@ from fastapi.responses import FileResponse
 
 from hushsum.service.http.authentication import nothing_here
 from hushsum.service.http.dependencies import ContextDependency
-from hushsum.service.http.function_files import function_file
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.query_responses import QUERY_OPENAPI, answered
 from hushsum.service.http.request_limits import address_group
+from hushsum.service.http.routes.functions import QUERY_OPENAPI, answered, function_file
 from hushsum.service.http.routes.page import assets
 from hushsum.service.queries.answer import ARROW
 from hushsum.service.schemas import Problem, QueryResponse, SharedFunctionResponse

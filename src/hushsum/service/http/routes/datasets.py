@@ -37,10 +37,10 @@ from hushsum.service.schemas import (
     bounds_of,
 )
 from hushsum.service.store import Dataset, Quota
+from hushsum.service.store.database import new_id
 from hushsum.service.store.datasets import DELETED, WAITING, check_quota
-from hushsum.service.store.transactions import new_id
 from hushsum.service.work.file_cleanup import delete_exact_model_files
-from hushsum.service.work.public_uploads import public_file
+from hushsum.service.work.release_requests import public_file
 
 router = APIRouter(prefix="/datasets", tags=["datasets"])
 

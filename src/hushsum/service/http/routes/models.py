@@ -28,9 +28,8 @@ from hushsum.service.schemas import (
     ModelSettingResponse,
     PredictedErrorResponse,
 )
-from hushsum.service.schemas.releases import confirmation
 from hushsum.service.store.datasets import WAITING
-from hushsum.service.work.public_uploads import public_file
+from hushsum.service.work.release_requests import confirmation, public_file
 
 router = APIRouter(tags=["models"])
 

@@ -32,12 +32,15 @@ from hushsum.service.schemas import (
     ConfirmedReleaseRequest,
     JobResponse,
     ReleaseClaimRequest,
-    release_request,
 )
-from hushsum.service.schemas.releases import confirmation
 from hushsum.service.store import Job
 from hushsum.service.store.job_queue import CANCELLED, ENDED
-from hushsum.service.work.public_uploads import public_file, release_assumptions
+from hushsum.service.work.release_requests import (
+    confirmation,
+    public_file,
+    release_assumptions,
+    release_request,
+)
 from hushsum.tally.tally import Tally
 
 router = APIRouter(tags=["releases"])

@@ -10,8 +10,8 @@ from hushsum.service.http.routes.datasets import dataset_response
 from hushsum.service.http.uploads import store_upload
 from hushsum.service.sample_records import SAMPLE_NAME, sample_records
 from hushsum.service.schemas import SampleResponse, UploadResponse
+from hushsum.service.store.database import new_id
 from hushsum.service.store.datasets import WAITING
-from hushsum.service.store.transactions import new_id
 
 router = APIRouter(prefix="/datasets/samples", tags=["datasets"])
 

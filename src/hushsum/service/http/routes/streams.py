@@ -23,10 +23,10 @@ from hushsum.service.schemas import (
     StreamResponse,
     StreamStepRequest,
 )
-from hushsum.service.schemas.releases import confirmation
 from hushsum.service.store import Job, Quota
 from hushsum.service.store.datasets import WAITING, check_quota
 from hushsum.service.store.job_queue import DONE
+from hushsum.service.work.release_requests import confirmation
 from hushsum.streams.start import PreparedStream
 
 router = APIRouter(prefix="/datasets/{dataset}/streams", tags=["streams"])

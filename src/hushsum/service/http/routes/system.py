@@ -8,7 +8,7 @@ from hushsum.errors import HushsumError
 from hushsum.service.http import metrics
 from hushsum.service.http.dependencies import ActorDependency, Admin, ContextDependency
 from hushsum.service.schemas import HealthResponse, LedgerStateResponse, RestoreRequest, RestoreResponse
-from hushsum.service.store.service_coordination import folder_trouble
+from hushsum.service.store.database import folder_trouble
 
 router = APIRouter(tags=["system"])
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.errors import DataRefused, PublicAssumption, UsageError
 from hushsum.models import PrivateKernelSVC, load_model
-from hushsum.models.class_model import ClassModel
+from hushsum.models.classification_model import ClassificationModel
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(200, 2))
 SECOND = X[:, 0] > 0.0
@@ -23,7 +23,7 @@ SECOND = X[:, 0] > 0.0
     params=[hs.PrivateClassifier, hs.PrivateLinearSVC, PrivateKernelSVC], ids=lambda kind: kind.__name__
 )
 def kind(request: pytest.FixtureRequest) -> Any:
-    assert issubclass(request.param, ClassModel)
+    assert issubclass(request.param, ClassificationModel)
     return request.param
 
 

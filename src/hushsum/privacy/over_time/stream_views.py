@@ -10,7 +10,7 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import Parameter, UsageError, shown
-from hushsum.files.rationals import stored_rational
+from hushsum.files.encoding import stored_rational
 from hushsum.privacy.claim import exact
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records import CellFormat, open_batches
-from hushsum.records.number_parsing import as_numbers, kind_of_others
+from hushsum.records.cell_format import as_numbers, kind_of_others
 
 
 def read(text: str, decimal: str = ".") -> float | None:

@@ -1,13 +1,15 @@
-"""Whether two tallies may be merged, and what one edge of a graph may change in both."""
+"""Changes that a tally refuses: single records of a graph, removal under a cap, and tallies that do not
+merge; and what one edge of a graph may change in two merged tallies.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hushsum.bases.base import Basis
 from hushsum.errors import IncompatibleTallies, Parameter, UsageError
-from hushsum.tally.units import is_graph
+from hushsum.privacy.claim import ADJACENCY_ROW, PERSON
 
 if TYPE_CHECKING:
     from hushsum.tally.tally import Tally
@@ -79,3 +81,36 @@ def merged_lists(one: Tally, other: Tally, *, disjoint: bool) -> int:
     """
     lists = one.edge_lists, other.edge_lists
     return max(lists) if disjoint or not is_graph(one.basis) else sum(lists)
+
+
+def is_graph(basis: Basis) -> bool:
+    """Whether records are the rows of a graph."""
+    return ADJACENCY_ROW in basis.units
+
+
+def refuse_single_rows() -> NoReturn:
+    """Refuse records for a graph: which rows an edge changes is known for a whole list of edges alone."""
+    raise UsageError(
+        rule="the tally of a graph holds one list of edges, and takes no further records",
+        remedy="read all files by one hs.read_edges, and count it with hs.count_graph",
+    )
+
+
+def refuse_removal(tally: Tally) -> None:
+    """Refuse to take records out of a tally that does not know which ones it counted."""
+    if tally.max_per_unit is not None:
+        raise UsageError(
+            rule=("remove needs a tally without ", Parameter("max_per_unit")),
+            remedy="count anew: the cap may have left the record out",
+        )
+    if is_graph(tally.basis):
+        refuse_single_rows()
+
+
+def refuse_persons_in_graphs(basis: Basis) -> None:
+    """Refuse a cap on the records of a person where records are nodes."""
+    if PERSON not in basis.units:
+        raise UsageError(
+            parameter="max_per_unit",
+            rule="must be left out: the records are nodes of a graph, one row for each",
+        )

@@ -1,17 +1,19 @@
-"""Hash functions that concatenate those of several kernels: they collide where all of them do."""
+"""What the native side of hash functions does, and those that concatenate the hash functions of several
+kernels: they collide where all of them do.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _native
 from hushsum._types import Floats
-from hushsum.kernels.native_batch import Batch, Hasher, part_of
 from hushsum.kernels.public_randomness import multiply_shift, row_words
+from hushsum.records.native_batch import Batch, part_of
 
 FACTOR_WIDTH = 1 << 30
 """Cells of one factor's hash, before concatenation: two different values share one with probability 2⁻³⁰,
@@ -21,6 +23,22 @@ which is below any error that is reported.
 _NUMBERS_AT_A_TIME = 1 << 16
 
 Split = Callable[[Batch], Sequence[Batch]]
+
+
+class Hasher(Protocol):
+    """The native side of a hash family: R hash functions of a record into W cells."""
+
+    def count(self, *arguments: Any) -> None:
+        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row."""
+
+    def cells(self, *arguments: Any) -> NDArray[np.int32]:
+        """``(*arrays, rows)``: the cell of each record in each of the first rows."""
+
+    def read(self, *arguments: Any) -> tuple[Floats, Floats]:
+        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and its variance."""
+
+    def means(self, *arguments: Any) -> Floats:
+        """``(*arrays, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
 
 
 def derived_seed(purpose: str, seed: int, number: int) -> int:

@@ -1,4 +1,4 @@
-"""Numbers, ranges and names as they are typed on a command line."""
+"""What is typed on a command line: numbers, ranges, names, and how cells of files are read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hushsum.errors import Parameter, UsageError, shown
 
 if TYPE_CHECKING:
+    from hushsum.records.cell_format import CellFormat
     from hushsum.records.dates import DateFormat
 
 
@@ -161,3 +162,21 @@ def box(
     """
     found = ranges(text, parameter, dates)
     return found[0] if found is not None and len(found) == 1 else found
+
+
+def cell_format(
+    *,
+    decimal: str,
+    drop_missing: bool = False,
+    dates: str | None,
+    date_format: str | None,
+    date_unit: str,
+    date_origin: str,
+    sheet: str | None,
+) -> CellFormat:
+    """What is declared about the cells of files."""
+    from hushsum.records.cell_format import CellFormat
+    from hushsum.records.dates import DateFormat
+
+    columns = names(dates, "dates") or ()
+    return CellFormat(decimal, drop_missing, DateFormat(columns, date_format, date_unit, date_origin), sheet)

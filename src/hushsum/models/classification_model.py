@@ -23,7 +23,7 @@ MOST_FOUND = 100
 _PUBLIC_CLASSES = "the list of classes is public"
 
 
-class ClassModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """A model with a list of every class there is, which counts a record by its label's place in that list.
 
     A subclass has the parameter ``classes`` besides those of every model. Its :meth:`_count` gets whole

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from hushsum.bases.adjacency_rows import graph_in_words
+from hushsum.bases.adjacency_rows import AdjacencyRows
 from hushsum.bases.registry import reading_from_json
 from hushsum.files.container import FileKind
 from hushsum.jobs.output_files import STANDARD, kind_of
@@ -151,7 +151,7 @@ def _describe_tally(source: str) -> TallyDescription:
         bounds=basis.bounds,
         unit=basis.units[0] if units is None else PERSON,
         max_per_unit=None if units is None else int(units["limit"]),
-        graph=graph_in_words(basis, lists),
+        graph=basis.graph_in_words(lists) if isinstance(basis, AdjacencyRows) else None,
         edge_lists=lists,
         fingerprint=basis.fingerprint,
         encrypted=header["encryption"] is not None,

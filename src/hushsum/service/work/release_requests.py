@@ -1,14 +1,21 @@
-"""Uploads that their owner declares public: checked, and read by jobs as files of public rows."""
+"""Requests of releases: uploads that they declare public, what they assume, the digest that confirms a claim,
+and the request that ``hushsum.jobs`` takes.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from typing import Final
 
 from hushsum.errors import UsageError
+from hushsum.files.container import canonical_json
 from hushsum.jobs.plan_release import PublicFile
+from hushsum.privacy.claim import Claim
+from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.releases.forwarded_properties import PUBLIC_SAMPLE
-from hushsum.service.schemas import ReleaseClaimRequest
+from hushsum.service.schemas import ReleaseClaimRequest, RequestBody
 from hushsum.service.settings import Settings
 from hushsum.service.store import Datasets, StoredTally
 from hushsum.service.store.datasets import WAITING
@@ -61,3 +68,21 @@ def public_file(
 def release_assumptions(request: ReleaseClaimRequest, tally: StoredTally) -> tuple[str, ...]:
     """What a release assumes of public rows: those of the request, and those that the tally was made with."""
     return (PUBLIC_SAMPLE,) if request.public is not None or tally.facts.get(DERIVED) else ()
+
+
+def release_request(body: ReleaseClaimRequest) -> ReleaseRequest:
+    """The request that a tally takes. The service adds the budget and the idempotency key."""
+    return ReleaseRequest(**{name: getattr(body, name) for name in ReleaseRequest().as_json()})
+
+
+def confirmation(dataset: str, request: RequestBody, claim: Claim, *, of: type[RequestBody]) -> str:
+    """The digest of a claim, its dataset and its request.
+
+    Parameters
+    ----------
+    of : type
+        The request of the claim. A confirmed request has the same fields and ``confirm``, which is left out.
+    """
+    parameters = {name: getattr(request, name) for name in of.model_fields}
+    text = canonical_json([dataset, of.__name__, json.loads(json.dumps(parameters)), claim.as_json()])
+    return hashlib.sha256(text).hexdigest()

@@ -7,7 +7,7 @@ import pytest
 
 from hushsum.errors import UsageError
 from hushsum.records.bounds import Bounds
-from hushsum.records.unit_ball import UnitBall
+from hushsum.records.norm_clipping import UnitBall
 
 
 def ball_of(radius: float | None = None) -> UnitBall:
