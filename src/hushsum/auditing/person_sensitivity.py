@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from hushsum.auditing.adversarial_records import Pool
 from hushsum.auditing.sensitivity import SensitivityAudit, counted, furthest
 from hushsum.bases.base import Basis
 from hushsum.privacy.calibration import Sensitivity
-from hushsum.privacy.claim import Relation
+from hushsum.privacy.claim import PERSON, Relation
 from hushsum.tally.tally import Tally
 
 _COMPARED = 64
@@ -40,7 +40,7 @@ def audit_persons(
         found = furthest(found, table - other_table)
         count_found = max(count_found, abs(count - other_count))
         number += 1
-    declared = basis.sensitivity(relation).times(cap)
+    declared = basis.unit_change(PERSON, cap, relation).table
     return SensitivityAudit(relation, declared, found, number), count_found
 
 
@@ -48,7 +48,7 @@ def _pairs(
     pool: Pool,
     relation: Relation,
     rng: np.random.Generator,
-    far: tuple[int, int],
+    far: Sequence[tuple[int, int]],
     *,
     cap: int,
     rounds: int,
@@ -57,8 +57,8 @@ def _pairs(
         crowd = [
             (f"p{rng.integers(5)}", pool[j]) for j in rng.integers(0, len(pool), int(rng.integers(0, 30)))
         ]
-        # First the two who share as few cells as any: what a search by chance may miss where cells are few.
-        ones = [None if i else each for each in far]
+        # First those who differ the most, by either norm: what a search by chance may miss.
+        ones = far[i] if i < len(far) else (None, None)
         left = _joined(crowd, _visits(pool, rng, cap, together=i % 2 == 0, which=ones[0]), rng)
         if relation is Relation.ADD_REMOVE:
             yield left, crowd
@@ -68,12 +68,17 @@ def _pairs(
             yield left, _joined(crowd, another, rng)
 
 
-def _furthest_apart(basis: Basis, pool: Pool) -> tuple[int, int]:
-    """Two records of the pool whose vectors differ as much as any two, and differ from nothing most."""
+def _furthest_apart(basis: Basis, pool: Pool) -> list[tuple[int, int]]:
+    """Two records of the pool whose vectors differ as much as any two, by the sum of differences and by that
+    of their squares.
+    """
     vectors = np.array([counted(basis, [pool[i]]).ravel() for i in range(min(len(pool), _COMPARED))])
-    apart = np.array([np.abs(vectors - one).sum(axis=1) for one in vectors])
-    first, second = np.unravel_index(int(apart.argmax()), apart.shape)
-    return int(first), int(second)
+    sums, squares = np.zeros((2, len(vectors), len(vectors)))
+    for i, one in enumerate(vectors):
+        apart = np.abs(vectors - one).astype(np.float64)
+        sums[i], squares[i] = apart.sum(axis=1), np.square(apart).sum(axis=1)
+    places = (np.unravel_index(int(each.argmax()), each.shape) for each in (sums, squares))
+    return [(int(first), int(second)) for first, second in places]
 
 
 def _visits(
