@@ -14,7 +14,7 @@ from hushsum.privacy.calibration import BINOMIAL, GAUSSIAN, LAPLACE, SKELLAM, Se
 from hushsum.privacy.hadamard_response import MECHANISM, SHUFFLED_MECHANISM, hadamard_response
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.coin_sampler import log_odds_coins
-from hushsum.privacy.noise_share_calibration import noise_shares
+from hushsum.privacy.noise_shares import noise_shares
 
 SITES, DROPOUTS, COLLUDING = 9, 1, 2
 HONEST = SITES - DROPOUTS - COLLUDING

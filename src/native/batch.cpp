@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "batch.hpp"
-#include "counter_table.hpp"
+#include "byte_counter_table.hpp"
 #include "dispatch.hpp"
 #include "packed_table.hpp"
 #include "threads.hpp"

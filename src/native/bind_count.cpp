@@ -6,7 +6,7 @@
 
 #include "arrays.hpp"
 #include "batch.hpp"
-#include "counter_table.hpp"
+#include "byte_counter_table.hpp"
 #include "dispatch.hpp"
 #include "hashers.hpp"
 #include "packed_table.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "counter_table.hpp"
+#include "byte_counter_table.hpp"
 #include "packed_table.hpp"
 #include "python_signatures.hpp"
 #include "threads.hpp"

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import hushsum as hs
+from hushsum.cli.error_wording import sentence_of
 from hushsum.cli.main import app
-from hushsum.cli.parser_errors import sentence_of
 from hushsum.errors import DataRefused, HushsumError, UsageError
 
 RNG = np.random.default_rng(3)

@@ -50,7 +50,7 @@ from hushsum.served.answer_store import SqliteStore, StoredAnswer
 from hushsum.served.secret_file import load_secret_functions, save_secret_functions
 from hushsum.served.secret_functions import SecretFunction
 from hushsum.streams import Stream
-from hushsum.streams.file import StreamFile
+from hushsum.streams.state_file import StreamFile
 from hushsum.summarize.features import SummaryFeatures
 from hushsum.summarize.messages import Answer, Broadcast, RunTerms
 from hushsum.summarize.target import NoisyTarget, release_target

@@ -22,7 +22,7 @@ from hushsum.auditing.stated_noise import audit_calibration
 from hushsum.errors import UsageError
 from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise
 from hushsum.privacy.claim import PERSON
-from hushsum.privacy.noise_share_calibration import protecting_noises
+from hushsum.privacy.noise_shares import protecting_noises
 from hushsum.releases.noisy_table import NoisyTable
 
 _MOST_SIMULATED = 1 << 25

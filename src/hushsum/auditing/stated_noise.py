@@ -26,7 +26,7 @@ from hushsum.privacy.calibration import (
     root_above,
 )
 from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.noise_share_calibration import protecting_distance, protecting_noises
+from hushsum.privacy.noise_shares import protecting_distance, protecting_noises
 from hushsum.privacy.over_time.stream_noise import spent_delta, spent_epsilon, spent_rho
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.stream_step import StreamStep, stream_unit

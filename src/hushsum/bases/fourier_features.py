@@ -176,14 +176,12 @@ class FourierFeatures(Basis):
         together by the diameter of the features of the box, where that is known.
         """
         moved = feature_sensitivity(self.features // self.groups, relation)
-        if relation is Relation.ADD_REMOVE or self.bounds is None or self.groups > 1 or self.structured:
+        box, plain = self.bounds, self.groups == 1 and not self.structured
+        if relation is Relation.ADD_REMOVE or not plain or box is None or box.dim > MOST_COLUMNS:
             return moved
-        if self.bounds.dim > MOST_COLUMNS:
-            return moved
-        half_width = tuple(self.bounds.half_width.tolist())
+        half_width = tuple(box.half_width.tolist())
         square = _squared_diameter(self._spectral, self.features, self.seed, self.orthogonal, half_width)
-        l1 = min(moved.l1, math.isqrt(2 * self.features * square))
-        return replace(moved, l1=l1, l2_squared=min(moved.l2_squared, square))
+        return replace(moved, l1=min(moved.l1, math.isqrt(2 * self.features * square)), l2_squared=square)
 
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
         """Add ``step`` times each record's integers to every row, or to those of its group.

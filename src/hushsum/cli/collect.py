@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from hushsum.cli import option_values, options
+from hushsum.cli.error_wording import Command, Group, help_of
 from hushsum.cli.output import write_facts, write_json
-from hushsum.cli.parser_errors import Command, Group, help_of
 
 collect = typer.Typer(
     name="collect",

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from hushsum.cli import options
+from hushsum.cli.error_wording import Command, Group, help_of
 from hushsum.cli.ledger_maintenance import (
     accept_restore,
     add_guard,
@@ -19,7 +20,6 @@ from hushsum.cli.ledger_maintenance import (
 )
 from hushsum.cli.ledger_views import write_entries, write_status
 from hushsum.cli.output import tell, write, write_json
-from hushsum.cli.parser_errors import Command, Group, help_of
 from hushsum.errors import FileRefused, UsageError
 
 ledger = typer.Typer(

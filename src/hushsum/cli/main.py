@@ -20,6 +20,15 @@ from hushsum.cli.choose import choose
 from hushsum.cli.collect import collect
 from hushsum.cli.compare import compare
 from hushsum.cli.demo import demo
+from hushsum.cli.error_wording import (
+    Command,
+    Group,
+    failed_surface,
+    help_of,
+    is_usage_error,
+    sentence_of,
+    shows_help,
+)
 from hushsum.cli.federate import federate
 from hushsum.cli.fit import fit
 from hushsum.cli.heatmap import heatmap
@@ -29,15 +38,6 @@ from hushsum.cli.merge import merge
 from hushsum.cli.model_options import FitCommand
 from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
 from hushsum.cli.page import page
-from hushsum.cli.parser_errors import (
-    Command,
-    Group,
-    failed_surface,
-    help_of,
-    is_usage_error,
-    sentence_of,
-    shows_help,
-)
 from hushsum.cli.plan import plan
 from hushsum.cli.plot import plot
 from hushsum.cli.predict import predict

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hushsum.cli import option_values
-from hushsum.cli.parser_errors import Command
+from hushsum.cli.error_wording import Command
 from hushsum.errors import UsageError, shown
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Annotated, Final
 import typer
 
 from hushsum.cli import option_values, options
+from hushsum.cli.error_wording import Command, Group, help_of
 from hushsum.cli.key_files import show_key_file
 from hushsum.cli.output import tell, warn, write, write_facts, write_json
-from hushsum.cli.parser_errors import Command, Group, help_of
 from hushsum.cli.summarize_curator import curator
 from hushsum.cli.summarize_hashes import secret, validation
 

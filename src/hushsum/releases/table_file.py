@@ -35,7 +35,7 @@ from hushsum.privacy.calibration import (
     root_above,
 )
 from hushsum.privacy.claim import Claim
-from hushsum.privacy.noise_share_calibration import protecting_noises
+from hushsum.privacy.noise_shares import protecting_noises
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.trust_model import SITE_NOISE
 from hushsum.releases.load import check_names, check_spelling, register

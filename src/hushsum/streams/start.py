@@ -21,10 +21,10 @@ from hushsum.privacy.over_time.stream_views import View
 from hushsum.privacy.release_request import AUTO, DEFAULT_COUNT_SHARE, MOST_ROWS, ReleaseRequest
 from hushsum.privacy.spending import another_release, spend
 from hushsum.releases.stream_step import stream_unit
-from hushsum.streams.file import StreamFile
 from hushsum.streams.plan import StreamPlan, plan_of
 from hushsum.streams.rollback_guard import StepGuard
 from hushsum.streams.state import StreamState
+from hushsum.streams.state_file import StreamFile
 from hushsum.streams.stream import Stream, StreamTerms
 from hushsum.tally.refused_changes import is_graph
 from hushsum.tally.release import claimed_unit

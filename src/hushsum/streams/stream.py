@@ -28,7 +28,7 @@ from hushsum.tally.tally import Tally
 from hushsum.version import PRODUCER
 
 if TYPE_CHECKING:
-    from hushsum.streams.file import StreamFile
+    from hushsum.streams.state_file import StreamFile
 
 
 _LARGEST_SHOWN = 2.0**62

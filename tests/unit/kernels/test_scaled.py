@@ -50,7 +50,7 @@ class TestTheSameAsDividedColumns:
         assert kernel_from_json(kernel_as_json(kernel)) == kernel
         assert pickle.loads(pickle.dumps(kernel)) == kernel
         assert hash(kernel) == hash(near(name))
-        assert "6 × 1.5e+04" in kernel_in_words(kernel)
+        assert "6 × 15000" in kernel_in_words(kernel)
 
 
 TALLIES: dict[str, Any] = {

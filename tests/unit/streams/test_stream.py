@@ -362,7 +362,7 @@ class TestFiles:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         stream = started(path=tmp_path / "a.stream")
-        monkeypatch.setattr("hushsum.streams.file.write_confidential", _full_disk)
+        monkeypatch.setattr("hushsum.streams.state_file.write_confidential", _full_disk)
         with pytest.raises(OSError, match="full"):
             stream.step()
         monkeypatch.undo()

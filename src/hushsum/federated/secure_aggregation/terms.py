@@ -18,7 +18,7 @@ from hushsum.files.encoding import stored_rational
 from hushsum.kernels.base import Kernel
 from hushsum.privacy.calibration import SKELLAM, IntegerNoise
 from hushsum.privacy.claim import Claim, Promise, checked_unit, unit_in_words
-from hushsum.privacy.noise_share_calibration import NoisePair, noise_shares
+from hushsum.privacy.noise_shares import NoisePair, noise_shares
 from hushsum.privacy.release_request import AUTO, ReleaseRequest
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, Trust
 from hushsum.tally.refused_changes import differing_parameters
@@ -59,7 +59,7 @@ class AggregationTerms:
     Privacy
     -------
     At least ``n − dropouts`` tables are in a sum that is opened, ``n − dropouts − colluding`` of them from
-    honest sites, whose shares of noise keep the promise alone (`hushsum.privacy.noise_share_calibration`). A
+    honest sites, whose shares of noise keep the promise alone (`hushsum.privacy.noise_shares`). A
     unit that is added to, removed from or replaced in the data of one site moves the sum as it moves that
     site's table. A person with records at several sites is in as many tables, and budgets add: the claim
     states that it assumes one.

@@ -25,7 +25,7 @@ from hushsum.privacy.calibration import GAUSSIAN, NO_NOISE, SKELLAM, IntegerNois
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.noise import NoiseSource, poisson_sampler, skellam, skellam_sampler
 from hushsum.privacy.noise.source import LazyUniform
-from hushsum.privacy.noise_share_calibration import noise_shares
+from hushsum.privacy.noise_shares import noise_shares
 from hushsum.privacy.release_request import ReleaseRequest
 
 

@@ -1,4 +1,4 @@
-#include "counter_table.hpp"
+#include "byte_counter_table.hpp"
 
 #include <sys/mman.h>
 

@@ -28,7 +28,7 @@ from hushsum.privacy.noise import (
 )
 from hushsum.privacy.noise import laplace_share_sampler as sampler
 from hushsum.privacy.noise.source import LazyUniform
-from hushsum.privacy.noise_share_calibration import noise_shares
+from hushsum.privacy.noise_shares import noise_shares
 
 
 @pytest.mark.parametrize("parts", [2, 3, 14, 20])
