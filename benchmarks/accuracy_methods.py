@@ -67,7 +67,8 @@ class Contestant:
 
     ``tally`` makes an empty tally, which is filled once and released for every promise; else the method is
     called by its name. ``few``, ``many`` and ``vast`` are the settings in one column, in two and three, and
-    in more; ``least`` and ``most`` are the columns it is run with.
+    in more; ``least`` and ``most`` are the columns it is run with, and ``cells`` is the largest number of
+    cells that it takes, if the settings are cells per column.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Contestant:
     seeded: bool = False
     least: int = 1
     most: int = 3
+    cells: int | None = None
 
     def ladder(self, contest: Contest) -> Ladder | None:
         """What is tried on this data; None where it does not run."""
@@ -86,7 +88,10 @@ class Contestant:
             return None
         many = self.few if self.many is None else self.many
         vast = many if self.vast is None else self.vast
-        return self.few if contest.dim == 1 else many if contest.dim <= 3 else vast
+        found = self.few if contest.dim == 1 else many if contest.dim <= 3 else vast
+        if self.cells is None:
+            return found
+        return replace(found, values=tuple(each for each in found.values if each**contest.dim <= self.cells))
 
 
 def _doubling(name: str, start: int, most: int, first: int, last: int, **others: object) -> Ladder:
@@ -137,7 +142,9 @@ CONTESTANTS = (
         most=8,
     ),
     # Beyond three columns its points tell nothing about the records.
-    Contestant("kme", _doubling("lattice", 32, 512, 1, 2), _doubling("lattice", 48, 192, 0, 1)),
+    Contestant(
+        "kme", _doubling("lattice", 32, 512, 1, 2), _doubling("lattice", 48, 192, 0, 1), cells=1 << 21
+    ),
     Contestant("pfda", Ladder("penalty", (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7), 1, 4), most=1),
 )
 
