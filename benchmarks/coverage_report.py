@@ -26,11 +26,8 @@ square errors of each query over the same releases): errors of queries near each
 releases with many misses are unavoidable. *Fixed* are the queries from the box. *Climbed* are queries found
 by climbing on the released function, for which intervals are not meant.
 
-Cells of commits before 75ec30be were measured with the same ten seeds of noise in all cells. Where the error
-of the number of records dominates, as in one column at ε = 1, they therefore share the same ten errors, which
-happen to be small (0.57 of their stated root mean square): such cells are above their true coverage together.
-Of `bernstein` on the tuning half, intervals hold at 0.993 with these seeds, and at 0.964 with 60 seeds of
-their own.
+Every cell has seeds of noise of its own. Where the error of the number of records dominates, as in one column
+at ε = 1, a cell has ten errors in all, so single cells deviate from their true coverage by several hundredths.
 """
 
 
