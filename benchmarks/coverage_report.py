@@ -27,7 +27,7 @@ releases with many misses are unavoidable. *Fixed* are the queries from the box.
 by climbing on the released function, for which intervals are not meant.
 
 Every cell has seeds of noise of its own. Where the error of the number of records dominates, as in one column
-at ε = 1, a cell has ten errors in all, so single cells deviate from their true coverage by several hundredths.
+at ε = 1, a cell has ten errors in all, so single cells deviate from their true coverage by some hundredths.
 """
 
 

@@ -192,7 +192,7 @@ function honestPart(noise, least, honest) {
  * @param {object} claim
  * @param {object} noise of the cells
  * @param {object} countNoise of the number of records
- * @param {{l1: bigint, l2Squared: bigint | null}} moved what one record added or replaced moves; null where it is not known
+ * @param {{l1: bigint | null, l2Squared: bigint | null}} moved what one record added or replaced moves; null where it is not known
  */
 export function checkNoise(claim, noise, countNoise, moved) {
   const noises = protecting(claim.trust, noise, countNoise);
@@ -218,7 +218,7 @@ function checkOne(claim, noise, countNoise, moved) {
   const keeps = (x, y) =>
     (x * under * count.numerator + y * count.denominator * over) * promised.denominator <=
     promised.numerator * over * count.numerator;
-  if (claim.epsilon !== null) return require(noise.mechanism === LAPLACE && keeps(moved.l1 * many, counted));
+  if (claim.epsilon !== null) return require(noise.mechanism === LAPLACE && (moved.l1 === null || keeps(moved.l1 * many, counted)));
   if (moved.l2Squared === null) return require(gaussian);
   // Both halves of ρ are halved: 2ρ is what the squares over the variances may be.
   promised.numerator *= 2n;

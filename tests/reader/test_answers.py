@@ -209,6 +209,22 @@ def test_further_kinds(name: str) -> None:
             _close(found[name][of]["answers"][number], numbers, 4e-12, rounded)
 
 
+@pytest.mark.parametrize(
+    "claimed", [{"epsilon": 1.0}, {"rho": 0.5}, {"epsilon": 1.0, "delta": 1e-6}], ids=str
+)
+@pytest.mark.parametrize("per_unit", [None, 3])
+def test_features_of_a_box_have_less_noise_under_replace(
+    claimed: dict[str, float], per_unit: int | None
+) -> None:
+    tally = hs.fourier_features(
+        hs.GaussianKernel(1, 1.0), features=50, bounds=(0, 10), seed=1, max_per_unit=per_unit
+    )
+    units = None if per_unit is None else [str(place) for place in range(len(LINE))]
+    function = tally.add(LINE, units=units).release(**claimed, relation="replace")
+    (found,) = answered([{"base64": _bytes(function), "queries": [[5.0]]}])
+    assert found["answers"]["value"] == pytest.approx(function([[5.0]]).tolist(), rel=1e-5)
+
+
 def test_the_claim_has_the_same_words() -> None:
     claims: list[dict[str, Any]] = [
         {"epsilon": 0.1},
