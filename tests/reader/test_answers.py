@@ -214,7 +214,7 @@ def test_further_kinds(name: str) -> None:
 )
 @pytest.mark.parametrize("per_unit", [None, 3])
 def test_features_of_a_box_have_less_noise_under_replace(
-    claimed: dict[str, float], per_unit: int | None
+    claimed: dict[str, Any], per_unit: int | None
 ) -> None:
     tally = hs.fourier_features(
         hs.GaussianKernel(1, 1.0), features=50, bounds=(0, 10), seed=1, max_per_unit=per_unit
