@@ -24,6 +24,7 @@
     ├── SuspiciousParameter   a declared parameter looks read off the records, or does not fit; for the owner
     ├── PublicAssumption      a model takes something of the records as public knowledge
     ├── RepeatedSpending      a model, or a copy of it with the same records, spends again
+    ├── RepeatedRecords       files with equal contents are counted, each of them
     └── UnsoundRule           a published rule whose proof does not hold is run as it was published
 
 An error is data: ``parameter``, ``rule``, ``got`` and ``remedy``, and the ``kind``, the exit code and the

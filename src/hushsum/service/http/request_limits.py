@@ -1,4 +1,7 @@
-"""Limits per account or address: request rates, concurrent requests, and the size of bodies."""
+"""How limits are kept, per account or address: request rates, concurrent requests, and the size of bodies.
+
+The numbers are settings (`hushsum.service.settings`); the middleware applies them to the routes.
+"""
 
 from __future__ import annotations
 
