@@ -157,9 +157,16 @@ class PredictionRequest:
     def _count_moves(self) -> int:
         return self.per_unit or (0 if self.relation is Relation.REPLACE else 1)
 
+    def _moved(self, basis: Basis) -> Sensitivity:
+        """How far one unit moves the table; a person that is replaced may have had fewer records."""
+        moved = basis.sensitivity(self.relation)
+        if self.per_unit is not None:
+            moved = moved.at_least(basis.sensitivity(Relation.ADD_REMOVE))
+        return moved.times(self.per_unit or 1)
+
     def noise(self, basis: Basis) -> IntegerNoise:
         """The noise that a release of the whole basis would draw; the same calibration as the release's."""
-        moved = basis.sensitivity(self.relation).times(self.per_unit or 1)
+        moved = self._moved(basis)
         count = self._count_moves
         if self.promise.pure:
             epsilon, _ = split_epsilon(self.promise, private_count=count > 0, count_share=self.share)
@@ -175,7 +182,7 @@ class PredictionRequest:
         if self.promise.pure:
             _, epsilon = split_epsilon(self.promise, private_count=True, count_share=self.share)
             return laplace_noise(count, epsilon).variance
-        moved = basis.sensitivity(self.relation).times(self.per_unit or 1)
+        moved = self._moved(basis)
         cells = math.prod(basis.shape)
         noises = gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.share)
         return noises[1].variance
