@@ -114,7 +114,7 @@ def predicted_error(
     promise: Promise,
     density: float,
     relation: Relation = Relation.ADD_REMOVE,
-    per_unit: int = 1,
+    per_unit: int | None = None,
     gamma: bool = False,
     groups: int = 1,
     count_share: Fraction = COUNT_SHARE,
@@ -126,8 +126,8 @@ def predicted_error(
     records, which a publisher declares or guesses; chance is that of independent frequencies, which
     orthogonal ones undercut. ``gamma`` takes the Gamma-radius law in place of Laplace's under pure ε.
     ``groups`` is the number of groups of pairs, of which a record is counted in one, and ``count_share`` the
-    part of the budget that pays for N̂. ``moved`` is what one record moves, where the basis is known; by
-    default it holds for any pairs.
+    part of the budget that pays for N̂. ``per_unit`` is the cap on a person's records; None where the unit is
+    a record. ``moved`` is what one record moves, where the basis is known; by default it holds for any pairs.
 
     >>> error = predicted_error(
     ...     records=581_000, dim=54, pairs=4000, promise=Promise.of(epsilon=1.0, delta=1e-6), density=0.05
@@ -137,8 +137,8 @@ def predicted_error(
     """
     if moved is None:
         moved = feature_sensitivity(pairs // groups, relation)
-    moved = moved.times(per_unit)
-    count = 0 if relation is Relation.REPLACE and per_unit == 1 else per_unit
+    moved = moved.times(per_unit or 1)
+    count = per_unit or (0 if relation is Relation.REPLACE else 1)
     if promise.pure:
         epsilon, _ = split_epsilon(promise, private_count=count > 0, count_share=count_share)
         noise = (

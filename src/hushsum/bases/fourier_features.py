@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushsum import _native
 from hushsum._types import Floats
 from hushsum.bases.base import Basis, RowAverages, SampledReading, Table
-from hushsum.bases.fourier_feature_diameter import MOST_COLUMNS, squared_diameter
+from hushsum.bases.fourier_feature_diameter import MOST_COLUMNS, remembered_squared_diameter
 from hushsum.bases.fourier_feature_errors import AMPLITUDE, LENGTH, feature_sensitivity, pairs_for_laplace
 from hushsum.bases.registry import register
 from hushsum.errors import UsageError
@@ -179,8 +179,7 @@ class FourierFeatures(Basis):
         box, plain = self.bounds, self.groups == 1 and not self.structured
         if relation is Relation.ADD_REMOVE or not plain or box is None or box.dim > MOST_COLUMNS:
             return moved
-        half_width = tuple(box.half_width.tolist())
-        square = _squared_diameter(self._spectral, self.features, self.seed, self.orthogonal, half_width)
+        square = remembered_squared_diameter(self.frequencies, box.half_width)
         return replace(moved, l1=min(moved.l1, math.isqrt(2 * self.features * square)), l2_squared=square)
 
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
@@ -259,7 +258,14 @@ class FourierFeatures(Basis):
 
     @cached_property
     def frequencies(self) -> NDArray[np.float32]:
-        """ω_j/(2π), shape (features, dim); of structured features, to single precision."""
+        """ω_j/(2π), shape (features, dim); of structured features, to single precision. Read-only: records are
+        counted with the frequencies that the sensitivity is proven for.
+        """
+        found = self._drawn_frequencies().copy()
+        found.setflags(write=False)
+        return found
+
+    def _drawn_frequencies(self) -> NDArray[np.float32]:
         if self.structured:
             signs, scales = self._structure
             # Column r of the transpose S₁·H·S₂·H·S₃·H is what row r of the transforms makes of a record.
@@ -312,15 +318,6 @@ class FourierFeatures(Basis):
 
     def _reading(self, kernel: Kernel) -> FeatureReading:
         return FeatureReading(self, kernel)
-
-
-@lru_cache(maxsize=256)
-def _squared_diameter(
-    kernel: SpectralKernel, features: int, seed: int, orthogonal: bool, half_width: tuple[float, ...]
-) -> int:
-    """Of these frequencies in this box; remembered, since tallies of one form share it."""
-    frequencies = kernel.frequencies(rows=features, seed=seed, orthogonal=orthogonal)
-    return squared_diameter(frequencies, np.array(half_width, np.float32))
 
 
 @dataclass(frozen=True)

@@ -176,7 +176,7 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
     """What these features are predicted to cost; ``gamma`` is for noise of that law."""
     dim = request.kernel.dim or 1
     number, groups = basis.features, basis.groups
-    moved = basis.sensitivity(request.relation)
+    moved = request.moved_by_record(basis)
     settings: dict[str, float] = {"features": number}
     if groups > 1:
         settings["groups"] = groups
@@ -191,7 +191,7 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
             promise=request.promise,
             density=request.density,
             relation=request.relation,
-            per_unit=request.per_unit or 1,
+            per_unit=request.per_unit,
             gamma=gamma,
             groups=groups,
             count_share=request.share,

@@ -157,12 +157,16 @@ class PredictionRequest:
     def _count_moves(self) -> int:
         return self.per_unit or (0 if self.relation is Relation.REPLACE else 1)
 
-    def _moved(self, basis: Basis) -> Sensitivity:
-        """How far one unit moves the table; a person that is replaced may have had fewer records."""
+    def moved_by_record(self, basis: Basis) -> Sensitivity:
+        """How far one record of a unit moves the table; a person that is replaced may have had fewer records."""
         moved = basis.sensitivity(self.relation)
         if self.per_unit is not None:
             moved = moved.at_least(basis.sensitivity(Relation.ADD_REMOVE))
-        return moved.times(self.per_unit or 1)
+        return moved
+
+    def _moved(self, basis: Basis) -> Sensitivity:
+        """How far one unit moves the table."""
+        return self.moved_by_record(basis).times(self.per_unit or 1)
 
     def noise(self, basis: Basis) -> IntegerNoise:
         """The noise that a release of the whole basis would draw; the same calibration as the release's."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.bases import FourierFeatures
@@ -29,6 +31,19 @@ CASES: list[tuple[Kernel, int, float]] = [
     (hs.LaplacianKernel(1, 1.5), 60, 2.0),
     (hs.GaussianKernel(dim=5, bandwidth=2.0), 50, 0.7),
 ]
+
+
+class FickleKernel(hs.GaussianKernel):
+    """Draws lower frequencies every time."""
+
+    __slots__ = ()
+    drawn: ClassVar[int] = 0
+
+    def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
+        """A thousandth of the last ones."""
+        FickleKernel.drawn += 1
+        own = super().frequencies(rows=rows, seed=seed, orthogonal=orthogonal)
+        return own * np.float32(1e5 * 1e-3**FickleKernel.drawn)
 
 
 def basis_of(kernel: Kernel, features: int, half: float, **options: Any) -> FourierFeatures:
@@ -128,6 +143,25 @@ def test_a_column_that_no_frequency_has_changes_nothing() -> None:
 def test_otherwise_every_row_counts_in_full(basis: FourierFeatures) -> None:
     general = feature_sensitivity(basis.features // basis.groups, Relation.REPLACE)
     assert basis.sensitivity(Relation.REPLACE) == general
+
+
+@pytest.mark.parametrize("half", [1e-44, 1e-38, 2e38, 3e38])
+def test_nothing_is_proven_where_the_lattice_leaves_the_range_of_single_precision(half: float) -> None:
+    """Its points would underflow, to zero where a process flushes such numbers, or overflow."""
+    frequencies = np.array([[0.02], [0.01]]) / max(half, 1e-38)
+    box = np.array([half], np.float32)
+    assert squared_diameter(frequencies.astype(np.float32), box) == 4 * 2 * LENGTH**2
+
+
+def test_the_bound_is_for_the_frequencies_that_records_are_counted_with() -> None:
+    """They cannot be changed, and are not drawn a second time: also not by a kernel that breaks its contract."""
+    basis = basis_of(hs.GaussianKernel(dim=1, bandwidth=1.0), 20, 0.1)
+    with pytest.raises(ValueError, match="read-only"):
+        basis.frequencies[:] *= 1000.0
+    fickle = replace(basis, kernel=FickleKernel(dim=1, bandwidth=1.0))
+    counted = fickle.map.integers(np.linspace(-0.1, 0.1, 200, dtype=np.float32)[:, np.newaxis])
+    moved = np.square(counted[:100].astype(np.int64) - counted[:99:-1]).sum(axis=(1, 2)).max()
+    assert moved <= fickle.sensitivity(Relation.REPLACE).l2_squared
 
 
 def test_present_or_absent_records_move_what_they_did() -> None:
