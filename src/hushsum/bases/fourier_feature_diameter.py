@@ -51,6 +51,9 @@ from hushsum import _native
 from hushsum._types import Floats
 from hushsum.bases.fourier_feature_errors import AMPLITUDE, LENGTH
 
+Waves = tuple[Floats, Floats]
+"""Cosines and sines of phases, each of shape (points, features)."""
+
 MOST_COLUMNS: Final = 8
 """With more, a lattice has too few points per column."""
 
@@ -59,6 +62,9 @@ MOST_WORK: Final = 1 << 28
 
 _MOST_WAVES: Final = 1 << 22
 """Frequencies times points of one column: 32 megabytes for the cosines, as many for the sines."""
+
+_MOST_NUMBERS: Final = 1 << 20
+"""In a table of sums of columns, and in a product of two: 8 megabytes."""
 
 _FINEST: Final = 0.004
 """Of k, between the points of the lattice: less than this is not worth a finer one."""
@@ -146,7 +152,7 @@ def least_similarity(frequencies: NDArray[np.float32], half_width: NDArray[np.fl
     waves = [
         _scaled_waves(frequencies[:, column], nodes[column] * sides[column], bits) for column in range(dim)
     ]
-    lowest = _lattice_minimum(*waves[0], waves[1:]) / (features * 2.0 ** (bits * dim))
+    lowest = _lattice_minimum(waves) / (features * 2.0 ** (bits * dim))
     found = lowest - uncertain - _DOUBLE
     return found if found > -1.0 else None
 
@@ -192,7 +198,7 @@ def _largest_rise(angular: Floats, halves: Floats) -> float:
     return found
 
 
-def _scaled_waves(column: NDArray[np.float32], at: Floats, bits: int) -> tuple[Floats, Floats]:
+def _scaled_waves(column: NDArray[np.float32], at: Floats, bits: int) -> Waves:
     """2ᵇ·cos and 2ᵇ·sin of a column's phases, rounded to integers, each of shape (points, features)."""
     native = _native.FeatureMap(np.ascontiguousarray(column[:, np.newaxis]))
     waves = native.waves(np.ascontiguousarray(at[:, np.newaxis], np.float32)).reshape(len(at), -1, 2)
@@ -200,14 +206,39 @@ def _scaled_waves(column: NDArray[np.float32], at: Floats, bits: int) -> tuple[F
     return np.ascontiguousarray(whole[..., 0]), np.ascontiguousarray(whole[..., 1])
 
 
-def _lattice_minimum(cosine: Floats, sine: Floats, rest: list[tuple[Floats, Floats]]) -> float:
-    """The smallest sum over frequencies, of exact integers, over all points of the lattice."""
-    if not rest:
-        return float(cosine.sum(axis=1).min())
-    (cosines, sines), *later = rest
-    if not later:
-        return float((cosine @ cosines.T - sine @ sines.T).min())
+def _lattice_minimum(waves: list[Waves]) -> float:
+    """The smallest sum over frequencies, of exact integers, over all points of the lattice.
+
+    Columns are joined from both ends to two tables, the points of some columns each, while these are small:
+    so a product of matrices has much to do, whatever the number of columns.
+    """
+    if len(waves) == 1:
+        return float(waves[0][0].sum(axis=1).min())
+    first, *middle, last = waves
+    while middle:
+        ahead = len(first[0]) <= len(last[0])
+        if (first if ahead else last)[0].size * len(middle[0 if ahead else -1][0]) > _MOST_NUMBERS:
+            break
+        if ahead:
+            first = _joined(first, middle.pop(0))
+        else:
+            last = _joined(last, middle.pop())
+    if middle:
+        column, *later = middle
+        rows = zip(*(each[:, np.newaxis] for each in column), strict=True)
+        return min(_lattice_minimum([_joined(first, row), *later, last]) for row in rows)
+    step = max(1, _MOST_NUMBERS // len(last[0]))
     return min(
-        _lattice_minimum(cosine * c - sine * s, cosine * s + sine * c, later)
-        for c, s in zip(cosines, sines, strict=True)
+        float((first[0][at : at + step] @ last[0].T - first[1][at : at + step] @ last[1].T).min())
+        for at in range(0, len(first[0]), step)
+    )
+
+
+def _joined(one: Waves, other: Waves) -> Waves:
+    """Cosines and sines of all sums of a phase of one and a phase of the other."""
+    (cosine, sine), (cosines, sines) = (each[:, np.newaxis] for each in one), other
+    features = one[0].shape[1]
+    return (
+        (cosine * cosines - sine * sines).reshape(-1, features),
+        (cosine * sines + sine * cosines).reshape(-1, features),
     )

@@ -1,0 +1,145 @@
+"""Pairs of records whose Fourier features are as far apart as an adversary can make them.
+
+Under replace, the sensitivity of features in a box is proven on a lattice of differences
+(`hushsum.bases.fourier_feature_diameter`). Here records are searched for that break it: descent to the least
+similarity, then random steps of both records that increase the distance of their integers. Each part of the
+proof has a case in which it is the part that matters: a coarse lattice, coarse cosines, large phases, narrow
+boxes, columns of unequal widths, records outside the box. The distances are those of the library's own counts
+of single records.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import hushsum as hs
+from hushsum import _native
+from hushsum.auditing.sensitivity import counted
+from hushsum.bases import FourierFeatures, fourier_feature_diameter
+from hushsum.bases.fourier_feature_diameter import squared_diameter
+from hushsum.bases.fourier_feature_errors import LENGTH
+from hushsum.kernels import Kernel
+from hushsum.privacy.claim import Relation
+from hushsum.records.bounds import Bounds
+
+Singles = NDArray[np.float32]
+
+
+def least_similar(frequencies: Singles, half: Singles, rng: np.random.Generator) -> list[Any]:
+    """Differences of records at which the similarity has small local minima, smallest first."""
+    angular = 2.0 * np.pi * frequencies.astype(np.float64)
+    sides = 2.0 * half.astype(np.float64)
+    starts = rng.uniform(-1.0, 1.0, (4000, len(half)))
+    starts[::4] = np.clip(2.0 * starts[::4], -1.0, 1.0)
+    starts[1::8] = np.sign(starts[1::8])
+    values = np.cos(starts * sides @ angular.T).mean(axis=1)
+    at = starts[values.argsort()[:8]] * sides
+    step = len(angular) / np.linalg.norm(angular, ord=2) ** 2
+    for _ in range(300):
+        at = np.clip(at + step * (np.sin(at @ angular.T) @ angular) / len(angular), -sides, sides)
+    return list(at[np.cos(at @ angular.T).mean(axis=1).argsort()])
+
+
+def furthest_pair(frequencies: Singles, half: Singles, seed: int) -> tuple[int, int, Singles]:
+    """The largest squared L2 and the largest L1 distance that the search finds; the pair of the former."""
+    rng = np.random.default_rng(seed)
+    features = _native.FeatureMap(frequencies)
+
+    def moved(pairs: Any) -> tuple[Any, int, Singles]:
+        inside = np.clip(pairs, -half, half).astype(np.float32)
+        one, other = (features.integers(np.ascontiguousarray(each)).astype(np.int64) for each in inside)
+        return np.square(one - other).sum(axis=(1, 2)), int(np.abs(one - other).sum(axis=(1, 2)).max()), inside
+
+    best, sums, pair = -1, 0, np.zeros((2, len(half)), np.float32)
+    for difference in least_similar(frequencies, half, rng)[:3]:
+        middle = rng.uniform(-1.0, 1.0, (300, len(half))) * (half - np.abs(difference) / 2.0)
+        squares, total, pairs = moved(np.stack([middle + difference / 2.0, middle - difference / 2.0]))
+        sums = max(sums, total)
+        if squares.max() > best:
+            best, pair = int(squares.max()), pairs[:, squares.argmax()]
+    for _ in range(60):
+        size = 10.0 ** rng.uniform(-7.0, -0.5) * half
+        squares, total, pairs = moved(pair[:, np.newaxis] + size * rng.normal(size=(2, 24, len(half))))
+        sums = max(sums, total)
+        if squares.max() > best:
+            best, pair = int(squares.max()), pairs[:, squares.argmax()]
+    return best, sums, pair
+
+
+KERNELS: list[tuple[Kernel, int, Bounds]] = [
+    (hs.GaussianKernel(dim=1, bandwidth=1.0), 2, Bounds((-9.0,), (9.0,))),
+    (hs.MaternKernel(dim=1, bandwidth=0.2, smoothness=0.5), 30, Bounds((-1.0,), (1.0,))),
+    (hs.LaplacianKernel(dim=2, bandwidth=2.0), 25, Bounds((0.0, -1.0), (1.0, 5.0))),
+    (hs.GaussianKernel(dim=3, bandwidth=0.4), 60, Bounds((1e6, 0.0, -3.0), (1e6 + 1.0, 0.1, 3.0))),
+    (hs.GaussianKernel(2, 1.0) * hs.LaplacianKernel(2, 3.0), 40, Bounds((-2.0, 0.0), (2.0, 1.0))),
+    (0.5 * hs.GaussianKernel(2, 1.0) + 0.5 * hs.MaternKernel(2, 4.0), 40, Bounds((-2.0,) * 2, (2.0,) * 2)),
+    (hs.scaled(hs.GaussianKernel(2, 0.2), [(0, 1), (0, 1e4)]), 40, Bounds((0.0, 0.0), (1.0, 1e4))),
+    (hs.GaussianKernel(dim=6, bandwidth=2.0), 12, Bounds((-0.8,) * 6, (0.8,) * 6)),
+    (hs.GaussianKernel(dim=8, bandwidth=3.0), 5, Bounds((-0.8,) * 8, (0.8,) * 8)),
+    (hs.GaussianKernel(dim=2, bandwidth=1.0), 500, Bounds((-1e-3,) * 2, (1e-3,) * 2)),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("kernel", "features", "box"), KERNELS, ids=repr)
+def test_no_pair_of_counted_records_is_further_apart_than_declared(
+    kernel: Kernel, features: int, box: Bounds, seed: int
+) -> None:
+    basis = FourierFeatures(kernel, features, seed, bounds=box)
+    declared = basis.sensitivity(Relation.REPLACE)
+    squared, sums, pair = furthest_pair(basis.frequencies, box.half_width, seed)
+    assert squared <= declared.l2_squared
+    assert sums <= declared.l1
+    # Far outside, where a corner is on the way; and not clipped to more than the box.
+    outside = [np.where(np.abs(each) == box.half_width, 1e30 * each, each + box.centre) for each in pair]
+    one, other = (counted(basis, record[np.newaxis].astype(np.float64)) for record in outside)
+    assert np.square(one - other).sum() <= declared.l2_squared
+
+
+def harmonics(base: float, number: int) -> Singles:
+    """Multiples of one frequency: the similarity repeats over the whole box, and hardly falls below zero."""
+    return (base * np.arange(1, number + 1)).astype(np.float32)[:, np.newaxis]
+
+
+def spread_out(seed: int, number: int, dim: int) -> Singles:
+    """Frequencies along the diagonals of the columns, where second derivatives are not those of columns."""
+    rng = np.random.default_rng(seed)
+    along = rng.choice([-1.0, 1.0], (number, dim)) * (1.0 + 0.1 * rng.normal(size=(number, 1)))
+    along[: number // 2] = np.abs(along[: number // 2])
+    return (0.3 * along).astype(np.float32)
+
+
+@pytest.mark.parametrize("work", [9, 11, 14, 20])
+@pytest.mark.parametrize(
+    "frequencies",
+    [
+        *(harmonics(0.2, number) for number in (2, 3, 8)),
+        *(spread_out(seed, number, 2) for seed, number in enumerate((2, 3, 5))),
+        spread_out(3, 4, 3),
+    ],
+    ids=lambda found: f"{found.shape}",
+)
+def test_the_bound_holds_on_any_lattice(
+    frequencies: Singles, work: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The coarser it is, the more is subtracted for what lies between its points."""
+    monkeypatch.setattr(fourier_feature_diameter, "MOST_WORK", 1 << work)
+    monkeypatch.setattr(fourier_feature_diameter, "_MOST_BITS", 6 + work % 3)
+    for width in (0.9, 1.0, 1.13, 1.31, 1.6, 2.2):
+        half = np.full(frequencies.shape[1], width, np.float32)
+        squared, _, _ = furthest_pair(frequencies, half, work)
+        assert squared <= squared_diameter(frequencies, half)
+
+
+@pytest.mark.parametrize("turns", [30.0, 1e3, 8e3])
+def test_the_bound_holds_where_single_precision_loses_digits_of_phases(turns: float) -> None:
+    frequencies, half = harmonics(turns, 3), np.array([1.0], np.float32)
+    declared = squared_diameter(frequencies, half)
+    assert declared < 4 * 3 * LENGTH**2, "the lattice proves nothing"
+    squared, _, _ = furthest_pair(frequencies, half, 0)
+    assert 0.95 < math.sqrt(squared / declared) <= 1.0
