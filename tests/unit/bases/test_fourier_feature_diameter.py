@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import math
+import tracemalloc
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -14,9 +16,11 @@ import hushsum as hs
 from hushsum.bases import FourierFeatures
 from hushsum.bases.fourier_feature_diameter import least_similarity, squared_diameter
 from hushsum.bases.fourier_feature_errors import LENGTH, feature_sensitivity
+from hushsum.errors import FileRefused
 from hushsum.kernels import Kernel
 from hushsum.kernels.base import Batch
 from hushsum.privacy.claim import Relation
+from hushsum.records.bounds import Bounds
 from hushsum.releases.noisy_table import NoisyTable
 
 CASES: list[tuple[Kernel, int, float]] = [
@@ -193,3 +197,45 @@ def test_a_release_under_replace_has_less_noise(delta: float | None) -> None:
 
     ratio = noise(bounds=(-3.0, 3.0)) / noise()
     assert 0.5 <= ratio < 0.65
+
+
+@pytest.mark.parametrize("promise", [{"epsilon": 1.0}, {"rho": 0.5}], ids=str)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bounds": Bounds((-0.3,), (0.3,))},
+        {"seed": 4},
+        {"kernel": hs.GaussianKernel(dim=1, bandwidth=0.5)},
+        {"bounds": None},
+    ],
+    ids=["wider bounds", "another seed", "another kernel", "no bounds"],
+)
+def test_files_are_refused_where_the_bound_of_what_they_state_needs_more_noise(
+    promise: dict[str, float], change: dict[str, Any]
+) -> None:
+    """The bound is computed again from the frequencies and the box of the header."""
+    tally = hs.fourier_features(
+        hs.GaussianKernel(dim=1, bandwidth=1.0), features=30, seed=2, bounds=(-0.1, 0.1)
+    )
+    released = tally.add(np.zeros((50, 1))).release(**promise, relation="replace", rows=30)
+    assert isinstance(released, NoisyTable)
+    other = replace(released.basis, **change)
+    stated, needed = (each.sensitivity(Relation.REPLACE).l2_squared for each in (tally.basis, other))
+    assert stated < needed
+    file = io.BytesIO()
+    replace(released, reading=other.reading()).save(file)
+    file.seek(0)
+    with pytest.raises(FileRefused):
+        hs.load(file)
+
+
+def test_memory_is_bounded() -> None:
+    """A lattice of millions of points in two columns: what a few features in a wide box take."""
+    frequencies = hs.GaussianKernel(dim=2, bandwidth=1.0).frequencies(rows=2, seed=1, orthogonal=False)
+    tracemalloc.start()
+    try:
+        squared_diameter(frequencies, np.array([300.0, 300.0], np.float32))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 27

@@ -344,6 +344,24 @@ def test_a_tally_that_exists_is_planned_as_it_is(promise: dict[str, float]) -> N
     assert (rows.rows, rows.width) == (70, 300)
 
 
+@pytest.mark.parametrize("cap", [1, 3])
+def test_features_of_persons_in_a_narrow_box_are_planned_with_the_noise_of_a_release(cap: int) -> None:
+    """A person who is replaced may have had no record, which moves more than a record replaced in this box.
+    Half as much again is for the noise of the number of records.
+    """
+    kernel, number = hs.GaussianKernel(dim=1, bandwidth=1.0), 20_000
+    tally = hs.fourier_features(kernel, features=20, seed=3, bounds=(-0.1, 0.1), max_per_unit=cap)
+    tally.add(np.zeros((number, 1)), units=np.arange(number))
+    requested: dict[str, Any] = {"epsilon": 1.0, "relation": "replace"}
+    best = hs.plan(records=number, max_per_unit=cap, reading=tally.reading, **requested).best
+    released: Any = tally.release(
+        **requested, rows=20, count_share=best.count_share, insecure_noise_seed=1, population=number
+    )
+    gain = released.reading.noise_gain(released.basis.prepare_queries([[0.0]]))[0]
+    noise = math.sqrt(2 / math.pi * released.noise.variance * gain) / number
+    assert 1.0 <= best.noise / noise < 1.5
+
+
 def test_a_basis_without_a_prediction_is_refused() -> None:
     waves = trigonometric(hs.GaussianKernel(dim=1, bandwidth=0.5), bounds=(0.0, 1.0))
     with pytest.raises(UsageError, match="is not predicted"):
