@@ -52,7 +52,8 @@ def furthest_pair(frequencies: Singles, half: Singles, seed: int) -> tuple[int, 
     def moved(pairs: Any) -> tuple[Any, int, Singles]:
         inside = np.clip(pairs, -half, half).astype(np.float32)
         one, other = (features.integers(np.ascontiguousarray(each)).astype(np.int64) for each in inside)
-        return np.square(one - other).sum(axis=(1, 2)), int(np.abs(one - other).sum(axis=(1, 2)).max()), inside
+        change = one - other
+        return np.square(change).sum(axis=(1, 2)), int(np.abs(change).sum(axis=(1, 2)).max()), inside
 
     best, sums, pair = -1, 0, np.zeros((2, len(half)), np.float32)
     for difference in least_similar(frequencies, half, rng)[:3]:

@@ -258,8 +258,8 @@ class FourierFeatures(Basis):
 
     @cached_property
     def frequencies(self) -> NDArray[np.float32]:
-        """ω_j/(2π), shape (features, dim); of structured features, to single precision. Read-only: records are
-        counted with the frequencies that the sensitivity is proven for.
+        """ω_j/(2π), shape (features, dim); of structured features, to single precision. Read-only: records
+        are counted with the frequencies that the sensitivity is proven for.
         """
         found = self._drawn_frequencies().copy()
         found.setflags(write=False)

@@ -158,7 +158,7 @@ class PredictionRequest:
         return self.per_unit or (0 if self.relation is Relation.REPLACE else 1)
 
     def moved_by_record(self, basis: Basis) -> Sensitivity:
-        """How far one record of a unit moves the table; a person that is replaced may have had fewer records."""
+        """How far one record of a unit moves the table; a replaced person may have had fewer records."""
         moved = basis.sensitivity(self.relation)
         if self.per_unit is not None:
             moved = moved.at_least(basis.sensitivity(Relation.ADD_REMOVE))

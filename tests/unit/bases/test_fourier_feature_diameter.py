@@ -158,7 +158,7 @@ def test_nothing_is_proven_where_the_lattice_leaves_the_range_of_single_precisio
 
 
 def test_the_bound_is_for_the_frequencies_that_records_are_counted_with() -> None:
-    """They cannot be changed, and are not drawn a second time: also not by a kernel that breaks its contract."""
+    """They cannot be changed, and are not drawn a second time, by a kernel that may break its contract."""
     basis = basis_of(hs.GaussianKernel(dim=1, bandwidth=1.0), 20, 0.1)
     with pytest.raises(ValueError, match="read-only"):
         basis.frequencies[:] *= 1000.0
