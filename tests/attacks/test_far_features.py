@@ -103,12 +103,14 @@ def test_no_pair_of_counted_records_is_further_apart_than_declared(
 
 def harmonics(base: float, number: int) -> Singles:
     """Multiples of one frequency: the similarity repeats over the whole box, and hardly falls below zero."""
-    return (base * np.arange(1, number + 1)).astype(np.float32)[:, np.newaxis]
+    found: Singles = (base * np.arange(1, number + 1)).astype(np.float32)
+    return found[:, np.newaxis]
 
 
 def along(direction: tuple[float, ...], number: int) -> Singles:
     """Multiples of one frequency of several columns, which all change together."""
-    return (harmonics(0.2, number) * np.array(direction)).astype(np.float32)
+    found: Singles = (harmonics(0.2, number) * np.array(direction)).astype(np.float32)
+    return found
 
 
 def random(number: int, dim: int) -> Singles:

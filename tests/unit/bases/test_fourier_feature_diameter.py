@@ -211,7 +211,7 @@ def test_a_release_under_replace_has_less_noise(delta: float | None) -> None:
     ids=["wider bounds", "another seed", "another kernel", "no bounds"],
 )
 def test_files_are_refused_where_the_bound_of_what_they_state_needs_more_noise(
-    promise: dict[str, float], change: dict[str, Any]
+    promise: dict[str, Any], change: dict[str, Any]
 ) -> None:
     """The bound is computed again from the frequencies and the box of the header."""
     tally = hs.fourier_features(
@@ -219,7 +219,8 @@ def test_files_are_refused_where_the_bound_of_what_they_state_needs_more_noise(
     )
     released = tally.add(np.zeros((50, 1))).release(**promise, relation="replace", rows=30)
     assert isinstance(released, NoisyTable)
-    other = replace(released.basis, **change)
+    assert isinstance(tally.basis, FourierFeatures)
+    other = replace(tally.basis, **change)
     stated, needed = (each.sensitivity(Relation.REPLACE).l2_squared for each in (tally.basis, other))
     assert stated < needed
     file = io.BytesIO()
