@@ -347,7 +347,7 @@ def test_a_tally_that_exists_is_planned_as_it_is(promise: dict[str, float]) -> N
 @pytest.mark.parametrize("cap", [1, 3])
 def test_features_of_persons_in_a_narrow_box_are_planned_with_the_noise_of_a_release(cap: int) -> None:
     """A person who is replaced may have had no record, which moves more than a record replaced in this box.
-    Half as much again is for the noise of the number of records.
+    The factor of up to 1.5 is for the noise of the number of records.
     """
     kernel, number = hs.GaussianKernel(dim=1, bandwidth=1.0), 20_000
     tally = hs.fourier_features(kernel, features=20, seed=3, bounds=(-0.1, 0.1), max_per_unit=cap)
