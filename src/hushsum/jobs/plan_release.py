@@ -16,7 +16,7 @@ from hushsum.methods.registry import all_methods
 from hushsum.planning.error_by_trust import CENTRAL
 from hushsum.planning.plan import plan
 from hushsum.planning.plan_result import Plan
-from hushsum.planning.public_bandwidth_and_bounds import kernel_of_sample
+from hushsum.planning.public_sample import kernel_of_sample
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.records.arrow import pyarrow
 from hushsum.records.record_batches import open_batches

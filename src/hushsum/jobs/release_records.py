@@ -29,7 +29,7 @@ from hushsum.planning.automatic_method import (
     planned_tally,
 )
 from hushsum.planning.plan import AUTO
-from hushsum.planning.public_bandwidth_and_bounds import (
+from hushsum.planning.public_sample import (
     bounds_of_sample,
     kernel_of_sample,
 )

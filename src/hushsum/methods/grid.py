@@ -41,7 +41,7 @@ DEFAULT_DEGREES = {1: 5, 2: 5, 3: 4, 4: 3}
 CORNER_DEGREE = 2
 """For kernels with a corner, which no degree follows better; the lowest reads with the least noise."""
 
-SPACINGS = (0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 1.0)
+SPACINGS = (0.25, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0, 1.1)
 CORNER_SPACINGS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)
 """For kernels with a corner, which gain from finer grids than the Gaussian."""
 

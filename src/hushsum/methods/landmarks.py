@@ -240,29 +240,35 @@ def predict(request: PredictionRequest) -> list[Option]:
     options = []
     for law in (LAPLACE, GAMMA) if request.allow_real else (LAPLACE,):
         left = request.promise.epsilon * (1 - paid)
-        found = predicted_error(
-            kernel.column_widths(),
-            bounds,
-            density=request.density,
-            deviation=_LAWS[law] * request.moves / (float(left * (1 - _LOCATION_SHARE)) * request.records),
-            penalty=depth_penalty(left * _LOCATION_SHARE / 2, request.moves) / request.records,
-        )
+        lone = _LAWS[law] * request.moves / (float(left * (1 - _LOCATION_SHARE)) * request.records)
+        penalty = depth_penalty(left * _LOCATION_SHARE / 2, request.moves) / request.records
         deviation = math.sqrt(2.0) / float(request.promise.epsilon * paid) if paid else 0.0
-        number = NORMAL_MEAN_ABSOLUTE * request.density * deviation / request.records
+        densities, likely = request.densities()
+        found = [
+            predicted_error(
+                kernel.column_widths(), bounds, density=float(each), deviation=lone, penalty=penalty
+            )
+            for each in densities
+        ]
+        noise = np.hypot(
+            [each.noise for each in found], NORMAL_MEAN_ABSOLUTE * densities * deviation / request.records
+        )
+        own = np.array([each.approximation for each in found])
+        features = found[len(found) // 2].features
         options.append(
             Option.of(
                 replace(request, count_share=COUNT_PART),
                 method=NAME,
                 settings={"mechanism": law},
                 mechanism=MECHANISM if law == GAMMA else LAPLACE,
-                shape=(found.features, 1),
-                noise=math.hypot(found.noise, number),
-                approximation=found.approximation,
-                error=math.hypot(found.noise, found.approximation, number),
+                shape=(features, 1),
+                noise=float(likely @ noise),
+                approximation=float(likely @ own),
+                error=float(likely @ np.hypot(noise, own)),
                 number_variance=deviation**2,
                 size=8 * DEFAULT_POINTS * (bounds.dim + 1) + HEADER_BYTES,
                 seconds=_SECONDS_TO_FIT
-                + request.records * DEFAULT_POINTS * (found.features + bounds.dim) * _NANOSECONDS * 1e-9,
+                + request.records * DEFAULT_POINTS * (features + bounds.dim) * _NANOSECONDS * 1e-9,
             )
         )
     return options

@@ -50,8 +50,11 @@ which records vary: densities near 1 are known well, and one of 0.01 may be 0.1 
 COUNT_SHARES = (
     Fraction(1, 100),
     COUNT_SHARE,
+    Fraction(3, 100),
     Fraction(1, 20),
+    Fraction(7, 100),
     Fraction(1, 10),
+    Fraction(7, 50),
     Fraction(1, 5),
     Fraction(1, 3),
 )

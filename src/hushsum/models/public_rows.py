@@ -11,7 +11,7 @@ from hushsum._types import Floats
 from hushsum.errors import DataRefused
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.models.predicted_error import NoPlanWithinLimits
-from hushsum.planning.public_bandwidth_and_bounds import (
+from hushsum.planning.public_sample import (
     rounded_bandwidth,
     silverman,
 )

@@ -17,7 +17,7 @@ from hushsum.methods.registry import Method, method_named, planned_methods
 from hushsum.planning.error_by_trust import CENTRAL, SHUFFLED, TrustModel
 from hushsum.planning.error_target import promise_for_error
 from hushsum.planning.plan_result import Plan
-from hushsum.planning.public_bandwidth_and_bounds import bounds_of_sample, kernel_of_sample
+from hushsum.planning.public_sample import bounds_of_sample, density_of_sample, kernel_of_sample
 from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.declared_steps import DeclaredSteps, declared_steps
@@ -83,10 +83,11 @@ def plan(
         Table sizes of hash rows to compare.
     density : float, optional
         The mean kernel value f(q)/N of the queries that matter; the error of hash rows is then a bound.
-        Default: 0.01 for kernels that hash; else a typical one for the box and the number of columns.
+        Default: that of the public data; else 0.01 for kernels that hash, and a typical one for the box and
+        the number of columns for others.
     public : records, optional
         Public data that resemble the private ones. The error of hash rows is then an estimate. They decide
-        the number of columns, the bandwidth (Silverman's rule for the declared number of records) and the
+        the density, the number of columns, the bandwidth (Silverman's rule for the declared number of records) and the
         bounds (their range and a tenth of it beyond) where these are not given; the bounds not where sizes of
         hash rows are.
     queries : records, optional
@@ -182,13 +183,16 @@ def plan(
         box, names = (None, None) if chosen.dim is None else declared_bounds(bounds, dim=chosen.dim)
         on_steps = None if box is None else declared_steps(steps, box, names)
     methods = _methods(method, chosen, tallies_only=tallies_only)
-    typical = typical_density(chosen, box) if density is None else _density(density)
+    known_density = None if density is None else _density(density)
+    if known_density is None and public is not None and not HASH_ROWS.test(chosen):
+        known_density = density_of_sample(chosen, public, queries)
+    typical = typical_density(chosen, box) if known_density is None else known_density
     variances = row_variances(
         chosen, records=number, seed=seed, density=typical, public=public, queries=queries
     )
     measured = variances(row_width(reading, width)) if HASH_ROWS.test(chosen) else None
     place = float(measured.density.mean()) if measured is not None else typical
-    guessed = density is None and measured is None
+    guessed = known_density is None and measured is None
 
     def options_for(promise: Promise, *, requested: bool) -> list[Option]:
         request = PredictionRequest(

@@ -20,7 +20,7 @@ from hushsum.planning.automatic_method import (
     planned_tally,
 )
 from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS
-from hushsum.planning.public_bandwidth_and_bounds import (
+from hushsum.planning.public_sample import (
     bounds_of_sample,
     kernel_of_sample,
 )

@@ -15,6 +15,7 @@ from hushsum.bases.grid_weights import GridReading
 from hushsum.errors import UsageError
 from hushsum.methods.fourier_features import TYPICAL_CHANCE
 from hushsum.methods.grid import TYPICAL_HEAP
+from hushsum.methods.landmark_errors import predicted_error as landmark_error
 from hushsum.methods.landmark_errors import typical_eigenvalues
 from hushsum.methods.prediction_request import typical_density
 from hushsum.privacy.claim import Promise
@@ -119,6 +120,38 @@ def test_the_error_of_landmarks_depends_on_the_density() -> None:
         for each in (0.02, 0.9)
     )
     assert dense.approximation < 0.5 * sparse.approximation
+
+
+def test_landmarks_that_cannot_find_the_records_err_by_the_density() -> None:
+    """Noise hides everything: answers are near 0."""
+    box = Bounds.of((0, 1), 8)
+    for density in (0.02, 0.3):
+        error = landmark_error([0.1] * 8, box, density=density, deviation=1.0, penalty=1.0)
+        assert math.isclose(math.hypot(error.noise, error.approximation), density, rel_tol=0.05)
+
+
+def test_features_are_planned_in_many_columns_where_landmarks_miss_the_records() -> None:
+    """6,000 records that vary along all of 16 columns, as designs of experiments do: landmarks err ten times
+    as much as features there, and the same number along few columns is for landmarks.
+    """
+    for dim, method in ((16, "fourier_features"), (6, "landmarks")):
+        kernel = hs.GaussianKernel(dim=dim, bandwidth=0.1)
+        assert hs.plan(records=6000, kernel=kernel, bounds=(0, 1), epsilon=1.0).best.method == method
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.2])
+def test_a_public_sample_tells_the_density(spread: float) -> None:
+    """The plan is that of the declared density, which has no spread; queries replace the sample's own."""
+    rng = np.random.default_rng(0)
+    public, kernel = rng.normal(0.5, spread, (500, 2)), hs.GaussianKernel(dim=2, bandwidth=0.05)
+    truth = float(kernel.exact_sum(rng.normal(0.5, spread, (2000, 2)), public).mean() / 2000)
+    options: dict[str, Any] = {"records": 10_000, "kernel": kernel, "bounds": (0, 1), "epsilon": 1.0}
+    plan = hs.plan(public=public, **options)
+    assert math.isclose(plan.density, truth, rel_tol=0.1)
+    declared = hs.plan(density=plan.density, **options)
+    assert plan.best == declared.best
+    assert hs.plan(public=public, density=0.123, **options).density == 0.123
+    assert hs.plan(public=public, queries=[[0.01, 0.99]], **options).density < 0.1 * truth
 
 
 def test_a_grid_is_planned_for_more_than_the_typical_heap() -> None:

@@ -1,4 +1,4 @@
-"""What a public sample decides where it is not declared: bandwidth, bounds and the number of columns."""
+"""What a public sample decides where it is not declared: columns, bandwidth, bounds and the mean kernel value."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _WIDER: Final = 0.1
 _LEAST: Final = 1e-9
 _NORMAL_QUARTILES: Final = 1.349
 _FINE: Final = 2
+_MOST_ROWS: Final = 4000
+_MOST_QUERIES: Final = 500
 
 
 def kernel_of_sample(
@@ -89,6 +91,33 @@ def bounds_of_sample(
     pairs = tuple(zip((low - reach).tolist(), (high + reach).tolist(), strict=True))
     names = column_names_of(public)
     return pairs if names is None or len(names) != kernel.dim else dict(zip(names, pairs, strict=True))
+
+
+def density_of_sample(kernel: Kernel, public: object, queries: object) -> float | None:
+    """The mean kernel value of public records at public queries, or at each other; None for kernels that have
+    no columns of numbers, and for samples that are too small.
+
+    >>> import hushsum as hs
+    >>> sample = np.linspace(0.0, 1.0, 200)[:, None]
+    >>> round(density_of_sample(hs.GaussianKernel(dim=1, bandwidth=0.1), sample, None), 2)
+    0.23
+    """
+    if not isinstance(kernel, ColumnKernel):
+        return None
+    rows = as_dense(public, dim=kernel.dim).astype(np.float64)
+    if len(rows) < FEWEST_POINTS:
+        return None
+    rows = _thinned(rows, _MOST_ROWS)
+    own = queries is None
+    places = _thinned(rows if own else as_dense(queries, dim=kernel.dim).astype(np.float64), _MOST_QUERIES)
+    # A record's kernel with itself is 1, and says nothing of others.
+    density = float((kernel.exact_sum(rows, places).mean() - own) / (len(rows) - own))
+    return min(max(density, _LEAST), 1.0)
+
+
+def _thinned(rows: Floats, most: int) -> Floats:
+    """Evenly spread rows, at most so many."""
+    return rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64))]
 
 
 def _width(public: object) -> int:
