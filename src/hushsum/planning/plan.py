@@ -87,9 +87,9 @@ def plan(
         the number of columns for others.
     public : records, optional
         Public data that resemble the private ones. The error of hash rows is then an estimate. They decide
-        the density, the number of columns, the bandwidth (Silverman's rule for the declared number of records) and the
-        bounds (their range and a tenth of it beyond) where these are not given; the bounds not where sizes of
-        hash rows are.
+        the density, the number of columns, the bandwidth (Silverman's rule for the declared number of
+        records) and the bounds (their range and a tenth of it beyond) where these are not given; the bounds
+        not where sizes of hash rows are.
     queries : records, optional
         Public queries to estimate it at; default: the public records themselves.
     count_share : float, optional

@@ -1,4 +1,4 @@
-"""What a public sample decides where it is not declared: columns, bandwidth, bounds and the mean kernel value."""
+"""What a public sample decides where it is not declared: columns, bandwidth, bounds, mean kernel value."""
 
 from __future__ import annotations
 

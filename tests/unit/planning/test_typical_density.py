@@ -124,7 +124,7 @@ def test_the_error_of_landmarks_depends_on_the_density() -> None:
 
 def test_landmarks_that_cannot_find_the_records_err_by_the_density() -> None:
     """Noise hides everything: answers are near 0."""
-    box = Bounds.of((0, 1), 8)
+    box = Bounds.declared((0, 1), 8, "landmarks")
     for density in (0.02, 0.3):
         error = landmark_error([0.1] * 8, box, density=density, deviation=1.0, penalty=1.0)
         assert math.isclose(math.hypot(error.noise, error.approximation), density, rel_tol=0.05)
