@@ -72,6 +72,7 @@ __all__ = [
     "IncompatibleTallies",
     "LedgerUnavailable",
     "Parameter",
+    "Part",
     "PeerLost",
     "PeerRefused",
     "PerSurface",

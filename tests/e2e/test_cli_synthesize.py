@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.e2e.conftest import QuickShell
+
+openpyxl: Any = import_module("openpyxl")
 
 RECORDS = 2387
 DECLARED = {
@@ -104,3 +108,23 @@ def test_what_is_refused(
     assert words in run.err
     assert "Traceback" not in run.err
     assert not list(folder.glob("made.*"))
+
+
+def test_a_workbook_is_read_as_by_other_commands(folder: Path, quick: QuickShell) -> None:
+    made = openpyxl.Workbook()
+    made.active.append(["age", "ward"])
+    for row in ([30, "heart"], ["NA", "lung"]) * 300:
+        made.active.append(row)
+    made.active.title = "visits"
+    made.create_sheet("notes")
+    made.save(folder / "visits.xlsx")
+    declared = ("--number", "age=0:100:5", "--category", "ward=heart,lung", *RELEASE)
+    run = quick.run("synthesize", "visits.xlsx", *declared, "--sheet", "visits", "-o", "made.csv")
+    assert run.code == 0, run.err
+    assert 500 < len((folder / "made.csv").read_text().splitlines()) < 700
+    sentence = quick.refused(2, "synthesize", "visits.xlsx", *declared, "--sheet", "Visits", "-o", "x.csv")
+    assert (
+        "--sheet must name a sheet of visits.xlsx, got 'Visits'; the sheets are 'visits', 'notes'" in sentence
+    )
+    sentence = quick.refused(2, "synthesize", "visits.xls", *declared, "-o", "x.csv")
+    assert "visits.xls does not exist" in sentence

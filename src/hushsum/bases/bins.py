@@ -21,6 +21,7 @@ from hushsum.kernels.registry import COLUMNS
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
+from hushsum.records.columns_by_name import columns_in_words
 from hushsum.records.discretised_box import MOST_CELLS, CellGrid
 
 _PAIRS_AT_A_TIME = 1 << 21
@@ -99,7 +100,7 @@ class BinsReading(LinearReading):
         if self.kernel.dim != self.basis.bounds.dim:
             raise UsageError(
                 parameter="kernel",
-                rule=f"must have {self.basis.bounds.dim} columns, one for each bound",
+                rule=f"must have {columns_in_words(self.basis.bounds.dim)}, one for each bound",
                 got=f"{self.kernel.dim}",
                 remedy="make one with that dim",
             )

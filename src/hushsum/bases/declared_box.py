@@ -19,6 +19,7 @@ from hushsum.kernels.parameters import check_columns
 from hushsum.kernels.registry import GAUSSIAN
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.records.bounds import Bounds
+from hushsum.records.columns_by_name import columns_in_words
 
 MAX_COEFFICIENTS = 1 << 22
 RACE: Final = PerSurface("hushsum.race", "the race method", "the race method")
@@ -183,7 +184,7 @@ def check_columns_of(kernel: Kernel, basis: BoxBasis) -> None:
     if kernel.dim != basis.dim:
         raise UsageError(
             parameter="kernel",
-            rule=f"must have {basis.dim} columns, as the table",
+            rule=f"must have {columns_in_words(basis.dim)}, as the table",
             got=f"{kernel.dim}",
             remedy="make one with that dim",
         )

@@ -39,6 +39,7 @@ def choose(
     date_unit: options.DateUnit = "days",
     date_origin: options.DateOrigin = "1970-01-01",
     sheet: options.Sheet = None,
+    encoding: options.Encoding = "utf-8",
     within: Annotated[
         str | None,
         typer.Option(
@@ -111,6 +112,7 @@ def choose(
         date_unit=date_unit,
         date_origin=date_origin,
         sheet=sheet,
+        encoding=encoding,
     )
     records = RecordFiles(
         tuple(files),

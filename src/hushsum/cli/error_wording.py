@@ -5,15 +5,17 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 from typer.core import TyperCommand, TyperGroup
 
-from hushsum.errors import HushsumError, Surface
+from hushsum.errors import HushsumError, Surface, UsageError
 
 _WRONG_NUMBER: Final = re.compile(r"Invalid value for ([^:]+): .*valid (number|float|int\w*).*")
+_INTEGER: Final = re.compile(r"\s*[-+]?\d+(_\d+)*\s*")
+_GROUPED: Final = re.compile(r"\s*[-+]?\d{1,3}([.,'’ ]\d{3})+\s*")
 _LONGEST_SHOWN: Final = 40
 _SUGGESTION: Final = re.compile(r"\.? *\(?(Did you mean|Possible options:|Did you mean one of:) *")
 
@@ -36,8 +38,10 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse its arguments; an error is spelled with its options."""
+        typed = list(args)
         with self._spelling(ctx):
             rest: list[str] = super().parse_args(ctx, args)
+            refuse_other_integers(self.get_params(ctx), ctx.params, typed)
             return rest
 
     @contextmanager
@@ -79,6 +83,39 @@ def options_of(parameters: list[Any]) -> dict[str, str]:
     return found
 
 
+def refuse_other_integers(parameters: Sequence[Any], values: Mapping[str, Any], words: Sequence[str]) -> None:
+    """Refuse an integer that was not typed as one: a parser may take 6.000 for 6, where six thousand is meant.
+
+    Raises
+    ------
+    UsageError
+        in this case.
+    """
+    for each in parameters:
+        value = values.get(each.name)
+        text = (
+            _typed_value(each.opts, words) if isinstance(value, int) and not isinstance(value, bool) else None
+        )
+        if text is not None and not _INTEGER.fullmatch(text):
+            raise UsageError(
+                parameter=each.name,
+                rule="must be an integer",
+                got=_brief(text),
+                remedy=_written_plainly(text) or "write it without a decimal sign",
+            )
+
+
+def _written_plainly(text: str) -> str | None:
+    """What to type in place of a number with separators of thousands; None for any other text.
+
+    >>> _written_plainly("6.000"), _written_plainly("1,200,000"), _written_plainly("5k")
+    ('write it without separators: 6000', 'write it without separators: 1200000', None)
+    """
+    if not _GROUPED.fullmatch(text) or len(text) > _LONGEST_SHOWN:
+        return None
+    return f"write it without separators: {re.sub('[^-+0-9]', '', text)}"
+
+
 def help_of(command: Callable[..., None]) -> str:
     """A docstring whose paragraphs are one line each: the terminal's width breaks them, not the source's."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
@@ -105,7 +142,13 @@ def sentence_of(error: Any) -> str:
     wrong = _WRONG_NUMBER.fullmatch(text)
     if wrong is not None:
         kind = "an integer" if wrong[2].startswith("int") else "a number"
-        text = f"{wrong[1]} must be {kind}, got {_typed(error)}"
+        typed = _typed_value(getattr(getattr(error, "param", None), "opts", ()), sys.argv)
+        text = f"{wrong[1]} must be {kind}, got {'something else' if typed is None else _brief(typed)}"
+        remedy = None if typed is None else _written_plainly(typed)
+        if typed is not None and kind == "a number" and "," in typed:
+            remedy = "write it with a decimal point, and without separators of thousands"
+        if remedy is not None:
+            return f"{text}; {remedy}"
     text, suggested = _SUGGESTION.subn(", did you mean ", text)
     text = text.rstrip(")") if suggested else text
     context = getattr(error, "ctx", None)
@@ -113,15 +156,24 @@ def sentence_of(error: Any) -> str:
     return f"{text[:1].lower()}{text[1:]}; see {command} --help"
 
 
-def _typed(error: Any) -> str:
-    """What a person typed for the option that is wrong. It may be shown, unless it is so long that it may be
-    a file by mistake.
+def _typed_value(options: Sequence[str], words: Sequence[str]) -> str | None:
+    """What a person typed last for one of these options; None if that is not known.
+
+    >>> _typed_value(["--rows", "-r"], ["plan", "--rows=5", "-r", "6.000"])
+    '6.000'
     """
-    for option in getattr(getattr(error, "param", None), "opts", ()):
-        for place, word in enumerate(sys.argv):
-            value = word[len(option) + 1 :] if word.startswith(f"{option}=") else None
-            if word == option and place + 1 < len(sys.argv):
-                value = sys.argv[place + 1]
-            if value is not None and len(value) <= _LONGEST_SHOWN:
-                return repr(value)
-    return "something else"
+    found = None
+    for place, word in enumerate(words):
+        for option in options:
+            if word == option and place + 1 < len(words):
+                found = words[place + 1]
+            elif word.startswith(f"{option}="):
+                found = word[len(option) + 1 :]
+            elif len(option) == 2 and option.startswith("-") and word.startswith(option) and word != option:
+                found = word[2:]
+    return found
+
+
+def _brief(text: str) -> str:
+    """What was typed. It may be shown, unless it is so long that it may be a file by mistake."""
+    return repr(text) if len(text) <= _LONGEST_SHOWN else "something else"

@@ -11,7 +11,7 @@ import typer
 from hushsum.cli import option_values, options
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.model_options import given_parameters
-from hushsum.cli.option_values import cell_format
+from hushsum.cli.option_values import cell_format, of_public_file
 from hushsum.cli.output import (
     progress_bar,
     reader_may_leave,
@@ -57,6 +57,7 @@ def fit(
     date_unit: options.DateUnit = "days",
     date_origin: options.DateOrigin = "1970-01-01",
     sheet: options.Sheet = None,
+    encoding: options.Encoding = "utf-8",
     classes: Annotated[
         str | None,
         typer.Option("--classes", metavar="LABELS", help="All labels, declared, separated by commas."),
@@ -121,6 +122,7 @@ def fit(
         date_unit=date_unit,
         date_origin=date_origin,
         sheet=sheet,
+        encoding=encoding,
     )
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     path_or_file = released_file(output, json=json)
@@ -137,7 +139,9 @@ def fit(
         target,
         option_values.names(classes, "classes"),
         cells=cells,
-        public=None if public is None else PublicFile(public, option_values.names(columns, "columns")),
+        public=None
+        if public is None
+        else PublicFile(public, option_values.names(columns, "columns"), cells=of_public_file(cells)),
     )
     interactive = sys.stdin.isatty() and not yes
     waiting = interruptible_input() if STANDARD in files else nullcontext()

@@ -59,6 +59,8 @@ def heatmap(
     max_per_unit: options.MaxPerUnit = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    sheet: options.Sheet = None,
+    encoding: options.Encoding = "utf-8",
     relation: options.RelationName = "add/remove",
     population: options.Population = None,
     allow_large_delta: options.AllowLargeDelta = False,
@@ -88,7 +90,6 @@ def heatmap(
     from hushsum.jobs.output_files import STANDARD
     from hushsum.jobs.record_files import RecordFiles
     from hushsum.privacy.release_request import ReleaseRequest
-    from hushsum.records.cell_format import CellFormat
 
     choice = MapChoice(bandwidth, option_values.ranges(bounds, "bounds"), not plane, size, level)
     if len(sources) == 1 and is_released(sources[0]):
@@ -119,7 +120,9 @@ def heatmap(
                 tuple(sources),
                 option_values.names(columns, "columns"),
                 unit_column,
-                cells=CellFormat(decimal, drop_missing),
+                cells=option_values.cell_format(
+                    decimal=decimal, drop_missing=drop_missing, sheet=sheet, encoding=encoding
+                ),
             ),
             output,
             request,

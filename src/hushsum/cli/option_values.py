@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hushsum.errors import Parameter, UsageError, shown
@@ -166,17 +167,24 @@ def box(
 
 def cell_format(
     *,
-    decimal: str,
+    decimal: str = ".",
     drop_missing: bool = False,
-    dates: str | None,
-    date_format: str | None,
-    date_unit: str,
-    date_origin: str,
-    sheet: str | None,
+    dates: str | None = None,
+    date_format: str | None = None,
+    date_unit: str = "days",
+    date_origin: str = "1970-01-01",
+    sheet: str | None = None,
+    encoding: str = "utf-8",
 ) -> CellFormat:
     """What is declared about the cells of files."""
     from hushsum.records.cell_format import CellFormat
     from hushsum.records.dates import DateFormat
 
     columns = names(dates, "dates") or ()
-    return CellFormat(decimal, drop_missing, DateFormat(columns, date_format, date_unit, date_origin), sheet)
+    written = DateFormat(columns, date_format, date_unit, date_origin)
+    return CellFormat(decimal, drop_missing, written, sheet, encoding)
+
+
+def of_public_file(cells: CellFormat) -> CellFormat:
+    """The same for a file of public rows: of a workbook the first sheet, since the name is that of another."""
+    return replace(cells, sheet=None)

@@ -170,6 +170,10 @@ Decimal = Annotated[
     str,
     typer.Option("--decimal", metavar="SIGN", help="Decimal sign of numbers in CSV files: . or a comma."),
 ]
+Encoding = Annotated[
+    str,
+    typer.Option("--encoding", metavar="NAME", help="Encoding of CSV files, such as windows-1252 or utf-16."),
+]
 DropMissing = Annotated[
     bool,
     typer.Option("--drop-missing", help="Leave out records with a missing value, instead of refusing them."),

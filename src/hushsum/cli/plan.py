@@ -60,6 +60,8 @@ def plan(
         typer.Option("--public", metavar="FILE", help="Public records that resemble the private ones."),
     ] = None,
     columns: options.Columns = None,
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
     set_column: options.SetColumn = None,
     relation: options.RelationName = "add/remove",
     max_per_unit: Annotated[
@@ -95,7 +97,8 @@ def plan(
 
     source = None
     if public is not None:
-        source = PublicFile(public, option_values.names(columns, "columns"), set_column)
+        cells = option_values.cell_format(decimal=decimal, encoding=encoding)
+        source = PublicFile(public, option_values.names(columns, "columns"), set_column, cells=cells)
     box = option_values.box(bounds, "bounds")
     choice = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius, scale, box)
     epsilons = None if epsilon is None else option_values.numbers(epsilon, "epsilon")

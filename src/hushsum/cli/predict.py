@@ -30,6 +30,8 @@ def predict(
     ] = "-",
     columns: options.Columns = None,
     decimal: options.Decimal = ".",
+    sheet: options.Sheet = None,
+    encoding: options.Encoding = "utf-8",
     json: Annotated[bool, typer.Option("--json", help="Write JSON instead of CSV.")] = False,
 ) -> None:
     """Predict with a released model at the points of a file. This spends nothing.
@@ -41,7 +43,6 @@ def predict(
     """
     from hushsum.jobs.output_files import STANDARD, check_answers_output
     from hushsum.jobs.predict_model import predict_file
-    from hushsum.records.cell_format import CellFormat
 
     if output != STANDARD:
         check_answers_output(output, inputs=[model, points])
@@ -51,7 +52,7 @@ def predict(
             model,
             points,
             columns=option_values.names(columns, "columns"),
-            cells=CellFormat(decimal),
+            cells=option_values.cell_format(decimal=decimal, sheet=sheet, encoding=encoding),
             progress=progress,
         )
         with reader_may_leave(), results_to(output) as stream:

@@ -46,6 +46,7 @@ def query(
     edges: options.Edges = None,
     directed: options.Directed = False,
     columns: options.Columns = None,
+    decimal: options.Decimal = ".",
     dates: Annotated[
         str | None,
         typer.Option(
@@ -55,6 +56,8 @@ def query(
     date_format: options.DatePattern = None,
     date_unit: options.DateUnit = "days",
     date_origin: options.DateOrigin = "1970-01-01",
+    sheet: options.Sheet = None,
+    encoding: options.Encoding = "utf-8",
     set_column: options.SetColumn = None,
     sum: options.Sum = False,
     level: options.Level = 0.95,
@@ -80,7 +83,6 @@ def query(
     hushsum query hired.hush --dates hired --at 2024-05-31
     """
     from hushsum.jobs.query_function import QueryTerms, query_file, query_nodes, query_points
-    from hushsum.records.dates import DateFormat
 
     if _given(at, points, node) != 1:
         raise UsageError(
@@ -96,7 +98,15 @@ def query(
             got="one of them",
             remedy="give both",
         )
-    written = DateFormat(option_values.names(dates, "dates") or (), date_format, date_unit, date_origin)
+    cells = option_values.cell_format(
+        decimal=decimal,
+        dates=dates,
+        date_format=date_format,
+        date_unit=date_unit,
+        date_origin=date_origin,
+        sheet=sheet,
+        encoding=encoding,
+    )
     terms = QueryTerms(sum=sum, level=level, estimator=estimator, simultaneous=simultaneous, threads=threads)
     if at is not None or node is not None:
         if node is not None and graph is not None:
@@ -104,7 +114,7 @@ def query(
             answered = query_nodes(function, node, graph, terms, columns=ends, directed=directed)
         else:
             typed = [option_values.point_with_dates(each, "at") for each in at or []]
-            answered = query_points(function, typed, terms, written)
+            answered = query_points(function, typed, terms, cells.dates)
         if json:
             write_json({"of": "sum" if sum else "mean", "level": level, "answers": answered.as_json()})
         else:
@@ -119,7 +129,7 @@ def query(
             terms,
             columns=option_values.names(columns, "columns"),
             set_column=set_column,
-            dates=written,
+            cells=cells,
             progress=progress,
         )
         with reader_may_leave():

@@ -11,7 +11,7 @@ import typer
 
 from hushsum.cli import option_values, options
 from hushsum.cli.interrupts import interruptible_input
-from hushsum.cli.option_values import cell_format
+from hushsum.cli.option_values import cell_format, of_public_file
 from hushsum.cli.output import bytes_of, progress_bar, reader_may_leave, tell, warn, warnings_printed
 from hushsum.cli.release_report import asking, confirmed, released_file, report
 
@@ -43,6 +43,7 @@ _OF_RECORDS = (
     "date_unit",
     "date_origin",
     "sheet",
+    "encoding",
     "public",
 )
 """Options that a tally has from the command that counted it."""
@@ -97,6 +98,7 @@ def release(
     date_unit: options.DateUnit = "days",
     date_origin: options.DateOrigin = "1970-01-01",
     sheet: options.Sheet = None,
+    encoding: options.Encoding = "utf-8",
     relation: options.RelationName = "add/remove",
     unit: options.UnitName = None,
     mechanism: Annotated[
@@ -173,6 +175,7 @@ def release(
         date_unit=date_unit,
         date_origin=date_origin,
         sheet=sheet,
+        encoding=encoding,
     )
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     target = released_file(output, json=json)
@@ -216,7 +219,9 @@ def release(
             count_share,
             None
             if public is None
-            else PublicFile(public, option_values.names(columns, "columns"), set_column),
+            else PublicFile(
+                public, option_values.names(columns, "columns"), set_column, cells=of_public_file(cells)
+            ),
         )
         similarity = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, scale=scale)
         if box is None and public is None and method == "auto":

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 R = TypeVar("R", "FunctionReleased", "ModelReleased")
 
 DECLINED = 1
-LARGE_EPSILON = 10.0
 
 
 def released_file(output: str, *, json: bool) -> str | IO[bytes]:
@@ -118,5 +117,7 @@ def account_in_words(account: Account) -> str:
 
 def _warn_of(claim: Claim) -> None:
     """Say so if a claim promises little."""
+    from hushsum.privacy.claim import LARGE_EPSILON
+
     if claim.epsilon is not None and claim.epsilon > LARGE_EPSILON:
         warn(f"ε = {claim.epsilon:g} promises little: above {LARGE_EPSILON:g}, hardly anything is hidden.")

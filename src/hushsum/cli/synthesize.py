@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import options
+from hushsum.cli import option_values, options
 from hushsum.cli.output import warnings_printed, write_json
 from hushsum.cli.release_report import asking, confirmed, report
 
@@ -17,7 +17,8 @@ def synthesize(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Private records: Parquet, Arrow or CSV (also .csv.gz), with these columns.",
+            help="Private records with these columns: CSV, Parquet, Arrow or a workbook; - reads CSV from "
+            "standard input.",
         ),
     ],
     output: Annotated[
@@ -65,6 +66,8 @@ def synthesize(
     ] = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    sheet: options.Sheet = None,
+    encoding: options.Encoding = "utf-8",
     seed: Annotated[
         int | None, typer.Option("--seed", help="Public seed of the fit and the draws; default: random.")
     ] = None,
@@ -89,7 +92,6 @@ def synthesize(
     from hushsum.cli.options import ledger_options
     from hushsum.jobs.synthesize import declarations
     from hushsum.jobs.synthesize import synthesize as run
-    from hushsum.records.cell_format import CellFormat
 
     columns = declarations(declare, number or [], category or [], flag or [])
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
@@ -104,7 +106,9 @@ def synthesize(
             model_output=model,
             rows=rows,
             seed=seed,
-            cells=CellFormat(decimal, drop_missing),
+            cells=option_values.cell_format(
+                decimal=decimal, drop_missing=drop_missing, sheet=sheet, encoding=encoding
+            ),
             interactive=interactive,
             approve=asking(output) if interactive else None,
             ledger=recorded,

@@ -65,6 +65,7 @@ def tally(
     date_unit: options.DateUnit = "days",
     date_origin: options.DateOrigin = "1970-01-01",
     sheet: options.Sheet = None,
+    encoding: options.Encoding = "utf-8",
     edges: options.Edges = None,
     directed: options.Directed = False,
     nodes: Annotated[
@@ -134,6 +135,7 @@ def tally(
         date_unit=date_unit,
         date_origin=date_origin,
         sheet=sheet,
+        encoding=encoding,
     )
     box = option_values.box(bounds, "bounds", cells.dates)
     graph = None

@@ -87,6 +87,7 @@ def watch(
     date_unit: options.DateUnit = "days",
     date_origin: options.DateOrigin = "1970-01-01",
     sheet: options.Sheet = None,
+    encoding: options.Encoding = "utf-8",
     relation: options.RelationName = "add/remove",
     count_share: options.CountShare = 0.02,
     rounded: Annotated[
@@ -135,6 +136,7 @@ def watch(
         date_unit=date_unit,
         date_origin=date_origin,
         sheet=sheet,
+        encoding=encoding,
     )
     box = option_values.box(bounds, "bounds", cells.dates)
     request = ReleaseRequest(

@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.files.durable_files import atomic_file
+from hushsum.jobs.output_files import STANDARD
 from hushsum.records.arrow import pyarrow
 from hushsum.records.cell_format import PLAIN, CellFormat, without_missing
-from hushsum.records.columnar_files import ColumnarSource
 from hushsum.records.columns_by_name import choose_columns
-from hushsum.records.csv_files import CsvSource
 from hushsum.records.declared_columns import CategoryColumn, DeclaredColumn, FlagColumn
+from hushsum.records.record_batches import open_source
+from hushsum.records.remote_files import shown_path
 
 PARQUET: Final = (".parquet", ".pq")
 ARROW: Final = (".arrow", ".feather", ".ipc")
@@ -22,8 +23,6 @@ CSV: Final = (".csv",)
 SUFFIXES: Final = (*PARQUET, *ARROW, *CSV)
 """Of files that are written."""
 
-_TEXT: Final = (*CSV, ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".tsv.zst")
-_READ: Final = (*PARQUET, *ARROW, *_TEXT)
 _BATCH_BYTES: Final = 1 << 24
 _TRUE: Final = ("1", "true", "TRUE", "True")
 _FALSE: Final = ("0", "false", "FALSE", "False")
@@ -40,29 +39,21 @@ def mixed_batches(
     Raises
     ------
     UsageError
-        There is no such file, its name has another suffix, or a declared column is not in it.
+        There is no such file, its name has a suffix without a reader, or a declared column is not in it.
     DataRefused
         The file is damaged, or a cell is not of the declared kind; no message shows a value.
     """
-    source = Path(path)
-    suffix = next((each for each in _READ if source.name.lower().endswith(each)), None)
-    if suffix is None:
-        raise UsageError(
-            rule=("a file of mixed columns must end in ", ", ".join(_READ), ", got ", FilePath(path)),
-            remedy="convert it",
-        )
-    if not source.is_file():
-        raise UsageError(rule=("there is no file ", FilePath(path, quoted=True)), remedy="check the path")
+    name = "standard input" if path == STANDARD else shown_path(path)
     pa = pyarrow()
     names = list(columns)
     try:
-        for batch in _batches(source, suffix, columns, cells):
+        for batch in _batches(path, name, columns, cells):
             table = pa.Table.from_batches([batch]).select(names)
             yield _complete(table) if cells.drop_missing else table
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         # Messages of Arrow quote cells.
         raise DataRefused(
-            rule=(FilePath(path), " must be a table that can be read by the declared types"),
+            rule=(FilePath(name), " must be a table that can be read by the declared types"),
             got="something else",
             remedy="check the file and the declarations",
         ) from None
@@ -78,28 +69,26 @@ def _complete(table: Any) -> Any:
     return table.drop_null()
 
 
-def _batches(
-    source: Path, suffix: str, columns: Mapping[str, DeclaredColumn], cells: CellFormat
-) -> Iterator[Any]:
+def _batches(path: str, file: str, columns: Mapping[str, DeclaredColumn], cells: CellFormat) -> Iterator[Any]:
     names = list(columns)
-    if suffix not in _TEXT:
-        # Decoded in a process of its own, with limits: a file may be built to harm its reader.
-        kind = "Parquet" if suffix in PARQUET else "Arrow"
-        with closing(ColumnarSource(source, str(source), kind, _BATCH_BYTES)) as file:
-            choose_columns(file.column_names, names)
-            file.choose_mixed(names)
-            yield from file.batches()
-        return
-    with closing(CsvSource.of_file(source, str(source), _BATCH_BYTES, cells)) as text:
-        choose_columns(text.column_names, names)
-        text.choose_ids(names)
-        for batch in text.batches():
+    numbers = [name for name, column in columns.items() if not _is_text(column)]
+    with closing(open_source(path, file, _BATCH_BYTES, cells=cells)) as source:
+        choose_columns(source.column_names, names)
+        written = source.choose_mixed(names, numbers)
+        for batch in source.batches():
             # Of declared kinds, never of inferred ones, which one record could change.
-            for name, column in columns.items():
+            for name in written:
                 position = batch.schema.get_field_index(name)
-                found = _cells_of(batch.column(position), column, name, str(source), cells)
+                found = _cells_of(batch.column(position), columns[name], name, file, cells)
                 batch = batch.set_column(position, name, found)
             yield batch
+
+
+def _is_text(column: DeclaredColumn) -> bool:
+    """Whether the cells of a column are words: text or truth values."""
+    return isinstance(column, FlagColumn) or (
+        isinstance(column, CategoryColumn) and isinstance(column.values[0], str)
+    )
 
 
 def _cells_of(text: Any, column: DeclaredColumn, name: str, file: str, cells: CellFormat) -> Any:

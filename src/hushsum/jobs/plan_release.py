@@ -19,6 +19,7 @@ from hushsum.planning.plan_result import Plan
 from hushsum.planning.public_sample import kernel_of_sample
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.records.arrow import pyarrow
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.records.record_batches import open_batches
 
 MOST_PUBLIC_RECORDS = 1_000_000
@@ -30,7 +31,7 @@ class PublicFile:
     """A file of public records that resemble the private ones.
 
     ``left_out`` is a column that is not read, such as the target of a model. ``name`` is what error messages
-    call the file; by default its path.
+    call the file; by default its path. ``cells`` are read as declared.
     """
 
     path: str
@@ -38,6 +39,7 @@ class PublicFile:
     set_column: str | None = None
     left_out: str | None = None
     name: str | None = None
+    cells: CellFormat = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,7 @@ def read_public(public: PublicFile) -> Any:
         set_column=public.set_column,
         unit_column=public.left_out,
         name=public.name,
+        cells=public.cells,
     ) as stream:
         for batch, _ in stream:
             has = public.left_out is not None and public.left_out in batch.schema.names

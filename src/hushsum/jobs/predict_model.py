@@ -18,6 +18,7 @@ from hushsum.jobs.progress import Progress
 from hushsum.models.base import PrivateModel
 from hushsum.models.load import load_model
 from hushsum.records.cell_format import PLAIN, CellFormat
+from hushsum.records.columns_by_name import columns_in_words
 from hushsum.records.record_batches import open_batches
 
 
@@ -87,7 +88,7 @@ def _answer(
         if len(names) != model.n_features_in_:
             raise UsageError(
                 parameter="points",
-                rule=f"must have {model.n_features_in_} columns for this model",
+                rule=f"must have {columns_in_words(model.n_features_in_)} for this model",
                 got=len(names),
                 remedy="choose the columns",
             )

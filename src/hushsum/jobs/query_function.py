@@ -14,8 +14,8 @@ from hushsum.errors import Argument, Parameter, UsageError, shown
 from hushsum.jobs.output_files import open_function
 from hushsum.jobs.progress import Progress
 from hushsum.kernels.parameters import one_of
-from hushsum.records.cell_format import CellFormat
-from hushsum.records.columns_by_name import choose_columns
+from hushsum.records.cell_format import PLAIN, CellFormat
+from hushsum.records.columns_by_name import choose_columns, columns_in_words
 from hushsum.records.dates import NO_DATES, DateFormat
 from hushsum.records.record_batches import open_batches
 from hushsum.releases.base import ReleasedFunction
@@ -188,7 +188,7 @@ def query_nodes(
         raise UsageError(
             parameter="node",
             rule="is for functions of sets",
-            got=f"it for a function of {function.dim} columns",
+            got=f"it for a function of {columns_in_words(function.dim)}",
             remedy=("give a point with ", Parameter("at")),
         )
     sets = read_edges(graph, columns=columns, directed=directed).neighbours(nodes)
@@ -202,16 +202,16 @@ def query_file(
     *,
     columns: Sequence[str] | None = None,
     set_column: str | None = None,
-    dates: DateFormat = NO_DATES,
+    cells: CellFormat = PLAIN,
     progress: Progress | None = None,
 ) -> Iterator[AnsweredQueries]:
     """Answers at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
 
     Columns are found by the names the function knows; ``columns`` gives other names, in the function's order,
     and a function without names takes all columns in the file's order. For a function of sets,
-    ``set_column`` names the column of them, unless the file has one column only. ``dates`` are columns of the
-    file. The first batch is answered
-    before this returns, so that an error is reported before anything is written.
+    ``set_column`` names the column of them, unless the file has one column only. ``cells`` are read as
+    declared. The first batch is answered before this returns, so that an error is reported before anything is
+    written.
     """
     if source == path == "-":
         raise UsageError(
@@ -225,7 +225,7 @@ def query_file(
         )
     function = open_function(source)
     if function.dim is None and set_column is None:
-        with open_batches(path, columns=columns) as peek:
+        with open_batches(path, columns=columns, cells=cells) as peek:
             names = peek.column_names
         if path == "-" or len(names) != 1:
             raise UsageError(
@@ -234,7 +234,7 @@ def query_file(
                 remedy="give it",
             )
         set_column, columns = names[0], None
-    answered = _answer_file(function, path, terms, columns, set_column, dates, progress)
+    answered = _answer_file(function, path, terms, columns, set_column, cells, progress)
     first = next(answered)
     return _chain(first, answered)
 
@@ -250,20 +250,20 @@ def _answer_file(
     terms: QueryTerms,
     columns: Sequence[str] | None,
     set_column: str | None,
-    dates: DateFormat,
+    cells: CellFormat,
     progress: Progress | None,
 ) -> Iterator[AnsweredQueries]:
     dim = function.dim
     own = function.columns
     chosen = own if columns is None else columns
-    cells = CellFormat(dates=dates)
+    dates = cells.dates
     with open_batches(path, columns=chosen, set_column=set_column, cells=cells) as stream:
         choose_columns(stream.column_names, dates.columns)
         for batch, _ in stream:
             if dim is not None and 1 < batch.num_columns != dim:
                 raise UsageError(
                     parameter="points",
-                    rule=f"must have {dim} columns for this function",
+                    rule=f"must have {columns_in_words(dim)} for this function",
                     got=f"{batch.num_columns}",
                     remedy="choose the columns",
                 )

@@ -15,6 +15,7 @@ from hushsum.jobs.fit_model import CountedModel, ModelReleased, TrainingFiles, r
 from hushsum.jobs.mixed_tables import check_table_output, mixed_batches, write_table
 from hushsum.jobs.model_catalogue import ModelChoice
 from hushsum.jobs.output_files import check_answers_output, check_function_output, refuse_repeated
+from hushsum.jobs.record_files import all_paths
 from hushsum.models.load import model_of
 from hushsum.models.synthesizer import PrivateSynthesizer
 from hushsum.records.cell_format import PLAIN, CellFormat
@@ -164,6 +165,7 @@ def synthesize(
     The model is kept in a ``.hush`` file, by default beside the table: further tables are drawn from it by
     ``hushsum sample`` without spending anything. ``rows`` is by default the released number of records.
     """
+    sources = all_paths(sources)
     refuse_repeated(sources)
     check_table_output(output)
     check_answers_output(output, inputs=sources)

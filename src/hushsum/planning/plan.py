@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from hushsum.bases.base import Reading
-from hushsum.errors import Parameter, UsageError
+from hushsum.errors import Parameter, Part, UsageError
 from hushsum.kernels.bandwidth_scale import in_scale
 from hushsum.kernels.base import HashableKernel, Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
@@ -24,6 +24,8 @@ from hushsum.records.declared_steps import DeclaredSteps, declared_steps
 
 AUTO = "auto"
 COMPARISON_DELTA = 1e-6
+FEW_COLUMNS = 2
+"""Of which nobody leaves one out to make a table smaller."""
 MAX_BYTES = 64_000_000
 MAX_SECONDS = 60.0
 
@@ -112,7 +114,8 @@ def plan(
         and shape replace those above.
     error : float, optional
         In place of ``epsilon``: plan for the smallest ε, to two digits, at which the best option has this
-        predicted mean absolute error. Where no pure ε reaches it, and δ is not given, δ is 1e-6.
+        predicted mean absolute error. Where no pure ε up to 10 reaches it, and δ is not given, δ is 1e-6.
+        An error that no ε up to 10 reaches is refused: above it hardly anything is hidden.
     comparison : bool
         Where neither ``delta`` nor ``rho`` is given, also show options with δ = 1e-6. They are never chosen
         as the best, so the best option is found sooner without them.
@@ -229,6 +232,7 @@ def plan(
             lambda e, d: options_for(Promise.of(epsilon=e, delta=d), requested=True)[:1],
             (None, COMPARISON_DELTA) if delta is None else (delta,),
             alone=epsilon is None and rho is None,
+            declare_bounds=box is None and any(each.needs_bounds for each in methods),
         )
     requested = [Promise.of(epsilon=e, delta=delta, rho=rho) for e in _each(epsilon)]
     shown = [(promise, True) for promise in requested]
@@ -296,9 +300,23 @@ def _nothing(kernel: Kernel, reading: Reading | None, methods: Sequence[Method],
             rule=f"none of {names} can release the {kernel.name} kernel", remedy="use another kernel"
         )
     names = ", ".join(method.name for method in methods)
+    if not bounded:
+        return UsageError(
+            rule=f"{names} cannot release the {kernel.name} kernel like this",
+            remedy=("declare ", Parameter("bounds")),
+        )
+    wider: tuple[Part, ...] = ("a larger ", Parameter("bandwidth"), " or narrower ", Parameter("bounds"))
+    many = kernel.dim is None or kernel.dim > FEW_COLUMNS
     return UsageError(
-        rule=f"{names} cannot release the {kernel.name} kernel like this",
-        remedy="use fewer columns or a larger file" if bounded else ("declare ", Parameter("bounds")),
+        rule=(
+            f"{names} must have a table that is small enough for the ",
+            Parameter("bandwidth"),
+            ", the ",
+            Parameter("bounds"),
+            " and the number of columns",
+        ),
+        got="none",
+        remedy=("use fewer columns, ", *wider) if many else ("give ", *wider),
     )
 
 

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from hushsum import _html
 from hushsum.errors import ClaimError, Parameter, shown
 from hushsum.files.encoding import stored_rational, typed_rational
 from hushsum.privacy.trust_model import Trust
+
+LARGE_EPSILON: Final = 10.0
+"""Above it hardly anything is hidden: a suspicion of 10 % may become one of 99.96 %."""
 
 
 class Relation(StrEnum):

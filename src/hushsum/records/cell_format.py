@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,6 +28,8 @@ class CellFormat:
         Which columns contain dates, and what numbers these become.
     sheet : str, optional
         Of a workbook; by default its first.
+    encoding : str
+        Of CSV files: one of ``ENCODINGS``, by any name that Python has for it.
 
     Privacy
     -------
@@ -39,9 +42,11 @@ class CellFormat:
     drop_missing: bool = False
     dates: DateFormat = NO_DATES
     sheet: str | None = None
+    encoding: str = "utf-8"
 
     def __post_init__(self) -> None:
         check_decimal(self.decimal)
+        object.__setattr__(self, "encoding", checked_encoding(self.encoding))
 
     def check_relation(self, relation: str | None) -> None:
         """Refuse to drop records for a claim under replace, or for a tally (None), whose claim is not known.
@@ -140,6 +145,45 @@ def check_decimal(decimal: str) -> str:
     if decimal not in (".", ","):
         raise UsageError(parameter="decimal", rule="must be . or ,", got=shown(decimal))
     return decimal
+
+
+ENCODINGS: Final = (
+    "utf-8",
+    "utf-16",
+    "windows-1250",
+    "windows-1251",
+    "windows-1252",
+    "iso-8859-1",
+    "iso-8859-2",
+    "iso-8859-15",
+    "gb18030",
+    "big5",
+    "shift_jis",
+    "euc-kr",
+)
+"""Encodings of CSV files. What bytes of a record mean in them does not depend on the records before it, as it
+would in an encoding with escape sequences."""
+
+_ENCODING_NAMES: Final = {codecs.lookup(each).name: each for each in ENCODINGS}
+
+
+def checked_encoding(encoding: str) -> str:
+    """The name of an encoding as `ENCODINGS` has it.
+
+    >>> checked_encoding("CP1252"), checked_encoding("latin-1")
+    ('windows-1252', 'iso-8859-1')
+
+    Raises
+    ------
+    UsageError
+        It is none of them.
+    """
+    try:
+        return _ENCODING_NAMES[codecs.lookup(encoding).name]
+    except (LookupError, TypeError, ValueError):
+        raise UsageError(
+            parameter="encoding", rule=f"must be one of {', '.join(ENCODINGS)}", got=shown(encoding)
+        ) from None
 
 
 def as_numbers(text: Any, decimal: str = ".") -> Any | None:

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from hushsum.errors import Argument, DataRefused, FilePath, Words
+from hushsum.errors import Argument, DataRefused, FilePath, UsageError, Words, shown
 from hushsum.records import arrow
 from hushsum.records.arrow_stream import read_stream
 from hushsum.records.cell_format import PLAIN, CellFormat, not_of
@@ -15,6 +15,8 @@ from hushsum.records.columnar_process import Decoder, DecoderDied
 
 _LARGEST_RATIO: Final = 10_000
 _ALWAYS_ALLOWED: Final = 64 << 20
+_MOST_SHEETS: Final = 12
+"""Of which a message has the names."""
 
 
 class ColumnarSource:
@@ -106,7 +108,7 @@ class ColumnarSource:
                     rule=f"column {column!r} must be of integers or text", got=kind, remedy="convert it"
                 )
 
-    def choose_mixed(self, columns: Sequence[str]) -> None:
+    def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
         """Read these columns, of numbers, text or truth values, and no others."""
         self._columns = list(columns)
         self._decoder.send(columns=self._columns)
@@ -118,11 +120,8 @@ class ColumnarSource:
         wrong = {**types["other"], **dict.fromkeys(types["dates"], "dates")}
         wrong |= {each.name: str(each.type) for each in empty.schema if nested(each.type)}
         for column, kind in wrong.items():
-            raise DataRefused(
-                rule=f"column {column!r} must be of numbers, text or truth values",
-                got=kind,
-                remedy="convert it",
-            )
+            raise not_mixed(column, kind)
+        return ()
 
     def batches(self) -> Generator[Any, None, None]:
         """Take the batches that arrive."""
@@ -177,12 +176,15 @@ class ColumnarSource:
             kind, content, progress = self._decoder.receive()
         except DecoderDied:
             raise unreadable(self._name, self._kind) from None
-        refused = json.loads(content).get("refused") if kind == b"j" else None
+        described = json.loads(content) if kind == b"j" else {}
+        refused = described.get("refused")
         if refused == "memory":
             raise DataRefused(
                 rule=(FilePath(self._name), " needs more memory to decode than a file may take"),
                 remedy="check what wrote it, or write it in smaller pages and batches",
             )
+        if refused == "sheet":
+            raise _no_such_sheet(self._name, self._cells.sheet, described["sheets"])
         if refused is not None:
             raise unreadable(self._name, self._kind)
         return kind, content, progress
@@ -193,6 +195,24 @@ def unreadable(name: str, kind: str) -> DataRefused:
     return DataRefused(
         rule=(FilePath(name), f" cannot be read as {kind}"),
         remedy="it is damaged, or of another kind than its name says",
+    )
+
+
+def _no_such_sheet(name: str, sheet: str | None, sheets: Sequence[str]) -> UsageError:
+    """Names of sheets are shown as those of columns are: they belong to whoever owns the file."""
+    return UsageError(
+        parameter="sheet",
+        rule=("must name a sheet of ", FilePath(name)),
+        got=shown(sheet),
+        remedy=f"the sheets are {', '.join(map(repr, sheets[:_MOST_SHEETS]))}"
+        + (", …" if len(sheets) > _MOST_SHEETS else ""),
+    )
+
+
+def not_mixed(column: str, kind: str) -> DataRefused:
+    """The refusal of a column of a table of numbers, text and truth values."""
+    return DataRefused(
+        rule=f"column {column!r} must be of numbers, text or truth values", got=kind, remedy="convert it"
     )
 
 

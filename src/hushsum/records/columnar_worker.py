@@ -36,6 +36,7 @@ COLUMN_BYTES: Final = 4 << 20
 """What each chosen column may need in addition: a page as it is stored, and as it is unpacked."""
 
 MOST_MEMORY_BYTES: Final = 4 << 30
+MOST_SHEETS: Final = 100
 _NUMBER_BYTES: Final = 8
 
 
@@ -113,7 +114,12 @@ class _Decoder:
     def _answer_workbook(self, request: dict[str, Any]) -> None:
         """A column of numbers, one of moments and one of text for each chosen column of a sheet."""
         pa = _pyarrow()
-        book = _workbook_worker().Workbook(request["path"], request["sheet"])
+        worker = _workbook_worker()
+        try:
+            book = worker.Workbook(request["path"], request["sheet"])
+        except worker.NoSuchSheet as error:
+            self._send_json({"refused": "sheet", "sheets": error.names[:MOST_SHEETS]})
+            return
         self._send_json({"columns": book.names, "row_groups": [], "ranges": []})
         chosen = self._receive()["columns"]
         self._send_json({"other": {}, "dates": []})

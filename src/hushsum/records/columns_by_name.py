@@ -170,6 +170,15 @@ def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
     return array
 
 
+def columns_in_words(number: int) -> str:
+    """A number of columns.
+
+    >>> columns_in_words(1), columns_in_words(2)
+    ('1 column', '2 columns')
+    """
+    return f"{number} column" + ("" if number == 1 else "s")
+
+
 def refuse_width(dim: int, got: int) -> NoReturn:
     """Raise the refusal of another number of columns than the kernel's.
 
@@ -177,7 +186,7 @@ def refuse_width(dim: int, got: int) -> NoReturn:
     """
     shown = f"got {got}" if got <= _MOST_COLUMNS_SHOWN else "got many more"
     raise DataRefused(
-        rule=f"data must have {dim} columns, {shown}",
+        rule=f"data must have {columns_in_words(dim)}, {shown}",
         remedy="choose the columns, or make a kernel with that dim",
     )
 
@@ -185,7 +194,7 @@ def refuse_width(dim: int, got: int) -> NoReturn:
 def refuse_length(dim: int) -> NoReturn:
     """Raise the refusal of one-dimensional data that are not one record; their length may be private."""
     raise DataRefused(
-        rule=f"data must have {dim} columns",
+        rule=f"data must have {columns_in_words(dim)}",
         got="one dimension of another length",
         remedy=f"pass data.reshape(-1, {dim})",
     )

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
-from hushsum.errors import DataRefused, FilePath, UsageError
+from hushsum.errors import Argument, DataRefused, FilePath, UsageError, Words
 from hushsum.records import arrow
 from hushsum.records.cell_format import PLAIN, CellFormat
 
@@ -20,9 +20,11 @@ _HEADER_BYTES: Final = 1 << 20
 _FAULTY_COLUMN: Final = re.compile(r"In CSV column #(\d+)")
 _LEAST_BLOCK: Final = 1 << 16
 _SEPARATORS: Final = ",;\t|"
-_IN_UTF_8: Final = (
-    'save it as "CSV UTF-8", or convert it, as in: iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv '
-    '(-f UTF-16 for "Unicode text")'
+_UTF_8: Final = "utf-8"
+_DECLARE_ENCODING: Final[Words] = (
+    "give its encoding, such as ",
+    Argument("encoding", "windows-1252"),
+    ' (utf-16 for "Unicode text"), or save it as "CSV UTF-8"',
 )
 _OTHER_FORMATS: Final = {
     b"\x1f\x8b": (
@@ -61,7 +63,7 @@ class CsvSource:
         self._name = name
         self._size = size
         self._block = max(batch_bytes, _LEAST_BLOCK)
-        self._text = arrow.pyarrow().input_stream(raw, compression=compression) if compression else raw
+        self._text = self._as_utf_8(raw, compression)
         self._packing = {"gzip": "gzipped ", "zstd": "zstd-compressed "}.get(compression or "", "")
         self._types: dict[str, Any] = {}
         self._set_column: str | None = None
@@ -107,6 +109,11 @@ class CsvSource:
         self._types = {column: arrow.pyarrow().string() for column in columns}
         self._set_column = None
 
+    def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
+        """Read these columns as text, whatever is written in them."""
+        self.choose_ids(columns)
+        return columns
+
     def batches(self) -> Generator[Any, None, None]:
         """Read block by block."""
         module = arrow.pyarrow("csv")
@@ -133,6 +140,8 @@ class CsvSource:
                     records += batch.num_rows
                     numbers = self._with_numbers(batch)
                     yield numbers if self._set_column is None else self._with_sets(numbers)
+        except UnicodeDecodeError:
+            refusal = self._wrongly_encoded()
         except (arrow.pyarrow().ArrowException, OSError, EOFError) as error:
             if str(error).startswith("Empty CSV file"):
                 return  # A header alone, with which the stream of records deals.
@@ -148,9 +157,20 @@ class CsvSource:
         if self._size is not None:
             self._raw.close()
 
+    def _as_utf_8(self, raw: BinaryIO, compression: str | None) -> Any:
+        """The bytes of the file, unpacked and in UTF-8."""
+        pa = arrow.pyarrow()
+        text: Any = pa.input_stream(raw, compression=compression) if compression else raw
+        if self._cells.encoding == _UTF_8:
+            return text
+        plain = text if compression else pa.PythonFile(raw, mode="r")
+        return pa.transcoding_input_stream(plain, self._cells.encoding, _UTF_8)
+
     def _read_header(self) -> tuple[list[str], bytes]:
         try:
             start = self._text.read(_HEADER_BYTES)
+        except UnicodeDecodeError:
+            raise self._wrongly_encoded() from None
         except (OSError, EOFError, arrow.pyarrow().ArrowException):
             raise DataRefused(
                 rule=(FilePath(self._name), f" cannot be read as {self._packing}CSV"),
@@ -175,7 +195,7 @@ class CsvSource:
                     FilePath(self._name),
                     " cannot be read as CSV: its first line must be a header in UTF-8",
                 ),
-                remedy=_IN_UTF_8,
+                remedy=_DECLARE_ENCODING,
             ) from None
         # A file without a header would have its first record taken for names, and shown in messages.
         refuse_numbers_as_names(names, self._name)
@@ -226,6 +246,14 @@ class CsvSource:
         offsets = np.searchsorted(owners, np.arange(batch.num_rows + 1)).astype(np.int32)
         return batch.set_column(position, self._set_column, pa.ListArray.from_arrays(offsets, values))
 
+    def _wrongly_encoded(self) -> DataRefused:
+        """The refusal of bytes that the declared encoding does not have."""
+        return DataRefused(
+            rule=(FilePath(self._name), f" must be text in {self._cells.encoding}"),
+            got="other bytes",
+            remedy=("check ", Argument("encoding"), ', or save it as "CSV UTF-8"'),
+        )
+
     def _refusal(self, error: Exception) -> DataRefused:
         fault = _FAULTY_COLUMN.match(str(error))
         if fault is not None:
@@ -233,7 +261,7 @@ class CsvSource:
             return DataRefused(
                 rule=(f"column {column!r} of ", FilePath(self._name), " must be text in UTF-8"),
                 got="other bytes",
-                remedy=_IN_UTF_8,
+                remedy=_DECLARE_ENCODING,
             )
         return DataRefused(
             rule=(

@@ -47,6 +47,11 @@ class Source(Protocol):
     def choose(self, columns: Sequence[str], unit_column: str | None, set_column: str | None) -> None:
         """Check the types of the chosen columns, where the format states them before reading."""
 
+    def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
+        """Choose columns of numbers, text and truth values. Returns those whose cells come as text, in the way
+        that a person wrote them; where cells have types of their own, the columns of ``numbers`` do not.
+        """
+
     def batches(self) -> Generator[Any, None, None]:
         """Batches that have the chosen columns at least; raises DataRefused for what cannot be read."""
 
@@ -190,7 +195,7 @@ def open_batches(
         )
     if name is None:
         name = "standard input" if path == "-" else shown_path(str(path))
-    source = _open(path, name, batch_bytes, row_groups, cells)
+    source = open_source(path, name, batch_bytes, row_groups, cells)
     try:
         if unit_column is not None:
             choose_columns(source.column_names, [unit_column])
@@ -236,7 +241,7 @@ def row_group_sizes(path: str | os.PathLike[str]) -> list[int]:
 
     if _format_of(os.fspath(path)) != "Parquet":
         return []
-    source = _open(path, shown_path(os.fspath(path)), DEFAULT_BATCH_BYTES, None)
+    source = open_source(path, shown_path(os.fspath(path)), DEFAULT_BATCH_BYTES, None)
     source.close()
     inner = source.source if isinstance(source, FetchedSource) else source
     return inner.row_group_sizes if isinstance(inner, ColumnarSource) else []
@@ -262,6 +267,10 @@ class FetchedSource:
         """Choose the columns to read."""
         self.source.choose(columns, unit_column, set_column)
 
+    def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
+        """Choose the columns to read."""
+        return self.source.choose_mixed(columns, numbers)
+
     def batches(self) -> Generator[Any, None, None]:
         """Fetch what is read, and read it."""
         for start, end in self._ranges:
@@ -279,13 +288,22 @@ def _format_of(path: str) -> str | None:
     return next((kind for suffix, kind in _FORMATS.items() if lowered.endswith(suffix)), None)
 
 
-def _open(
+def open_source(
     path: str | os.PathLike[str],
     name: str,
     batch_bytes: int,
-    row_groups: range | None,
+    row_groups: range | None = None,
     cells: CellFormat = PLAIN,
 ) -> Source:
+    """Open a file by its name, for a reader that chooses its columns; parameters as for `open_batches`.
+
+    Raises
+    ------
+    UsageError
+        No such file, or a suffix without a reader.
+    DataRefused
+        The file cannot be read as its name suggests.
+    """
     from hushsum.records import columnar_files, csv_files
 
     if path == "-":
@@ -330,7 +348,7 @@ def _fetched(
     try:
         if kind != "Parquet":
             copy.fetch_all()
-            return FetchedSource(_open(copy.path, name, batch_bytes, None, cells), copy)
+            return FetchedSource(open_source(copy.path, name, batch_bytes, None, cells), copy)
         copy.fetch_footer()
         source = ColumnarSource(copy.path, name, kind, batch_bytes, row_groups, cells)
         return FetchedSource(source, copy, source.row_group_ranges)

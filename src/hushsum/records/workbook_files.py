@@ -9,8 +9,8 @@ from typing import Any
 
 from hushsum.errors import Argument, DataRefused, FilePath, UsageError
 from hushsum.records import arrow
-from hushsum.records.cell_format import CellFormat, not_of
-from hushsum.records.columnar_files import ColumnarSource, unreadable
+from hushsum.records.cell_format import CellFormat, not_of, without_missing
+from hushsum.records.columnar_files import ColumnarSource, not_mixed, unreadable
 from hushsum.records.csv_files import refuse_numbers_as_names
 
 _KINDS = 3
@@ -34,21 +34,9 @@ class WorkbookSource(ColumnarSource):
                 remedy="pip install 'hushsum[excel]', or export the sheet as CSV",
             )
         self._ids: list[str] = []
+        self._mixed = False
         self._set_column: str | None = None
-        try:
-            super().__init__(path, name, "Excel", batch_bytes, cells=cells)
-        except DataRefused:
-            if cells.sheet is None:
-                raise
-            raise DataRefused(
-                rule=(
-                    FilePath(name),
-                    " must be a workbook with the sheet that ",
-                    Argument("sheet"),
-                    " names",
-                ),
-                remedy="check the name",
-            ) from None
+        super().__init__(path, name, "Excel", batch_bytes, cells=cells)
         try:
             refuse_numbers_as_names(self.column_names, name)
         except DataRefused:
@@ -78,6 +66,15 @@ class WorkbookSource(ColumnarSource):
         self._ids = list(columns)
         self._begin(self._ids)
 
+    def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
+        """Read the columns of numbers as numbers, in which text may stand for a missing one, and the others as
+        text.
+        """
+        self._ids = [column for column in columns if column not in numbers]
+        self._mixed = True
+        self._begin(list(columns))
+        return self._ids
+
     def _begin(self, columns: list[str]) -> None:
         self._columns = columns
         self._decoder.send(columns=columns)
@@ -100,6 +97,8 @@ class WorkbookSource(ColumnarSource):
 
     def _column(self, name: str, numbers: Any, moments: Any, text: Any) -> Any:
         compute = arrow.pyarrow("compute")
+        if self._mixed and moments.null_count < len(moments):
+            raise not_mixed(name, "dates")
         if name in self._ids:
             largest = compute.max(compute.abs(numbers)).as_py()
             if largest is not None and largest >= _LARGEST_ID:
@@ -124,5 +123,7 @@ class WorkbookSource(ColumnarSource):
         if unfit.null_count < len(unfit):
             remedy = "leave it out of the dates" if dates else ("name the column in ", Argument("dates"))
             raise not_of(name, self._name, kind, remedy, dates=dates)
+        if self._mixed:
+            text = without_missing(text)
         own = self._cells.dates.from_microseconds(moments) if dates else numbers
         return compute.coalesce(own, self._cells.numbers(text, name, self._name))

@@ -34,6 +34,14 @@ class Refused(Exception):
     """A workbook that is not read; no message quotes it."""
 
 
+class NoSuchSheet(Exception):
+    """A workbook without the requested sheet; ``names`` are those of the sheets it has."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__()
+        self.names = names
+
+
 class Workbook:
     """The rows of one sheet, of which the first names the columns."""
 
@@ -42,7 +50,7 @@ class Workbook:
         openpyxl: Any = import_module("openpyxl")
         book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
         if sheet is not None and sheet not in book.sheetnames:
-            raise Refused
+            raise NoSuchSheet([str(each) for each in book.sheetnames])
         self._sheet = book[sheet] if sheet is not None else book.worksheets[0]
         # The stated size may be wrong, and would be allocated.
         self._sheet.reset_dimensions()

@@ -12,6 +12,7 @@ from hushsum.jobs.demo import SALARY_BOUNDS, write_payroll
 from hushsum.jobs.describe_file import FunctionDescription, TallyDescription, describe_file
 from hushsum.jobs.plot_function import plot_function
 from hushsum.jobs.query_function import QueryTerms, query_file, query_points
+from hushsum.records.cell_format import CellFormat
 from hushsum.records.dates import DateFormat
 
 
@@ -106,11 +107,11 @@ def test_files_of_points_with_dates(dated: str, tmp_path: Path) -> None:
     (tmp_path / "q.csv").write_text("since,years\n03.02.2020,30\n03.02.2020,31\n")
     dates = DateFormat(("since",), "%d.%m.%Y", DATED.unit, DATED.origin)
     path, columns = str(tmp_path / "q.csv"), ["years", "since"]
-    (batch,) = query_file(dated, path, QueryTerms(), columns=columns, dates=dates)
+    (batch,) = query_file(dated, path, QueryTerms(), columns=columns, cells=CellFormat(dates=dates))
     np.testing.assert_allclose(batch.value, hs.load(dated)([[30.0, 4.0], [31.0, 4.0]]))
     assert [each["at"] for each in batch.as_json()] == [[30.0, "2020-02-03"], [31.0, "2020-02-03"]]
     with pytest.raises(UsageError, match="must name columns of the data, got 'hired'"):
-        query_file(dated, path, QueryTerms(), columns=columns, dates=DATED)
+        query_file(dated, path, QueryTerms(), columns=columns, cells=CellFormat(dates=DATED))
 
 
 def test_descriptions(folder: Path) -> None:

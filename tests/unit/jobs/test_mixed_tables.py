@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
-from datetime import date
+from datetime import date, datetime
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.feather
@@ -17,6 +19,8 @@ from hushsum.jobs.mixed_tables import mixed_batches
 from hushsum.records.cell_format import CellFormat
 from hushsum.records.declared_columns import CategoryColumn, DeclaredColumn, FlagColumn
 from hushsum.records.number_column import NumberColumn
+
+openpyxl: Any = import_module("openpyxl")
 
 
 def test_a_declared_category_is_not_missing(tmp_path: Path) -> None:
@@ -56,6 +60,44 @@ def test_a_file_from_a_spreadsheet(tmp_path: Path, suffix: str) -> None:
     }
     (complete,) = mixed_batches(str(file), DECLARED, cells=CellFormat(decimal=",", drop_missing=True))
     assert complete.num_rows == 1
+
+
+def test_a_workbook(tmp_path: Path) -> None:
+    """Cells with types of their own, and numbers and truth values that are written as text."""
+    made = openpyxl.Workbook()
+    made.active.title = "2024"
+    sheet = made.create_sheet("2025")
+    rows: list[list[object]] = [
+        ["Vollzeit", "Lohn, jährlich (€)", "Ort", "Alter"],
+        [True, 74337.26, "Köln", 50],
+        ["false", "30.144,60 €", "München", "NA"],
+        [None, None, None, 42],
+        [1, 1.5, 7, "50"],
+    ]
+    for row in rows:
+        sheet.append(row)
+    made.save(tmp_path / "löhne.xlsx")
+    (table,) = mixed_batches(
+        str(tmp_path / "löhne.xlsx"), DECLARED, cells=CellFormat(decimal=",", sheet="2025")
+    )
+    assert table.to_pydict() == {
+        "Alter": [50.0, None, 42.0, 50.0],
+        "Lohn, jährlich (€)": [74337.26, 30144.6, None, 1.5],
+        "Ort": ["Köln", "München", None, "7"],
+        "Vollzeit": [True, False, None, True],
+    }
+    sheet["C3"] = datetime(2024, 5, 31)
+    made.save(tmp_path / "löhne.xlsx")
+    with pytest.raises(DataRefused, match="column 'Ort' must be of numbers, text or truth values, got dates"):
+        list(
+            mixed_batches(str(tmp_path / "löhne.xlsx"), DECLARED, cells=CellFormat(decimal=",", sheet="2025"))
+        )
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.xlsx", "none.doc", "."])
+def test_paths_that_cannot_be_read(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="does not exist|must end in one of|must be a file"):
+        list(mixed_batches(str(tmp_path / name), DECLARED))
 
 
 def test_cells_of_another_kind_are_refused_without_being_shown(tmp_path: Path) -> None:

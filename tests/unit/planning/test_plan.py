@@ -412,3 +412,16 @@ def test_a_kernel_far_wider_than_the_box_is_not_planned_on_a_grid(steps: float |
         hs.plan(records=1000, kernel=hs.GaussianKernel(1, 1000.0), bounds=(0, 1), epsilon=1.0).best.method
         == "grid"
     )
+
+
+@pytest.mark.parametrize(
+    ("dim", "remedy"),
+    [
+        (2, "give a larger bandwidth or narrower bounds"),
+        (3, "use fewer columns, a larger bandwidth or narrow"),
+    ],
+)
+def test_a_grid_that_would_be_too_large_names_what_makes_it_smaller(dim: int, remedy: str) -> None:
+    kernel = hs.GaussianKernel(dim=dim, bandwidth=1e-4)
+    with pytest.raises(UsageError, match=f"small enough for the bandwidth, the bounds .*; {remedy}"):
+        hs.plan(records=1000, kernel=kernel, bounds=(0, 100), epsilon=1.0, method="grid")

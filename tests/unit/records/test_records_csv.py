@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records import as_dense, as_sets, open_batches
-from hushsum.records.cell_format import CellFormat
+from hushsum.records.cell_format import ENCODINGS, CellFormat
 
 pytest.importorskip("pyarrow")
 
@@ -125,3 +126,51 @@ def test_csv_sets_of_something_else(tmp_path: Path, field: str) -> None:
         list(open_batches(tmp_path / "x.csv", set_column="s"))
     assert "98765" not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("encoding", ["windows-1252", "latin-1", "UTF-16", "utf-8", "iso-8859-15"])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_a_declared_encoding(tmp_path: Path, encoding: str, suffix: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    written = ("größe;ort\n" + "1,5;Köln\n" * 30_000 + "2;Ulm").encode(encoding)
+    path.write_bytes(gzip.compress(written) if suffix == ".csv.gz" else written)
+    cells = CellFormat(decimal=",", encoding=encoding)
+    with open_batches(path, columns=["größe"], unit_column="ort", cells=cells, batch_bytes=1 << 17) as stream:
+        batches = list(stream)
+    assert sum(batch.num_rows for batch, _ in batches) == 30_001
+    assert batches[0][0].column("größe")[0].as_py() == 1.5
+    assert batches[0][1][0].as_py() == "Köln"
+    assert batches[-1][1][-1].as_py() == "Ulm"
+
+
+def test_bytes_that_the_declared_encoding_does_not_have(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    for start in (b"a\x81,b\n1,2\n", b"a,b\n" + b"1,2\n" * 500_000):
+        path.write_bytes(start + b"x98765\x81,2\n")
+        with pytest.raises(DataRefused, match="must be text in windows-1252, got other bytes") as refused:
+            list(open_batches(path, columns=["b"], cells=CellFormat(encoding="cp1252")))
+        assert refused.value.__suppress_context__ or refused.value.__context__ is None
+        assert "98765" not in str(refused.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "iso-2022-jp", "rot13", "zlib", "klingon", "", "a\0b"])
+def test_other_encodings_are_refused(encoding: str) -> None:
+    """One with escape sequences lets a record change how later ones are read."""
+    with pytest.raises(UsageError, match="encoding must be one of utf-8, utf-16, "):
+        CellFormat(encoding=encoding)
+
+
+@pytest.mark.parametrize("encoding", [each for each in ENCODINGS if each != "utf-16"])
+def test_no_record_reaches_beyond_its_line(tmp_path: Path, encoding: str) -> None:
+    """Bytes at the end of a line, complete or not, change no other line, or the file is refused. A line of
+    UTF-16 is a number of pairs of bytes.
+    """
+    path = tmp_path / "x.csv"
+    for last in range(256):
+        path.write_bytes(b"a,b\n1,x" + bytes([last]) + b"\n2,y\n3,z\n")
+        try:
+            cells = CellFormat(encoding=encoding)
+            batches = list(open_batches(path, columns=["a"], cells=cells))
+        except DataRefused:
+            continue
+        assert [each for batch, _ in batches for each in batch.column("a").to_pylist()] == [1, 2, 3]

@@ -48,10 +48,23 @@ def test_missing_cells_ids_and_sheets(tmp_path: Path) -> None:
         ((batch, units),) = list(stream)
     assert batch.to_pylist() == [{"a": 1.0}, {"a": 3.0}]
     assert units.to_pylist() == ["5", "7.5"]
-    with pytest.raises(DataRefused, match="sheet"):
+    with pytest.raises(UsageError, match="sheet must name .* got 'none such'; the sheets are 'pay', 'other'"):
         read(path, sheet="none such")
     with pytest.raises(DataRefused, match="at least one record"):
         read(path, sheet="other", columns=["a"])
+
+
+def test_many_sheets_are_not_all_listed(tmp_path: Path) -> None:
+    path = book(tmp_path / "x.xlsx", [["a"], [1]])
+    made = openpyxl.load_workbook(path)
+    for number in range(150):
+        made.create_sheet(f"s{number}")
+    made.save(path)
+    with pytest.raises(UsageError, match=r"'pay', 'other', 's0', .*'s9', …$"):
+        read(path, sheet="none such")
+    (tmp_path / "y.xlsx").write_bytes(b"PK no workbook")
+    with pytest.raises(DataRefused, match="cannot be read as Excel"):
+        read(tmp_path / "y.xlsx", sheet="pay")
 
 
 def test_an_empty_row_of_one_column_is_a_record_without_a_value(tmp_path: Path) -> None:
