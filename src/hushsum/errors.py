@@ -325,6 +325,7 @@ KINDS: Final[dict[str, type[HushsumError]]] = {each.kind: each for each in _clas
 _REQUEST_KINDS: Final[dict[str, type[HushsumError]]] = {
     "request-refused": UsageError,
     "not-confirmed": UsageError,
+    "unknown-analyst": UsageError,
 }
 """What the service refuses before a call of the library: the caller's usage too."""
 

@@ -19,7 +19,7 @@ from hushsum.models import PrivateDensity
 from hushsum.privacy.release_request import LOCAL, ReleaseRequest
 from hushsum.privacy.spending import Booking
 from hushsum.served import FreshAnswers, answer_once, serve
-from hushsum.service.schemas import ConfirmedReleaseRequest, ReleaseClaimRequest
+from hushsum.service.schemas import ConfirmedReleaseRequest, FileRequest, ReleaseClaimRequest
 from hushsum.service.work.release_requests import release_request
 from tests.contract.fitted_models import MODELS
 
@@ -56,14 +56,15 @@ def test_python_has_them_all() -> None:
 def test_the_client_has_what_may_be_sent() -> None:
     given = parameters(RemoteDataset.release)
     assert {name: given[name] for name in REMOTE} == REMOTE
-    assert set(given) - set(REMOTE) == {"self", "tally", "name", "public", "idempotency_key"}
+    of_file = {"public", "decimal", "encoding"}
+    assert set(given) - set(REMOTE) == {"self", "tally", "name", "idempotency_key", *of_file}
 
 
 @pytest.mark.parametrize("body", [ReleaseClaimRequest, ConfirmedReleaseRequest])
 def test_the_service_takes_what_may_be_sent(body: type[ReleaseClaimRequest]) -> None:
     known = {name: field.default for name, field in body.model_fields.items()}
     assert {name: known[name] for name in REMOTE} == REMOTE
-    assert set(known) - set(REMOTE) <= {"tally", "name", "public", "confirm"}
+    assert set(known) - set(REMOTE) <= {"tally", "name", "public", "confirm", *FileRequest.model_fields}
 
 
 def test_the_service_passes_on_what_it_takes() -> None:

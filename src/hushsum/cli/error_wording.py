@@ -84,7 +84,7 @@ def options_of(parameters: list[Any]) -> dict[str, str]:
 
 
 def refuse_other_integers(parameters: Sequence[Any], values: Mapping[str, Any], words: Sequence[str]) -> None:
-    """Refuse an integer that was not typed as one: a parser may take 6.000 for 6, where six thousand is meant.
+    """Refuse an integer that was not typed as one: a parser may take 6.000, meant as six thousand, for 6.
 
     Raises
     ------

@@ -186,5 +186,5 @@ def cell_format(
 
 
 def of_public_file(cells: CellFormat) -> CellFormat:
-    """The same for a file of public rows: of a workbook the first sheet, since the name is that of another."""
+    """The same for a file of public rows: of a workbook the first sheet, since ``sheet`` is of another."""
     return replace(cells, sheet=None)

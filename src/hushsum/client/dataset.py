@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO, TextIOBase
 from pathlib import Path
 from typing import IO, Any, Final
+from urllib.parse import quote
+
+import numpy as np
 
 from hushsum.client.http_client import Connection
 from hushsum.client.remote_function import RemoteFunction
 from hushsum.client.remote_jobs import submit_job, wait_for_job
 from hushsum.client.remote_model import RemoteModel
 from hushsum.client.remote_stream import RemoteStream
-from hushsum.errors import Argument, UsageError
+from hushsum.errors import Argument, UsageError, shown
 from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
+from hushsum.records.arrow import as_table, is_frame, pyarrow
+from hushsum.records.bounds import Bounds
 
 _FORMATS: Final = {
     ".csv.gz": "csv.gz",
@@ -86,8 +92,25 @@ class RemoteDataset:
         ]
         return response
 
-    def upload(self, source: str | Path | IO[bytes], *, format: str | None = None) -> str:
-        """Send a file of records or a ``.tally`` file; returns its id. It is deleted once it is counted."""
+    def upload(self, source: Any, *, format: str | None = None) -> str:
+        """Send a file of records or a ``.tally`` file; returns its id. It is deleted once it is counted.
+
+        Parameters
+        ----------
+        source : str, path-like, binary file or frame
+            A frame of pandas, Polars, PyArrow or DuckDB is sent as an Arrow file, made in memory, without its
+            index.
+        format : {"csv", "csv.gz", "parquet", "arrow", "tally"}, optional
+            By default by the suffix of the file's name. How cells of a CSV file are written is declared where
+            they are counted: ``decimal`` and ``encoding`` of :meth:`tally`, :meth:`fit` and :meth:`stream`.
+
+        Raises
+        ------
+        UsageError
+            The source is none of these, or its format is not known.
+        DataRefused
+            A column of the frame has values of several types.
+        """
         with _opened(source) as (stream, name):
             kind = format or _format(name)
             made = self._connection.json(
@@ -98,23 +121,35 @@ class RemoteDataset:
     def tally(self, upload: str, *, idempotency_key: str | None = None, **request: Any) -> str:
         """Count an upload into a confidential tally, which stays in the service; returns its id.
 
-        With ``public``, an upload of public rows, these decide bandwidth and bounds where they are not given.
+        ``request`` is what is counted, and how, as for the library: ``columns``, ``bounds`` (one pair for all
+        columns, a list of pairs, or a dictionary by column name), ``kernel``, ``bandwidth``, ``method``; and
+        how cells are written: ``decimal=","``, ``encoding``, ``dates``, ``date_format``. With ``public``, an
+        upload of public rows, these decide bandwidth and bounds where they are not given.
         """
-        job = self._submit("tallies", {"upload": upload, **request}, idempotency_key)
+        job = self._submit("tallies", {"upload": upload, **_as_json(request)}, idempotency_key)
         return str(self.wait(job)["tally"])
 
     def plan(self, **request: Any) -> dict[str, Any]:
         """The predicted error of each release option; see :func:`hushsum.plan`."""
+        request = _as_json(request)
         epsilon = request.get("epsilon")
         if isinstance(epsilon, int | float):
             request["epsilon"] = [epsilon]
         return self._connection.object("POST", f"{self._path}/plans", json=request)
 
-    def claim(self, tally: str, name: str, *, public: str | None = None, **request: Any) -> dict[str, Any]:
+    def claim(
+        self,
+        tally: str,
+        name: str,
+        *,
+        public: str | None = None,
+        decimal: str = ".",
+        encoding: str = "utf-8",
+        **request: Any,
+    ) -> dict[str, Any]:
         """What a release would claim and cost. Nothing is spent; parameters as for :meth:`release`."""
-        return self._claim(
-            {"tally": tally, "name": name, "public": public, **ReleaseRequest(**request).as_json()}
-        )
+        about = {"tally": tally, "name": name, "public": public, "decimal": decimal, "encoding": encoding}
+        return self._claim({**about, **ReleaseRequest(**request).as_json()})
 
     def _claim(
         self, body: dict[str, Any], *, of: str = "", idempotency_key: str | None = None
@@ -147,6 +182,8 @@ class RemoteDataset:
         population: int | None = None,
         allow_large_delta: bool = False,
         public: str | None = None,
+        decimal: str = ".",
+        encoding: str = "utf-8",
         idempotency_key: str | None = None,
     ) -> RemoteFunction:
         """Release a tally's function, and wait for it. This spends; the same key never spends twice.
@@ -163,6 +200,8 @@ allow_large_delta
         public : str, optional
             What :meth:`upload` returned for a file of public rows like the records, which the function is
             combined with by their variances. The claim states the assumption that they are public.
+        decimal, encoding : str
+            How cells of that file are written, if it is CSV.
         idempotency_key : str, optional
             The name of this attempt, so that a retry does not spend again; by default a new one.
 
@@ -184,14 +223,15 @@ allow_large_delta
             population=population,
             allow_large_delta=allow_large_delta,
         )
-        body = {"tally": tally, "name": name, "public": public, **request.as_json()}
+        about = {"tally": tally, "name": name, "public": public, "decimal": decimal, "encoding": encoding}
+        body = {**about, **request.as_json()}
         job = self._submit("releases", self._confirmed(body, idempotency_key), idempotency_key)
         found = self._connection.json("GET", f"/functions/{self.wait(job)['function']}")
         return RemoteFunction(self._connection, found)
 
     def model_claim(self, upload: str, name: str, *, model: str, **terms: Any) -> dict[str, Any]:
         """What a model would claim and cost and, with ``records=``, its predicted error. Spends nothing."""
-        request = {"upload": upload, "name": name, "model": model, **terms}
+        request = {"upload": upload, "name": name, "model": model, **_as_json(terms)}
         return self._claim(request, of="models/")
 
     def fit(
@@ -213,7 +253,8 @@ allow_large_delta
             ``columns``, ``bounds`` and ``epsilon``; ``delta``; ``target`` and, for labels, ``classes``, as
             text; ``seed``; ``settings``, a dictionary of the model's own parameters; and ``public``, an
             upload of public rows that decide the bounds, and settings that may be ``"public"``, where these
-            are not given.
+            are not given. ``decimal``, ``encoding``, ``dates`` and ``date_format`` say how cells of the files
+            are written.
 
         Raises
         ------
@@ -222,7 +263,7 @@ allow_large_delta
         DataRefused, UsageError
             if the records or the parameters do not suit the model.
         """
-        request = {"upload": upload, "name": name, "model": model, **terms}
+        request = {"upload": upload, "name": name, "model": model, **_as_json(terms)}
         confirmed = self._confirmed(request, idempotency_key, of="models/")
         job = self._submit("models", confirmed, idempotency_key)
         response = self._connection.json("GET", f"/functions/{self.wait(job)['function']}")
@@ -234,7 +275,7 @@ allow_large_delta
         """What a stream would claim and cost, once for all of its steps, and the noise of its last step in
         units of one release. Nothing is spent; parameters as for :meth:`stream`.
         """
-        body = {"name": name, "steps": steps, "columns": list(columns), **request}
+        body = {"name": name, "steps": steps, "columns": list(columns), **_as_json(request)}
         return self._claim(body, of="streams/")
 
     def stream(
@@ -293,7 +334,7 @@ allow_large_delta
             "rounded": rounded,
             "population": population,
             "allow_large_delta": allow_large_delta,
-            **count,
+            **_as_json(count),
         }
         confirmed = self._confirmed(body, idempotency_key, of="streams/")
         id = self.wait(self._submit("streams", confirmed, idempotency_key))["stream"]
@@ -305,10 +346,15 @@ allow_large_delta
         return [RemoteStream(self._connection, path, each) for each in self._connection.objects("GET", path)]
 
     def grant(self, function: RemoteFunction | RemoteModel, analyst: str, *, download: bool = False) -> None:
-        """Let an analyst query a function and, with ``download=True``, download it."""
-        self._connection.json(
-            "PUT", f"/functions/{function.id}/grants/{analyst}", json={"download": download}
-        )
+        """Let an analyst, by account name, query a function and, with ``download=True``, download it.
+
+        Raises
+        ------
+        UsageError
+            if no analyst has an account of this name.
+        """
+        path = f"/functions/{function.id}/grants/{quote(analyst, safe='')}"
+        self._connection.json("PUT", path, json={"download": download})
 
     def share(
         self,
@@ -356,7 +402,15 @@ allow_large_delta
 
 
 @contextmanager
-def _opened(source: str | Path | IO[bytes]) -> Iterator[tuple[IO[bytes], str]]:
+def _opened(source: Any) -> Iterator[tuple[IO[bytes], str]]:
+    if is_frame(source):
+        stream: IO[bytes] = BytesIO()
+        table = as_table(source)
+        with pyarrow("ipc").new_file(stream, table.schema) as file:
+            file.write_table(table)
+        stream.seek(0)
+        yield stream, ".arrow"
+        return
     if isinstance(source, str | Path):
         try:
             stream = open(source, "rb")  # noqa: SIM115
@@ -370,6 +424,13 @@ def _opened(source: str | Path | IO[bytes]) -> Iterator[tuple[IO[bytes], str]]:
         with stream:
             yield stream, str(source)
     else:
+        if not hasattr(source, "read") or isinstance(source, TextIOBase):
+            raise UsageError(
+                parameter="source",
+                rule="must be the path of a file, a file that was opened in binary mode, or a frame",
+                got="a file of text" if isinstance(source, TextIOBase) else shown(source),
+                remedy="give the path, or a frame with named columns",
+            )
         yield source, str(getattr(source, "name", ""))
 
 
@@ -382,6 +443,22 @@ def _format(name: str) -> str:
             remedy=("give ", Argument("format", "csv")),
         )
     return known[0]
+
+
+def _as_json(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A request whose bounds are plain numbers in lists, in whichever form the library takes them."""
+    bounds = request.get("bounds")
+    return {**request, **({} if bounds is None else {"bounds": _plain(bounds)})}
+
+
+def _plain(bounds: Any) -> Any:
+    if isinstance(bounds, Bounds):
+        return bounds.as_json()
+    if isinstance(bounds, Mapping):
+        return {name: _plain(pair) for name, pair in bounds.items()}
+    if isinstance(bounds, np.ndarray | np.generic):
+        return bounds.tolist()
+    return [_plain(each) for each in bounds] if isinstance(bounds, list | tuple) else bounds
 
 
 def _pieces(stream: IO[bytes]) -> Iterator[bytes]:

@@ -67,6 +67,46 @@ def in_memory(data: object) -> object:
     return data
 
 
+def is_frame(data: object) -> bool:
+    """Whether data is a table with named columns: of pandas, Polars, PyArrow, DuckDB and the like."""
+    if from_package(data, "pandas"):
+        return hasattr(data, "columns")
+    return has_arrow_interface(data) or (
+        from_package(data, "polars") or callable(getattr(data, "arrow", None))
+    )
+
+
+def as_table(data: object) -> Any:
+    """A frame as an Arrow table of its columns; an index is not a column, and is left out.
+
+    Raises
+    ------
+    DataRefused
+        The frame has a column of mixed types, or cannot be evaluated.
+    """
+    found: Any = in_memory(data)
+    pa = pyarrow()
+    try:
+        if from_package(found, "pandas"):
+            table = pa.Table.from_pandas(found, preserve_index=False)
+        elif isinstance(found, pa.Table):
+            table = found
+        elif isinstance(found, pa.RecordBatch):
+            table = pa.Table.from_batches([found])
+        else:
+            table = _table_of(found)
+    except Exception:
+        # Messages of the engine below may quote values.
+        table = None
+    if not isinstance(table, pa.Table):
+        raise DataRefused(
+            rule="data must be a frame whose columns have one type each",
+            got=f"a {type(data).__name__} that is none",
+            remedy="convert its columns to numbers or text",
+        )
+    return table.replace_schema_metadata(None)
+
+
 def _table_of(data: object) -> Any:
     """What offers an Arrow stream, as a table if it has columns, else as one column."""
     pa = pyarrow()

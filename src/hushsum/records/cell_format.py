@@ -128,7 +128,16 @@ _KINDS: Final = (
             " if they are not like 2024-05-31",
         ),
     ),
-    ("decimal commas", r"^[^\pL]*\d,\d{1,2}[^\d\pL]*$", ("give ", Argument("decimal", ","))),
+    (
+        "decimal commas",
+        r"^[^\pL]*(\d,\d{1,2}|\b0,\d+|\d,\d{4,})[^\d\pL]*$",
+        ("give ", Argument("decimal", ",")),
+    ),
+    (
+        "decimal points",
+        r"^[^\pL]*(\d\.\d{1,2}|\b0\.\d+|\d\.\d{4,})[^\d\pL]*$",
+        ("give ", Argument("decimal", ".")),
+    ),
     ("percentages", r"^[^\pL]*\d\s*%$", "write them as plain numbers"),
 )
 """What cells that are not numbers may look like, and what to do about them."""
@@ -191,7 +200,8 @@ def as_numbers(text: Any, decimal: str = ".") -> Any | None:
 
     A number may have a sign, a currency sign before or after it, groups of three digits separated by spaces,
     apostrophes or the other one of point and comma, and parentheses for a negative amount. With a decimal
-    comma ``1.5`` is not a number, and ``1.500`` is fifteen hundred. Missing cells stay missing.
+    comma ``1.5`` is not a number, nor is ``0.500``, and ``1.500`` is fifteen hundred. Missing cells stay
+    missing.
 
     Privacy
     -------
@@ -234,7 +244,7 @@ def kind_of_others(text: Any, decimal: str = ".", *, dates: bool = False) -> tup
     if dates:
         return _kind_of_no_dates(cells)
     for kind, pattern, remedy in _KINDS:
-        if kind == "decimal commas" and decimal == ",":
+        if kind == ("decimal commas" if decimal == "," else "decimal points"):
             continue
         if compute.any(compute.match_substring_regex(cells, pattern)).as_py():
             return kind, remedy
@@ -277,7 +287,8 @@ def _plain(cells: Any, decimal: str) -> Any:
     cells = replaced(rf"\s*{_CURRENCY}$", "")
     point = r"\." if decimal == "." else ","
     for group in (*_SPACES, "," if decimal == "." else "."):
-        written = rf"^[-+]?\d{{1,3}}(?:[{group}]\d{{3}})+(?:{point}\d*)?$"
+        # No group begins with a zero: 0,345 is a decimal comma, and not 345.
+        written = rf"^[-+]?[1-9]\d{{0,2}}(?:[{group}]\d{{3}})+(?:{point}\d*)?$"
         grouped = compute.match_substring_regex(cells, written)
         cells = compute.if_else(grouped, compute.replace_substring(cells, group, ""), cells)
     if decimal == ",":

@@ -48,8 +48,8 @@ class Source(Protocol):
         """Check the types of the chosen columns, where the format states them before reading."""
 
     def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
-        """Choose columns of numbers, text and truth values. Returns those whose cells come as text, in the way
-        that a person wrote them; where cells have types of their own, the columns of ``numbers`` do not.
+        """Choose columns of numbers, text and truth values. Returns those whose cells come as text that
+        somebody wrote; where cells have types of their own, the columns of ``numbers`` do not.
         """
 
     def batches(self) -> Generator[Any, None, None]:

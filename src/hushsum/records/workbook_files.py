@@ -67,9 +67,7 @@ class WorkbookSource(ColumnarSource):
         self._begin(self._ids)
 
     def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
-        """Read the columns of numbers as numbers, in which text may stand for a missing one, and the others as
-        text.
-        """
+        """Read columns of numbers as numbers, in which text may mean a missing one, and others as text."""
         self._ids = [column for column in columns if column not in numbers]
         self._mixed = True
         self._begin(list(columns))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import Argument, DataRefused, UsageError
 from hushsum.records import CellFormat, open_batches
 from hushsum.records.cell_format import as_numbers, kind_of_others
 
@@ -36,6 +36,11 @@ def read(text: str, decimal: str = ".") -> float | None:
         ("($1,200)", -1200.0),
         ("1,5", None),
         ("1,2345", None),
+        ("0,345", None),
+        ("-0,345", None),
+        ("0 345", None),
+        ("012,345", None),
+        ("10,000", 10000.0),
         ("12,34,567", None),
         ("1,234 567", None),
         ("$", None),
@@ -59,6 +64,8 @@ def test_with_a_decimal_point(text: str, number: float | None) -> None:
         ("1.500", 1500.0),
         ("2 500,25", 2500.25),
         ("1.5", None),
+        ("0.345", None),
+        ("0,345", 0.345),
         ("1,234.5", None),
         ("1,2,3", None),
     ],
@@ -85,6 +92,17 @@ def test_a_plain_number_means_the_same_beside_others(values: list[float]) -> Non
 def test_other_cells_are_described_by_their_kind(text: str, kind: str) -> None:
     assert kind_of_others(pa.array(["1", text]))[0] == kind
     assert kind_of_others(pa.array(["1", "some words"]))[0] == "text"
+
+
+@pytest.mark.parametrize("digits", ["5", "50", "345", "3456"])
+def test_the_other_decimal_sign_is_described(digits: str) -> None:
+    for own, other, kind in ((".", ",", "decimal commas"), (",", ".", "decimal points")):
+        assert kind_of_others(pa.array([f"0{other}{digits}"]), own) == (
+            kind,
+            ("give ", Argument("decimal", other)),
+        )
+        # Groups of three digits are not decimals, and words beside them are words.
+        assert kind_of_others(pa.array([f"1{other}000{other}000", "words"]), own)[0] == "text"
 
 
 def rows(path: Path, cells: CellFormat, **options: Any) -> list[list[float]]:

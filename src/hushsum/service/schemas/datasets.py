@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hushsum.service.schemas.fields import (
+    Box,
     Column,
     Count,
+    FileRequest,
     Id,
     KernelRequest,
     Name,
@@ -21,6 +23,7 @@ from hushsum.service.schemas.fields import (
     ResponseBody,
     TallyMethod,
     Unit,
+    bounds_of,
 )
 
 
@@ -71,7 +74,7 @@ GridStep = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """The distance of neighbouring values of a column; 0 for a column without."""
 
 
-class CountRequest(KernelRequest):
+class CountRequest(KernelRequest, FileRequest):
     """What is counted of records, and how. No parameter may be chosen by looking at the records."""
 
     columns: Annotated[list[Column], Field(min_length=1, max_length=4096)] | None = None
@@ -87,6 +90,17 @@ class CountRequest(KernelRequest):
     groups: Annotated[int, Field(ge=1, le=1 << 10)] | None = None
     structured: bool | None = None
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+
+    @model_validator(mode="after")
+    def _columns_of_bounds(self) -> Self:
+        """Bounds by name name the columns too, where these are not given."""
+        if self.columns is None and self.set_column is None and isinstance(self.bounds, dict):
+            self.columns = list(self.bounds)
+        return self
+
+    def declared_bounds(self) -> Box | None:
+        """The declared bounds, in the order of the columns."""
+        return bounds_of(self.bounds, self.columns)
 
 
 class TallyRequest(CountRequest):
@@ -120,12 +134,13 @@ class WriteOffRequest(RequestBody):
     reason: Reason
 
 
-class PlanRequest(KernelRequest):
+class PlanRequest(KernelRequest, FileRequest):
     """A request for predicted errors, from declared quantities only.
 
     With ``tally`` the plan is for releasing that tally: its kernel, bounds, shape and records per person
     replace those of the request. With ``error`` in place of ``epsilon``, for the smallest ε that reaches it.
-    ``public`` is an upload of rows that the owner declares public, from which errors are estimated.
+    ``public`` is an upload of rows that the owner declares public, from which errors are estimated; the cells
+    of this file are meant by ``decimal`` and the like.
     """
 
     tally: Id | None = None
@@ -142,6 +157,13 @@ class PlanRequest(KernelRequest):
     relation: Relation = "add/remove"
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
     error: Positive | None = None
+
+    @model_validator(mode="after")
+    def _columns_of_bounds(self) -> Self:
+        """Bounds by name give the number of columns too, where it is not given."""
+        if self.dim is None and self.tally is None and isinstance(self.bounds, dict):
+            self.dim = len(self.bounds)
+        return self
 
 
 class PlanResponse(ResponseBody):

@@ -6,12 +6,15 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StringConstraints, Tag
 from pydantic_core import PydanticCustomError
 
 from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.kernels.expressions import LONGEST
 from hushsum.methods.registry import planned_methods, tally_methods
+from hushsum.records.bounds import declared_bounds
+from hushsum.records.cell_format import ENCODINGS, CellFormat
+from hushsum.records.dates import EPOCH, DateFormat
 
 _SIGNS = " ._-'’(),&+"
 
@@ -89,7 +92,22 @@ class PrivacyRequest(RequestBody):
     rho: Positive | None = None
 
 
-Bounds = Annotated[list[Annotated[list[Bound], Field(min_length=2, max_length=2)]], Field(max_length=4096)]
+def _form_of_bounds(value: Any) -> str:
+    """Which form bounds have, so that a fault names the place in that form."""
+    if isinstance(value, dict):
+        return "by_name"
+    numbers = isinstance(value, list) and value and all(isinstance(each, int | float) for each in value)
+    return "for_all" if numbers else "each"
+
+
+Pair = Annotated[list[Bound], Field(min_length=2, max_length=2)]
+Bounds = Annotated[
+    Annotated[list[Pair], Field(max_length=4096), Tag("each")]
+    | Annotated[Pair, Tag("for_all")]
+    | Annotated[dict[Column, Pair], Field(min_length=1, max_length=4096), Tag("by_name")],
+    Discriminator(_form_of_bounds),
+]
+"""As the library takes them: a pair for each column, one for all, or an object by the names of columns."""
 Count = Annotated[int, Field(ge=1, le=10**8)]
 
 
@@ -117,13 +135,65 @@ class KernelRequest(RequestBody):
             self.smoothness,
             self.radius,
             self.scale,
-            bounds_of(self.bounds),
+            self.declared_bounds(),
         )
 
+    def declared_bounds(self) -> Box | None:
+        """The declared bounds."""
+        return bounds_of(self.bounds)
 
-def bounds_of(bounds: Bounds | None) -> tuple[tuple[float, float], ...] | tuple[float, float] | None:
-    """Bounds as methods take them: one pair for all columns, or one per column."""
+
+Box = tuple[tuple[float, float], ...] | tuple[float, float]
+
+
+def bounds_of(bounds: Bounds | None, columns: Sequence[str] | None = None) -> Box | None:
+    """Bounds as methods take them: one pair for all columns, or one per column.
+
+    ``columns`` are the names of the columns, in whose order bounds by name are returned; by default in their
+    own.
+
+    Raises
+    ------
+    UsageError
+        Bounds by name are not those of the columns.
+    """
     if not bounds:
         return None
-    pairs = tuple((low, high) for low, high in bounds)
+    if isinstance(bounds, dict):
+        names = list(bounds) if columns is None else list(columns)
+        box, _ = declared_bounds(bounds, dim=len(names), columns=names)
+        assert box is not None
+        bounds = box.as_json()
+    pairs = tuple((float(each[0]), float(each[1])) for each in bounds if isinstance(each, list))
+    if not pairs:
+        low, high = (float(each) for each in bounds if not isinstance(each, list))
+        return low, high
     return pairs[0] if len(pairs) == 1 else pairs
+
+
+_ENCODING = _one_of(lambda: ENCODINGS)
+LONGEST_DATE_FORMAT = 64
+
+
+class FileRequest(RequestBody):
+    """How the cells of uploaded files are written, with the names of the options of ``hushsum tally``. It is
+    declared: nothing is guessed from the records. ``decimal`` and ``encoding`` are for CSV files.
+    """
+
+    decimal: Literal[".", ","] = "."
+    encoding: Annotated[str, _ENCODING[0], _ENCODING[1]] = "utf-8"
+    dates: Annotated[list[Column], Field(min_length=1, max_length=4096)] | None = None
+    date_format: Annotated[str, StringConstraints(max_length=LONGEST_DATE_FORMAT)] | None = None
+    date_unit: Literal["seconds", "minutes", "hours", "days", "weeks", "years"] = "days"
+    date_origin: Annotated[str, StringConstraints(max_length=40)] = EPOCH
+
+    def cells(self) -> CellFormat:
+        """What is declared about the cells.
+
+        Raises
+        ------
+        UsageError
+            The format or the origin of dates is none.
+        """
+        dates = DateFormat(tuple(self.dates or ()), self.date_format, self.date_unit, self.date_origin)
+        return CellFormat(self.decimal, dates=dates, encoding=self.encoding)

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from hushsum.service.schemas.fields import Bounds, Column, Id, Name, Positive, RequestBody, ResponseBody
+from hushsum.service.schemas.fields import Bounds, Column, FileRequest, Id, Name, Positive, ResponseBody
 from hushsum.service.schemas.releases import ClaimResponse
 
 Scalar = bool | int | float | Annotated[str, StringConstraints(max_length=80)] | None
 
 
-class ModelClaimRequest(RequestBody):
+class ModelClaimRequest(FileRequest):
     """A model to fit on an upload, and its privacy parameters. None may be chosen by looking at the data.
 
     ``classes`` lists every label, as text. ``records`` is a declared or estimated number, from which the
@@ -28,7 +28,7 @@ class ModelClaimRequest(RequestBody):
     columns: Annotated[list[Column], Field(min_length=1, max_length=4096)]
     target: Column | None = None
     classes: Annotated[list[Column], Field(min_length=1, max_length=1000)] | None = None
-    bounds: Annotated[Bounds, Field(min_length=1)] | None = None
+    bounds: Bounds | None = None
     public: Id | None = None
     epsilon: Positive
     delta: Annotated[float, Field(ge=0, lt=1)] | None = None

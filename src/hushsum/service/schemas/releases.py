@@ -6,12 +6,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from hushsum.service.schemas.fields import Count, Id, Name, PrivacyRequest, Relation, ResponseBody, Unit
+from hushsum.service.schemas.fields import (
+    Count,
+    FileRequest,
+    Id,
+    Name,
+    PrivacyRequest,
+    Relation,
+    ResponseBody,
+    Unit,
+)
 
 
-class ReleaseClaimRequest(PrivacyRequest):
+class ReleaseClaimRequest(PrivacyRequest, FileRequest):
     """The parameters of a release; see Tally.release. ``public`` is an upload of rows that the owner declares
-    public: the function is combined with them, see hushsum.combine.
+    public: the function is combined with them, see hushsum.combine. The cells of this file are meant by
+    ``decimal`` and the like.
     """
 
     tally: Id

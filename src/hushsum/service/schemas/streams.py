@@ -19,7 +19,6 @@ from hushsum.service.schemas.fields import (
     Relation,
     RequestBody,
     ResponseBody,
-    bounds_of,
 )
 from hushsum.service.schemas.releases import ClaimResponse
 from hushsum.streams.start import FILES_IN_TIME, PreparedStream, StreamRequest, prepare_stream
@@ -51,7 +50,7 @@ class StreamClaimRequest(CountRequest, PrivacyRequest):
             self.rows,
             self.width,
             self.seed,
-            bounds_of(self.bounds),
+            self.declared_bounds(),
             self.spacing,
             self.features,
             self.degree,
@@ -64,10 +63,13 @@ class StreamClaimRequest(CountRequest, PrivacyRequest):
 
     def files(self, path: str, name: str) -> RecordFiles:
         """The records of an upload."""
-        return RecordFiles((path,), tuple(self.columns), self.unit_column, self.set_column, name)
+        return RecordFiles(
+            (path,), tuple(self.columns), self.unit_column, self.set_column, name, cells=self.cells()
+        )
 
     def prepare(self) -> PreparedStream:
         """The stream, checked and not paid; the service adds the budget."""
+        self.cells()
         request = ReleaseRequest(
             epsilon=self.epsilon,
             delta=self.delta,

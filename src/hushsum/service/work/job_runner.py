@@ -26,7 +26,7 @@ from hushsum.ledger import Ledger
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.service.logs import described, log_event
 from hushsum.service.problem_types import problem, problem_of_error
-from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest, bounds_of
+from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest
 from hushsum.service.settings import Settings
 from hushsum.service.store import (
     Accounts,
@@ -235,12 +235,13 @@ class JobRunner:
     ) -> dict[str, Any]:
         columns = None if request.columns is None else tuple(request.columns)
         kernel = request.choice()
-        bounds: DeclaredBounds | None = bounds_of(request.bounds)
+        bounds: DeclaredBounds | None = request.declared_bounds()
         public = public_file(
             self._datasets,
             self._settings,
             dataset,
             request.public,
+            cells=request.cells(),
             columns=columns,
             private=request.upload,
         )
@@ -249,7 +250,14 @@ class JobRunner:
             kernel, bounds = declared_or_public(kernel, bounds, public)
         with collect_parameter_warnings(notes):
             written = tally_records(
-                RecordFiles((str(source),), columns, request.unit_column, request.set_column, UPLOAD_NAME),
+                RecordFiles(
+                    (str(source),),
+                    columns,
+                    request.unit_column,
+                    request.set_column,
+                    UPLOAD_NAME,
+                    cells=request.cells(),
+                ),
                 str(output),
                 kernel=kernel,
                 size=TableSize(
@@ -301,7 +309,9 @@ class JobRunner:
                 str(self._settings.path("tallies", f"{request.tally}.tally")),
                 str(output),
                 release_request(request),
-                public=public_file(self._datasets, self._settings, job.dataset, request.public),
+                public=public_file(
+                    self._datasets, self._settings, job.dataset, request.public, cells=request.cells()
+                ),
                 assumptions=release_assumptions(request, stored),
                 encryption_key=self._settings.tally_key(),
                 approve=lambda claim, account: running.pay(),

@@ -107,6 +107,7 @@ class ModelFitter:
             self._settings,
             fit.running.job.dataset,
             fit.request.public,
+            cells=fit.request.cells(),
             columns=fit.request.columns,
             private=fit.request.upload,
         )

@@ -14,7 +14,7 @@ from hushsum.kernels.bandwidth_scale import bandwidth_warnings
 from hushsum.models.predicted_error import PredictedError
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
-from hushsum.service.schemas import ModelClaimRequest
+from hushsum.service.schemas import ModelClaimRequest, bounds_of
 from hushsum.service.settings import Settings
 from hushsum.service.work.running_job import UPLOAD_NAME, collect_parameter_warnings
 
@@ -49,9 +49,9 @@ def choice_of(
         "delta": request.delta or None,
         "random_state": request.seed,
     }
-    if request.bounds is not None:
-        pairs = [(low, high) for low, high in request.bounds]
-        given["bounds"] = pairs[0] if len(pairs) == 1 else pairs
+    bounds = bounds_of(request.bounds, request.columns)
+    if bounds is not None:
+        given["bounds"] = bounds
     elif public is None:
         raise UsageError(
             parameter="bounds",
@@ -120,7 +120,9 @@ def files_of(request: ModelClaimRequest, path: str, public: PublicFile | None = 
     """The columns of an upload that the model is fitted on."""
     classes = None if request.classes is None else tuple(request.classes)
     columns = tuple(request.columns)
-    return TrainingFiles((path,), columns, request.target, classes, name=UPLOAD_NAME, public=public)
+    return TrainingFiles(
+        (path,), columns, request.target, classes, name=UPLOAD_NAME, cells=request.cells(), public=public
+    )
 
 
 def _size(value: object) -> int:

@@ -14,6 +14,7 @@ from hushsum.files.container import canonical_json
 from hushsum.jobs.plan_release import PublicFile
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.release_request import ReleaseRequest
+from hushsum.records.cell_format import CellFormat
 from hushsum.releases.forwarded_properties import PUBLIC_SAMPLE
 from hushsum.service.schemas import ReleaseClaimRequest, RequestBody
 from hushsum.service.settings import Settings
@@ -32,13 +33,14 @@ def public_file(
     dataset: str,
     upload: str | None,
     *,
+    cells: CellFormat,
     columns: Sequence[str] | None = None,
     private: str | None = None,
 ) -> PublicFile | None:
     """The file of an upload that a request declares public; None for none.
 
     It is stored as every upload is, and is not deleted when it was used: one sample may serve several
-    releases. ``private`` is the upload of the records.
+    releases. Its ``cells`` are read as declared. ``private`` is the upload of the records.
 
     Raises
     ------
@@ -62,7 +64,8 @@ def public_file(
             remedy="upload rows that anybody may see, or leave it out",
         )
     path = settings.path("uploads", f"{found.id}.{found.format}")
-    return PublicFile(str(path), None if columns is None else tuple(columns), name=PUBLIC_NAME)
+    chosen = None if columns is None else tuple(columns)
+    return PublicFile(str(path), chosen, name=PUBLIC_NAME, cells=cells)
 
 
 def release_assumptions(request: ReleaseClaimRequest, tally: StoredTally) -> tuple[str, ...]:

@@ -34,7 +34,6 @@ from hushsum.service.schemas import (
     TallyResponse,
     UploadResponse,
     WriteOffRequest,
-    bounds_of,
 )
 from hushsum.service.store import Dataset, Quota
 from hushsum.service.store.database import new_id
@@ -241,7 +240,14 @@ def make_tally(
             raise Refusal(
                 422, "parameter-refused", "upload must be one that was not counted; upload the file again"
             )
-        public_file(context.datasets, context.settings, found.id, body.public, private=body.upload)
+        public_file(
+            context.datasets,
+            context.settings,
+            found.id,
+            body.public,
+            cells=body.cells(),
+            private=body.upload,
+        )
         # Errors that do not depend on the records are reported at once.
         if upload.format != "tally":
             choice = body.choice()
@@ -263,7 +269,7 @@ def make_plan(dataset: str, body: PlanRequest, caller: Releaser, context: Contex
     """The predicted error of each release option, from declared quantities; no record is read."""
     context.dataset(dataset, caller)
     reading, per_unit = _reading_of(context, dataset, body.tally)
-    public = public_file(context.datasets, context.settings, dataset, body.public)
+    public = public_file(context.datasets, context.settings, dataset, body.public, cells=body.cells())
     planned = plan_release(
         records=body.records,
         kernel=body.choice(),
@@ -274,7 +280,7 @@ def make_plan(dataset: str, body: PlanRequest, caller: Releaser, context: Contex
         rows=body.rows,
         width=body.width,
         method=body.method,
-        bounds=bounds_of(body.bounds),
+        bounds=body.declared_bounds(),
         density=body.density,
         public=public,
         relation=body.relation,
@@ -297,7 +303,10 @@ def _reading_of(context: Context, dataset: str, tally: str | None) -> tuple[Read
 
 def _some_columns(body: TallyRequest) -> int | None:
     """A placeholder for the unknown number of columns, where only the other parameters are checked."""
-    return None if body.choice().takes_sets else max(1, len(body.bounds or ()))
+    box = body.declared_bounds()
+    if body.choice().takes_sets:
+        return None
+    return len(box) if box is not None and isinstance(box[0], tuple) else 1
 
 
 def _status(context: Context, dataset: str) -> dict[str, Any]:

@@ -161,7 +161,13 @@ def grant(
     found = _owned(context, function, caller)
     analyst = context.accounts.find(name=account)
     if analyst is None or analyst.role != ANALYST or analyst.disabled:
-        raise nothing_here()
+        # The same for a name that nobody has, an owner's and a closed account's.
+        raise Refusal(
+            404,
+            "unknown-analyst",
+            "a function is granted to the account of an analyst, and none in use has this name; check the "
+            "spelling, or ask an administrator to create the account",
+        )
     context.functions.grant(found.id, analyst.id, download=body.download, actor=actor)
     return GrantResponse(account=account, download=body.download)
 

@@ -132,6 +132,7 @@ def _public(context: Context, dataset: str, body: ModelClaimRequest) -> PublicFi
         context.settings,
         dataset,
         body.public,
+        cells=body.cells(),
         columns=body.columns,
         private=body.upload,
     )

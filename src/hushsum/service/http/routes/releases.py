@@ -192,5 +192,5 @@ def _claim(context: Context, dataset: str, body: ReleaseClaimRequest) -> Claim:
     empty = Tally(
         basis, max_per_unit=stored.facts["max_per_unit"], edge_lists=stored.facts.get("edge_lists", 1)
     )
-    public_file(context.datasets, context.settings, dataset, body.public)
+    public_file(context.datasets, context.settings, dataset, body.public, cells=body.cells())
     return empty.prepare(release_request(body), assumptions=release_assumptions(body, stored)).claim
