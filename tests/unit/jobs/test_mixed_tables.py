@@ -96,7 +96,7 @@ def test_a_workbook(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["none.csv", "none.xlsx", "none.doc", "."])
 def test_paths_that_cannot_be_read(name: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="does not exist|must end in one of|must be a file"):
+    with pytest.raises(UsageError, match=r"does not exist|must end in one of|must be a file"):
         list(mixed_batches(str(tmp_path / name), DECLARED))
 
 

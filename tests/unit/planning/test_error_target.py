@@ -60,7 +60,7 @@ def test_no_epsilon_is_recommended_that_hides_hardly_anything() -> None:
     [
         (
             {"error": 1e-15},
-            "error must be one that some option reaches with epsilon of at most 10, at least .*; plan for more",
+            r"error must be one that some option reaches with epsilon of at most 10, at least .*; plan for",
         ),
         ({"error": -1.0}, "error must be a finite number above 0"),
         ({"error": 0.1, "epsilon": 1.0}, "error must be given without epsilon and rho"),

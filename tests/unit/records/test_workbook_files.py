@@ -48,7 +48,7 @@ def test_missing_cells_ids_and_sheets(tmp_path: Path) -> None:
         ((batch, units),) = list(stream)
     assert batch.to_pylist() == [{"a": 1.0}, {"a": 3.0}]
     assert units.to_pylist() == ["5", "7.5"]
-    with pytest.raises(UsageError, match="sheet must name .* got 'none such'; the sheets are 'pay', 'other'"):
+    with pytest.raises(UsageError, match=r"sheet must .* got 'none such'; the sheets are 'pay', 'other'"):
         read(path, sheet="none such")
     with pytest.raises(DataRefused, match="at least one record"):
         read(path, sheet="other", columns=["a"])
