@@ -290,6 +290,40 @@ def test_records_that_cannot_be_counted_are_refused(visit: Visiting, world: Worl
     expect(page.get_by_label("highest age")).to_have_value("70")
 
 
+def test_decimal_commas_and_another_encoding_are_declared(
+    visit: Visiting, world: World, tmp_path: Path, records: Path
+) -> None:
+    here = visit("olga")
+    path = tmp_path / "schichten.csv"
+    text = records.read_text().replace(",", ";").replace(".", ",").replace("hours_per_week", "größe")
+    path.write_bytes(text.encode("windows-1252"))
+    dataset = world.olga.create_dataset("Schichten", epsilon=1.0)
+    page = begin(here, dataset, path)
+    expect(page.get_by_role("alert")).to_contain_text("choose the encoding of the text")
+    page.get_by_label("Encoding of a CSV file").select_option("windows-1252")
+    page.get_by_role("button", name="Upload", exact=True).click()
+    for name, high in (("age", "70"), ("größe", "80")):
+        page.get_by_label(f"lowest {name}").fill("0")
+        page.get_by_label(f"highest {name}").fill(high)
+    for label, value in (
+        ("Bandwidth", "4"),
+        ("Name of the function", "Alter und Stunden"),
+        ("ε to spend", "0.4"),
+        ("Approximate number of records", "2000"),
+    ):
+        page.get_by_label(label).fill(value)
+    sign = page.get_by_label("Decimal sign")
+    expect(sign).to_be_hidden()
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_text("got decimal commas")).to_be_visible()
+    expect(sign).to_be_focused()
+    sign.select_option(",")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name=re.compile("Release, and spend")).click()
+    expect(page.get_by_role("heading", name="Alter und Stunden")).to_be_visible()
+    assert world.olga.function("Alter und Stunden").columns == ("age", "größe")
+
+
 def test_a_model_is_fitted_from_the_page(visit: Visiting, world: World, tmp_path: Path) -> None:
     random = np.random.default_rng(2)
     path = tmp_path / "loans.csv"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import hushsum.service
+from hushsum.records.cell_format import ENCODINGS
 from hushsum.service.http.routes.page import READER, assets
 from tests.in_process_service import Town
 
@@ -75,3 +76,9 @@ def test_nothing_is_built_from_text_as_markup() -> None:
                 "new Function",
             ):
                 assert word not in text, f"{name} uses {word}"
+
+
+def test_the_page_offers_every_encoding_of_csv_files() -> None:
+    text = assets()["app/release/file_form.js"].body.decode()
+    listed = text.partition("const ENCODINGS = [")[2].partition("];")[0]
+    assert ["utf-8", *re.findall(r'^  \["([^"]+)"', listed, re.MULTILINE)] == list(ENCODINGS)

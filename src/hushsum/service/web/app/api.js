@@ -16,6 +16,8 @@ export class Problem extends Error {
     this.kind = String(response.type ?? "").split(":").pop();
     this.faults = response.faults ?? [];
     this.parameter = response.error?.parameter ?? null;
+    // What to give instead, by the names of fields; a remedy is a phrase, and these are parts of it.
+    this.advised = [response.error?.remedy ?? []].flat().map((each) => each.argument).filter(Boolean);
     this.request = response.request ?? "";
     this.retryAfter = response.retryAfter ?? 0;
   }

@@ -13,6 +13,7 @@ const TITLES = {
   "request-refused": "The form is not complete",
   "parameter-refused": "The parameters were refused",
   "claim-refused": "The claim was refused",
+  "unknown-analyst": "No such analyst",
   "questions-spent": "No queries are left",
   "too-large": "Too large",
   "too-often": "Too many requests",

@@ -8,6 +8,10 @@ import { problemBox, ruleInWords } from "./feedback.js";
 function faultsOf(problem) {
   const faults = (problem.faults ?? []).map(({ at, rule }) => [at.replace(/^body\//, ""), ruleInWords(rule)]);
   if (problem.parameter) faults.push([problem.parameter, sentence(problem.message)]);
+  else if (problem.kind === "data-refused") {
+    // Records are refused for what they are; the field to change is in the advice.
+    faults.push(...(problem.advised ?? []).map((each) => [each, sentence(problem.message)]));
+  }
   return faults;
 }
 
@@ -42,6 +46,8 @@ export function showProblem(problem, names, place) {
 /** Mark a control as wrong until it is changed. */
 export function mark(control, text) {
   const id = freshId("wrong");
+  const details = control.closest("details");
+  if (details) details.open = true;
   const said = h("p", { class: "wrong", role: "alert", id }, sentence(text));
   const before = control.getAttribute("aria-describedby");
   control.setAttribute("aria-invalid", "true");

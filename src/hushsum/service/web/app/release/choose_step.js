@@ -5,6 +5,7 @@ import { field } from "../parts/fields.js";
 import { gauge } from "../parts/gauge.js";
 import { modelTitle } from "../format.js";
 import { columnsForm } from "./columns_form.js";
+import { fileForm } from "./file_form.js";
 import { modelForm } from "./model_form.js";
 import { publicRows } from "./public_rows.js";
 import { existingForm, sumForm } from "./sum_form.js";
@@ -13,7 +14,7 @@ import { termsForm } from "./terms_form.js";
 const SUM = "kernel-sums";
 
 /** `done({name, promise, tally | count | model})`: release an existing tally, count one first, or fit a model. */
-export function chooseStep(place, { dataset, models, kernels, uploads, upload, columns: names, nameless, tally, earlier, declared }, done, back) {
+export function chooseStep(place, { dataset, models, kernels, uploads, upload, columns: names, nameless, encoding, tally, earlier, declared }, done, back) {
   const look = () => {
     current?.look();
     const { rho, epsilon } = terms.promise() ?? {};
@@ -23,6 +24,8 @@ export function chooseStep(place, { dataset, models, kernels, uploads, upload, c
   const terms = termsForm(dataset, look, earlier, declared);
   const columns = tally ? null : columnsForm(names, look, { nameless, declared });
   const sample = publicRows(dataset, uploads, upload, look);
+  const file = fileForm({ encoding, changed: look });
+  const { written } = file;
   const goal = goals(models, arrange);
   const own = h("div", { class: "fields" });
   const more = h("details", {}, h("summary", {}, "More settings"));
@@ -40,12 +43,14 @@ export function chooseStep(place, { dataset, models, kernels, uploads, upload, c
       onsubmit: async (event) => {
         event.preventDefault();
         const [name, promise] = [terms.name(), terms.promise()];
-        const names = [...terms.names, ...(current.names ?? []), ["public", sample.control]];
+        const names = [...terms.names, ...(current.names ?? []), ["public", sample.control], ...file.names];
         const rows = sample.id();
-        if (tally) return done({ name, promise, names, rows, tally: tally.id });
+        if (tally) return done({ name, promise, names, rows, written: written(), tally: tally.id });
         if (goal.value === SUM) {
           const count = await current.tally();
-          if (count && promise) return done({ name, promise, names, rows, count: { upload: upload.id, ...count } });
+          if (count && promise) {
+            return done({ name, promise, names, rows, written: written(), count: { upload: upload.id, ...count } });
+          }
         } else {
           const model = current.request();
           if (model) return done({ name, promise, names, model: { ...model, name } });
@@ -64,6 +69,7 @@ export function chooseStep(place, { dataset, models, kernels, uploads, upload, c
       own,
       more,
       sample.node,
+      file.node,
     ),
     h("div", { class: "card stack" }, h("h2", {}, "Privacy and name"), h("div", { class: "fields" }, terms.fields)),
     h(
@@ -83,8 +89,8 @@ export function chooseStep(place, { dataset, models, kernels, uploads, upload, c
     const next = tally
       ? existingForm(dataset, tally, { kernels, terms, sample, report })
       : kind
-      ? modelForm(dataset, kind, { columns, terms, upload, names, sample, report }, look)
-      : sumForm(dataset, { kernels, columns, terms, names, sample, report, declared }, look);
+      ? modelForm(dataset, kind, { columns, terms, upload, names, sample, written, report }, look)
+      : sumForm(dataset, { kernels, columns, terms, names, sample, written, report, declared }, look);
     refill(own, next.fields);
     refill(about, next.about);
     more.replaceChildren(more.firstChild, h("div", { class: "fields" }, ...(next.more ?? [])));

@@ -20,20 +20,20 @@ export function formatOf(name) {
 }
 
 /** The beginning of a CSV file, packed or not; null for other formats, whose owner types the columns' names. */
-export async function headOf(file, format) {
-  if (format === "csv") return await file.slice(0, HEAD).text();
-  if (format === "csv.gz") return await unpackedHead(file);
+export async function headOf(file, format, encoding = "utf-8") {
+  if (format === "csv") return new TextDecoder(encoding).decode(await file.slice(0, HEAD).arrayBuffer());
+  if (format === "csv.gz") return await unpackedHead(file, encoding);
   return null;
 }
 
-/** Whether a file begins as text does: a first line in UTF-8, and nowhere a sign that no text has. */
+/** Whether a file begins as text does: a first line that could be decoded, and nowhere a sign that no text has. */
 export function isText(head) {
   return !/[\0-\x08\x0e-\x1f]/.test(head) && !head.split("\n", 1)[0].includes("\ufffd");
 }
 
-async function unpackedHead(file) {
+async function unpackedHead(file, encoding) {
   const reader = file.stream().pipeThrough(new DecompressionStream("gzip")).pipeThrough(
-    new TextDecoderStream(),
+    new TextDecoderStream(encoding),
   ).getReader();
   let text = "";
   try {

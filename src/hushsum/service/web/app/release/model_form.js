@@ -10,7 +10,7 @@ import { settingField } from "./setting_field.js";
 const MODES = [["file", "Any number of queries, from a file"], ["exact", "Exact answers, a limited number of queries"]];
 
 /** The fields of one kind of model, and what it would claim. */
-export function modelForm(dataset, kind, { columns, terms, upload, names, sample, report }, changed) {
+export function modelForm(dataset, kind, { columns, terms, upload, names, sample, written, report }, changed) {
   const learns = kind.learns !== null;
   const aim = () => {
     columns.bar("target", target.value || null);
@@ -76,6 +76,7 @@ export function modelForm(dataset, kind, { columns, terms, upload, names, sample
         name: terms.name() || "unnamed",
         model: kind.name,
         columns: columns.chosen(),
+        ...written(),
         ...promise,
         settings: {},
       };

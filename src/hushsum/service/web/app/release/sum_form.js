@@ -29,7 +29,7 @@ export function kernelChoices(kernels) {
 }
 
 /** The fields for a new tally, and its plan. */
-export function sumForm(dataset, { kernels, columns, terms, names, sample, report, declared }, changed) {
+export function sumForm(dataset, { kernels, columns, terms, names, sample, written, report, declared }, changed) {
   const person = dataset.budget.terms.unit === "person";
   const kernel = select(kernelChoices(kernels), "gaussian", { onchange: changed });
   const bandwidth = number({ required: true, min: 0, value: declared?.bandwidth ?? "", oninput: changed });
@@ -90,7 +90,7 @@ export function sumForm(dataset, { kernels, columns, terms, names, sample, repor
       const bounds = columns.bounds();
       plan.ask(
         question(
-          { ...kernelRequest(), dim: columns.chosen().length },
+          { ...kernelRequest(), ...written(), dim: columns.chosen().length },
           allBounded(bounds) ? bounds : null,
           terms.promise(),
           terms.records(),
@@ -116,6 +116,7 @@ export function sumForm(dataset, { kernels, columns, terms, names, sample, repor
       const bounds = columns.bounds();
       const request = {
         columns: columns.chosen(),
+        ...written(),
         ...kernelRequest(),
         method: option.method,
         ...option.settings,

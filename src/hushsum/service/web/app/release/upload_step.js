@@ -6,8 +6,9 @@ import { problemBox, progress } from "../parts/feedback.js";
 import { field } from "../parts/fields.js";
 import { bytesInWords, columnLabel, kernelInWords, moment, wayOf } from "../format.js";
 import { formatOf, headerOf, headOf, isText } from "./file_columns.js";
+import { encodingChoice } from "./file_form.js";
 
-/** A file to upload, or an upload or tally that waits. `done({upload, columns, nameless, tally})`. */
+/** A file to upload, or an upload or tally that waits. `done({upload, columns, nameless, encoding, tally})`. */
 export function uploadStep(place, { dataset, uploads, tallies }, done) {
   const said = h("div", {});
   const file = h("input", {
@@ -15,6 +16,7 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
     required: true,
     accept: ".csv,.tsv,.gz,.parquet,.pq,.arrow,.feather,.ipc,.tally",
   });
+  const encoding = encodingChoice();
   const button = h("button", {}, "Upload");
   const form = h(
     "form",
@@ -28,6 +30,7 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
     field("A file of records", file, {
       hint: "CSV or TSV with a header (also .gz), Parquet, Arrow, or a .tally file. One row per record.",
     }),
+    h("details", {}, h("summary", {}, "Encoding of the text"), field("Encoding of a CSV file", encoding)),
     said,
     h(
       "p",
@@ -52,9 +55,12 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
     said.replaceChildren(bar.node);
     button.disabled = true;
     try {
-      const head = await headOf(chosen, format);
+      const head = await headOf(chosen, format, encoding.value);
       if (head !== null && !isText(head)) {
-        refuse("the header could not be read: this is no text in UTF-8; save the file as CSV with a header");
+        refuse(
+          `the header could not be read: this is no text in ${encoding.selectedOptions[0].textContent}; choose the encoding of the text, or save the file as CSV with a header`,
+        );
+        encoding.closest("details").open = true;
         return;
       }
       const columns = head === null ? null : headerOf(head);
@@ -69,7 +75,12 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
             }`,
           ),
       );
-      done({ upload: made, columns, nameless: head !== null && columns === null });
+      done({
+        upload: made,
+        columns,
+        nameless: head !== null && columns === null,
+        encoding: encoding.value,
+      });
     } catch (problem) {
       if (problem.status === undefined) throw problem;
       said.replaceChildren(problemBox(problem, { heading: "h3" }));
@@ -110,7 +121,7 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
         uploads.map((each) =>
           item(
             `an upload, ${each.format}, ${bytesInWords(each.size)}, of ${moment(each.created)}`,
-            () => done({ upload: each, columns: null }),
+            () => done({ upload: each, columns: null, encoding: encoding.value }),
           )
         ),
       ),

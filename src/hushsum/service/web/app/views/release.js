@@ -107,7 +107,7 @@ export async function releaseView(place, id, tallyId) {
     if (!terms) {
       const tally = choice.tally ?? (await counted(choice.count)).id;
       terms = { tally, name: choice.name, relation, ...choice.promise };
-      if (choice.rows) terms.public = choice.rows;
+      if (choice.rows) Object.assign(terms, { public: choice.rows, ...choice.written });
       // Persons and records follow from the tally; of a graph the unit is chosen with the dataset.
       if (unit !== "record" && unit !== "person") terms.unit = unit;
       paths = { claim: `/datasets/${id}/claims`, release: `/datasets/${id}/releases` };

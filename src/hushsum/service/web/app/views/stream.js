@@ -9,6 +9,7 @@ import { gauge, standing } from "../parts/gauge.js";
 import { pageHead } from "../parts/page_head.js";
 import { allBounded, bandwidthHint, columnsForm } from "../release/columns_form.js";
 import { confirmStep } from "../release/confirm_step.js";
+import { fileForm } from "../release/file_form.js";
 import { settingField } from "../release/setting_field.js";
 import { kernelChoices } from "../release/sum_form.js";
 import { termsForm } from "../release/terms_form.js";
@@ -56,6 +57,7 @@ function form(body, dataset, kernels, signal) {
   };
   const terms = termsForm(dataset, () => look());
   const columns = columnsForm(null, () => look());
+  const file = fileForm();
   const kernel = select(kernelChoices(kernels), "gaussian", { onchange: look });
   const method = select(METHODS, "grid");
   const bandwidth = number({ required: true, min: 0 });
@@ -82,6 +84,7 @@ function form(body, dataset, kernels, signal) {
     ["decay", decay],
     ["unit_column", who],
     ["max_per_unit", cappedAt],
+    ...file.names,
   ];
 
   function request() {
@@ -89,6 +92,7 @@ function form(body, dataset, kernels, signal) {
     return {
       name: terms.name(),
       columns: columns.chosen(),
+      ...file.written(),
       kernel: kernel.value,
       ...(hasWidth() && numberIn(bandwidth) !== null ? { bandwidth: numberIn(bandwidth) } : {}),
       ...(hasWidth() && scale.value() ? { scale: scale.value() } : {}),
@@ -129,6 +133,7 @@ function form(body, dataset, kernels, signal) {
         person && field("Column with the person's id", who),
         person && field("Most records per person, over all steps", cappedAt),
       ),
+      file.node,
     ),
     h(
       "div",

@@ -1,0 +1,46 @@
+// How the cells of a file are written. It is declared: nothing is guessed from the records.
+
+import { h } from "../dom.js";
+import { field, select } from "../parts/fields.js";
+
+const POINT = ".";
+const UTF_8 = "utf-8";
+const SIGNS = [[POINT, "Point: 1.5"], [",", "Comma: 1,5"]];
+const ENCODINGS = [
+  [UTF_8, "UTF-8"],
+  ["utf-16", "UTF-16, “Unicode text”"],
+  ["windows-1250", "Windows-1250, Central Europe"],
+  ["windows-1251", "Windows-1251, Cyrillic"],
+  ["windows-1252", "Windows-1252, Western Europe"],
+  ["iso-8859-1", "ISO 8859-1, Western Europe"],
+  ["iso-8859-2", "ISO 8859-2, Central Europe"],
+  ["iso-8859-15", "ISO 8859-15, Western Europe"],
+  ["gb18030", "GB 18030, Chinese"],
+  ["big5", "Big5, Chinese"],
+  ["shift_jis", "Shift JIS, Japanese"],
+  ["euc-kr", "EUC-KR, Korean"],
+];
+
+/** Fields for a CSV file, without effect on other files; `encoding` is what was chosen for its header. */
+export function fileForm({ encoding = UTF_8, changed = () => {} } = {}) {
+  const sign = select(SIGNS, POINT, { onchange: changed });
+  const letters = select(ENCODINGS, encoding, { onchange: changed });
+  return {
+    node: h(
+      "details",
+      {},
+      h("summary", {}, "How the CSV file is written"),
+      h("div", { class: "fields" }, field("Decimal sign", sign), field("Encoding", letters)),
+    ),
+    encoding: () => letters.value,
+    names: [["decimal", sign], ["encoding", letters]],
+    /** The part of a request; what is usual is left out. */
+    written: () => ({
+      ...(sign.value === POINT ? {} : { decimal: sign.value }),
+      ...(letters.value === UTF_8 ? {} : { encoding: letters.value }),
+    }),
+  };
+}
+
+/** The choice of an encoding alone, before the header is read. */
+export const encodingChoice = () => select(ENCODINGS, UTF_8);
