@@ -225,6 +225,34 @@ def test_the_disclosure_report_says_what_was_released(folder: Path) -> None:
         assert words in report.replace("\\", "")
 
 
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("6.000", "must be an integer, got '6.000'; write it without separators: 6000"),
+        ("6,000", "must be an integer, got '6,000'; write it without separators: 6000"),
+        ("1.200.000", "write it without separators: 1200000"),
+        ("6.0", "must be an integer, got '6.0'"),
+        ("6.5", "must be an integer, got '6.5'"),
+        ("5k", "must be an integer, got '5k'; see hushsum plan --help"),
+    ],
+)
+def test_integers_are_typed_as_integers(typed: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parser may take 6.000 for 6, a thousandth of what is meant."""
+    for words in (["--records", typed], [f"--records={typed}"]):
+        command = ["plan", *words, "--dim", "2", "--bandwidth", "5", "--epsilon", "1"]
+        monkeypatch.setattr("sys.argv", ["hushsum", *command])
+        error = CliRunner().invoke(app, command, standalone_mode=False).exception
+        assert error is not None
+        assert says in (str(error) if isinstance(error, UsageError) else sentence_of(error))
+
+
+def test_a_decimal_comma_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["plan", "--records", "6000", "--dim", "2", "--bandwidth", "1,5", "--epsilon", "1"]
+    monkeypatch.setattr("sys.argv", ["hushsum", *command])
+    error = CliRunner().invoke(app, command, standalone_mode=False).exception
+    assert "got '1,5'; write it with a decimal point" in sentence_of(error)
+
+
 def test_what_was_typed_is_shown_and_no_value_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     typed = ["release", "people.csv", *PAY[:-3], "5k", "--epsilon", "1", "-o", "f.hush"]
     monkeypatch.setattr("sys.argv", ["hushsum", *typed])

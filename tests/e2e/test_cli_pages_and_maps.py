@@ -63,6 +63,9 @@ def test_a_map_is_booked_once(shell: Shell) -> None:
 
 def test_maps_that_are_refused(shell: Shell) -> None:
     spent = ("--epsilon", "1")
+    city = ("--columns", "a,b", "--bounds", "2.2:2.5,48.8:48.9", "--bandwidth", "1")
+    sentence = shell.refused(2, "heatmap", "ok.csv", *city, *spent, "-o", "map.html")
+    assert sentence.endswith("give a larger --bandwidth or narrower --bounds")
     assert "must end in one of" in shell.refused(2, "heatmap", "ok.csv", *MAP, *spent, "-o", "map.jpg")
     assert "bandwidth" in shell.refused(
         2, "heatmap", "ok.csv", "--columns", "a,b", "--bounds", "-4:6,-5:2", *spent, "-o", "map.html"

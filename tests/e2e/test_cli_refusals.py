@@ -47,6 +47,31 @@ def test_records_that_are_refused(quick: QuickShell, name: str, content: bytes, 
     assert "secretword" not in sentence
 
 
+def test_a_declared_encoding_is_read_by_every_command(quick: QuickShell) -> None:
+    (quick.folder / "windows.csv").write_bytes("größe;b\n1,5;2\n3;4\n5;6\n7;8\n".encode("cp1252"))
+    written = ("--decimal", ",", "--encoding", "cp1252")
+    box = ("--columns", "größe,b", "--bounds", "0:9", "--bandwidth", "1")
+    quick.ok("tally", "windows.csv", *box, *written, "-o", "x.tally")
+    quick.ok("release", "windows.csv", *box, *written, "--epsilon", "1", "-o", "x.hush")
+    points = quick.ok("query", "x.hush", "--points", "windows.csv", *written).text
+    assert points.splitlines()[1].startswith("1.5,2")
+    quick.ok("plan", "--records", "100", "--public", "windows.csv", *box[2:], "--epsilon", "1", *written)
+    made = (
+        "heatmap",
+        "windows.csv",
+        *box[:2],
+        "--bounds",
+        "0:9,0:9",
+        "--plane",
+        "--bandwidth",
+        "1",
+        *written,
+    )
+    quick.ok(*made, "--epsilon", "1", "-o", "x.png", "--size", "16")
+    sentence = quick.refused(2, "tally", "windows.csv", *box, "--encoding", "klingon", "-o", "y.tally")
+    assert "--encoding must be one of utf-8, utf-16, " in sentence
+
+
 def test_an_old_tally_survives_a_refused_run(quick: QuickShell) -> None:
     before = (quick.folder / "ok.tally").read_bytes()
     (quick.folder / "nan.csv").write_text("a,b\n1,2\n3,nan\n")

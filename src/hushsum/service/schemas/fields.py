@@ -14,7 +14,7 @@ from hushsum.kernels.expressions import LONGEST
 from hushsum.methods.registry import planned_methods, tally_methods
 from hushsum.records.bounds import declared_bounds
 from hushsum.records.cell_format import ENCODINGS, CellFormat
-from hushsum.records.dates import EPOCH, DateFormat
+from hushsum.records.dates import EPOCH, NO_DATES, DateFormat
 
 _SIGNS = " ._-'’(),&+"
 
@@ -195,5 +195,7 @@ class FileRequest(RequestBody):
         UsageError
             The format or the origin of dates is none.
         """
-        dates = DateFormat(tuple(self.dates or ()), self.date_format, self.date_unit, self.date_origin)
+        dates = NO_DATES
+        if self.dates is not None:
+            dates = DateFormat(tuple(self.dates), self.date_format, self.date_unit, self.date_origin)
         return CellFormat(self.decimal, dates=dates, encoding=self.encoding)
