@@ -79,7 +79,7 @@ def _batches(path: str, file: str, columns: Mapping[str, DeclaredColumn], cells:
             # Of declared kinds, never of inferred ones, which one record could change.
             for name in written:
                 position = batch.schema.get_field_index(name)
-                found = _cells_of(batch.column(position), columns[name], name, file, cells)
+                found = _words_of(batch.column(position), columns[name], name, file)
                 batch = batch.set_column(position, name, found)
             yield batch
 
@@ -91,18 +91,15 @@ def _is_text(column: DeclaredColumn) -> bool:
     )
 
 
-def _cells_of(text: Any, column: DeclaredColumn, name: str, file: str, cells: CellFormat) -> Any:
-    """What the text of a column writes, missing cells as nulls."""
+def _words_of(text: Any, column: DeclaredColumn, name: str, file: str) -> Any:
+    """The categories or truth values that the text of a column writes, missing cells as nulls."""
     pa, compute = pyarrow(), pyarrow("compute")
-    if isinstance(column, CategoryColumn) and isinstance(column.values[0], str):
+    if isinstance(column, CategoryColumn):
         # "NA" may be a category that somebody declared.
         usual = pyarrow("csv").ConvertOptions().null_values
         absent = pa.array([each for each in usual if each not in column.labels], pa.string())
         return compute.if_else(compute.is_in(text, value_set=absent), pa.scalar(None, pa.string()), text)
-    present = without_missing(text)
-    if not isinstance(column, FlagColumn):
-        return cells.numbers(present, name, file)
-    trimmed = compute.utf8_trim_whitespace(present)
+    trimmed = compute.utf8_trim_whitespace(without_missing(text))
     true = compute.is_in(trimmed, value_set=pa.array(_TRUE))
     known = compute.or_(true, compute.is_in(trimmed, value_set=pa.array((*_FALSE, None))))
     if not compute.all(known, min_count=0).as_py():

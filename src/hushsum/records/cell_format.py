@@ -64,8 +64,11 @@ class CellFormat:
                 remedy="write a file without those records first",
             )
 
-    def numbers(self, text: Any, column: str, file: str) -> Any:
+    def numbers(self, text: Any, column: str, file: str, *, separator: str = ",") -> Any:
         """The numbers that a ``pyarrow`` array of text writes, or the dates, as float64.
+
+        ``separator`` is what separates the fields of the file. Programs that write semicolons do so because
+        commas are decimal signs: there ``13,412`` is refused until the sign is declared.
 
         Raises
         ------
@@ -75,6 +78,13 @@ class CellFormat:
         if self.drop_missing:
             text = without_missing(text)
         dates = column in self.dates.columns
+        if separator == ";" and self.decimal == "." and not dates and _has_ambiguous_commas(text):
+            kind = "commas that may be decimal signs, in a file with semicolons"
+            remedy = (
+                "write thousands without commas, or if they are decimals give ",
+                Argument("decimal", ","),
+            )
+            raise not_of(column, file, kind, remedy)
         found = self.dates.numbers(text) if dates else as_numbers(text, self.decimal)
         if found is not None:
             return found
@@ -220,6 +230,13 @@ def as_numbers(text: Any, decimal: str = ".") -> Any | None:
         if numbers is not None:
             return numbers
     return _cast(_plain(cells, decimal))
+
+
+def _has_ambiguous_commas(text: Any) -> bool:
+    """Whether a cell has one comma with three digits after it, and no point."""
+    compute = pyarrow("compute")
+    found = compute.match_substring_regex(text, r"^[^\pL\d.,]*[1-9]\d{0,2},\d{3}[^\pL\d.,]*$")
+    return bool(compute.any(found).as_py())
 
 
 def without_missing(text: Any) -> Any:

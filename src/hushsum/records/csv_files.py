@@ -14,7 +14,7 @@ import numpy as np
 
 from hushsum.errors import Argument, DataRefused, FilePath, UsageError, Words
 from hushsum.records import arrow
-from hushsum.records.cell_format import PLAIN, CellFormat
+from hushsum.records.cell_format import PLAIN, CellFormat, without_missing
 
 _HEADER_BYTES: Final = 1 << 20
 _FAULTY_COLUMN: Final = re.compile(r"In CSV column #(\d+)")
@@ -68,6 +68,7 @@ class CsvSource:
         self._types: dict[str, Any] = {}
         self._set_column: str | None = None
         self._numbers: tuple[str, ...] = ()
+        self._mixed = False
         self._separator = ","
         try:
             self.column_names, self._rest = self._read_header()
@@ -110,9 +111,10 @@ class CsvSource:
         self._set_column = None
 
     def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
-        """Read these columns as text, whatever is written in them."""
+        """Read columns of numbers as numbers, in which text may mean a missing one, and others as text."""
         self.choose_ids(columns)
-        return columns
+        self._numbers, self._mixed = tuple(numbers), True
+        return [column for column in columns if column not in numbers]
 
     def batches(self) -> Generator[Any, None, None]:
         """Read block by block."""
@@ -219,7 +221,10 @@ class CsvSource:
         """Replace text by the numbers that it writes."""
         for column in self._numbers:
             position = batch.schema.get_field_index(column)
-            numbers = self._cells.numbers(batch.column(position), column, self._name)
+            text = batch.column(position)
+            if self._mixed:
+                text = without_missing(text)
+            numbers = self._cells.numbers(text, column, self._name, separator=self._separator)
             batch = batch.set_column(position, column, numbers)
         return batch
 

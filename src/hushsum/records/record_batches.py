@@ -49,7 +49,7 @@ class Source(Protocol):
 
     def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
         """Choose columns of numbers, text and truth values. Returns those whose cells come as text that
-        somebody wrote; where cells have types of their own, the columns of ``numbers`` do not.
+        somebody wrote; the columns of ``numbers`` do not, nor do those of files with types.
         """
 
     def batches(self) -> Generator[Any, None, None]:

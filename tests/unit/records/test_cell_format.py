@@ -120,6 +120,21 @@ def test_fields_are_separated_as_in_the_header(tmp_path: Path, separator: str) -
     assert rows(path, CellFormat()) == [[1.0, 2.0, 3.0]]
 
 
+@pytest.mark.parametrize("cell", ["13,412", "-1,500", "$2,000", "(1,234)", " 999,999 € "])
+def test_commas_of_a_file_with_semicolons_are_not_guessed(tmp_path: Path, cell: str) -> None:
+    """Thirteen and a bit, or thirteen thousand: a release of the wrong one cannot be undone."""
+    path = tmp_path / "x.csv"
+    path.write_text(f"a;b\n1;2\n3;{cell}\n", encoding="utf-8")
+    with pytest.raises(DataRefused, match=r"column 'b' .* got commas that may be decimal signs") as refused:
+        rows(path, CellFormat())
+    assert "if they are decimals give decimal=','" in str(refused.value)
+    assert rows(path, CellFormat(), columns=["a"]) == [[1.0], [3.0]]
+    if "€" not in cell and "$" not in cell and "(" not in cell:
+        assert rows(path, CellFormat(decimal=","))[1][1] == float(cell.replace(",", "."))
+    path.write_text("a;b\n1;$1,234.50\n2;1,234,567\n")
+    assert rows(path, CellFormat()) == [[1.0, 1234.5], [2.0, 1234567.0]]
+
+
 def test_tsv_is_a_known_ending(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     path.write_text("a\tb\n1\t2,000\n")
