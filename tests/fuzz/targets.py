@@ -45,6 +45,7 @@ from hushsum.files.encryption import CHUNK, encrypt
 from hushsum.privacy.claim import Relation
 from hushsum.records import Bounds, as_dense, as_sets, open_batches
 from hushsum.records.arrow_stream import read_stream
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.releases.load import load_function
 from hushsum.served.answer_store import SqliteStore, StoredAnswer
 from hushsum.served.secret_file import load_secret_functions, save_secret_functions
@@ -452,11 +453,11 @@ def _signed(body: bytes) -> bytes:
 # -- records --------------------------------------------------------------------------------------------
 
 
-def check_records(data: bytes, suffix: str) -> bool:
+def check_records(data: bytes, suffix: str, cells: CellFormat = PLAIN) -> bool:
     """Refused, or batches of which every value is there."""
     with _file(data, suffix) as path:
         try:
-            for batch, _ in open_batches(path):
+            for batch, _ in open_batches(path, cells=cells):
                 batch.validate(full=True)
                 with contextlib.suppress(DataRefused):
                     as_dense(batch, dim=batch.num_columns)
@@ -675,6 +676,20 @@ _ALL = [
     Target("report-terms", lambda: [_TERMS.to_bytes()], mutated_json_bytes, same, check_terms),
     Target("reports", _report_seeds, mutated_bytes, same, check_reports),
     Target("csv", lambda: _CSV, mutated_bytes, same, lambda data: check_records(data, ".csv")),
+    Target(
+        "csv-utf-16",
+        lambda: [each.decode().encode("utf-16") for each in _CSV],
+        mutated_bytes,
+        same,
+        lambda data: check_records(data, ".csv", CellFormat(encoding="utf-16")),
+    ),
+    Target(
+        "csv-shift-jis",
+        lambda: [each.replace(b"a", "大".encode("shift_jis")) for each in _CSV],
+        mutated_bytes,
+        same,
+        lambda data: check_records(data, ".csv", CellFormat(encoding="shift_jis")),
+    ),
     Target("edges", _edge_seeds, mutated_bytes, same, lambda data: check_edges(data, ".txt")),
     Target(
         "edges-gzip",

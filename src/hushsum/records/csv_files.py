@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -142,7 +143,7 @@ class CsvSource:
                     records += batch.num_rows
                     numbers = self._with_numbers(batch)
                     yield numbers if self._set_column is None else self._with_sets(numbers)
-        except UnicodeDecodeError:
+        except UnicodeError:
             refusal = self._wrongly_encoded()
         except (arrow.pyarrow().ArrowException, OSError, EOFError) as error:
             if str(error).startswith("Empty CSV file"):
@@ -161,17 +162,13 @@ class CsvSource:
 
     def _as_utf_8(self, raw: BinaryIO, compression: str | None) -> Any:
         """The bytes of the file, unpacked and in UTF-8."""
-        pa = arrow.pyarrow()
-        text: Any = pa.input_stream(raw, compression=compression) if compression else raw
-        if self._cells.encoding == _UTF_8:
-            return text
-        plain = text if compression else pa.PythonFile(raw, mode="r")
-        return pa.transcoding_input_stream(plain, self._cells.encoding, _UTF_8)
+        text: Any = arrow.pyarrow().input_stream(raw, compression=compression) if compression else raw
+        return text if self._cells.encoding == _UTF_8 else TextInUtf8(text, self._cells.encoding)
 
     def _read_header(self) -> tuple[list[str], bytes]:
         try:
             start = self._text.read(_HEADER_BYTES)
-        except UnicodeDecodeError:
+        except UnicodeError:
             raise self._wrongly_encoded() from None
         except (OSError, EOFError, arrow.pyarrow().ArrowException):
             raise DataRefused(
@@ -318,6 +315,45 @@ def _is_number(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+class TextInUtf8:
+    """Bytes of a file in another encoding, as UTF-8.
+
+    Arrow has such a stream too, which keeps its buffers where bytes cannot be decoded.
+
+    Examples
+    --------
+    >>> text = TextInUtf8(io.BytesIO("größe;1".encode("windows-1252")), "windows-1252")
+    >>> text.read(3), text.read()
+    (b'gr\\xc3', b'\\xb6\\xc3\\x9fe;1')
+    """
+
+    def __init__(self, source: Any, encoding: str) -> None:
+        self._source = source
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ready = b""
+        self._ended = False
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, as many as requested unless the file ends.
+
+        Raises
+        ------
+        UnicodeError
+            if bytes are not of the encoding.
+        """
+        parts = [self._ready]
+        length = len(self._ready)
+        while not self._ended and (size < 0 or length < size):
+            piece = bytes(self._source.read(_LEAST_BLOCK))
+            self._ended = not piece
+            parts.append(self._decoder.decode(piece, final=self._ended).encode())
+            length += len(parts[-1])
+        found = b"".join(parts)
+        end = len(found) if size < 0 else size
+        self._ready = found[end:]
+        return found[:end]
 
 
 class CountedLines(io.RawIOBase):
