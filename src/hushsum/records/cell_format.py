@@ -78,15 +78,18 @@ class CellFormat:
         if self.drop_missing:
             text = without_missing(text)
         dates = column in self.dates.columns
-        if separator == ";" and self.decimal == "." and not dates and _has_ambiguous_commas(text):
-            kind = "commas that may be decimal signs, in a file with semicolons"
-            remedy = (
-                "write thousands without commas, or if they are decimals give ",
-                Argument("decimal", ","),
-            )
-            raise not_of(column, file, kind, remedy)
         found = self.dates.numbers(text) if dates else as_numbers(text, self.decimal)
         if found is not None:
+            if separator == ";" and self.decimal == "." and not dates and _has_ambiguous_commas(text):
+                raise not_of(
+                    column,
+                    file,
+                    "commas that may be decimal signs, in a file with semicolons",
+                    (
+                        "write thousands without commas, or if they are decimals give ",
+                        Argument("decimal", ","),
+                    ),
+                )
             return found
         compute = pyarrow("compute")
         if compute.any(compute.equal(compute.utf8_trim_whitespace(text), column.strip())).as_py():
