@@ -264,11 +264,11 @@ def _slowly(body: bytes) -> list[list[float]] | None:
 
 @pytest.mark.slow
 def test_the_body_of_the_attack(served: Served) -> None:
-    """66 MB of empty lists, as an analyst has sent it; declared, and in pieces."""
+    """69 MB of empty lists, much as an analyst has sent it; and as many as a body may have."""
     town, dense, sets = served
-    body = b'{"points":[' + b"[]," * 22_000_000 + b"[]]}"
+    body = b'{"points":[' + b"[]," * 23_000_000 + b"[]]}"
     town.refused("olga", "POST", f"/functions/{dense}/query", 413, content=body, headers=JSON)
     town.refused("olga", "POST", f"/functions/{sets}/query", 413, content=body, headers=JSON)
-    fits = b'{"points":[' + b"[]," * 22_000_000 + b"[]]}"
+    fits = b'{"points":[' + b"[]," * 23_000_000 + b"[]]}"
     fits = fits[: (64 << 20) - 4] + b"[]]}"
     town.refused("olga", "POST", f"/functions/{sets}/query", 422, content=fits, headers=JSON)
