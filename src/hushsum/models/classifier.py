@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.bases.class_moments import ClassMoments
 from hushsum.bases.monomials import PUBLIC_ROWS
-from hushsum.errors import UsageError
+from hushsum.errors import Argument, UsageError
 from hushsum.kernels.bandwidth_scale import in_scale
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.euclidean import EuclideanKernel
@@ -31,20 +31,27 @@ from hushsum.models.class_sketches import SketchReading
 from hushsum.models.classification_model import ClassificationModel
 from hushsum.models.classifier_method import (
     AUTO,
+    BOUNDS,
+    CLIP_TO,
+    CLIPPING,
     DISCRIMINANT,
     KERNEL,
     MEANS,
     METHOD,
     METHODS,
+    QUANTILES,
     RADIUS,
     ROWS,
     RULE,
     bandwidth_growth,
     chosen_class_method,
     class_advice,
+    clips_to_quantiles,
     default_rows,
 )
+from hushsum.models.column_ranges import checked_ranges, in_ranges, private_ranges, split_promise
 from hushsum.models.enough_records import COUNT_SHARE
+from hushsum.models.model_state import KeptRecords
 from hushsum.models.parameters import CLASSES, INTEGER, PUBLIC, SCALE, Parameter
 from hushsum.models.predicted_error import (
     NOISE,
@@ -53,14 +60,16 @@ from hushsum.models.predicted_error import (
     error_of_hash_rows,
 )
 from hushsum.models.table_model import NEAR, POWER, WIDTH
-from hushsum.privacy.claim import Promise
+from hushsum.privacy.accounting.mechanisms import together
+from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
 from hushsum.records.transform import Transform
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
 
 _UNDECLARED = 10_000
 """The number of records that a method is chosen for where none is declared."""
-_PART = "moments"
+_PART, _RANGES = "moments", "ranges"
 
 
 class PrivateClassifier(ClassificationModel):
@@ -74,8 +83,8 @@ class PrivateClassifier(ClassificationModel):
     without it noise is as large as the whole box.
 
     More than about ``1000/ε`` records are needed. Below about ``100/ε`` the private counts cannot be
-    distinguished from noise: it then gives every class the same probability. A class of fewer than ``40/ε``
-    records takes no part where two others have more.
+    distinguished from noise: it then predicts the class with the largest count. A class of fewer than
+    ``40/ε`` records takes no part where two others have more.
 
     Attributes
     ----------
@@ -128,6 +137,7 @@ class PrivateClassifier(ClassificationModel):
         ROWS,
         WIDTH,
         RADIUS,
+        CLIP_TO,
         Parameter(
             "records",
             INTEGER,
@@ -159,6 +169,7 @@ class PrivateClassifier(ClassificationModel):
         rows: int | str = "auto",
         width: int = 1000,
         radius: float | None = None,
+        clip_to: str = "auto",
         records: int | None = None,
         public: Any = None,
         bounds: Any = (-1, 1),
@@ -177,6 +188,7 @@ class PrivateClassifier(ClassificationModel):
         self.rows = rows
         self.width = width
         self.radius = radius
+        self.clip_to = clip_to
         self.records = records
         self.public = public
         self.bounds = bounds
@@ -185,6 +197,8 @@ class PrivateClassifier(ClassificationModel):
         self.idempotency_key = idempotency_key
 
     _restored_digest: str | None = None
+    _columns_settled: int = 0
+    """How many columns records will have, where that was given before any were counted."""
 
     def chosen_method(self, n_features: int | None = None, records: int | None = None) -> str:
         """The method for so many columns and a declared number of records; looks at no data."""
@@ -198,16 +212,69 @@ class PrivateClassifier(ClassificationModel):
                 rule="must be left out for the method kernel",
                 remedy="leave it out, or choose another method",
             )
+        if self.clip_to != QUANTILES:
+            return
+        for name in ("radius", "public"):
+            if getattr(self, name) is not None:
+                raise UsageError(
+                    parameter=name,
+                    rule=("must be left out with ", Argument("clip_to", QUANTILES)),
+                    remedy="leave it out, or clip to the bounds",
+                )
+        if self.method == KERNEL:
+            raise UsageError(
+                parameter="clip_to",
+                rule="must be bounds or auto for the method kernel",
+                got=QUANTILES,
+                remedy="leave it out, or choose another method",
+            )
 
     def _uses_public(self) -> bool:
         return self.method != KERNEL or super()._uses_public()
 
-    def _choose(self, dim: int, records: int, promise: Promise) -> str:
-        given: dict[str, Any] = {"radius": self.radius, "public": self.public}
-        classes = len(self.declared_classes())
+    def _choose(self, dim: int, records: int, promise: Promise, classes: int | None = None) -> str:
+        given: dict[str, Any] = {"radius": self.radius, "public": self.public, "clip_to": self.clip_to}
+        number = len(self.declared_classes()) if classes is None else classes
         return chosen_class_method(
-            self.method, dim, classes=classes, records=records, promise=promise, **given
+            self.method, dim, classes=number, records=records, promise=promise, **given
         )
+
+    def _clips_to_quantiles(self, dim: int, method: str, promise: Promise) -> bool:
+        return clips_to_quantiles(
+            self.clip_to,
+            method,
+            dim,
+            records=self.records or _UNDECLARED,
+            promise=promise,
+            radius=self.radius,
+            public=self.public,
+        )
+
+    def _settle(self, n_features: int | None) -> None:
+        if n_features is not None:
+            self._columns_settled = n_features
+
+    def _claim(self, promise: Promise) -> Claim:
+        """Quantiles and noise are two mechanisms under one promise. Which method is chosen needs the number
+        of columns; before that is known, only a declared choice counts.
+        """
+        claim = super()._claim(promise)
+        dim = getattr(self, "n_features_in_", self._columns_settled)
+        chosen = self.clip_to == QUANTILES
+        if dim and not chosen:
+            chosen = self._keeps(dim, promise)
+        return replace(claim, mechanism=together(PERMUTE_AND_FLIP, claim.mechanism)) if chosen else claim
+
+    def _keeps(self, dim: int, promise: Promise) -> bool:
+        """Whether records are kept until quantiles are drawn; two classes where none are declared."""
+        known = self.classes is not None or hasattr(self, "classes_")
+        classes = len(self.declared_classes()) if known else 2
+        method = self._choose(dim, self.records or _UNDECLARED, promise, classes)
+        return self._clips_to_quantiles(dim, method, promise)
+
+    def _kept_per_record(self, n_features: int) -> int:
+        promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
+        return n_features + 1 if self._keeps(n_features, promise) else 0
 
     def compared_by(self, n_features: int) -> list[Kernel]:
         """The kernel of the sketches, where that is the method."""
@@ -227,9 +294,11 @@ class PrivateClassifier(ClassificationModel):
             return float(self.radius)
         return math.sqrt(dim) if self.public is not None else max(1.0, math.sqrt(dim) / 2.0)
 
-    def _start(self, seed: int) -> list[Tally]:
+    def _start(self, seed: int) -> list[Tally] | KeptRecords:
         dim = self.n_features_in_
         self._settle_method()
+        if self.clip_to_ == QUANTILES:
+            return KeptRecords()
         if self.method_ == KERNEL:
             kernel, rows = self._kernel(dim), self._rows()
             box, names = self.column_bounds(), self._table_columns()
@@ -237,15 +306,14 @@ class PrivateClassifier(ClassificationModel):
                 race(kernel, rows=rows, width=self.width, seed=seed, bounds=box, columns=names)
                 for _ in self.classes_
             ]
-        return [Tally(self._moments())]
+        return [Tally(self._moments(Promise.of(epsilon=self.epsilon, delta=self.delta)))]
 
-    def _moments(self) -> ClassMoments:
+    def _moments(self, promise: Promise) -> ClassMoments:
         """What is counted for class means and for the discriminant."""
         transform, classes = self._transform, len(self.classes_)
         dim = self.n_features_in_ if transform is None else transform.dim
         radius = self._ball(dim) if transform is None else transform.radius
         digest = None if transform is None else transform.digest
-        promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
         if self.method_ == MEANS:
             return means_basis(classes, dim, promise, radius, digest)
         return discriminant_basis(classes, dim, self.records or _UNDECLARED, promise, radius, digest)
@@ -254,6 +322,8 @@ class PrivateClassifier(ClassificationModel):
         """Choose the method and learn the transformation, once for each list of records."""
         dim = self.n_features_in_
         self.method_ = self.chosen_method()
+        promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
+        self.clip_to_ = QUANTILES if self._clips_to_quantiles(dim, self.method_, promise) else BOUNDS
         self._transform = self._restored_digest = None
         if isinstance(self.public, Transform):
             self._transform = self.public.of_columns(dim)
@@ -263,9 +333,7 @@ class PrivateClassifier(ClassificationModel):
 
     def _units(self, X: Floats, bounds: object) -> Floats:
         """Rows clipped to the bounds, from their middle and in units of their half-width."""
-        low, high = np.array(self._box(bounds)).T
-        units: Floats = (np.clip(X, low, high) - (low + high) / 2.0) / ((high - low) / 2.0)
-        return units
+        return in_ranges(X, np.array(self._box(bounds)))
 
     def _vectors(self, X: Floats, bounds: object, transform: Transform | None) -> Floats:
         units = self._units(X, bounds)
@@ -276,8 +344,13 @@ class PrivateClassifier(ClassificationModel):
             return default_rows(Promise.of(epsilon=self.epsilon, delta=self.delta))
         return self.rows
 
-    def _count(self, secret: list[Tally], X: Floats, y: NDArray[Any] | None) -> None:
+    def _count(self, secret: list[Tally] | KeptRecords, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
+        if isinstance(secret, KeptRecords):
+            self._warn_of_clipping(X)
+            low, high = np.array(self.column_bounds()).T
+            secret.add(np.clip(X, low, high), y.copy())
+            return
         if self.method_ != KERNEL:
             self._warn_of_clipping(X)
             secret[0].add(np.column_stack((y, self._vectors(X, self.effective("bounds"), self._transform))))
@@ -287,7 +360,9 @@ class PrivateClassifier(ClassificationModel):
             if len(members):
                 tally.add(members)
 
-    def _draw(self, secret: list[Tally], promise: Promise) -> Bundle:
+    def _draw(self, secret: list[Tally] | KeptRecords, promise: Promise) -> Bundle:
+        if isinstance(secret, KeptRecords):
+            return self._draw_in_ranges(*secret.all(), promise)
         if self.method_ != KERNEL:
             released = secret[0].release(epsilon=self.epsilon, delta=self.delta, count_share=TOTAL_SHARE)
             arrays = {} if self._transform is None else self._transform.arrays()
@@ -297,6 +372,24 @@ class PrivateClassifier(ClassificationModel):
             for code, tally in enumerate(secret)
         }
         return self._bundle(promise, parts=parts)
+
+    def _draw_in_ranges(self, X: Floats, y: NDArray[Any], promise: Promise) -> Bundle:
+        """Ranges of the columns first, then sums of the records that are clipped to them.
+
+        Privacy
+        -------
+        One record present or absent changes two things. Its values take part in the choice of the ranges,
+        which is pure ε₁ (`private_ranges`). Given the ranges, which are public from then on, its vector is
+        computed from the record and the ranges alone, so it moves the table as `ClassMoments` proves, and the
+        release of that is (ε − ε₁, δ), for any ranges. By adaptive composition both together are (ε, δ), in
+        exact fractions.
+        """
+        paid, rest = split_promise(promise)
+        ranges = np.array(private_ranges(X, self.column_bounds(), paid))
+        tally = Tally(self._moments(rest)).add(np.column_stack((y, in_ranges(X, ranges))))
+        left: Any = {"epsilon": rest.epsilon, "delta": rest.delta or None}
+        released = tally.release(**left, count_share=TOTAL_SHARE)
+        return self._bundle(promise, parts={_PART: released}, arrays={_RANGES: ranges})
 
     def _open(self, bundle: Bundle) -> SketchReading | TransformedRule:
         if self.method_ == KERNEL:
@@ -313,7 +406,10 @@ class PrivateClassifier(ClassificationModel):
         if transform is not None and transform.columns != self.n_features_in_:
             raise ValueError("columns")
         spread = None if transform is None else transform.variances
-        return TransformedRule(LinearRule.of(part, spread), transform)
+        ranges = None
+        if self.clip_to_ == QUANTILES:
+            ranges = checked_ranges(bundle.arrays[_RANGES], self.n_features_in_)
+        return TransformedRule(LinearRule.of(part, spread), transform, ranges)
 
     def _columns_of_part(self, name: str) -> int:
         if name != _PART:
@@ -326,14 +422,18 @@ class PrivateClassifier(ClassificationModel):
         return self._restored_digest if transform is None else transform.digest
 
     def _facts(self) -> dict[str, Any]:
-        return {**super()._facts(), "method": self.method_, "transform": self._digest}
+        chosen = {"method": self.method_, "clip_to": self.clip_to_, "transform": self._digest}
+        return {**super()._facts(), **chosen}
 
     def _restore(self, facts: dict[str, Any]) -> None:
         super()._restore(facts)
         digest = facts["transform"]
         if facts["method"] not in METHODS[1:] or not (digest is None or isinstance(digest, str)):
             raise ValueError("method")
+        if facts["clip_to"] not in CLIPPING[1:]:
+            raise ValueError("clipping")
         self.method_, self._restored_digest = facts["method"], digest
+        self.clip_to_ = facts["clip_to"]
 
     def _assumptions(self) -> list[str]:
         # Which method is chosen may not be known yet; the kernel rule alone learns no transformation.
@@ -379,7 +479,10 @@ class PrivateClassifier(ClassificationModel):
         queries = self._within_bounds(self._queries(X))
         reading: SketchReading | TransformedRule = self._reading()
         if isinstance(reading, TransformedRule):
-            vectors = self._vectors(queries, self._fitted("bounds"), reading.transform)
+            if reading.ranges is not None:
+                vectors = in_ranges(queries, reading.ranges)
+            else:
+                vectors = self._vectors(queries, self._fitted("bounds"), reading.transform)
             return reading.rule.probabilities(vectors, self._fitted("rule"))
         masses = reading.masses(queries, self._fitted("rule"))
         return np.asarray(masses / masses.sum(axis=1, keepdims=True))
