@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.bases.class_moments import ClassMoments
 from hushsum.bases.monomials import SQUARE_WEIGHT
+from hushsum.models.column_scaling import ColumnScaling
 from hushsum.models.enough_records import shares_within_noise
 from hushsum.privacy.calibration import IntegerNoise, gaussian_noises, laplace_noise, split_epsilon
 from hushsum.privacy.claim import Promise, Relation
@@ -233,13 +234,13 @@ class LinearRule:
 
 @dataclass(frozen=True, slots=True)
 class TransformedRule:
-    """The rule of the classes, and what comes before it: a transformation, or ranges of the columns, of shape
-    (columns, 2), in place of the declared bounds.
+    """The rule of the classes, and what comes before it: a transformation, or units of the columns other than
+    the declared bounds.
     """
 
     rule: LinearRule
     transform: Transform | None
-    ranges: Floats | None = None
+    scaling: ColumnScaling | None = None
 
     @property
     def counts(self) -> Floats:

@@ -32,8 +32,7 @@ from hushsum.models.classification_model import ClassificationModel
 from hushsum.models.classifier_method import (
     AUTO,
     BOUNDS,
-    CLIP_TO,
-    CLIPPING,
+    COLUMN_SCALING,
     DISCRIMINANT,
     KERNEL,
     MEANS,
@@ -43,13 +42,14 @@ from hushsum.models.classifier_method import (
     RADIUS,
     ROWS,
     RULE,
+    SCALINGS,
     bandwidth_growth,
     chosen_class_method,
     class_advice,
-    clips_to_quantiles,
     default_rows,
+    scales_by_quantiles,
 )
-from hushsum.models.column_ranges import checked_ranges, in_ranges, private_ranges, split_promise
+from hushsum.models.column_scaling import ColumnScaling, columns_quantiles, split_promise
 from hushsum.models.enough_records import COUNT_SHARE
 from hushsum.models.model_state import KeptRecords
 from hushsum.models.parameters import CLASSES, INTEGER, PUBLIC, SCALE, Parameter
@@ -69,7 +69,7 @@ from hushsum.tally.tally import Tally
 
 _UNDECLARED = 10_000
 """The number of records that a method is chosen for where none is declared."""
-_PART, _RANGES = "moments", "ranges"
+_PART, _QUANTILES = "moments", "quantiles"
 
 
 class PrivateClassifier(ClassificationModel):
@@ -137,7 +137,7 @@ class PrivateClassifier(ClassificationModel):
         ROWS,
         WIDTH,
         RADIUS,
-        CLIP_TO,
+        COLUMN_SCALING,
         Parameter(
             "records",
             INTEGER,
@@ -169,7 +169,7 @@ class PrivateClassifier(ClassificationModel):
         rows: int | str = "auto",
         width: int = 1000,
         radius: float | None = None,
-        clip_to: str = "auto",
+        column_scaling: str = "auto",
         records: int | None = None,
         public: Any = None,
         bounds: Any = (-1, 1),
@@ -188,7 +188,7 @@ class PrivateClassifier(ClassificationModel):
         self.rows = rows
         self.width = width
         self.radius = radius
-        self.clip_to = clip_to
+        self.column_scaling = column_scaling
         self.records = records
         self.public = public
         self.bounds = bounds
@@ -212,18 +212,18 @@ class PrivateClassifier(ClassificationModel):
                 rule="must be left out for the method kernel",
                 remedy="leave it out, or choose another method",
             )
-        if self.clip_to != QUANTILES:
+        if self.column_scaling != QUANTILES:
             return
         for name in ("radius", "public"):
             if getattr(self, name) is not None:
                 raise UsageError(
                     parameter=name,
-                    rule=("must be left out with ", Argument("clip_to", QUANTILES)),
-                    remedy="leave it out, or clip to the bounds",
+                    rule=("must be left out with ", Argument("column_scaling", QUANTILES)),
+                    remedy="leave it out, or measure columns in bounds",
                 )
         if self.method == KERNEL:
             raise UsageError(
-                parameter="clip_to",
+                parameter="column_scaling",
                 rule="must be bounds or auto for the method kernel",
                 got=QUANTILES,
                 remedy="leave it out, or choose another method",
@@ -233,15 +233,15 @@ class PrivateClassifier(ClassificationModel):
         return self.method != KERNEL or super()._uses_public()
 
     def _choose(self, dim: int, records: int, promise: Promise, classes: int | None = None) -> str:
-        given: dict[str, Any] = {"radius": self.radius, "public": self.public, "clip_to": self.clip_to}
+        given: dict[str, Any] = {"radius": self.radius, "public": self.public, "column_scaling": self.column_scaling}
         number = len(self.declared_classes()) if classes is None else classes
         return chosen_class_method(
             self.method, dim, classes=number, records=records, promise=promise, **given
         )
 
-    def _clips_to_quantiles(self, dim: int, method: str, promise: Promise) -> bool:
-        return clips_to_quantiles(
-            self.clip_to,
+    def _scales_by_quantiles(self, dim: int, method: str, promise: Promise) -> bool:
+        return scales_by_quantiles(
+            self.column_scaling,
             method,
             dim,
             records=self.records or _UNDECLARED,
@@ -260,7 +260,7 @@ class PrivateClassifier(ClassificationModel):
         """
         claim = super()._claim(promise)
         dim = getattr(self, "n_features_in_", self._columns_settled)
-        chosen = self.clip_to == QUANTILES
+        chosen = self.column_scaling == QUANTILES
         if dim and not chosen:
             chosen = self._keeps(dim, promise)
         return replace(claim, mechanism=together(PERMUTE_AND_FLIP, claim.mechanism)) if chosen else claim
@@ -270,7 +270,7 @@ class PrivateClassifier(ClassificationModel):
         known = self.classes is not None or hasattr(self, "classes_")
         classes = len(self.declared_classes()) if known else 2
         method = self._choose(dim, self.records or _UNDECLARED, promise, classes)
-        return self._clips_to_quantiles(dim, method, promise)
+        return self._scales_by_quantiles(dim, method, promise)
 
     def _kept_per_record(self, n_features: int) -> int:
         promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
@@ -297,7 +297,7 @@ class PrivateClassifier(ClassificationModel):
     def _start(self, seed: int) -> list[Tally] | KeptRecords:
         dim = self.n_features_in_
         self._settle_method()
-        if self.clip_to_ == QUANTILES:
+        if self.column_scaling_ == QUANTILES:
             return KeptRecords()
         if self.method_ == KERNEL:
             kernel, rows = self._kernel(dim), self._rows()
@@ -323,7 +323,7 @@ class PrivateClassifier(ClassificationModel):
         dim = self.n_features_in_
         self.method_ = self.chosen_method()
         promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
-        self.clip_to_ = QUANTILES if self._clips_to_quantiles(dim, self.method_, promise) else BOUNDS
+        self.column_scaling_ = QUANTILES if self._scales_by_quantiles(dim, self.method_, promise) else BOUNDS
         self._transform = self._restored_digest = None
         if isinstance(self.public, Transform):
             self._transform = self.public.of_columns(dim)
@@ -333,7 +333,9 @@ class PrivateClassifier(ClassificationModel):
 
     def _units(self, X: Floats, bounds: object) -> Floats:
         """Rows clipped to the bounds, from their middle and in units of their half-width."""
-        return in_ranges(X, np.array(self._box(bounds)))
+        low, high = np.array(self._box(bounds)).T
+        units: Floats = (np.clip(X, low, high) - (low + high) / 2.0) / ((high - low) / 2.0)
+        return units
 
     def _vectors(self, X: Floats, bounds: object, transform: Transform | None) -> Floats:
         units = self._units(X, bounds)
@@ -362,7 +364,7 @@ class PrivateClassifier(ClassificationModel):
 
     def _draw(self, secret: list[Tally] | KeptRecords, promise: Promise) -> Bundle:
         if isinstance(secret, KeptRecords):
-            return self._draw_in_ranges(*secret.all(), promise)
+            return self._draw_scaled(*secret.all(), promise)
         if self.method_ != KERNEL:
             released = secret[0].release(epsilon=self.epsilon, delta=self.delta, count_share=TOTAL_SHARE)
             arrays = {} if self._transform is None else self._transform.arrays()
@@ -373,23 +375,25 @@ class PrivateClassifier(ClassificationModel):
         }
         return self._bundle(promise, parts=parts)
 
-    def _draw_in_ranges(self, X: Floats, y: NDArray[Any], promise: Promise) -> Bundle:
-        """Ranges of the columns first, then sums of the records that are clipped to them.
+    def _draw_scaled(self, X: Floats, y: NDArray[Any], promise: Promise) -> Bundle:
+        """Quantiles of the columns first, then sums of the records in their units.
 
         Privacy
         -------
-        One record present or absent changes two things. Its values take part in the choice of the ranges,
-        which is pure ε₁ (`private_ranges`). Given the ranges, which are public from then on, its vector is
-        computed from the record and the ranges alone, so it moves the table as `ClassMoments` proves, and the
-        release of that is (ε − ε₁, δ), for any ranges. By adaptive composition both together are (ε, δ), in
-        exact fractions.
+        One record present or absent changes two things. Its values take part in the choice of the quantiles,
+        which is pure ε₁ (`columns_quantiles`). Given the quantiles, which are public from then on, its vector
+        is computed from the record and the quantiles alone (`ColumnScaling`), so it moves the table as
+        `ClassMoments` proves, whatever the quantiles are, and the release of the table is (ε − ε₁, δ). By
+        adaptive composition both together are (ε, δ), in exact fractions.
         """
         paid, rest = split_promise(promise)
-        ranges = np.array(private_ranges(X, self.column_bounds(), paid))
-        tally = Tally(self._moments(rest)).add(np.column_stack((y, in_ranges(X, ranges))))
+        box = self.column_bounds()
+        quantiles = columns_quantiles(X, box, paid)
+        vectors = ColumnScaling.of(box, quantiles).units(X)
+        tally = Tally(self._moments(rest)).add(np.column_stack((y, vectors)))
         left: Any = {"epsilon": rest.epsilon, "delta": rest.delta or None}
         released = tally.release(**left, count_share=TOTAL_SHARE)
-        return self._bundle(promise, parts={_PART: released}, arrays={_RANGES: ranges})
+        return self._bundle(promise, parts={_PART: released}, arrays={_QUANTILES: quantiles})
 
     def _open(self, bundle: Bundle) -> SketchReading | TransformedRule:
         if self.method_ == KERNEL:
@@ -406,10 +410,10 @@ class PrivateClassifier(ClassificationModel):
         if transform is not None and transform.columns != self.n_features_in_:
             raise ValueError("columns")
         spread = None if transform is None else transform.variances
-        ranges = None
-        if self.clip_to_ == QUANTILES:
-            ranges = checked_ranges(bundle.arrays[_RANGES], self.n_features_in_)
-        return TransformedRule(LinearRule.of(part, spread), transform, ranges)
+        scaling = None
+        if self.column_scaling_ == QUANTILES:
+            scaling = ColumnScaling.of(self._box(self._fitted("bounds")), bundle.arrays[_QUANTILES])
+        return TransformedRule(LinearRule.of(part, spread), transform, scaling)
 
     def _columns_of_part(self, name: str) -> int:
         if name != _PART:
@@ -422,7 +426,7 @@ class PrivateClassifier(ClassificationModel):
         return self._restored_digest if transform is None else transform.digest
 
     def _facts(self) -> dict[str, Any]:
-        chosen = {"method": self.method_, "clip_to": self.clip_to_, "transform": self._digest}
+        chosen = {"method": self.method_, "column_scaling": self.column_scaling_, "transform": self._digest}
         return {**super()._facts(), **chosen}
 
     def _restore(self, facts: dict[str, Any]) -> None:
@@ -430,10 +434,10 @@ class PrivateClassifier(ClassificationModel):
         digest = facts["transform"]
         if facts["method"] not in METHODS[1:] or not (digest is None or isinstance(digest, str)):
             raise ValueError("method")
-        if facts["clip_to"] not in CLIPPING[1:]:
-            raise ValueError("clipping")
+        if facts["column_scaling"] not in SCALINGS[1:]:
+            raise ValueError("scaling")
         self.method_, self._restored_digest = facts["method"], digest
-        self.clip_to_ = facts["clip_to"]
+        self.column_scaling_ = facts["column_scaling"]
 
     def _assumptions(self) -> list[str]:
         # Which method is chosen may not be known yet; the kernel rule alone learns no transformation.
@@ -479,8 +483,8 @@ class PrivateClassifier(ClassificationModel):
         queries = self._within_bounds(self._queries(X))
         reading: SketchReading | TransformedRule = self._reading()
         if isinstance(reading, TransformedRule):
-            if reading.ranges is not None:
-                vectors = in_ranges(queries, reading.ranges)
+            if reading.scaling is not None:
+                vectors = reading.scaling.units(queries)
             else:
                 vectors = self._vectors(queries, self._fitted("bounds"), reading.transform)
             return reading.rule.probabilities(vectors, self._fitted("rule"))

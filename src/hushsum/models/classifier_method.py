@@ -7,7 +7,7 @@ from typing import Final
 
 from hushsum.bases.monomials import MOST_SQUARED
 from hushsum.models.class_moments_rule import discriminant_basis, largest_edge, spectral_edge
-from hushsum.models.column_ranges import quantiles_are_useful
+from hushsum.models.column_scaling import quantiles_are_useful
 from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
 from hushsum.privacy.claim import Promise
 from hushsum.records.transform import Transform
@@ -29,7 +29,7 @@ best number grows about as √ε, and the optimum is flat.
 """
 
 BOUNDS, QUANTILES = "bounds", "quantiles"
-CLIPPING: Final = (AUTO, BOUNDS, QUANTILES)
+SCALINGS: Final = (AUTO, BOUNDS, QUANTILES)
 
 METHOD = Parameter(
     "method",
@@ -66,15 +66,15 @@ RADIUS = Parameter(
     above=0,
     optional=True,
 )
-CLIP_TO = Parameter(
-    "clip_to",
+COLUMN_SCALING = Parameter(
+    "column_scaling",
     TEXT,
-    "For means and discriminant: what each column is clipped to and measured in, the declared bounds, or a "
-    "range from two private quantiles of the column (quantiles), which suits skewed columns in wide bounds. "
-    "A fifth of ε pays for the quantiles, and records are kept, in secret, until the release. auto: "
-    "quantiles with discriminant in up to 32 columns, without radius and public, where the quantiles are "
-    "predicted to be off by at most half of the declared number of records; else bounds.",
-    choices=CLIPPING,
+    "For means and discriminant: what columns are measured in, the declared bounds, or two private quantiles "
+    "of each column and beyond them the logarithm of the distance (quantiles), which suits skewed columns in "
+    "wide bounds. A fifth of ε pays for the quantiles, and records are kept, in secret, until the release. "
+    "auto: quantiles with discriminant in up to 32 columns, without radius and public, where the quantiles "
+    "are predicted to be off by at most half of the declared number of records; else bounds.",
+    choices=SCALINGS,
 )
 
 
@@ -87,7 +87,7 @@ def chosen_class_method(
     promise: Promise,
     radius: float | None,
     public: object,
-    clip_to: str = AUTO,
+    column_scaling: str = AUTO,
 ) -> str:
     """The method, or of ``auto`` the one with the smallest predicted error, from declared quantities."""
     if method != AUTO:
@@ -98,13 +98,13 @@ def chosen_class_method(
         basis = discriminant_basis(classes, dim, records, promise)
         if spectral_edge(basis, promise, records) <= largest_edge(dim):
             return DISCRIMINANT
-    if dim <= MOST_KERNEL_COLUMNS and radius is None and public is None and clip_to != QUANTILES:
+    if dim <= MOST_KERNEL_COLUMNS and radius is None and public is None and column_scaling != QUANTILES:
         return KERNEL
     return MEANS
 
 
-def clips_to_quantiles(
-    clip_to: str,
+def scales_by_quantiles(
+    column_scaling: str,
     method: str,
     dim: int,
     *,
@@ -113,9 +113,9 @@ def clips_to_quantiles(
     radius: float | None,
     public: object,
 ) -> bool:
-    """Whether private quantiles say what records are clipped to, by declared quantities alone."""
-    if clip_to != AUTO:
-        return clip_to == QUANTILES
+    """Whether columns are measured in private quantiles, by declared quantities alone."""
+    if column_scaling != AUTO:
+        return column_scaling == QUANTILES
     if method != DISCRIMINANT or radius is not None or public is not None:
         return False
     return quantiles_are_useful(dim, records, promise)
