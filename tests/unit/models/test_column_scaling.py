@@ -14,6 +14,7 @@ import hushsum as hs
 from hushsum.auditing.sensitivity import counted
 from hushsum.bases.class_moments import ClassMoments
 from hushsum.errors import FileRefused, UsageError
+from hushsum.methods.quantiles import private_quantiles
 from hushsum.models import column_scaling, load_model
 from hushsum.models.column_scaling import (
     SHARE,
@@ -103,7 +104,7 @@ class TestTheBudget:
         self, delta: float | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked: list[tuple[str, Any, Any]] = []
-        quantiles, release = column_scaling.private_quantiles, Tally.release
+        quantiles, release = private_quantiles, Tally.release
 
         def watched_quantiles(X: Any, q: Any, **given: Any) -> Any:
             asked.append(("quantiles", given["epsilon"], None))
@@ -172,8 +173,8 @@ class TestTheClassifier:
         model.save(file)
         file.seek(0)
         again = load_model(file)
-        assert again.column_scaling_ == "quantiles"  # type: ignore[attr-defined]
-        assert np.array_equal(again.predict_proba(X[:50]), model.predict_proba(X[:50]))  # type: ignore[attr-defined]
+        assert again.column_scaling_ == "quantiles"
+        assert np.array_equal(again.predict_proba(X[:50]), model.predict_proba(X[:50]))
 
     @pytest.mark.parametrize(
         "arrays", [{}, {"quantiles": np.zeros((2, 2))}, {"quantiles": np.full((3, 2), -100.0)}]
