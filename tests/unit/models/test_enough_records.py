@@ -94,11 +94,11 @@ def test_within_the_noise_the_class_with_the_largest_count_is_predicted() -> Non
 
 @pytest.mark.parametrize("kind", [hs.PrivateClassifier, hs.PrivateLinearSVC])
 def test_a_model_of_too_few_records_predicts_one_class_by_its_counts(kind: Any) -> None:
-    """90 records of one class and 10 of the other: their counts have standard errors of about 18, so that all
-    together are below five of them, and the larger class has the larger count in 999 releases of 1000.
+    """90 records of one class and 10 of the other: counts have standard errors from 20 to 26, so that all
+    together are below five of them, and the larger class has the larger count in 98 releases of 100 or more.
     """
     X, _ = records(100)
-    given = {"classes": [0, 1], "epsilon": 0.7, "delta": 1e-6, "random_state": 0}
+    given = {"classes": [0, 1], "epsilon": 0.5, "delta": 1e-6, "random_state": 0}
     if kind is hs.PrivateClassifier:
         given["method"] = "kernel"
     for frequent in (0, 1):
