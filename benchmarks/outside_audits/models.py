@@ -50,7 +50,13 @@ def model_worlds() -> Iterator[World]:
         (
             "PrivateClassifier, discriminant",
             "one record; sums, numbers and second moments",
-            partial(hs.PrivateClassifier, classes=[0, 1], method="discriminant", random_state=0),
+            partial(
+                hs.PrivateClassifier,
+                classes=[0, 1],
+                method="discriminant",
+                column_scaling="bounds",
+                random_state=0,
+            ),
             labels,
         ),
         ("PrivateNeighbors", "one record", partial(hs.PrivateNeighbors, **_SKETCH), plain),

@@ -31,10 +31,16 @@ EXACT_LAWS = frozenset({"binomial", "hadamard response", "hadamard response, shu
 """Mechanisms whose whole law is compared with the claim in ``tests/unit/privacy``, outcome by outcome."""
 
 SMOKE_TESTED = frozenset(
-    {"landmarks", "PrivateKMeans", "PrivateMixture", "PrivateKMeans and PrivateMixture, all steps"}
+    {
+        "landmarks",
+        "PrivateKMeans",
+        "PrivateMixture",
+        "PrivateKMeans and PrivateMixture, all steps",
+        "PrivateClassifier, columns in quantiles",
+    }
 )
 """Methods and models of several steps, which ``tests/statistical`` audits step by step and as a whole. Each
-step of the two clusterings is a table of class moments, which has a world.
+step of the two clusterings, and the second of the classifier, is a table of class moments, which has a world.
 """
 
 

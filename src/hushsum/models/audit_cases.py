@@ -14,6 +14,8 @@ from hushsum.auditing.gaussian_smoke_test import Separated, allowed_distance, no
 from hushsum.auditing.registry import MechanismCase, register_mechanism
 from hushsum.auditing.sensitivity import counted
 from hushsum.kernels.gaussian import GaussianKernel
+from hushsum.models.classifier import PrivateClassifier
+from hushsum.models.column_scaling import ColumnScaling, split_promise
 from hushsum.models.density_functional import FunctionalSums
 from hushsum.models.density_tables import FUNCTIONAL, KernelTable
 from hushsum.models.kmeans import REFINING_STEPS, SPLITTING
@@ -150,5 +152,53 @@ def _clusters(promise: Promise) -> Separated:
 register_mechanism(
     MechanismCase(
         "PrivateKMeans and PrivateMixture, all steps", "one record", _clusters, PROMISE, thorough=True
+    )
+)
+
+
+def _scaled_classes(promise: Promise) -> Separated:
+    """One record in a corner of the bounds, which has the whole length whatever the quantiles are.
+
+    Of the two steps the sums by class are audited, in the units of the quantiles that were drawn in the same
+    release, against the part of the promise that is left to them. An auditor sees the quantiles too.
+    """
+    assert promise.epsilon is not None
+    record, box = np.array([[1.0, 1.0]]), [(-1.0, 1.0)] * 2
+    crowd = np.random.default_rng(_SEED).normal(-0.5, 0.1, size=(60, 2))
+    codes = np.arange(60) % 2
+    sides = (crowd, codes), (np.concatenate((crowd, record)), np.append(codes, 1))
+
+    def released(side: int) -> tuple[float, float]:
+        """The test of one record more, and its mean with the record less that without."""
+        model = PrivateClassifier(
+            epsilon=float(promise.epsilon or 0),
+            delta=float(promise.delta),
+            classes=[0, 1],
+            method="discriminant",
+            column_scaling="quantiles",
+        ).fit(*sides[side])
+        function, found = model.released_.parts["moments"], model.released_.arrays["quantiles"]
+        assert isinstance(function, CoefficientFunction)
+        scaling = ColumnScaling.of(box, found)
+        without, added = (
+            counted(function.basis, np.column_stack((labels, scaling.units(rows)))).astype(np.float64)
+            for rows, labels in ((crowd, codes), (record, np.ones(1)))
+        )
+        length = math.sqrt(float(np.square(added).sum()) * function.cell_variance)
+        likelihood = float(((function.table - without) * added).sum()) / length
+        return likelihood, float(np.square(added).sum()) / length
+
+    def release(side: int, seed: int | None) -> NDArray[np.float64]:
+        return np.array([released(side)[0]])
+
+    _, distance = released(0)
+    allowed = allowed_distance(split_promise(promise)[1])
+    exact = np.zeros(1), np.array([distance])
+    return Separated(exact, release, np.ones((1, 1)), allowed, normal_chances(distance))
+
+
+register_mechanism(
+    MechanismCase(
+        "PrivateClassifier, columns in quantiles", "one record", _scaled_classes, PROMISE, thorough=True
     )
 )

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.bases.class_moments import ClassMoments
 from hushsum.bases.monomials import SQUARE_WEIGHT
+from hushsum.models.column_scaling import ColumnScaling
+from hushsum.models.enough_records import shares_within_noise
 from hushsum.privacy.calibration import IntegerNoise, gaussian_noises, laplace_noise, split_epsilon
 from hushsum.privacy.claim import Promise, Relation
 from hushsum.records.norm_clipping import clipped_to_ball
@@ -147,11 +149,14 @@ class LinearRule:
         Noisy numbers of records.
     known : array of int
         The classes that take part; none where there are too few records.
+    shares : array of shape (classes,)
+        The probability of each class where none takes part.
     weights, offsets, log_priors : arrays of shape (classes, dim) and (classes,)
     """
 
     counts: Floats
     known: NDArray[np.int64]
+    shares: Floats
     weights: Floats
     offsets: Floats
     log_priors: Floats
@@ -203,6 +208,7 @@ class LinearRule:
         return cls(
             counts=np.maximum(counts, 0.0),
             known=known,
+            shares=shares_within_noise(counts, np.full(basis.classes, error)),
             weights=weights,
             offsets=0.5 * ((weights * differences).sum(axis=1) - noise * float(np.trace(metric))),
             log_priors=np.log(priors),
@@ -214,7 +220,7 @@ class LinearRule:
         """Of each class for each vector, shape (n_vectors, classes)."""
         classes = len(self.counts)
         if not len(self.known):
-            return np.full((len(vectors), classes), 1.0 / classes)
+            return np.tile(self.shares, (len(vectors), 1))
         units = clipped_to_ball(vectors, self.radius) / self.radius
         scores = (units - self.centre) @ self.weights.T - self.offsets
         if rule == "map":
@@ -228,10 +234,13 @@ class LinearRule:
 
 @dataclass(frozen=True, slots=True)
 class TransformedRule:
-    """The rule of the classes, and the transformation that comes before it."""
+    """The rule of the classes, and what comes before it: a transformation, or units of the columns other than
+    the declared bounds.
+    """
 
     rule: LinearRule
     transform: Transform | None
+    scaling: ColumnScaling | None = None
 
     @property
     def counts(self) -> Floats:

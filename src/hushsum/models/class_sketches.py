@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.models.enough_records import enough_records
+from hushsum.models.enough_records import enough_records, shares_within_noise
 from hushsum.releases.sketch import TableFunction
 
 _DEEPEST = -30.0
@@ -22,7 +22,8 @@ _FLOOR = 2.0
 @dataclass(frozen=True, slots=True)
 class SketchReading:
     """The functions of the classes in the order of ``classes_``, how many records each has, by how much its
-    sums are divided, the standard error that noise gives to them, and which classes take part.
+    sums are divided, the standard error that noise gives to them, which classes take part, and what each
+    class weighs where none does.
     """
 
     functions: list[TableFunction]
@@ -30,6 +31,7 @@ class SketchReading:
     sizes: Floats
     noise: Floats
     known: NDArray[np.int64]
+    shares: Floats
 
     @classmethod
     def of(cls, functions: list[Any]) -> SketchReading:
@@ -52,12 +54,13 @@ class SketchReading:
             sizes=np.maximum(counts, _FLOOR * errors),
             noise=np.array([(each.noise.variance / each.rows) ** 0.5 for each in functions]),
             known=known,
+            shares=shares_within_noise(counts, errors),
         )
 
     def masses(self, queries: Floats, rule: str) -> Floats:
         """What each class weighs at each query, shape (n_queries, n_classes); positive."""
         if not len(self.known):
-            return np.ones((len(queries), len(self.functions)))
+            return np.tile(self.shares, (len(queries), 1))
         answers = np.stack([self.functions[code].sum(queries) for code in self.known], axis=1)
         noise = self.noise[self.known]
         if rule == "likelihood":

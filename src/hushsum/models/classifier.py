@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.bases.class_moments import ClassMoments
 from hushsum.bases.monomials import PUBLIC_ROWS
-from hushsum.errors import UsageError
+from hushsum.errors import Argument, UsageError
 from hushsum.kernels.bandwidth_scale import in_scale
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.euclidean import EuclideanKernel
@@ -31,20 +31,27 @@ from hushsum.models.class_sketches import SketchReading
 from hushsum.models.classification_model import ClassificationModel
 from hushsum.models.classifier_method import (
     AUTO,
+    BOUNDS,
+    COLUMN_SCALING,
     DISCRIMINANT,
     KERNEL,
     MEANS,
     METHOD,
     METHODS,
+    QUANTILES,
     RADIUS,
     ROWS,
     RULE,
+    SCALINGS,
     bandwidth_growth,
     chosen_class_method,
     class_advice,
     default_rows,
+    scales_by_quantiles,
 )
+from hushsum.models.column_scaling import ColumnScaling, columns_quantiles, split_promise
 from hushsum.models.enough_records import COUNT_SHARE
+from hushsum.models.model_state import KeptRecords
 from hushsum.models.parameters import CLASSES, INTEGER, PUBLIC, SCALE, Parameter
 from hushsum.models.predicted_error import (
     NOISE,
@@ -53,14 +60,16 @@ from hushsum.models.predicted_error import (
     error_of_hash_rows,
 )
 from hushsum.models.table_model import NEAR, POWER, WIDTH
-from hushsum.privacy.claim import Promise
+from hushsum.privacy.accounting.mechanisms import together
+from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
 from hushsum.records.transform import Transform
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
 
 _UNDECLARED = 10_000
 """The number of records that a method is chosen for where none is declared."""
-_PART = "moments"
+_PART, _QUANTILES = "moments", "quantiles"
 
 
 class PrivateClassifier(ClassificationModel):
@@ -71,17 +80,19 @@ class PrivateClassifier(ClassificationModel):
     classes. ``means`` compares inner products with noisy class means, and ``discriminant`` also releases one
     matrix of second moments: their boundaries are planes, and they work in hundreds of columns, such as
     embeddings. ``auto`` chooses from the declared quantities alone. Vectors of length 1 need ``radius=1``:
-    without it noise is as large as the whole box.
+    without it noise is as large as the whole box. ``discriminant`` measures few columns in private quantiles,
+    which suits skewed columns in wide bounds, and keeps records until its release for that. A rare class far
+    away from all others loses by it: ``column_scaling="bounds"`` or ``method="kernel"`` is better there.
 
     More than about ``1000/ε`` records are needed. Below about ``100/ε`` the private counts cannot be
-    distinguished from noise: it then gives every class the same probability. A class of fewer than ``40/ε``
-    records takes no part where two others have more.
+    distinguished from noise: it then predicts the class with the largest count. A class of fewer than
+    ``40/ε`` records takes no part where two others have more.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-    method_ : str
-        The method that was chosen.
+    method_, column_scaling_ : str
+        The method that was chosen, and what columns are measured in.
     class_prior_ : array of shape (n_classes,)
         From the private counts; only after the release.
     claim_, released_
@@ -92,8 +103,9 @@ class PrivateClassifier(ClassificationModel):
     Unit: one record with its label; neighbours: add/remove. A record is in one class of a declared list. The
     kernel rule releases one sketch per class, in parallel composition, each with the whole budget. The other
     rules release one table of whole numbers (`ClassMoments`), whose noise is calibrated to what a record adds
-    to its class and to the second moments together. ``public`` rows are assumed to be public, and the claim
-    says so. Everything else is computed from what was released.
+    to its class and to the second moments together. Where columns are measured in quantiles, these are chosen
+    first, for a fifth of ε, and the table gets the rest: sequential composition. ``public`` rows are assumed
+    to be public, and the claim says so. Everything else is computed from what was released.
 
     Examples
     --------
@@ -128,6 +140,7 @@ class PrivateClassifier(ClassificationModel):
         ROWS,
         WIDTH,
         RADIUS,
+        COLUMN_SCALING,
         Parameter(
             "records",
             INTEGER,
@@ -159,6 +172,7 @@ class PrivateClassifier(ClassificationModel):
         rows: int | str = "auto",
         width: int = 1000,
         radius: float | None = None,
+        column_scaling: str = "auto",
         records: int | None = None,
         public: Any = None,
         bounds: Any = (-1, 1),
@@ -177,6 +191,7 @@ class PrivateClassifier(ClassificationModel):
         self.rows = rows
         self.width = width
         self.radius = radius
+        self.column_scaling = column_scaling
         self.records = records
         self.public = public
         self.bounds = bounds
@@ -185,6 +200,8 @@ class PrivateClassifier(ClassificationModel):
         self.idempotency_key = idempotency_key
 
     _restored_digest: str | None = None
+    _columns_settled: int = 0
+    """How many columns records will have, where that was given before any were counted."""
 
     def chosen_method(self, n_features: int | None = None, records: int | None = None) -> str:
         """The method for so many columns and a declared number of records; looks at no data."""
@@ -198,16 +215,75 @@ class PrivateClassifier(ClassificationModel):
                 rule="must be left out for the method kernel",
                 remedy="leave it out, or choose another method",
             )
+        if self.column_scaling != QUANTILES:
+            return
+        for name in ("radius", "public"):
+            if getattr(self, name) is not None:
+                raise UsageError(
+                    parameter=name,
+                    rule=("must be left out with ", Argument("column_scaling", QUANTILES)),
+                    remedy="leave it out, or measure columns in bounds",
+                )
+        if self.method == KERNEL:
+            raise UsageError(
+                parameter="column_scaling",
+                rule="must be bounds or auto for the method kernel",
+                got=QUANTILES,
+                remedy="leave it out, or choose another method",
+            )
 
     def _uses_public(self) -> bool:
         return self.method != KERNEL or super()._uses_public()
 
-    def _choose(self, dim: int, records: int, promise: Promise) -> str:
-        given: dict[str, Any] = {"radius": self.radius, "public": self.public}
-        classes = len(self.declared_classes())
+    def _choose(self, dim: int, records: int, promise: Promise, classes: int | None = None) -> str:
+        given: dict[str, Any] = {
+            "radius": self.radius,
+            "public": self.public,
+            "column_scaling": self.column_scaling,
+        }
+        number = len(self.declared_classes()) if classes is None else classes
         return chosen_class_method(
-            self.method, dim, classes=classes, records=records, promise=promise, **given
+            self.method, dim, classes=number, records=records, promise=promise, **given
         )
+
+    def _scales_by_quantiles(self, dim: int, method: str, promise: Promise) -> bool:
+        return scales_by_quantiles(
+            self.column_scaling,
+            method,
+            dim,
+            records=self.records or _UNDECLARED,
+            promise=promise,
+            radius=self.radius,
+            public=self.public,
+        )
+
+    def _settle(self, n_features: int | None) -> None:
+        if n_features is not None:
+            self._columns_settled = n_features
+
+    def _claim(self, promise: Promise) -> Claim:
+        """Quantiles and noise are two mechanisms under one promise. Which method is chosen needs the number
+        of columns; before that is known, only a declared choice counts.
+        """
+        claim = super()._claim(promise)
+        dim = getattr(self, "n_features_in_", self._columns_settled)
+        chosen = self.column_scaling == QUANTILES
+        if dim and not chosen:
+            chosen = self._keeps(dim, promise)
+        return replace(claim, mechanism=together(PERMUTE_AND_FLIP, claim.mechanism)) if chosen else claim
+
+    def _keeps(self, dim: int, promise: Promise) -> bool:
+        """Whether records are kept until quantiles are drawn; two classes where none are declared."""
+        if self._restored_digest is not None:
+            return False
+        known = self.classes is not None or hasattr(self, "classes_")
+        classes = len(self.declared_classes()) if known else 2
+        method = self._choose(dim, self.records or _UNDECLARED, promise, classes)
+        return self._scales_by_quantiles(dim, method, promise)
+
+    def _kept_per_record(self, n_features: int) -> int:
+        promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
+        return n_features + 1 if self._keeps(n_features, promise) else 0
 
     def compared_by(self, n_features: int) -> list[Kernel]:
         """The kernel of the sketches, where that is the method."""
@@ -227,9 +303,11 @@ class PrivateClassifier(ClassificationModel):
             return float(self.radius)
         return math.sqrt(dim) if self.public is not None else max(1.0, math.sqrt(dim) / 2.0)
 
-    def _start(self, seed: int) -> list[Tally]:
+    def _start(self, seed: int) -> list[Tally] | KeptRecords:
         dim = self.n_features_in_
         self._settle_method()
+        if self.column_scaling_ == QUANTILES:
+            return KeptRecords()
         if self.method_ == KERNEL:
             kernel, rows = self._kernel(dim), self._rows()
             box, names = self.column_bounds(), self._table_columns()
@@ -237,15 +315,14 @@ class PrivateClassifier(ClassificationModel):
                 race(kernel, rows=rows, width=self.width, seed=seed, bounds=box, columns=names)
                 for _ in self.classes_
             ]
-        return [Tally(self._moments())]
+        return [Tally(self._moments(Promise.of(epsilon=self.epsilon, delta=self.delta)))]
 
-    def _moments(self) -> ClassMoments:
+    def _moments(self, promise: Promise) -> ClassMoments:
         """What is counted for class means and for the discriminant."""
         transform, classes = self._transform, len(self.classes_)
         dim = self.n_features_in_ if transform is None else transform.dim
         radius = self._ball(dim) if transform is None else transform.radius
         digest = None if transform is None else transform.digest
-        promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
         if self.method_ == MEANS:
             return means_basis(classes, dim, promise, radius, digest)
         return discriminant_basis(classes, dim, self.records or _UNDECLARED, promise, radius, digest)
@@ -254,6 +331,8 @@ class PrivateClassifier(ClassificationModel):
         """Choose the method and learn the transformation, once for each list of records."""
         dim = self.n_features_in_
         self.method_ = self.chosen_method()
+        promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
+        self.column_scaling_ = QUANTILES if self._scales_by_quantiles(dim, self.method_, promise) else BOUNDS
         self._transform = self._restored_digest = None
         if isinstance(self.public, Transform):
             self._transform = self.public.of_columns(dim)
@@ -276,8 +355,13 @@ class PrivateClassifier(ClassificationModel):
             return default_rows(Promise.of(epsilon=self.epsilon, delta=self.delta))
         return self.rows
 
-    def _count(self, secret: list[Tally], X: Floats, y: NDArray[Any] | None) -> None:
+    def _count(self, secret: list[Tally] | KeptRecords, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
+        if isinstance(secret, KeptRecords):
+            self._warn_of_clipping(X)
+            low, high = np.array(self.column_bounds()).T
+            secret.add(np.clip(X, low, high), y.copy())
+            return
         if self.method_ != KERNEL:
             self._warn_of_clipping(X)
             secret[0].add(np.column_stack((y, self._vectors(X, self.effective("bounds"), self._transform))))
@@ -287,7 +371,9 @@ class PrivateClassifier(ClassificationModel):
             if len(members):
                 tally.add(members)
 
-    def _draw(self, secret: list[Tally], promise: Promise) -> Bundle:
+    def _draw(self, secret: list[Tally] | KeptRecords, promise: Promise) -> Bundle:
+        if isinstance(secret, KeptRecords):
+            return self._draw_scaled(*secret.all(), promise)
         if self.method_ != KERNEL:
             released = secret[0].release(epsilon=self.epsilon, delta=self.delta, count_share=TOTAL_SHARE)
             arrays = {} if self._transform is None else self._transform.arrays()
@@ -297,6 +383,26 @@ class PrivateClassifier(ClassificationModel):
             for code, tally in enumerate(secret)
         }
         return self._bundle(promise, parts=parts)
+
+    def _draw_scaled(self, X: Floats, y: NDArray[Any], promise: Promise) -> Bundle:
+        """Quantiles of the columns first, then sums of the records in their units.
+
+        Privacy
+        -------
+        One record present or absent changes two things. Its values take part in the choice of the quantiles,
+        which is pure ε₁ (`columns_quantiles`). Given the quantiles, which are public from then on, its vector
+        is computed from the record and the quantiles alone (`ColumnScaling`), so it moves the table as
+        `ClassMoments` proves, whatever the quantiles are, and the release of the table is (ε − ε₁, δ). By
+        adaptive composition both together are (ε, δ), in exact fractions.
+        """
+        paid, rest = split_promise(promise)
+        box = self.column_bounds()
+        quantiles = columns_quantiles(X, box, paid)
+        vectors = ColumnScaling.of(box, quantiles).units(X)
+        tally = Tally(self._moments(rest)).add(np.column_stack((y, vectors)))
+        left: Any = {"epsilon": rest.epsilon, "delta": rest.delta or None}
+        released = tally.release(**left, count_share=TOTAL_SHARE)
+        return self._bundle(promise, parts={_PART: released}, arrays={_QUANTILES: quantiles})
 
     def _open(self, bundle: Bundle) -> SketchReading | TransformedRule:
         if self.method_ == KERNEL:
@@ -313,7 +419,10 @@ class PrivateClassifier(ClassificationModel):
         if transform is not None and transform.columns != self.n_features_in_:
             raise ValueError("columns")
         spread = None if transform is None else transform.variances
-        return TransformedRule(LinearRule.of(part, spread), transform)
+        scaling = None
+        if self.column_scaling_ == QUANTILES:
+            scaling = ColumnScaling.of(self._box(self._fitted("bounds")), bundle.arrays[_QUANTILES])
+        return TransformedRule(LinearRule.of(part, spread), transform, scaling)
 
     def _columns_of_part(self, name: str) -> int:
         if name != _PART:
@@ -326,14 +435,18 @@ class PrivateClassifier(ClassificationModel):
         return self._restored_digest if transform is None else transform.digest
 
     def _facts(self) -> dict[str, Any]:
-        return {**super()._facts(), "method": self.method_, "transform": self._digest}
+        chosen = {"method": self.method_, "column_scaling": self.column_scaling_, "transform": self._digest}
+        return {**super()._facts(), **chosen}
 
     def _restore(self, facts: dict[str, Any]) -> None:
         super()._restore(facts)
         digest = facts["transform"]
         if facts["method"] not in METHODS[1:] or not (digest is None or isinstance(digest, str)):
             raise ValueError("method")
+        if facts["column_scaling"] not in SCALINGS[1:]:
+            raise ValueError("scaling")
         self.method_, self._restored_digest = facts["method"], digest
+        self.column_scaling_ = facts["column_scaling"]
 
     def _assumptions(self) -> list[str]:
         # Which method is chosen may not be known yet; the kernel rule alone learns no transformation.
@@ -363,6 +476,8 @@ class PrivateClassifier(ClassificationModel):
             return PredictedError("mean kernel value of a class", error, records, PLANNED)
         classes = len(self.declared_classes())
         dim = self.public.dim if isinstance(self.public, Transform) else n_features
+        if self._scales_by_quantiles(n_features, method, promise):
+            _, promise = split_promise(promise)
         basis = means_basis(classes, dim, promise)
         if method == DISCRIMINANT:
             basis = discriminant_basis(classes, dim, records, promise)
@@ -379,7 +494,10 @@ class PrivateClassifier(ClassificationModel):
         queries = self._within_bounds(self._queries(X))
         reading: SketchReading | TransformedRule = self._reading()
         if isinstance(reading, TransformedRule):
-            vectors = self._vectors(queries, self._fitted("bounds"), reading.transform)
+            if reading.scaling is not None:
+                vectors = reading.scaling.units(queries)
+            else:
+                vectors = self._vectors(queries, self._fitted("bounds"), reading.transform)
             return reading.rule.probabilities(vectors, self._fitted("rule"))
         masses = reading.masses(queries, self._fitted("rule"))
         return np.asarray(masses / masses.sum(axis=1, keepdims=True))

@@ -7,6 +7,7 @@ from typing import Final
 
 from hushsum.bases.monomials import MOST_SQUARED
 from hushsum.models.class_moments_rule import discriminant_basis, largest_edge, spectral_edge
+from hushsum.models.column_scaling import quantiles_are_useful
 from hushsum.models.parameters import INTEGER, NUMBER, TEXT, Parameter
 from hushsum.privacy.claim import Promise
 from hushsum.records.transform import Transform
@@ -26,6 +27,9 @@ _ROWS_AT_ONE: Final = 150
 noise, so fewer rows serve than elsewhere. Measured on pulsars, occupancy and RNA at ε from 0.1 to 10: the
 best number grows about as √ε, and the optimum is flat.
 """
+
+BOUNDS, QUANTILES = "bounds", "quantiles"
+SCALINGS: Final = (AUTO, BOUNDS, QUANTILES)
 
 METHOD = Parameter(
     "method",
@@ -62,6 +66,16 @@ RADIUS = Parameter(
     above=0,
     optional=True,
 )
+COLUMN_SCALING = Parameter(
+    "column_scaling",
+    TEXT,
+    "For means and discriminant: what columns are measured in, the declared bounds, or two private quantiles "
+    "of each column and beyond them the logarithm of the distance (quantiles), which suits skewed columns in "
+    "wide bounds. A fifth of ε pays for the quantiles, and records are kept, in secret, until the release. "
+    "auto: quantiles with discriminant in up to 32 columns, without radius and public, where the quantiles "
+    "are predicted to be off by at most half of the declared number of records; else bounds.",
+    choices=SCALINGS,
+)
 
 
 def chosen_class_method(
@@ -73,6 +87,7 @@ def chosen_class_method(
     promise: Promise,
     radius: float | None,
     public: object,
+    column_scaling: str = AUTO,
 ) -> str:
     """The method, or of ``auto`` the one with the smallest predicted error, from declared quantities."""
     if method != AUTO:
@@ -83,9 +98,27 @@ def chosen_class_method(
         basis = discriminant_basis(classes, dim, records, promise)
         if spectral_edge(basis, promise, records) <= largest_edge(dim):
             return DISCRIMINANT
-    if dim <= MOST_KERNEL_COLUMNS and radius is None and public is None:
+    if dim <= MOST_KERNEL_COLUMNS and radius is None and public is None and column_scaling != QUANTILES:
         return KERNEL
     return MEANS
+
+
+def scales_by_quantiles(
+    column_scaling: str,
+    method: str,
+    dim: int,
+    *,
+    records: int,
+    promise: Promise,
+    radius: float | None,
+    public: object,
+) -> bool:
+    """Whether columns are measured in private quantiles, by declared quantities alone."""
+    if column_scaling != AUTO:
+        return column_scaling == QUANTILES
+    if method != DISCRIMINANT or radius is not None or public is not None:
+        return False
+    return quantiles_are_useful(dim, records, promise)
 
 
 def bandwidth_growth(columns: int) -> float:

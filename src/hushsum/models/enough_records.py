@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
+from hushsum._types import Floats
 from hushsum.releases.base import ReleasedFunction
 
 COUNT_SHARE = 0.1
 """The part of a model's budget that pays for counting its records: priors and silence depend on it."""
 
 _STANDARD_ERRORS = 5.0
+_CAUTIOUS = 3.0
 
 
 def enough_records(functions: Iterable[ReleasedFunction]) -> bool:
@@ -26,3 +30,17 @@ def enough_records(functions: Iterable[ReleasedFunction]) -> bool:
         count += function.count
         variance += float(getattr(function, "count_stderr", 0.0)) ** 2
     return count >= _STANDARD_ERRORS * math.sqrt(variance)
+
+
+def shares_within_noise(counts: Floats, errors: Floats) -> Floats:
+    """How frequent each class may be, by noisy counts that are too few for more than that; post-processing.
+
+    The largest count has the largest share. Three standard errors are added to every count, so that where
+    noise is all there is the shares are near one another.
+
+    >>> shares_within_noise(np.array([10.0, 40.0]), np.array([10.0, 10.0])).round(2).tolist()
+    [0.36, 0.64]
+    """
+    raised = counts - min(0.0, float(counts.min())) + _CAUTIOUS * errors
+    total = float(raised.sum())
+    return np.asarray(raised / total) if total > 0.0 else np.full(len(counts), 1.0 / len(counts))

@@ -133,9 +133,12 @@ def test_numbers_kept_of_each_record() -> None:
     assert PrivateOutlierDetector(contamination=0.1).kept_per_record(3) == 3
     assert PrivateRegressor(method="objective").kept_per_record(3) == 4
     assert PrivateRegressor(method="adassp").kept_per_record(3) == 0
-    assert PrivateClassifier().kept_per_record(3) == 0
+    assert PrivateClassifier().kept_per_record(3) == 4
+    assert PrivateClassifier().kept_per_record(60) == 0
+    assert PrivateClassifier(column_scaling="bounds").kept_per_record(3) == 0
+    assert PrivateClassifier(method="kernel").kept_per_record(3) == 0
     assert PrivateKernelSVC().keeps_records
-    assert not PrivateClassifier().keeps_records
+    assert not PrivateClassifier(radius=1.0).keeps_records
 
 
 def test_an_answering_model_finds_columns_by_name_and_is_described() -> None:

@@ -81,10 +81,10 @@ def test_a_declared_class_may_be_empty() -> None:
 
 def test_partial_fit_takes_the_classes_at_first() -> None:
     X, y = two_bells()
-    pieces = hs.PrivateClassifier(random_state=3)
+    pieces = hs.PrivateClassifier(random_state=3, column_scaling="bounds")
     pieces.partial_fit(X[:10], y[:10], classes=[0, 1])
     pieces.partial_fit(X[10:], y[10:])
-    whole = hs.PrivateClassifier(classes=[0, 1], random_state=3).partial_fit(X, y)
+    whole = hs.PrivateClassifier(classes=[0, 1], random_state=3, column_scaling="bounds").partial_fit(X, y)
     for one, other in zip(pieces._state.secret, whole._state.secret, strict=True):
         assert np.array_equal(one._state()["table"], other._state()["table"])
     assert pieces.release().claim_.assumptions == ()
@@ -92,7 +92,7 @@ def test_partial_fit_takes_the_classes_at_first() -> None:
 
 def test_a_refused_batch_changes_nothing() -> None:
     X, y = two_bells()
-    model = hs.PrivateClassifier(classes=[0, 1], random_state=0).partial_fit(X, y)
+    model = hs.PrivateClassifier(classes=[0, 1], random_state=0, column_scaling="bounds").partial_fit(X, y)
     before = [tally._state()["table"].copy() for tally in model._state.secret]
     with pytest.raises(DataRefused):
         model.partial_fit(X, np.where(y == 1, 7, 0))
