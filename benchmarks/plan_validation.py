@@ -11,7 +11,7 @@ digits, and with a tenth of the records set to one value, at ε = 1. Hash rows a
 sample, as ``hs.plan(public=...)`` does. Landmarks, which take longer than plans may here, are planned and
 released by name in 5 to 20 columns, with at most 6,000 records.
 
-Writes ``plan_validation.json`` and ``.md`` to ``benchmarks/results``, cell by cell. The same command continues
+Writes ``plan_validation.json`` and ``.md`` to ``benchmarks/results`` by cells. The same command continues
 an interrupted run; ``--again`` measures anew what another version measured; ``--quick`` runs three data sets
 into ``build/plan_validation``.
 """

@@ -27,6 +27,8 @@ These four were chosen on flights, adult, shuttle and cod_rna (`benchmarks.skewe
 0.1 to 0.25, doublings from 0.5 to 1 and shares from 0.1 to 0.3 are nearly as good.
 """
 _MOST_COLUMNS: Final = 32
+_MOST_KEPT: Final = 10**8
+"""Numbers of records that are kept until the release: 0.8 gigabytes."""
 _LARGEST_ERROR: Final = 0.5
 
 
@@ -42,12 +44,13 @@ def quantiles_are_useful(columns: int, records: int, promise: Promise) -> bool:
     records, from declared quantities alone.
 
     Beyond that they would be points of the declared range at random. Below it even inaccurate quantiles were
-    no worse than the declared range on the tables that the constants were chosen on.
+    no worse than the declared range on the tables that the constants were chosen on. Records are kept until
+    the release for them, so not where these are very many.
 
-    >>> [quantiles_are_useful(5, records, Promise.of(epsilon=0.1)) for records in (5000, 10_000)]
-    [False, True]
+    >>> [quantiles_are_useful(5, records, Promise.of(epsilon=0.1)) for records in (5000, 10_000, 10**8)]
+    [False, True, False]
     """
-    if columns > _MOST_COLUMNS:
+    if columns > _MOST_COLUMNS or columns * records > _MOST_KEPT:
         return False
     paid, _ = split_promise(promise)
     ranks = 2 * columns * math.log(_STEPS) / float(paid)

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from hushsum.service.schemas.fields import (
-    Box,
     Column,
+    ColumnsRequest,
     Count,
     FileRequest,
     Id,
@@ -23,7 +23,6 @@ from hushsum.service.schemas.fields import (
     ResponseBody,
     TallyMethod,
     Unit,
-    bounds_of,
 )
 
 
@@ -74,12 +73,10 @@ GridStep = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """The distance of neighbouring values of a column; 0 for a column without."""
 
 
-class CountRequest(KernelRequest, FileRequest):
+class CountRequest(ColumnsRequest, FileRequest):
     """What is counted of records, and how. No parameter may be chosen by looking at the records."""
 
-    columns: Annotated[list[Column], Field(min_length=1, max_length=4096)] | None = None
     unit_column: Column | None = None
-    set_column: Column | None = None
     method: TallyMethod = "race"
     rows: Count | None = None
     width: Annotated[int, Field(ge=2, le=10**8)] | None = None
@@ -90,17 +87,6 @@ class CountRequest(KernelRequest, FileRequest):
     groups: Annotated[int, Field(ge=1, le=1 << 10)] | None = None
     structured: bool | None = None
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
-
-    @model_validator(mode="after")
-    def _columns_of_bounds(self) -> Self:
-        """Bounds by name name the columns too, where these are not given."""
-        if self.columns is None and self.set_column is None and isinstance(self.bounds, dict):
-            self.columns = list(self.bounds)
-        return self
-
-    def declared_bounds(self) -> Box | None:
-        """The declared bounds, in the order of the columns."""
-        return bounds_of(self.bounds, self.columns)
 
 
 class TallyRequest(CountRequest):

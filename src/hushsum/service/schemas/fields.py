@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StringConstraints, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from hushsum.jobs.kernel_and_method import KernelChoice
@@ -141,6 +150,24 @@ class KernelRequest(RequestBody):
     def declared_bounds(self) -> Box | None:
         """The declared bounds."""
         return bounds_of(self.bounds)
+
+
+class ColumnsRequest(KernelRequest):
+    """A kernel of named columns, or of a column of sets."""
+
+    columns: Annotated[list[Column], Field(min_length=1, max_length=4096)] | None = None
+    set_column: Column | None = None
+
+    @model_validator(mode="after")
+    def _columns_of_bounds(self) -> Self:
+        """Bounds by name name the columns too, where these are not given."""
+        if self.columns is None and self.set_column is None and isinstance(self.bounds, dict):
+            self.columns = list(self.bounds)
+        return self
+
+    def declared_bounds(self) -> Box | None:
+        """The declared bounds, in the order of the columns."""
+        return bounds_of(self.bounds, self.columns)
 
 
 Box = tuple[tuple[float, float], ...] | tuple[float, float]
