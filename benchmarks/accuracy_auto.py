@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.accuracy_data import Contest, Floats, selected
-from benchmarks.accuracy_methods import DELTA, EPSILONS, ONE_CALLS, Cell, measure, promises, worth
+from benchmarks.accuracy_methods import DELTA, EPSILONS, Cell, landmark_seeds, measure, promises, worth
 
 import hushsum as hs
 from hushsum.errors import SuspiciousParameter
@@ -96,7 +96,7 @@ def auto_cells(
         option = same[0][2]
         seeds = 1 if option.method == "grid" else _seeds(option.rows * len(contest.records), most_seeds)
         one_call = method_named(option.method).tally is None
-        seeds = ONE_CALLS if one_call else seeds
+        seeds = landmark_seeds(len(contest.records)) if one_call else seeds
         found: list[list[dict[str, Any]]] = [[] for _ in same]
         for seed in range(seeds):
             tally, taken = None, 0.0

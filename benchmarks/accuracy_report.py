@@ -36,8 +36,8 @@ have the Jaccard kernel, which hash rows alone release.
   computed in floating point and is given the number of records for nothing.
 - Releases of a cell: 60 in one column and of fewer than 5,000 records, else 24 in two columns and 8 in more,
   of baselines that take more than 50 ms a tenth of that, at least 3; 2 to 6 public seeds of hash rows and
-  features, 24 of few features, 6 of landmarks. The errors of one seed at all queries are as one draw, so
-  cells with few seeds are uncertain: `seed_stderr` in the JSON.
+  features, 24 of few features, 6 of landmarks, or 24 with few records. The errors of one seed at all queries
+  are as one draw, so cells with few seeds are uncertain: `seed_stderr` in the JSON.
 - `auto` may count for 5 s on one core as planned, in place of 60 s, and files of hash rows have at most 8 MB
   in place of 64 MB, so that there is time for several seeds.
 - Times are processor seconds on a busy machine; a build is counting and one release.
