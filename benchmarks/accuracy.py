@@ -233,7 +233,9 @@ def releases(contest: Contest, *, quick: bool) -> int:
     """
     if quick:
         return 8
-    return 60 if contest.dim == 1 or len(contest.records) < _FEW_RECORDS else 24 if contest.dim == 2 else 8
+    if len(contest.records) < _FEW_RECORDS:
+        return 200
+    return 120 if contest.dim == 1 else 60 if contest.dim == 2 else 24
 
 
 def _cells(contest: Contest, what: str, repeats: int) -> list[Cell]:

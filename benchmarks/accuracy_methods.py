@@ -41,7 +41,7 @@ _FEW_RECORDS = 5000
 
 def landmark_seeds(records: int) -> int:
     """Releases of landmarks, each with its own public seed; their errors differ most with few records."""
-    return 24 if records < _FEW_RECORDS else 6
+    return 48 if records < _FEW_RECORDS else 16
 
 
 _QUICK_SECONDS = 0.05

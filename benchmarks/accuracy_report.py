@@ -34,9 +34,9 @@ have the Jaccard kernel, which hash rows alone release.
 - **δ = 1e-6** lets a method use pure noise too, where that is better. `kme` and `pfda` protect against one
   record *replaced*, with a public number of records; all others against one *present or absent*. LSQ-RFF is
   computed in floating point and is given the number of records for nothing.
-- Releases of a cell: 60 in one column and of fewer than 5,000 records, else 24 in two columns and 8 in more,
-  of baselines that take more than 50 ms a tenth of that, at least 3; 2 to 6 public seeds of hash rows and
-  features, 24 of few features, 6 of landmarks, or 24 with few records. The errors of one seed at all queries
+- Releases of a cell: 200 of fewer than 5,000 records, else 120 in one column, 60 in two and 24 in more, of
+  baselines that take more than 50 ms a tenth of that, at least 3; 2 to 6 public seeds of hash rows and
+  features, 24 of few features, 16 of landmarks, or 48 with few records. The errors of one seed at all queries
   are as one draw, so cells with few seeds are uncertain: `seed_stderr` in the JSON.
 - `auto` may count for 5 s on one core as planned, in place of 60 s, and files of hash rows have at most 8 MB
   in place of 64 MB, so that there is time for several seeds.
