@@ -57,10 +57,13 @@ def dask_cluster() -> Iterator[Any]:
     """A client of two worker processes, for tests that kill them."""
     import distributed
 
+    from hushsum.engines.dask_clusters import settled
+
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
         ) as cluster,
+        settled(cluster),
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client

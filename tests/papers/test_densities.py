@@ -211,4 +211,4 @@ def test_the_validation_of_plans_is_reported(tmp_path: Path) -> None:
     assert f"3 of 9 cells; 3 cells by version {version.number}, commit {version.commit}" in page
     assert "| one, far | grid |" in page
     assert "| one, near | grid |" not in page
-    assert "| all of declared quantities | 2 | 1.10 |" in page
+    assert "| all choices from declared quantities | 2 | 1.10 |" in page

@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from io import BytesIO, TextIOBase
-from pathlib import Path
-from typing import IO, Any, Final
+from collections.abc import Sequence
+from typing import Any
 from urllib.parse import quote
-
-import numpy as np
 
 from hushsum.client.http_client import Connection
 from hushsum.client.remote_function import RemoteFunction
-from hushsum.client.remote_jobs import submit_job, wait_for_job
+from hushsum.client.remote_jobs import request_as_json, submit_job, wait_for_job
 from hushsum.client.remote_model import RemoteModel
 from hushsum.client.remote_stream import RemoteStream
-from hushsum.errors import Argument, UsageError, shown
+from hushsum.client.upload_source import format_of, in_pieces, opened_source
 from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
-from hushsum.records.arrow import as_table, is_frame, pyarrow
-from hushsum.records.bounds import Bounds
-
-_FORMATS: Final = {
-    ".csv.gz": "csv.gz",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".tally": "tally",
-}
-_PIECE = 1 << 20
 
 
 class RemoteDataset:
@@ -111,10 +92,10 @@ class RemoteDataset:
         DataRefused
             A column of the frame has values of several types.
         """
-        with _opened(source) as (stream, name):
-            kind = format or _format(name)
+        with opened_source(source) as (stream, name):
+            kind = format or format_of(name)
             made = self._connection.json(
-                "POST", f"{self._path}/uploads", params={"format": kind}, content=_pieces(stream)
+                "POST", f"{self._path}/uploads", params={"format": kind}, content=in_pieces(stream)
             )
         return str(made["id"])
 
@@ -126,12 +107,12 @@ class RemoteDataset:
         how cells are written: ``decimal=","``, ``encoding``, ``dates``, ``date_format``. With ``public``, an
         upload of public rows, these decide bandwidth and bounds where they are not given.
         """
-        job = self._submit("tallies", {"upload": upload, **_as_json(request)}, idempotency_key)
+        job = self._submit("tallies", {"upload": upload, **request_as_json(request)}, idempotency_key)
         return str(self.wait(job)["tally"])
 
     def plan(self, **request: Any) -> dict[str, Any]:
         """The predicted error of each release option; see :func:`hushsum.plan`."""
-        request = _as_json(request)
+        request = request_as_json(request)
         epsilon = request.get("epsilon")
         if isinstance(epsilon, int | float):
             request["epsilon"] = [epsilon]
@@ -231,7 +212,7 @@ allow_large_delta
 
     def model_claim(self, upload: str, name: str, *, model: str, **terms: Any) -> dict[str, Any]:
         """What a model would claim and cost and, with ``records=``, its predicted error. Spends nothing."""
-        request = {"upload": upload, "name": name, "model": model, **_as_json(terms)}
+        request = {"upload": upload, "name": name, "model": model, **request_as_json(terms)}
         return self._claim(request, of="models/")
 
     def fit(
@@ -263,7 +244,7 @@ allow_large_delta
         DataRefused, UsageError
             if the records or the parameters do not suit the model.
         """
-        request = {"upload": upload, "name": name, "model": model, **_as_json(terms)}
+        request = {"upload": upload, "name": name, "model": model, **request_as_json(terms)}
         confirmed = self._confirmed(request, idempotency_key, of="models/")
         job = self._submit("models", confirmed, idempotency_key)
         response = self._connection.json("GET", f"/functions/{self.wait(job)['function']}")
@@ -275,7 +256,7 @@ allow_large_delta
         """What a stream would claim and cost, once for all of its steps, and the noise of its last step in
         units of one release. Nothing is spent; parameters as for :meth:`stream`.
         """
-        body = {"name": name, "steps": steps, "columns": list(columns), **_as_json(request)}
+        body = {"name": name, "steps": steps, "columns": list(columns), **request_as_json(request)}
         return self._claim(body, of="streams/")
 
     def stream(
@@ -334,7 +315,7 @@ allow_large_delta
             "rounded": rounded,
             "population": population,
             "allow_large_delta": allow_large_delta,
-            **_as_json(count),
+            **request_as_json(count),
         }
         confirmed = self._confirmed(body, idempotency_key, of="streams/")
         id = self.wait(self._submit("streams", confirmed, idempotency_key))["stream"]
@@ -399,68 +380,3 @@ allow_large_delta
 
     def _submit(self, what: str, request: dict[str, Any], idempotency_key: str | None) -> str:
         return submit_job(self._connection, f"{self._path}/{what}", request, idempotency_key)
-
-
-@contextmanager
-def _opened(source: Any) -> Iterator[tuple[IO[bytes], str]]:
-    if is_frame(source):
-        stream: IO[bytes] = BytesIO()
-        table = as_table(source)
-        with pyarrow("ipc").new_file(stream, table.schema) as file:
-            file.write_table(table)
-        stream.seek(0)
-        yield stream, ".arrow"
-        return
-    if isinstance(source, str | Path):
-        try:
-            stream = open(source, "rb")  # noqa: SIM115
-        except FileNotFoundError:
-            raise UsageError(
-                parameter="source",
-                rule="must be an existing file",
-                got=f"{str(source)!r}",
-                remedy="check the path",
-            ) from None
-        with stream:
-            yield stream, str(source)
-    else:
-        if not hasattr(source, "read") or isinstance(source, TextIOBase):
-            raise UsageError(
-                parameter="source",
-                rule="must be the path of a file, a file that was opened in binary mode, or a frame",
-                got="a file of text" if isinstance(source, TextIOBase) else shown(source),
-                remedy="give the path, or a frame with named columns",
-            )
-        yield source, str(getattr(source, "name", ""))
-
-
-def _format(name: str) -> str:
-    known: Sequence[str] = [format for suffix, format in _FORMATS.items() if name.endswith(suffix)]
-    if not known:
-        raise UsageError(
-            parameter="format",
-            rule="must be given for a file without a known suffix",
-            remedy=("give ", Argument("format", "csv")),
-        )
-    return known[0]
-
-
-def _as_json(request: Mapping[str, Any]) -> dict[str, Any]:
-    """A request whose bounds are plain numbers in lists, in whichever form the library takes them."""
-    bounds = request.get("bounds")
-    return {**request, **({} if bounds is None else {"bounds": _plain(bounds)})}
-
-
-def _plain(bounds: Any) -> Any:
-    if isinstance(bounds, Bounds):
-        return bounds.as_json()
-    if isinstance(bounds, Mapping):
-        return {name: _plain(pair) for name, pair in bounds.items()}
-    if isinstance(bounds, np.ndarray | np.generic):
-        return bounds.tolist()
-    return [_plain(each) for each in bounds] if isinstance(bounds, list | tuple) else bounds
-
-
-def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
-    while piece := stream.read(_PIECE):
-        yield piece

@@ -1,13 +1,17 @@
-"""Jobs in a service: submitted with an idempotency key, and waited for."""
+"""Jobs in a service: requests as JSON, submitted with an idempotency key, and waited for."""
 
 from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from hushsum.client.http_client import Connection, error_of
 from hushsum.errors import ServiceRefused
+from hushsum.records.bounds import Bounds
 
 _POLL_SECONDS = 0.2
 
@@ -40,3 +44,19 @@ def wait_for_job(connection: Connection, job: str, *, timeout: float = 3600.0) -
     raise ServiceRefused(
         rule=f"the job {job} has not finished in {timeout:g} seconds", remedy="wait for it again"
     )
+
+
+def request_as_json(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A request whose bounds are plain numbers in lists, in whichever form the library takes them."""
+    bounds = request.get("bounds")
+    return {**request, **({} if bounds is None else {"bounds": _plain(bounds)})}
+
+
+def _plain(bounds: Any) -> Any:
+    if isinstance(bounds, Bounds):
+        return bounds.as_json()
+    if isinstance(bounds, Mapping):
+        return {name: _plain(pair) for name, pair in bounds.items()}
+    if isinstance(bounds, np.ndarray | np.generic):
+        return bounds.tolist()
+    return [_plain(each) for each in bounds] if isinstance(bounds, list | tuple) else bounds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -10,9 +11,11 @@ from hushsum.errors import UsageError
 from hushsum.kernels.parameters import positive_integer, thread_count
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, LocalCluster
 
 _MOST_WORKERS: Final = 1024
+_LONGEST_START_SECONDS: Final = 20.0
+_POLL_SECONDS: Final = 0.05
 _ENVIRONMENT: Final = "distributed.nanny.pre-spawn-environ"
 _TRIM: Final = "MALLOC_TRIM_THRESHOLD_"
 _SETTINGS: Final[dict[str, Any]] = {
@@ -71,9 +74,30 @@ def local_cluster(workers: int | None = None) -> Iterator[Client]:
     with (
         dask.config.set({**_SETTINGS, _ENVIRONMENT: environment}),
         LocalCluster(n_workers=many, threads_per_worker=1, dashboard_address=":0") as cluster,
+        settled(cluster),
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+@contextmanager
+def settled(cluster: LocalCluster) -> Iterator[None]:
+    """A block at whose end none of the cluster's workers is being started.
+
+    Dask starts workers again that were killed, and fails to close one whose process does not exist yet. That
+    failure would hide why the count was refused.
+    """
+    from distributed.core import Status
+
+    try:
+        yield
+    finally:
+        until = time.monotonic() + _LONGEST_START_SECONDS
+        while time.monotonic() < until:
+            processes = [getattr(each, "process", None) for each in cluster.workers.values()]
+            if not any(each is not None and each.status is Status.starting for each in processes):
+                break
+            time.sleep(_POLL_SECONDS)
 
 
 @contextmanager

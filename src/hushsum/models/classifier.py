@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,28 +11,19 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.bases.class_moments import ClassMoments
-from hushsum.bases.monomials import PUBLIC_ROWS
-from hushsum.errors import Argument, UsageError
-from hushsum.kernels.bandwidth_scale import in_scale
-from hushsum.kernels.base import Kernel
-from hushsum.kernels.euclidean import EuclideanKernel
 from hushsum.methods.race import race
 from hushsum.models.class_moments_rule import (
     TOTAL_SHARE,
     LinearRule,
     TransformedRule,
     discriminant_basis,
-    mean_noise,
     means_basis,
-    noise_of,
 )
 from hushsum.models.class_sketches import SketchReading
-from hushsum.models.classification_model import ClassificationModel
+from hushsum.models.classifier_declaration import UNDECLARED, ClassifierDeclaration
 from hushsum.models.classifier_method import (
-    AUTO,
     BOUNDS,
     COLUMN_SCALING,
-    DISCRIMINANT,
     KERNEL,
     MEANS,
     METHOD,
@@ -43,36 +33,21 @@ from hushsum.models.classifier_method import (
     ROWS,
     RULE,
     SCALINGS,
-    bandwidth_growth,
-    chosen_class_method,
-    class_advice,
-    default_rows,
-    scales_by_quantiles,
 )
 from hushsum.models.column_scaling import ColumnScaling, columns_quantiles, split_promise
 from hushsum.models.enough_records import COUNT_SHARE
 from hushsum.models.model_state import KeptRecords
 from hushsum.models.parameters import CLASSES, INTEGER, PUBLIC, SCALE, Parameter
-from hushsum.models.predicted_error import (
-    NOISE,
-    PLANNED,
-    PredictedError,
-    error_of_hash_rows,
-)
 from hushsum.models.table_model import NEAR, POWER, WIDTH
-from hushsum.privacy.accounting.mechanisms import together
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
+from hushsum.privacy.claim import Promise
 from hushsum.records.transform import Transform
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
 
-_UNDECLARED = 10_000
-"""The number of records that a method is chosen for where none is declared."""
 _PART, _QUANTILES = "moments", "quantiles"
 
 
-class PrivateClassifier(ClassificationModel):
+class PrivateClassifier(ClassifierDeclaration):
     """Predicts the class of a point from what was released about the records of each class.
 
     Three methods. ``kernel`` compares one released sketch per class: it follows classes of any shape, in a
@@ -199,110 +174,6 @@ class PrivateClassifier(ClassificationModel):
         self.budget = budget
         self.idempotency_key = idempotency_key
 
-    _restored_digest: str | None = None
-    _columns_settled: int = 0
-    """How many columns records will have, where that was given before any were counted."""
-
-    def chosen_method(self, n_features: int | None = None, records: int | None = None) -> str:
-        """The method for so many columns and a declared number of records; looks at no data."""
-        promise = self.check_parameters()
-        return self._choose(self._width(n_features), records or self.records or _UNDECLARED, promise)
-
-    def _check_together(self, promise: Promise) -> None:
-        if self.method == KERNEL and self.radius is not None:
-            raise UsageError(
-                parameter="radius",
-                rule="must be left out for the method kernel",
-                remedy="leave it out, or choose another method",
-            )
-        if self.column_scaling != QUANTILES:
-            return
-        for name in ("radius", "public"):
-            if getattr(self, name) is not None:
-                raise UsageError(
-                    parameter=name,
-                    rule=("must be left out with ", Argument("column_scaling", QUANTILES)),
-                    remedy="leave it out, or measure columns in bounds",
-                )
-        if self.method == KERNEL:
-            raise UsageError(
-                parameter="column_scaling",
-                rule="must be bounds or auto for the method kernel",
-                got=QUANTILES,
-                remedy="leave it out, or choose another method",
-            )
-
-    def _uses_public(self) -> bool:
-        return self.method != KERNEL or super()._uses_public()
-
-    def _choose(self, dim: int, records: int, promise: Promise, classes: int | None = None) -> str:
-        given: dict[str, Any] = {
-            "radius": self.radius,
-            "public": self.public,
-            "column_scaling": self.column_scaling,
-        }
-        number = len(self.declared_classes()) if classes is None else classes
-        return chosen_class_method(
-            self.method, dim, classes=number, records=records, promise=promise, **given
-        )
-
-    def _scales_by_quantiles(self, dim: int, method: str, promise: Promise) -> bool:
-        return scales_by_quantiles(
-            self.column_scaling,
-            method,
-            dim,
-            records=self.records or _UNDECLARED,
-            promise=promise,
-            radius=self.radius,
-            public=self.public,
-        )
-
-    def _settle(self, n_features: int | None) -> None:
-        if n_features is not None:
-            self._columns_settled = n_features
-
-    def _claim(self, promise: Promise) -> Claim:
-        """Quantiles and noise are two mechanisms under one promise. Which method is chosen needs the number
-        of columns; before that is known, only a declared choice counts.
-        """
-        claim = super()._claim(promise)
-        dim = getattr(self, "n_features_in_", self._columns_settled)
-        chosen = self.column_scaling == QUANTILES
-        if dim and not chosen:
-            chosen = self._keeps(dim, promise)
-        return replace(claim, mechanism=together(PERMUTE_AND_FLIP, claim.mechanism)) if chosen else claim
-
-    def _keeps(self, dim: int, promise: Promise) -> bool:
-        """Whether records are kept until quantiles are drawn; two classes where none are declared."""
-        if self._restored_digest is not None:
-            return False
-        known = self.classes is not None or hasattr(self, "classes_")
-        classes = len(self.declared_classes()) if known else 2
-        method = self._choose(dim, self.records or _UNDECLARED, promise, classes)
-        return self._scales_by_quantiles(dim, method, promise)
-
-    def _kept_per_record(self, n_features: int) -> int:
-        promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
-        return n_features + 1 if self._keeps(n_features, promise) else 0
-
-    def compared_by(self, n_features: int) -> list[Kernel]:
-        """The kernel of the sketches, where that is the method."""
-        return [self._kernel(n_features)] if self.chosen_method(n_features) == KERNEL else []
-
-    def _kernel(self, dim: int) -> Kernel:
-        plain = EuclideanKernel(dim=dim, bandwidth=self.effective("bandwidth", dim), power=self.power)
-        return in_scale(plain, self.effective("scale", dim), self.column_bounds(dim))
-
-    def _default_bandwidth(self, n_features: int) -> float:
-        """Records of many columns are far from each other: at a fixed bandwidth their sums would be noise."""
-        return self.DEFAULT_BANDWIDTH * bandwidth_growth(n_features)
-
-    def _ball(self, dim: int) -> float:
-        """The declared radius, or half of that of the box; with public rows the box itself suffices."""
-        if self.radius is not None:
-            return float(self.radius)
-        return math.sqrt(dim) if self.public is not None else max(1.0, math.sqrt(dim) / 2.0)
-
     def _start(self, seed: int) -> list[Tally] | KeptRecords:
         dim = self.n_features_in_
         self._settle_method()
@@ -325,7 +196,7 @@ class PrivateClassifier(ClassificationModel):
         digest = None if transform is None else transform.digest
         if self.method_ == MEANS:
             return means_basis(classes, dim, promise, radius, digest)
-        return discriminant_basis(classes, dim, self.records or _UNDECLARED, promise, radius, digest)
+        return discriminant_basis(classes, dim, self.records or UNDECLARED, promise, radius, digest)
 
     def _settle_method(self) -> None:
         """Choose the method and learn the transformation, once for each list of records."""
@@ -349,11 +220,6 @@ class PrivateClassifier(ClassificationModel):
     def _vectors(self, X: Floats, bounds: object, transform: Transform | None) -> Floats:
         units = self._units(X, bounds)
         return units if transform is None else transform.apply(units)
-
-    def _rows(self) -> int:
-        if isinstance(self.rows, str):
-            return default_rows(Promise.of(epsilon=self.epsilon, delta=self.delta))
-        return self.rows
 
     def _count(self, secret: list[Tally] | KeptRecords, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
@@ -447,43 +313,6 @@ class PrivateClassifier(ClassificationModel):
             raise ValueError("scaling")
         self.method_, self._restored_digest = facts["method"], digest
         self.column_scaling_ = facts["column_scaling"]
-
-    def _assumptions(self) -> list[str]:
-        # Which method is chosen may not be known yet; the kernel rule alone learns no transformation.
-        learns = self.public is not None and self.method != KERNEL
-        uses = getattr(self, "_restored_digest", None) is not None or learns
-        return [*super()._assumptions(), *([PUBLIC_ROWS] if uses else [])]
-
-    def _advice(self, n_features: int, promise: Promise) -> list[str]:
-        if self.classes is None:
-            return []
-        return class_advice(
-            self._choose(n_features, self.records or _UNDECLARED, promise),
-            n_features,
-            automatic=self.method == AUTO,
-            two_classes=len(self.declared_classes()) == 2,
-            pure=promise.pure,
-            undeclared=self.radius is None and self.public is None,
-        )
-
-    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
-        method = self._choose(n_features, self.records or records, promise)
-        if method == KERNEL:
-            each = max(1, records // len(self.declared_classes()))
-            box, rows = self.column_bounds(n_features), self._rows()
-            kernel = self._kernel(n_features)
-            error = error_of_hash_rows(kernel, each, promise, bounds=box, rows=rows, width=self.width)
-            return PredictedError("mean kernel value of a class", error, records, PLANNED)
-        classes = len(self.declared_classes())
-        dim = self.public.dim if isinstance(self.public, Transform) else n_features
-        if self._scales_by_quantiles(n_features, method, promise):
-            _, promise = split_promise(promise)
-        basis = means_basis(classes, dim, promise)
-        if method == DISCRIMINANT:
-            basis = discriminant_basis(classes, dim, records, promise)
-        error = mean_noise(basis, noise_of(basis, promise).variance, records / classes)
-        note = f"{NOISE}, for vectors of the length of the radius"
-        return PredictedError("inner product with the mean of a class", error, records, note)
 
     def predict_proba(self, X: object) -> Floats:
         """The probability of each class at each point, shape (n_queries, n_classes), by ``rule``.
