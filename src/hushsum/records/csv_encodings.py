@@ -15,6 +15,7 @@ class TextInUtf8:
 
     Examples
     --------
+    >>> import io
     >>> text = TextInUtf8(io.BytesIO("größe;1".encode("windows-1252")), "windows-1252")
     >>> text.read(3), text.read()
     (b'gr\\xc3', b'\\xb6\\xc3\\x9fe;1')
