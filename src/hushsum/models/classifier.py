@@ -60,8 +60,9 @@ class PrivateClassifier(ClassifierDeclaration):
     away from all others loses by it: ``column_scaling="bounds"`` or ``method="kernel"`` is better there.
 
     More than about ``1000/ε`` records are needed. Below about ``100/ε`` the private counts cannot be
-    distinguished from noise: it then predicts the class with the largest count. A class of fewer than
-    ``40/ε`` records takes no part where two others have more.
+    distinguished from noise: it then gives every class the same probability, unless one has five
+    standard errors more records than any other. A class of fewer than ``40/ε`` records takes no part where
+    two others have more.
 
     Attributes
     ----------

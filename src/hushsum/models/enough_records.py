@@ -35,12 +35,19 @@ def enough_records(functions: Iterable[ReleasedFunction]) -> bool:
 def shares_within_noise(counts: Floats, errors: Floats) -> Floats:
     """How frequent each class may be, by noisy counts that are too few for more than that; post-processing.
 
-    The largest count has the largest share. Three standard errors are added to every count, so that where
-    noise is all there is the shares are near one another.
+    Every class alike, unless one has so many more records than any other that noise cannot be the reason:
+    five standard errors of the difference. A prediction then does not depend on noise alone.
 
-    >>> shares_within_noise(np.array([10.0, 40.0]), np.array([10.0, 10.0])).round(2).tolist()
-    [0.36, 0.64]
+    >>> shares_within_noise(np.array([10.0, 40.0]), np.array([10.0, 10.0])).tolist()
+    [0.5, 0.5]
+    >>> shares_within_noise(np.array([10.0, 90.0]), np.array([10.0, 10.0])).round(2).tolist()
+    [0.25, 0.75]
     """
+    alike = np.full(len(counts), 1.0 / len(counts))
+    first = int(np.argmax(counts))
+    others = np.arange(len(counts)) != first
+    apart = _STANDARD_ERRORS * np.hypot(errors[others], errors[first])
+    if not np.all(counts[first] - counts[others] > apart):
+        return alike
     raised = counts - min(0.0, float(counts.min())) + _CAUTIOUS * errors
-    total = float(raised.sum())
-    return np.asarray(raised / total) if total > 0.0 else np.full(len(counts), 1.0 / len(counts))
+    return np.asarray(raised / raised.sum())

@@ -268,15 +268,13 @@ def classification_method(method: str, *, rows: int, ridge: float) -> LinearMeth
 def classification_theta(bundle: Bundle, ball: UnitBall) -> Floats:
     """θ of sign(θ·φ), from what any of the methods released; post-processing.
 
-    Where the counts of records are within the noise, the constant alone: the class with the larger count.
+    Zero, which is the first class, where the counts of records are within the noise.
     """
     if "theta" in bundle.arrays:
         return _theta(bundle, ball)
     parts = bundle.parts
     if not enough_records(parts.values()):
-        theta = np.zeros(ball.features)
-        theta[0] = 1.0 if parts["class 1"].count > parts["class 0"].count else -1.0
-        return theta
+        return np.zeros(ball.features)
     return fit_classifier(parts["class 0"], parts["class 1"], ball.length, seed=bundle.about["seed"])
 
 
