@@ -28,25 +28,23 @@ _PIECE: Final = 1 << 20
 def opened_source(source: Any) -> Iterator[tuple[IO[bytes], str]]:
     """The bytes to send, and a name whose suffix tells their format, or none."""
     if is_frame(source):
-        stream: IO[bytes] = BytesIO()
+        stream = BytesIO()
         table = as_table(source)
-        with pyarrow("ipc").new_file(stream, table.schema) as file:
-            file.write_table(table)
+        with pyarrow("ipc").new_file(stream, table.schema) as writer:
+            writer.write_table(table)
         stream.seek(0)
         yield stream, ".arrow"
         return
     if isinstance(source, str | Path):
-        try:
-            stream = open(source, "rb")  # noqa: SIM115
-        except FileNotFoundError:
+        if not Path(source).exists():
             raise UsageError(
                 parameter="source",
                 rule="must be an existing file",
                 got=f"{str(source)!r}",
                 remedy="check the path",
-            ) from None
-        with stream:
-            yield stream, str(source)
+            )
+        with open(source, "rb") as file:
+            yield file, str(source)
     else:
         if not hasattr(source, "read") or isinstance(source, TextIOBase):
             raise UsageError(
