@@ -22,7 +22,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,6 @@ from benchmarks.source_version import Version, version_of_code
 SCALING = "scaling"
 QUICK = ("salaries", "nyc")
 _MOST_RECORDS = 100_000
-_MOST_FOR_REAL = 50_000
-"""Records of data sets on which the Gamma-radius law is tried."""
 
 _FEW_RECORDS = 5000
 
@@ -241,11 +239,11 @@ def releases(contest: Contest, *, quick: bool) -> int:
 def _cells(contest: Contest, what: str, repeats: int) -> list[Cell]:
     if what == "auto":
         declared = auto_cells(contest, repeats=repeats, tell=tell)
-        other = partial(auto_cells, contest, repeats=repeats, tell=tell, known=declared)
         # A plan for as many records as one without a declaration assumes is the same plan.
-        without = other(declared=False) if len(contest.records) != ASSUMED_RECORDS else []
-        real = other(real=True) if len(contest.records) <= _MOST_FOR_REAL else []
-        return declared + without + real
+        if len(contest.records) == ASSUMED_RECORDS:
+            return declared
+        without = auto_cells(contest, repeats=repeats, tell=tell, known=declared, declared=False)
+        return declared + without
     if what == "sketch":
         return hash_cells(contest, tell=tell)
     if what == "lsq_rff":

@@ -19,13 +19,13 @@ from hushsum.kernels.base import HashableKernel, Kernel
 from hushsum.methods import method_named
 from hushsum.planning import Option, Plan
 from hushsum.planning.automatic_method import planned_tally
-from hushsum.privacy.calibration import GAMMA
+from hushsum.privacy.integer_noise import GAMMA
 from hushsum.releases import ReleasedFunction
 
 SKETCH_ROWS = (10, 50, 200, 500, 1000, 2000, 5000, 10_000)
 SKETCH_GAUSSIAN = 2000
 SKETCH_WIDTH = 1000
-UNDECLARED, REAL = "auto, undeclared", "auto, real arithmetic"
+UNDECLARED = "auto, undeclared"
 ASSUMED_RECORDS = 100_000
 """The number of records that a release without ``records=`` is planned for."""
 
@@ -56,11 +56,10 @@ def auto_cells(
     plan: Callable[..., Plan] | None = None,
     most_seeds: int = _MOST_SEEDS,
     declared: bool = True,
-    real: bool = False,
     known: Sequence[Cell] = (),
 ) -> list[Cell]:
-    """What ``hs.release(..., records=N)`` chooses for each promise, as measured and as predicted; without
-    ``records``; or with ``allow_real``, under pure ε.
+    """What ``hs.release(..., records=N)`` chooses for each promise, as measured and as predicted; or without
+    ``records``.
 
     Where a plan is the same as one of a cell that is ``known``, that cell is taken, with another name.
 
@@ -72,15 +71,13 @@ def auto_cells(
     box: Box = None if isinstance(kernel, HashableKernel) else contest.bounds
     plan = plan or partial(hs.plan, kernel=kernel, bounds=box, max_seconds=_MAX_SECONDS)
     number = len(contest.records) if declared else ASSUMED_RECORDS
-    name = REAL if real else "auto" if declared else UNDECLARED
+    name = "auto" if declared else UNDECLARED
     chosen: dict[str, list[tuple[float, float | None, Option]]] = {}
     cells: list[Cell] = []
     pure: dict[float, Option] = {}
     as_pure: list[tuple[float, float]] = []
     for epsilon, delta in promises():
-        if real and delta:
-            continue
-        best = plan(records=number, epsilon=epsilon, delta=delta, allow_real=real).best
+        best = plan(records=number, epsilon=epsilon, delta=delta).best
         if not delta:
             pure[epsilon] = best
         same_as = [cell for cell in known if _is_same(cell, best, epsilon, delta)]

@@ -10,7 +10,7 @@ from benchmarks.accuracy_methods import AT_THE_END, EPSILONS
 from benchmarks.accuracy_pictures import draw_race, draw_scaling
 from benchmarks.accuracy_targets import Target, targets
 
-OURS = ("auto", "auto, undeclared", "auto, real arithmetic", "grid", "landmarks", "fourier_features",
+OURS = ("auto", "auto, undeclared", "grid", "landmarks", "fourier_features",
         "hermite")  # fmt: skip
 _OPENING = """\
 # The race
@@ -24,8 +24,8 @@ have the Jaccard kernel, which hash rows alone release.
   cost in ε; the grid is extended while the best value is at its end, and the best value is then released
   anew, since the least of several noisy errors is too small. Ours (`auto`, `grid`, `landmarks`,
   `fourier_features`, `hermite`) get no such help: defaults, and the declared number of records. `auto,
-  undeclared` has no declared number of records; `auto, real arithmetic` may use noise whose proof is about
-  real numbers (the Gamma-radius law), as LSQ-RFF and `kme` do, where all others of ours are exact.
+  undeclared` has no declared number of records. Noise of ours is exact, in integers; that of LSQ-RFF and
+  `kme` is computed in floating point.
 - Where `auto` releases landmarks at every ε, its row is that of landmarks, which have none of their own
   there. Where both are measured, with the same settings, targets take the mean of the two for both.
 - **Plans.** The constants behind the choices of `auto` were fitted on one half of the data sets: of those

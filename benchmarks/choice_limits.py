@@ -35,7 +35,7 @@ from hushsum.bases.grid_weights import GridReading
 from hushsum.errors import SuspiciousParameter
 from hushsum.methods import landmarks
 from hushsum.methods.prediction_request import COUNT_SHARES, NORMAL_MEAN_ABSOLUTE
-from hushsum.privacy.calibration import LAPLACE, Sensitivity, laplace_noise, split_epsilon
+from hushsum.privacy.calibration import Sensitivity, laplace_noise, split_epsilon
 from hushsum.privacy.claim import Promise, Relation
 
 _QUERIES = 300
@@ -104,7 +104,7 @@ def of_features_and_landmarks(group: Group) -> Errors:
                 found.setdefault(label, []).append(float(np.mean(errors)))
         errors = []
         for seed in range(_RELEASES_OF_LANDMARKS):
-            g = landmarks(rows, kernel, bounds=(0, 1), epsilon=group.epsilon, mechanism=LAPLACE, seed=seed)
+            g = landmarks(rows, kernel, bounds=(0, 1), epsilon=group.epsilon, seed=seed)
             errors.append(np.abs(g(queries) - truth).mean())
         found.setdefault("landmarks", []).append(float(np.mean(errors)))
     return found

@@ -24,8 +24,8 @@ from benchmarks.outside_audits.worlds import (
 import hushsum as hs
 from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
 from hushsum.models import outlier_detector
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Relation
+from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE
 from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
 from hushsum.tally.tally import Tally
 

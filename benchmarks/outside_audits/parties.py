@@ -10,8 +10,9 @@ import numpy as np
 from benchmarks.outside_audits.worlds import TABLES, Budget, Floats, Sampler, World, log_ratio
 
 from hushsum.privacy.accounting.shuffling import local_epsilon_for
-from hushsum.privacy.calibration import BINOMIAL, GAUSSIAN, LAPLACE, SKELLAM, Sensitivity, binomial_noises
+from hushsum.privacy.calibration import Sensitivity, binomial_noises
 from hushsum.privacy.hadamard_response import MECHANISM, SHUFFLED_MECHANISM, hadamard_response
+from hushsum.privacy.integer_noise import BINOMIAL, GAUSSIAN, LAPLACE, SKELLAM
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.coin_sampler import log_odds_coins
 from hushsum.privacy.noise_shares import noise_shares

@@ -21,9 +21,9 @@ from hushsum.bases.marginals import Marginals
 from hushsum.kernels.gaussian import GaussianKernel
 from hushsum.kernels.hamming import HammingKernel
 from hushsum.kernels.jaccard import JaccardKernel
-from hushsum.privacy.calibration import FACTORISED, GAMMA, GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Relation
 from hushsum.privacy.functional_perturbation import LATTICE_GAUSSIAN
+from hushsum.privacy.integer_noise import FACTORISED, GAMMA, GAUSSIAN, LAPLACE
 from hushsum.records.graph import Graph
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.tally import Tally

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.privacy.accounting.continuous_gaussian import analytic_gaussian_sigma
-from hushsum.privacy.calibration import BINOMIAL, GAMMA, LAPLACE, SKELLAM, IntegerNoise
 from hushsum.privacy.claim import Promise
+from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, LAPLACE, SKELLAM, IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.releases.noisy_table import NoisyTable
 

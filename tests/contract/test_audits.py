@@ -39,8 +39,9 @@ from hushsum.bases.base import Basis
 from hushsum.kernels.base import Batch
 from hushsum.kernels.registry import HASHABLE, composed_names
 from hushsum.privacy import noise as samplers
-from hushsum.privacy.calibration import IntegerNoise, Sensitivity
+from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import PERSON, Relation
+from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.records.graph import Graph
 from hushsum.records.person_caps import UnitCap

@@ -15,6 +15,7 @@ from hushsum.errors import BudgetExhausted, DataRefused, RepeatedSpending, Usage
 from hushsum.methods import feature_functions
 from hushsum.models import PrivateKernelSVC
 from hushsum.models.base import PrivateModel
+from hushsum.privacy.integer_noise import IntegerNoise
 from tests.contract.fitted_models import ask, counted, fitted, records, target_for
 from tests.recording_budget import RecordingBudget
 
@@ -35,6 +36,29 @@ def test_fit_spends_once_and_predictions_never(model_kind: type[PrivateModel]) -
     assert claim.unit == "record"
     assert str(claim.relation) == ("replace" if model_kind.__name__ in NUMBER_IS_PUBLIC else "add/remove")
     assert subject["model"] == model_kind.__name__
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_noise_is_of_the_laws_that_the_claim_names(
+    model_kind: type[PrivateModel], delta: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: set[str] = set()
+    draw = IntegerNoise.draw
+
+    def watched(noise: IntegerNoise, *arguments: Any, **options: Any) -> Any:
+        drawn.add(noise.mechanism)
+        return draw(noise, *arguments, **options)
+
+    monkeypatch.setattr(IntegerNoise, "draw", watched)
+    if delta is None and model_kind.__name__ in NUMBER_IS_PUBLIC:
+        with pytest.raises(UsageError, match="delta must be above 0"):
+            fitted(model_kind, epsilon=1.0, delta=delta)
+        return
+    model = fitted(model_kind, epsilon=1.0, delta=delta)
+    named = set(model.claim_.mechanism.split(" + "))
+    assert drawn - {"none"} <= named | ({"discrete laplace"} if delta is None else set())
+    if not delta and named <= {"discrete laplace", "gamma radius"}:
+        assert drawn & named
 
 
 def test_partial_fit_spends_nothing_and_predictions_wait_for_the_release(

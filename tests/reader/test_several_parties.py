@@ -14,7 +14,7 @@ import pytest
 import hushsum as hs
 from hushsum.federated.secure_aggregation.result import released_sum
 from hushsum.federated.secure_aggregation.terms import AggregationTerms
-from hushsum.privacy.calibration import GAUSSIAN, IntegerNoise
+from hushsum.privacy.integer_noise import GAUSSIAN, IntegerNoise
 from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, Trust
 from hushsum.releases.noisy_table import NoisyTable

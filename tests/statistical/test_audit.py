@@ -19,8 +19,9 @@ from hushsum.auditing.privacy_loss_lower_bound import LESS_NOISE
 from hushsum.bases import HashRows
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import gaussian_variances
-from hushsum.privacy.calibration import IntegerNoise, Sensitivity, gaussian_noises, laplace_noise
+from hushsum.privacy.calibration import Sensitivity, gaussian_noises, laplace_noise
 from hushsum.privacy.claim import Promise, Relation
+from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian, discrete_laplace
 from hushsum.releases import TableFunction
 from tests.kernel_cases import CASES, Case, Records, joined, take

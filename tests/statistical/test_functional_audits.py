@@ -39,8 +39,9 @@ from hushsum.methods.feature_functions import (
     svm_sensitivity,
 )
 from hushsum.privacy import functional_perturbation, real_noise
-from hushsum.privacy.calibration import IntegerNoise, Sensitivity
+from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Promise, Relation
+from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.privacy.release_noise import standard_normal
 from hushsum.served import audit_cases as served

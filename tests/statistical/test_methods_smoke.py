@@ -20,8 +20,8 @@ from scipy.special import betaincinv
 import hushsum as hs
 from hushsum.methods import histogram, kme, mwem, pfda, privbayes
 from hushsum.privacy import release_noise
-from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import exact
+from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 
 Release = Callable[[Any, int], Any]

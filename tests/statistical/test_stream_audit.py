@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from hushsum.auditing.gaussian_smoke_test import audit_separation, separation_power
-from hushsum.privacy.calibration import IntegerNoise
+from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.streams.audit_cases import FIRST, TWICE, stream_pair
 from hushsum.streams.start import PreparedStream
 

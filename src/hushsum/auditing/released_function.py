@@ -20,8 +20,8 @@ from hushsum.auditing.privacy_loss_lower_bound import (
 from hushsum.auditing.report import AuditRow, Half
 from hushsum.auditing.stated_noise import audit_calibration
 from hushsum.errors import UsageError
-from hushsum.privacy.calibration import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise
 from hushsum.privacy.claim import PERSON
+from hushsum.privacy.integer_noise import GAMMA, GAUSSIAN, LAPLACE, IntegerNoise
 from hushsum.privacy.noise_shares import protecting_noises
 from hushsum.releases.noisy_table import NoisyTable
 

@@ -14,18 +14,9 @@ from hushsum.privacy.accounting import discrete_gaussian_delta, vector_delta, zc
 from hushsum.privacy.accounting.binomial import binomial_delta
 from hushsum.privacy.accounting.discrete_gaussian_shares import rho_of_sum
 from hushsum.privacy.accounting.skellam import skellam_delta, skellam_rho
-from hushsum.privacy.calibration import (
-    BINOMIAL,
-    GAMMA,
-    GAUSSIAN,
-    LAPLACE,
-    SKELLAM,
-    IntegerNoise,
-    Sensitivity,
-    UnitChange,
-    root_above,
-)
+from hushsum.privacy.calibration import Sensitivity, UnitChange, root_above
 from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE, SKELLAM, IntegerNoise
 from hushsum.privacy.noise_shares import protecting_distance, protecting_noises
 from hushsum.privacy.over_time.stream_noise import spent_delta, spent_epsilon, spent_rho
 from hushsum.releases.noisy_table import NoisyTable
@@ -169,10 +160,12 @@ def _row(quantity: str, claimed: Fraction, spent: Fraction | None) -> AuditRow:
 
 
 def _table_epsilon(moved: Sensitivity, cells: int, noise: IntegerNoise) -> Fraction | None:
-    """Pure ε of the table: of Laplace noise by Δ1, of the Gamma-radius law on all its cells by Δ2."""
+    """Pure ε of the table: of Laplace noise by Δ1, of the Gamma-radius law by Δ2, where the table has all
+    cells that share its length or some of them.
+    """
     if noise.mechanism != GAMMA:
         return _epsilon(moved.l1, noise)
-    return root_above(moved.l2_squared) / noise.parameter if noise.cells == cells else None
+    return root_above(moved.l2_squared) / noise.parameter if noise.cells >= cells else None
 
 
 def _epsilon(l1: int, noise: IntegerNoise) -> Fraction | None:

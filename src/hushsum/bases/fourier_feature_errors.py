@@ -20,14 +20,7 @@ from fractions import Fraction
 
 from hushsum import _native
 from hushsum.errors import UsageError
-from hushsum.privacy.calibration import (
-    COUNT_SHARE,
-    Sensitivity,
-    gamma_noise,
-    gaussian_noises,
-    laplace_noise,
-    split_epsilon,
-)
+from hushsum.privacy.calibration import COUNT_SHARE, Sensitivity, gaussian_noises, pure_noise, split_epsilon
 from hushsum.privacy.claim import Promise, Relation
 
 AMPLITUDE = _native.WAVE_AMPLITUDE
@@ -115,7 +108,7 @@ def predicted_error(
     density: float,
     relation: Relation = Relation.ADD_REMOVE,
     per_unit: int | None = None,
-    gamma: bool = False,
+    mechanism: str | None = None,
     groups: int = 1,
     count_share: Fraction = COUNT_SHARE,
     moved: Sensitivity | None = None,
@@ -124,7 +117,7 @@ def predicted_error(
 
     The noise is exact up to the error of N̂, which is left out. ``density`` is the mean similarity of two
     records, which a publisher declares or guesses; chance is that of independent frequencies, which
-    orthogonal ones undercut. ``gamma`` takes the Gamma-radius law in place of Laplace's under pure ε.
+    orthogonal ones undercut. ``mechanism`` is the law of the noise under pure ε, by default the better.
     ``groups`` is the number of groups of pairs, of which a record is counted in one, and ``count_share`` the
     part of the budget that pays for N̂. ``per_unit`` is the cap on a person's records; None where the unit is
     a record. ``moved`` is what one record moves, where the basis is known; by default it holds for any pairs.
@@ -141,9 +134,7 @@ def predicted_error(
     count = per_unit or (0 if relation is Relation.REPLACE else 1)
     if promise.pure:
         epsilon, _ = split_epsilon(promise, private_count=count > 0, count_share=count_share)
-        noise = (
-            gamma_noise(moved.l2_squared, 2 * pairs, epsilon) if gamma else laplace_noise(moved.l1, epsilon)
-        )
+        noise = pure_noise(moved, 2 * pairs, epsilon, mechanism)
     else:
         noise, _ = gaussian_noises(promise, moved, cells=2 * pairs, count=count, count_share=count_share)
     variance = groups**2 * noise.variance / (pairs * AMPLITUDE**2) / records**2

@@ -106,9 +106,9 @@ def release(
         typer.Option(
             "--mechanism",
             metavar="NAME",
-            help="'gamma radius': half the variance under pure ε for fourier_features, in real arithmetic; "
-            "'binomial': fair coins, under ε and δ, where one unit moves each cell by at most 1.",
-            autocompletion=options.completing("gamma radius", "binomial"),
+            help="'discrete laplace' or 'gamma radius', under pure ε; 'binomial': fair coins, under ε and δ, "
+            "where one unit moves each cell by at most 1. [default: the one of least noise]",
+            autocompletion=options.completing("discrete laplace", "gamma radius", "binomial"),
         ),
     ] = None,
     rows: Annotated[

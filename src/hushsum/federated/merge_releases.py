@@ -11,8 +11,8 @@ import numpy as np
 from hushsum.bases.base import Table
 from hushsum.errors import ClaimError, IncompatibleTallies, UsageError
 from hushsum.privacy.accounting.mechanisms import together
-from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import PERSON, Claim, Promise
+from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.trust_model import SITE_NOISE, Trust
 from hushsum.releases.noisy_table import NoisyTable, function_of
 from hushsum.tally.refused_changes import differing_parameters

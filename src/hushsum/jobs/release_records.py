@@ -222,7 +222,6 @@ class _Plan:
                 rows=request.rows,
                 count_share=self.choice.count_share,
                 rounded=request.rounded,
-                mechanism=request.mechanism,
             ),
         )
 

@@ -22,7 +22,7 @@ from hushsum.kernels.base import Kernel, SpectralKernel
 from hushsum.kernels.registry import SPECTRAL
 from hushsum.methods.prediction_request import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.methods.tally_methods import register_tally
-from hushsum.privacy.calibration import GAMMA
+from hushsum.privacy.integer_noise import LAPLACE
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.tally.tally import Tally
 
@@ -113,11 +113,8 @@ def predict(request: PredictionRequest) -> list[Option]:
     The noise under replace is that of any frequencies; bounds may lower it by up to √2 (`FourierFeatures`),
     which takes too long to find for every option.
     """
-    laws = (False, True) if request.allow_real and request.promise.pure else (False,)
     options = [
-        _option(request, FourierFeatures(request.kernel, number, seed=0), gamma=law)
-        for number in _choices(request)
-        for law in laws
+        _option(request, FourierFeatures(request.kernel, number, seed=0)) for number in _choices(request)
     ]
     if not request.promise.pure:
         options += [_option(request, _many(request.kernel, *each)) for each in product(MOST_FEATURES, GROUPS)]
@@ -153,9 +150,9 @@ def _choices(request: PredictionRequest) -> list[int]:
     if request.promise.pure:
         assert request.promise.epsilon is not None
         share = float(request.promise.epsilon) / request.moves
-        # The Gamma-radius law has half the variance.
-        for better in (1.0, math.sqrt(2.0)) if request.allow_real else (1.0,):
-            choices.add(_best_pairs(request, better * share))
+        # The Gamma-radius law has half the variance of Laplace noise.
+        better = 1.0 if request.mechanism == LAPLACE else math.sqrt(2.0)
+        choices.add(_best_pairs(request, better * share))
     return sorted(choices)
 
 
@@ -172,8 +169,8 @@ def _best_pairs(request: PredictionRequest, epsilon: float) -> int:
     return pairs_for_laplace(request.records, epsilon, MANY_FEATURES[-1], TYPICAL_CHANCE**2 * variance)
 
 
-def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool = False) -> Option:
-    """What these features are predicted to cost; ``gamma`` is for noise of that law."""
+def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
+    """What these features are predicted to cost."""
     dim = request.kernel.dim or 1
     number, groups = basis.features, basis.groups
     moved = request.moved_by_record(basis)
@@ -192,7 +189,7 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
             density=request.density,
             relation=request.relation,
             per_unit=request.per_unit,
-            gamma=gamma,
+            mechanism=request.mechanism,
             groups=groups,
             count_share=request.share,
             moved=moved,
@@ -212,7 +209,7 @@ def _option(request: PredictionRequest, basis: FourierFeatures, *, gamma: bool =
         request,
         method=NAME,
         settings=settings,
-        mechanism=GAMMA if gamma else request.noise(basis).mechanism,
+        mechanism=request.noise(basis).mechanism,
         shape=basis.shape,
         noise=float(likely @ noise),
         approximation=float(likely @ chance),

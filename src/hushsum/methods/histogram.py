@@ -13,8 +13,8 @@ from hushsum.kernels.registry import COLUMNS
 from hushsum.methods.one_call_methods import DeclaredBox, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.methods.tally_methods import release_counted
-from hushsum.privacy.calibration import LAPLACE
 from hushsum.privacy.claim import Relation
+from hushsum.privacy.integer_noise import LAPLACE
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.discretised_box import bins_for_bandwidth

@@ -14,7 +14,7 @@ from hushsum._types import Floats
 from hushsum.bases.grid_weights import MAX_DIM
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Kernel, SpectralKernel
-from hushsum.kernels.parameters import one_of, positive_integer
+from hushsum.kernels.parameters import positive_integer
 from hushsum.kernels.registry import SPECTRAL
 from hushsum.methods.one_call_methods import PUBLIC_POINTS, DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.prediction_request import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
@@ -28,18 +28,15 @@ from hushsum.methods.principal_features import (
 from hushsum.methods.private_tree import column_histograms, depth_penalty, draw_points, private_leaves
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
-from hushsum.privacy.calibration import GAMMA, LAPLACE
 from hushsum.privacy.claim import Relation, exact
-from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC, release_noise
+from hushsum.privacy.integer_noise import GAMMA, LAPLACE
+from hushsum.privacy.release_noise import EXACT_INTEGERS, release_noise
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.releases.point_errors import FeatureErrors
 from hushsum.releases.weighted_points import PointsFunction
 from hushsum.version import PRODUCER
 
 NAME = "landmarks"
-_LAWS = {GAMMA: 1.0, LAPLACE: math.sqrt(2.0)}
-"""The standard deviation of a feature's noise for each law, over √m/ε."""
-
 MECHANISM = together(LAPLACE, GAMMA)
 MOST_POINTS = 1 << 13
 DEFAULT_POINTS = 2000
@@ -65,7 +62,6 @@ def landmarks(
     points: int = DEFAULT_POINTS,
     public: object = None,
     location_share: float = float(_LOCATION_SHARE),
-    mechanism: str = GAMMA,
     seed: int = 0,
     relation: str | Relation = Relation.ADD_REMOVE,
     columns: Sequence[str] | None = None,
@@ -95,9 +91,6 @@ def landmarks(
         records themselves are refused.
     location_share : float
         The part of the budget that pays for the places of the points.
-    mechanism : {"gamma radius", "discrete laplace"}
-        Of the noise on the features. The second has √2 times the standard deviation, and all of the claim is
-        then about exact integers.
     seed : int
         Public: of the places.
     relation
@@ -117,14 +110,12 @@ def landmarks(
 
     Privacy
     -------
-    Pure ε, real arithmetic, or exact integers with ``mechanism="discrete laplace"``. Under add/remove a tenth
-    of ε pays for the number of records. Of the rest, half of ``location_share`` pays for a tree of boxes and
-    half for histograms of the columns, in exact integers (`private_leaves`, `column_histograms`). Points
-    drawn from these are public, and so are the features made of them. Their sums over the records move by at
-    most L in L2 (`PrincipalFeatures`), and get a noise vector of density ∝ exp(−ε·‖b‖/L), whose length is
-    drawn in floating point; or discrete Laplace
-    noise, since m integers that move by L in L2 move by at most √m·L in L1. Weights are computed from noisy
-    sums alone. The ε of the steps add up.
+    Pure ε, exact integers. Under add/remove a tenth of ε pays for the number of records. Of the rest, half of
+    ``location_share`` pays for a tree of boxes and half for histograms of the columns (`private_leaves`,
+    `column_histograms`). Points drawn from these are public, and so are the features made of them. Their sums
+    over the records, integers, move by at most L in L2 (`PrincipalFeatures`), and get a noise vector of
+    density ∝ exp(−ε·‖b‖/L), rounded (`hushsum.privacy.calibration.gamma_noise`). Weights are computed from
+    noisy sums alone. The ε of the steps add up.
 
     Notes
     -----
@@ -154,14 +145,13 @@ def landmarks(
             got=f"{location_share:g}",
             remedy="try 0.3",
         )
-    one_of("mechanism", mechanism, [GAMMA, LAPLACE])
     prepared = OneCallRelease.of(
         METHOD,
         epsilon=epsilon,
         delta=delta,
         relation=relation,
-        mechanism=MECHANISM if mechanism == GAMMA else LAPLACE,
-        arithmetic=REAL_ARITHMETIC if mechanism == GAMMA else EXACT_INTEGERS,
+        mechanism=MECHANISM,
+        arithmetic=EXACT_INTEGERS,
         assumptions=() if public is None else (PUBLIC_POINTS,),
         **keywords,
     )
@@ -189,13 +179,10 @@ def landmarks(
             else:
                 places = given
             features = PrincipalFeatures.of(kernel, places)
-            deviation = _LAWS[mechanism] * moved / (float(left) * count)
+            deviation = moved / (float(left) * count)
             features = features.first(best_number(features.eigenvalues, deviation, tau))
             sums, square = features.sums(rows), (moved * LENGTH) ** 2
-            if mechanism == GAMMA:
-                noisy, drawn = noise.gamma(sums, square, left)
-            else:
-                noisy, drawn = noise.laplace(sums, math.isqrt(len(sums) * square) + 1, left)
+            noisy, drawn = noise.gamma(sums, square, left)
         unit = features.scale * count
         variance = drawn.variance / unit**2
         weights, prior = fitted_weights(features, noisy / unit, variance)
@@ -214,7 +201,7 @@ def landmarks(
             columns=declared.columns,
         )
 
-    return prepared.released(make, points=number, location_share=str(share), mechanism=mechanism, seed=seed)
+    return prepared.released(make, points=number, location_share=str(share), seed=seed)
 
 
 def _chosen(public: Floats, number: int, rng: np.random.Generator) -> Floats:
@@ -237,41 +224,36 @@ def predict(request: PredictionRequest) -> list[Option]:
     assert isinstance(kernel, SpectralKernel)
     assert request.promise.epsilon is not None
     paid = 0 if request.relation is Relation.REPLACE else COUNT_PART
-    options = []
-    for law in (LAPLACE, GAMMA) if request.allow_real else (LAPLACE,):
-        left = request.promise.epsilon * (1 - paid)
-        lone = _LAWS[law] * request.moves / (float(left * (1 - _LOCATION_SHARE)) * request.records)
-        penalty = depth_penalty(left * _LOCATION_SHARE / 2, request.moves) / request.records
-        deviation = math.sqrt(2.0) / float(request.promise.epsilon * paid) if paid else 0.0
-        densities, likely = request.densities()
-        found = [
-            predicted_error(
-                kernel.column_widths(), bounds, density=float(each), deviation=lone, penalty=penalty
-            )
-            for each in densities
-        ]
-        noise = np.hypot(
-            [each.noise for each in found], NORMAL_MEAN_ABSOLUTE * densities * deviation / request.records
+    left = request.promise.epsilon * (1 - paid)
+    lone = request.moves / (float(left * (1 - _LOCATION_SHARE)) * request.records)
+    penalty = depth_penalty(left * _LOCATION_SHARE / 2, request.moves) / request.records
+    deviation = math.sqrt(2.0) / float(request.promise.epsilon * paid) if paid else 0.0
+    densities, likely = request.densities()
+    found = [
+        predicted_error(kernel.column_widths(), bounds, density=float(each), deviation=lone, penalty=penalty)
+        for each in densities
+    ]
+    noise = np.hypot(
+        [each.noise for each in found], NORMAL_MEAN_ABSOLUTE * densities * deviation / request.records
+    )
+    own = np.array([each.approximation for each in found])
+    features = found[len(found) // 2].features
+    return [
+        Option.of(
+            replace(request, count_share=COUNT_PART),
+            method=NAME,
+            settings={},
+            mechanism=MECHANISM,
+            shape=(features, 1),
+            noise=float(likely @ noise),
+            approximation=float(likely @ own),
+            error=float(likely @ np.hypot(noise, own)),
+            number_variance=deviation**2,
+            size=8 * DEFAULT_POINTS * (bounds.dim + 1) + HEADER_BYTES,
+            seconds=_SECONDS_TO_FIT
+            + request.records * DEFAULT_POINTS * (features + bounds.dim) * _NANOSECONDS * 1e-9,
         )
-        own = np.array([each.approximation for each in found])
-        features = found[len(found) // 2].features
-        options.append(
-            Option.of(
-                replace(request, count_share=COUNT_PART),
-                method=NAME,
-                settings={"mechanism": law},
-                mechanism=MECHANISM if law == GAMMA else LAPLACE,
-                shape=(features, 1),
-                noise=float(likely @ noise),
-                approximation=float(likely @ own),
-                error=float(likely @ np.hypot(noise, own)),
-                number_variance=deviation**2,
-                size=8 * DEFAULT_POINTS * (bounds.dim + 1) + HEADER_BYTES,
-                seconds=_SECONDS_TO_FIT
-                + request.records * DEFAULT_POINTS * (features + bounds.dim) * _NANOSECONDS * 1e-9,
-            )
-        )
-    return options
+    ]
 
 
 METHOD = register(
@@ -283,7 +265,7 @@ METHOD = register(
         approximate=False,
         relations=tuple(Relation),
         mechanism=MECHANISM,
-        arithmetic=REAL_ARITHMETIC,
+        arithmetic=EXACT_INTEGERS,
         paper="Zhang, Xiao and Xie 2016; Hardt and Talwar 2010",
         predict=predict,
     )

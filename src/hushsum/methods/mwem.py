@@ -17,8 +17,8 @@ from hushsum.kernels.registry import COLUMNS
 from hushsum.methods.one_call_methods import PUBLIC_POINTS, DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
-from hushsum.privacy.calibration import LAPLACE
 from hushsum.privacy.claim import Relation
+from hushsum.privacy.integer_noise import LAPLACE
 from hushsum.privacy.release_noise import (
     EXACT_INTEGERS,
     PERMUTE_AND_FLIP,

@@ -15,13 +15,14 @@ from hushsum.bases.base import Basis
 from hushsum.kernels.base import ColumnKernel, HashableCombination, HashableKernel, Kernel
 from hushsum.privacy.calibration import (
     COUNT_SHARE,
-    IntegerNoise,
     Sensitivity,
     gaussian_noises,
     laplace_noise,
+    pure_noise,
     split_epsilon,
 )
 from hushsum.privacy.claim import Promise, Relation
+from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.records.bounds import Bounds
 from hushsum.records.declared_steps import Steps
 from hushsum.releases.noisy_table import largest_step
@@ -79,11 +80,11 @@ class PredictionRequest:
     """Declared quantities alone: how many records, which kernel on which box, and what is promised to whom.
 
     ``density`` is the mean kernel value at the queries that matter, and ``density_spread`` how uncertain it
-    is (`DENSITY_SPREAD`), 0 where it is known. ``max_bytes`` is the largest file, and ``allow_real``
-    whether a proof about real arithmetic will do. ``rows`` and ``width`` are sizes of hash rows to
-    compare, and ``row_variance`` is how much hash rows of a width disagree. ``requested`` is false for a
-    promise that is shown for comparison only. ``steps`` are those of columns whose values are
-    multiples of one. ``count_share`` is None where each option has the share that suits it.
+    is (`DENSITY_SPREAD`), 0 where it is known. ``max_bytes`` is the largest file. ``rows`` and ``width``
+    are sizes of hash rows to compare, and ``row_variance`` is how much hash rows of a width disagree.
+    ``requested`` is false for a promise that is shown for comparison only. ``steps`` are those of columns
+    whose values are multiples of one. ``count_share`` is None where each option has the share that suits it,
+    and ``mechanism`` where noise under pure ε may be of the better law.
     """
 
     records: int
@@ -99,7 +100,7 @@ class PredictionRequest:
     row_variance: Callable[[int], RowVariance]
     rows: int | Sequence[int] | None = None
     width: int | None = None
-    allow_real: bool = False
+    mechanism: str | None = None
     steps: Steps | None = None
     density_spread: float = 0.0
 
@@ -116,8 +117,8 @@ class PredictionRequest:
     def with_best_share(
         self, table: float, *, own: float = math.inf, covariance: float = 0.0
     ) -> PredictionRequest:
-        """The same with the share of the count at which noise has the least variance, on average over
-        densities: a wrong share costs most where queries are dense.
+        """The same with the share of the count at which noise has the least standard deviation, on average
+        over densities: a wrong share costs most where queries are dense.
 
         ``table`` is the variance of an answer's noise, as a sum over the records, ``own`` that of the table's
         own number of records, and ``covariance`` that of both, all at the share of this request. Under pure ε
@@ -135,13 +136,13 @@ class PredictionRequest:
         if math.isinf(own) and not self.density_spread:
             densities = _DENSE * densities
 
-        def variance(share: Fraction) -> float:
+        def deviation(share: Fraction) -> float:
             rest = float((1 - self.share) / (1 - share)) ** power
             number = CountError.of(unit / float(share) ** power, own * rest, covariance * rest)
-            larger = self.mean_reciprocal(number.variance, combined=not math.isinf(own)) ** 2
-            return larger * float(likely @ number.of_quotient(table * rest, densities))
+            larger = self.mean_reciprocal(number.variance, combined=not math.isinf(own))
+            return larger * float(likely @ np.sqrt(number.of_quotient(table * rest, densities)))
 
-        return replace(self, count_share=min(COUNT_SHARES, key=variance))
+        return replace(self, count_share=min(COUNT_SHARES, key=deviation))
 
     def mean_reciprocal(self, variance: float, *, combined: bool) -> float:
         """The factor `mean_reciprocal` for a number of records of this variance: of a paid count alone, or of
@@ -177,7 +178,7 @@ class PredictionRequest:
         count = self._count_moves
         if self.promise.pure:
             epsilon, _ = split_epsilon(self.promise, private_count=count > 0, count_share=self.share)
-            return laplace_noise(moved.l1, epsilon)
+            return pure_noise(moved, math.prod(basis.shape), epsilon, self.mechanism)
         cells = math.prod(basis.shape)
         return gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.share)[0]
 

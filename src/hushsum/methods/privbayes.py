@@ -23,8 +23,8 @@ from hushsum.methods.privbayes_network import (
 )
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.accounting.mechanisms import together
-from hushsum.privacy.calibration import LAPLACE
 from hushsum.privacy.claim import Relation, exact
+from hushsum.privacy.integer_noise import LAPLACE
 from hushsum.privacy.release_noise import (
     EXACT_INTEGERS,
     PERMUTE_AND_FLIP,

@@ -19,9 +19,10 @@ from hushsum.methods.registry import (
     method_named,
     register,
 )
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Relation
+from hushsum.privacy.integer_noise import LAPLACE
 from hushsum.privacy.release_noise import EXACT_INTEGERS
+from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
@@ -95,26 +96,26 @@ def release_counted(
     **keywords: Unpack[ReleaseKeywords],
 ) -> ReleasedFunction:
     """Count records in the tally that ``count`` makes, and release it; the promise is checked first."""
+    request = ReleaseRequest(
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        allow_large_delta=keywords.get("allow_large_delta", False),
+        insecure_noise_seed=keywords.get("insecure_noise_seed"),
+    )
+    tally = count()
     prepared = OneCallRelease.of(
         method,
         epsilon=epsilon,
         delta=delta,
         relation=relation,
-        mechanism=GAUSSIAN if delta else LAPLACE,
+        mechanism=tally.prepare(request).claim.mechanism,
         **keywords,
     )
-    tally = count().add(X)
+    tally.add(X)
 
     def drawn() -> ReleasedFunction:
-        return convert(
-            tally.release(
-                epsilon=epsilon,
-                delta=delta,
-                relation=relation,
-                allow_large_delta=keywords.get("allow_large_delta", False),
-                insecure_noise_seed=keywords.get("insecure_noise_seed"),
-            )
-        )
+        return convert(tally.prepare(request).draw())
 
     return prepared.released(drawn, fingerprint=tally.fingerprint)
 

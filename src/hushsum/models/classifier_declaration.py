@@ -34,6 +34,7 @@ from hushsum.models.predicted_error import (
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
+from hushsum.privacy.release_request import EITHER_PURE
 from hushsum.records.transform import Transform
 
 UNDECLARED = 10_000
@@ -120,6 +121,9 @@ class ClassifierDeclaration(ClassificationModel):
     def _settle(self, n_features: int | None) -> None:
         if n_features is not None:
             self._columns_settled = n_features
+
+    def _pure_mechanism(self) -> str:
+        return EITHER_PURE
 
     def _claim(self, promise: Promise) -> Claim:
         """Quantiles and noise are two mechanisms under one promise. Which method is chosen needs the number

@@ -36,6 +36,7 @@ from hushsum.models.record_checks import generator_of
 from hushsum.models.table_model import DENSITY_RULE
 from hushsum.models.weighted_sampling import by_chain, from_grid
 from hushsum.privacy.claim import Promise
+from hushsum.privacy.release_request import EITHER_PURE
 from hushsum.releases.answers import Answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
@@ -216,6 +217,9 @@ class PrivateDensity(PrivateModel):
             return self._error_of([replace(table(1.0), kernel=kernel)], USUAL_RECORDS, promise, box)
 
         return visible_bandwidth(lambda bandwidth: table(bandwidth).kernel, rows, USUAL_RECORDS, error)
+
+    def _pure_mechanism(self) -> str:
+        return EITHER_PURE
 
     def _check_together(self, promise: Promise) -> None:
         if self.method == FUNCTIONAL and promise.pure:

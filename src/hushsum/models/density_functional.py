@@ -26,9 +26,10 @@ from hushsum.errors import Argument, ClaimError, SecretRefused
 from hushsum.kernels.base import ColumnKernel, GaussianProfileKernel, Kernel
 from hushsum.methods.prediction_request import typical_density
 from hushsum.models.density_tables import KernelTable
-from hushsum.privacy.calibration import COUNT_SHARE, GAUSSIAN, IntegerNoise
+from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.functional_perturbation import LatticePart, lattice_variances, perturb_lattice
+from hushsum.privacy.integer_noise import GAUSSIAN, IntegerNoise
 from hushsum.privacy.release_noise import release_noise
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction

@@ -29,6 +29,7 @@ from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Para
 from hushsum.models.regression_model import RegressionModel, declared_target
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.functional_perturbation import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
+from hushsum.privacy.release_request import EITHER_PURE
 from hushsum.records.bounds import Bounds
 from hushsum.records.norm_clipping import UnitBall
 from hushsum.releases.answers import Answers, normal_answers
@@ -270,6 +271,9 @@ class PrivateGaussianProcessRegressor(RegressionModel):
 
     def _assumptions(self) -> list[str]:
         return [*super()._assumptions(), *([_PUBLIC_INPUTS] if self.inputs == PUBLIC else [])]
+
+    def _pure_mechanism(self) -> str:
+        return EITHER_PURE
 
     def _claim(self, promise: Promise) -> Claim:
         claim = super()._claim(promise)

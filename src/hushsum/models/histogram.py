@@ -17,9 +17,11 @@ from hushsum.models.base import PrivateModel
 from hushsum.models.parameters import INTEGER, TEXT, Parameter
 from hushsum.models.predicted_error import NOISE, PredictedError
 from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.integer_noise import LAPLACE
 from hushsum.records.bounds import Bounds
 from hushsum.records.discretised_box import MOST_CELLS, CellGrid
 from hushsum.releases.answers import Answers, normal_answers
+from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.tally.tally import Tally
@@ -126,9 +128,7 @@ class PrivateHistogram(PrivateModel):
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         basis = self._basis(n_features)
         # Nobody's record is in it, and the noise of a bin does not depend on records.
-        empty: Any = self._tally(basis).release(
-            epsilon=self.epsilon, delta=self.delta, relation=self.relation
-        )
+        empty: Any = self._released(self._tally(basis), promise)
         stderr = float(empty.noise.variance**0.5)
         return PredictedError(
             "density", stderr / (records * float(np.prod(basis.grid.width))), records, NOISE
@@ -138,8 +138,15 @@ class PrivateHistogram(PrivateModel):
         secret.add(X)
 
     def _draw(self, secret: Tally, promise: Promise) -> Bundle:
-        part = secret.release(epsilon=self.epsilon, delta=self.delta, relation=self.relation)
-        return self._bundle(promise, parts={PART: part})
+        return self._bundle(promise, parts={PART: self._released(secret, promise)})
+
+    def _released(self, secret: Tally, promise: Promise) -> ReleasedFunction:
+        return secret.release(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            relation=self.relation,
+            mechanism=LAPLACE if promise.pure else None,
+        )
 
     def _claim(self, promise: Promise) -> Claim:
         return replace(super()._claim(promise), relation=Relation.of(self.relation))

@@ -33,9 +33,10 @@ from hushsum.models.model_state import KeptRecords
 from hushsum.models.parameters import INTEGER, Parameter
 from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.accounting.parameters import float_below
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.integer_noise import GAUSSIAN
 from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC
+from hushsum.privacy.release_request import EITHER_PURE
 from hushsum.records.bounds import Bounds
 from hushsum.records.norm_clipping import UnitBall
 from hushsum.releases.base import ReleasedFunction
@@ -314,7 +315,7 @@ def claim_of(chosen: LinearMethod, promise: Promise, assumptions: Sequence[str])
     kept = Promise(promise.epsilon, Fraction(0), None) if chosen.pure else promise
     if isinstance(chosen, FromRecords):
         chosen.check(kept)
-    exact = LAPLACE if kept.pure else GAUSSIAN
+    exact = EITHER_PURE if kept.pure else GAUSSIAN
     return Claim(
         promise=kept,
         unit="record",

@@ -29,8 +29,8 @@ from hushsum.models.parameters import (
 )
 from hushsum.models.predicted_error import NoPlanWithinLimits, PredictedError
 from hushsum.models.public_rows import PUBLIC_PARAMETERS, bounds_of_rows, public_table
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE
 from hushsum.privacy.release_request import check_declared_delta
 from hushsum.records.bounds import Bounds
 from hushsum.records.mixed_columns import column_names_of
@@ -84,6 +84,12 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
         """Whether public rows are used for anything: by default, where a parameter is left to them."""
         return bool(self.decided_by_public())
 
+    def _pure_mechanism(self) -> str:
+        """The laws that noise under pure ε is drawn from. A model whose tallies may take the better one names
+        both, since which that is follows from the number of columns.
+        """
+        return LAPLACE
+
     def _claim(self, promise: Promise) -> Claim:
         """What the release will claim, known before anything is drawn."""
         return Claim(
@@ -91,7 +97,7 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
             unit="record",
             records_per_unit=1,
             relation=Relation.ADD_REMOVE,
-            mechanism=LAPLACE if promise.pure else GAUSSIAN,
+            mechanism=self._pure_mechanism() if promise.pure else GAUSSIAN,
             arithmetic="exact integers",
             secure=True,
             assumptions=tuple(self._assumptions()),

@@ -37,8 +37,8 @@ from hushsum.models.predicted_error import (
 from hushsum.models.public_rows import USUAL_RECORDS, visible_bandwidth
 from hushsum.models.table_model import DENSITY_RULE, NEAR, POWER, ROWS, WIDTH
 from hushsum.privacy.accounting.mechanisms import together
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE
 from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE
 from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
 from hushsum.records.norm_clipping import clipped_to_ball
 from hushsum.releases.answers import Answers, normal_answers
@@ -251,7 +251,8 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         assert promise.epsilon is not None
         paid = QUANTILE_SHARE * promise.epsilon if self.contamination is not None else Fraction(0)
         share: Any = {"epsilon": promise.epsilon - paid, "delta": promise.delta or None}
-        function = secret.tally.release(**share, count_share=COUNT_SHARE)
+        law = LAPLACE if promise.pure else None
+        function = secret.tally.release(**share, count_share=COUNT_SHARE, mechanism=law)
         offset = float(self.threshold)
         if self.contamination is not None:
             scores = np.concatenate([_scores_alone(function, records) for records in secret.records])

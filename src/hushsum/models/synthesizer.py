@@ -39,11 +39,8 @@ from hushsum.models.synthetic_columns import (
     columns_in_order,
 )
 from hushsum.privacy.accounting.mechanisms import together
-from hushsum.privacy.calibration import (
-    GAUSSIAN,
-    LAPLACE,
-)
 from hushsum.privacy.claim import Claim, Promise, exact
+from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE
 from hushsum.privacy.release_noise import PERMUTE_AND_FLIP, release_noise
 from hushsum.records import arrow
 from hushsum.records.declared_columns import DeclaredColumn
@@ -196,13 +193,14 @@ class PrivateSynthesizer(PrivateModel):
         secret.add(Batch((X,), len(X)))
 
     def _draw(self, secret: Tally, promise: Promise) -> Bundle:
+        law = LAPLACE if promise.pure else None
         if self._rule(promise) == ALL:
-            part = secret.release(epsilon=self.epsilon, delta=self.delta)
+            part = secret.release(epsilon=self.epsilon, delta=self.delta, mechanism=law)
         else:
             spent, left = self._split(promise)
             with release_noise(None) as noise:
                 chosen = chosen_tree(secret, spent, noise)
-            part = only_chosen(secret, chosen).release(epsilon=left, delta=self.delta)
+            part = only_chosen(secret, chosen).release(epsilon=left, delta=self.delta, mechanism=law)
         return self._bundle(promise, parts={PART: part}, arrays=self._fit_to(cast(NoisyTable, part)))
 
     def fit_released(self, function: ReleasedFunction) -> Self:

@@ -24,6 +24,7 @@ from hushsum.models.predicted_error import (
 )
 from hushsum.models.public_rows import USUAL_RECORDS, visible_bandwidth
 from hushsum.privacy.claim import Promise
+from hushsum.privacy.integer_noise import LAPLACE
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.tally import Tally
@@ -110,7 +111,8 @@ class TableModel(PrivateModel):
         secret.add(X)
 
     def _draw(self, secret: Tally, promise: Promise) -> Bundle:
-        part = secret.release(epsilon=self.epsilon, delta=self.delta)
+        law = LAPLACE if promise.pure else None
+        part = secret.release(epsilon=self.epsilon, delta=self.delta, mechanism=law)
         return self._bundle(promise, parts={PART: part}, arrays=self._derived(part))
 
     def _derived(self, sketch: Any) -> dict[str, NDArray[Any]]:

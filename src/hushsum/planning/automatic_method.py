@@ -11,7 +11,6 @@ from hushsum.kernels.base import Kernel
 from hushsum.methods.prediction_request import Option
 from hushsum.methods.registry import Method, all_methods, method_named
 from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS, plan
-from hushsum.privacy.calibration import GAMMA
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.declared_steps import DeclaredSteps, Steps, declared_steps
@@ -43,7 +42,6 @@ def best_option(
     max_per_unit: int | None = None,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
-    allow_real: bool = False,
     tallies_only: bool = False,
     public: object = None,
 ) -> Option:
@@ -64,7 +62,6 @@ def best_option(
         max_per_unit=max_per_unit,
         max_bytes=max_bytes,
         max_seconds=max_seconds,
-        allow_real=allow_real,
         steps=_steps(steps, kernel, bounds, columns),
         comparison=False,
         tallies_only=tallies_only or of_a_tally,
@@ -90,7 +87,6 @@ def planned_options(
     rows: int | str,
     count_share: float | None,
     rounded: bool | None,
-    mechanism: str | None,
 ) -> PlannedOptions:
     """What is requested of the release of an option's tally, where the plan may decide."""
     return {
@@ -99,7 +95,6 @@ def planned_options(
         "rows": _published_rows(option, records, rows),
         "count_share": option.count_share if count_share is None else count_share,
         "rounded": option.rounded if rounded is None else rounded,
-        "mechanism": GAMMA if mechanism is None and option.mechanism == GAMMA else mechanism,
     }
 
 
@@ -119,7 +114,6 @@ class PlannedOptions(TypedDict):
     rows: int | str
     count_share: float | Fraction
     rounded: bool | None
-    mechanism: str | None
 
 
 def _given_sizes(rows: int | str, width: int | None) -> dict[str, int]:

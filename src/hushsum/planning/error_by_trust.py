@@ -23,8 +23,9 @@ from hushsum.kernels.base import HashableKernel
 from hushsum.kernels.parameters import one_of, positive_integer
 from hushsum.methods.prediction_request import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.privacy.accounting.shuffling import local_epsilon_for
-from hushsum.privacy.claim import exact
+from hushsum.privacy.claim import Promise, exact
 from hushsum.privacy.hadamard_response import MECHANISM, SHUFFLED_MECHANISM, sign_gain
+from hushsum.privacy.integer_noise import LAPLACE
 
 CENTRAL: Final = "central"
 FEDERATED: Final = "federated"
@@ -92,6 +93,12 @@ class TrustModel:
         if self.name == FEDERATED:
             return self.sites / (self.sites - self.dropouts - self.colluding)
         return float(self.sites)
+
+    def mechanism(self, promise: Promise) -> str | None:
+        """The law that noise under pure ε must have; None for the better one. Shares of noise are of laws
+        that add up, which the Gamma-radius law does not.
+        """
+        return LAPLACE if self.name == FEDERATED and promise.pure else None
 
     def applied(self, option: Option) -> Option:
         """An option of a curator's, with the noise of this model."""

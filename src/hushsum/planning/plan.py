@@ -52,7 +52,6 @@ def plan(
     max_per_unit: int | None = None,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
-    allow_real: bool = False,
     steps: DeclaredSteps | None = None,
     reading: Reading | None = None,
     error: float | None = None,
@@ -103,9 +102,6 @@ def plan(
         The largest file to consider.
     max_seconds : float
         The longest time to count, roughly and on one core.
-    allow_real : bool
-        Also consider noise whose proof is about real arithmetic: the Gamma-radius law for features under
-        pure ε.
     steps : float, list of float or None, or a dictionary by column name, optional
         Of columns whose values are multiples of a step, as for :func:`hushsum.grid`. Grids with nodes on the
         steps are then compared too.
@@ -216,7 +212,7 @@ def plan(
             row_variance=variances,
             rows=rows,
             width=width,
-            allow_real=allow_real,
+            mechanism=model.mechanism(promise),
             steps=on_steps,
         )
         if model.reported:

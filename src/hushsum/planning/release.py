@@ -66,7 +66,6 @@ def release(
     threads: int | None = None,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
-    allow_real: bool = False,
     steps: DeclaredSteps | None = None,
     public: object = None,
     scale: str | None = None,
@@ -113,8 +112,6 @@ insecure_noise_seed
         The largest file to consider.
     max_seconds : float
         The longest time to count, roughly and on one core.
-    allow_real : bool
-        As for :func:`hushsum.plan`.
     steps : float, list of float or None, or a dictionary by column name, optional
         Of columns whose values are multiples of a step, such as ages and prices: a grid may then have its
         nodes on them, where the plan predicts that it pays. See :func:`hushsum.grid`.
@@ -223,7 +220,6 @@ insecure_noise_seed
         steps=steps,
         max_bytes=max_bytes,
         max_seconds=max_seconds,
-        allow_real=allow_real,
         tallies_only=public is not None,
         public=public,
     )
@@ -262,8 +258,8 @@ insecure_noise_seed
             rows=rows,
             count_share=count_share,
             rounded=rounded,
-            mechanism=mechanism,
         ),
+        mechanism=mechanism,
         population=population,
         allow_large_delta=allow_large_delta,
         budget=budget,

@@ -1,54 +1,29 @@
 """Sensitivities, and from a promise and a sensitivity to the noise that keeps it.
 
 A release is a table and, where the number of records is private, a separate noisy count, which takes
-``count_share`` of the budget. Pure ε: discrete Laplace on both, and the two ε add to the promise exactly,
-as rationals. ρ: discrete Gaussian on both, and the two ρ add. (ε, δ): discrete Gaussian, with all moved
-cells and the count composed in the accountant.
+``count_share`` of the budget. Pure ε: discrete Laplace on both, or the Gamma-radius law on the table, and the
+two ε add to the promise exactly, as rationals. ρ: discrete Gaussian on both, and the two ρ add. (ε, δ):
+discrete Gaussian, with all moved cells and the count composed in the accountant.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, Parameter
-from hushsum.files.encoding import stored_rational
 from hushsum.privacy.accounting.binomial import binomial_trials
 from hushsum.privacy.accounting.discrete_gaussian import GaussianVariances, gaussian_variances
 from hushsum.privacy.accounting.discrete_gaussian_vectors import vector_variances
 from hushsum.privacy.claim import Promise, Relation
-from hushsum.privacy.noise import (
-    NoiseSource,
-    centred_binomial,
-    check_trials,
-    discrete_gaussian,
-    discrete_laplace,
-    discrete_laplace_share,
-    gaussian_variance,
-    laplace_variance,
-    skellam,
-)
-from hushsum.privacy.noise.skellam_sampler import LARGEST_SKELLAM, SMALLEST_SKELLAM
+from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
 
-LAPLACE = "discrete laplace"
-GAUSSIAN = "discrete gaussian"
-GAMMA = "gamma radius"
-FACTORISED = "factorised discrete gaussian"
-INTERVALS = "interval sums discrete laplace"
-BINOMIAL = "binomial"
-SKELLAM = "skellam"
-SUM = "sum"
-NONE = "none"
 COUNT_SHARE = Fraction(1, 50)
 _LARGEST_GAMMA = Fraction(1 << 40)
-"""The largest standard deviation of a cell for which a double has bits to spare below whole numbers."""
+"""The largest standard deviation of a cell: that of the other laws, far from where 64 bits would wrap around.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,153 +86,6 @@ class UnitChange:
         return UnitChange(self.table.times(many), self.count * many, self.records * many)
 
 
-@dataclass(frozen=True, slots=True)
-class IntegerNoise:
-    """Noise on integers: a mechanism and its rational parameter (the Laplace scale, the variance of Gaussian
-    or Skellam noise, or the trials of the binomial law); exact but for the Gamma-radius law, whose parameter
-    is the scale of the length that ``cells`` cells share. Of a step of a stream the parameter is the
-    variance, rounded upwards.
-
-    Of Laplace noise ``parts`` may be above 1: the law is then that of one of so many independent shares that
-    add up to it. A sum of independent noises has the mechanism ``"sum"`` and ``terms``, each with how often
-    it was added.
-
-    >>> IntegerNoise(LAPLACE, Fraction(1000)).variance > 1.99e6
-    True
-    >>> share = IntegerNoise(LAPLACE, Fraction(1000), parts=14)
-    >>> IntegerNoise.sum_of([(14, share)]) == IntegerNoise(LAPLACE, Fraction(1000))
-    True
-    """
-
-    mechanism: str
-    parameter: Fraction
-    cells: int = 1
-    parts: int = 1
-    terms: tuple[tuple[int, IntegerNoise], ...] = ()
-
-    @classmethod
-    def sum_of(cls, terms: Sequence[tuple[int, IntegerNoise]]) -> IntegerNoise:
-        """The sum of independent noises, each added so many times; sums among them are resolved."""
-        flat: list[tuple[int, IntegerNoise]] = []
-        for times, noise in terms:
-            flat.extend((times * inner, each) for inner, each in noise.terms or ((1, noise),))
-        if all(noise.mechanism == NONE for _, noise in flat):
-            return NO_NOISE
-        if len(flat) == 1:
-            times, noise = flat[0]
-            if noise.mechanism == LAPLACE and times == noise.parts:
-                return replace(noise, parts=1)
-            if times == 1:
-                return noise
-        return cls(SUM, Fraction(0), terms=tuple(flat))
-
-    @property
-    def variance(self) -> float:
-        """The variance of one draw; exact for the discrete law, not its continuous cousin."""
-        if self.mechanism == LAPLACE:
-            return laplace_variance(self.parameter) / self.parts
-        if self.mechanism == SUM:
-            return sum(times * noise.variance for times, noise in self.terms)
-        if self.mechanism == BINOMIAL:
-            return check_trials(self.parameter) / 4.0
-        if self.mechanism == GAMMA:
-            # The squared length of n cells has the mean n(n + 1)·scale²; rounding adds a twelfth.
-            return float(self.parameter) ** 2 * (self.cells + 1) + 1.0 / 12.0
-        if self.mechanism in (SKELLAM, *SUMS):
-            return float(self.parameter)
-        return gaussian_variance(self.parameter) if self.mechanism == GAUSSIAN else 0.0
-
-    @property
-    def in_words(self) -> str:
-        """The mechanism as people read it; of a sum those of its terms."""
-        if self.mechanism != SUM:
-            return self.mechanism if self.parts == 1 else f"1/{self.parts} of {self.mechanism}"
-        return " + ".join(f"{times} × {noise.in_words}" for times, noise in self.terms[:4]) + (
-            " + …" if len(self.terms) > 4 else ""
-        )
-
-    def draw(self, size: int, source: NoiseSource, *, threads: int = 1) -> NDArray[np.int64]:
-        """Independent draws; of the Gamma-radius law one vector, whose cells are uncorrelated."""
-        if self.mechanism == GAMMA:
-            # Real noise is made of integer noise, and stands above this module.
-            from hushsum.privacy.real_noise import RealNoise
-
-            if size != self.cells:
-                raise ValueError("one length is shared by all cells")
-            return np.rint(RealNoise(source).gamma_vector(size, float(self.parameter))).astype(np.int64)
-        if self.mechanism in SUMS:
-            raise ValueError("the noise of a step is a sum of draws of all steps before")
-        if self.mechanism == LAPLACE and self.parts > 1:
-            return discrete_laplace_share(size, self.parameter, self.parts, source)
-        if self.mechanism == LAPLACE:
-            return discrete_laplace(size, self.parameter, source, threads=threads)
-        if self.mechanism == BINOMIAL:
-            return centred_binomial(size, int(self.parameter), source)
-        if self.mechanism == SKELLAM:
-            return skellam(size, self.parameter, source)
-        if self.mechanism == SUM:
-            total = np.zeros(size, np.int64)
-            for times, noise in self.terms:
-                for _ in range(times):
-                    total += noise.draw(size, source, threads=threads)
-            return total
-        if self.mechanism == GAUSSIAN:
-            return discrete_gaussian(size, self.parameter, source, threads=threads)
-        return np.zeros(size, np.int64)
-
-    def as_json(self) -> dict[str, Any]:
-        """The noise for a file's header."""
-        if self.mechanism == SUM:
-            terms = [{"times": times, **noise.as_json()} for times, noise in self.terms]
-            return {"mechanism": self.mechanism, "terms": terms}
-        shared = {"cells": self.cells} if self.mechanism == GAMMA else {}
-        shared |= {"parts": self.parts} if self.parts > 1 else {}
-        return {"mechanism": self.mechanism, "parameter": str(self.parameter), **shared}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> IntegerNoise:
-        """The noise of a file's header; ValueError if it is none that could have been drawn."""
-        if data["mechanism"] == SUM:
-            return cls._sum_from_json(data["terms"])
-        if data["mechanism"] not in _MECHANISMS:
-            raise ValueError("unknown noise")
-        cells = data["cells"] if data["mechanism"] == GAMMA else 1
-        parts = data.get("parts", 1) if data["mechanism"] == LAPLACE else 1
-        if type(cells) is not int or cells < 1 or type(parts) is not int or not 1 <= parts <= MOST_TERMS:
-            raise ValueError("cells")
-        noise = cls(data["mechanism"], stored_rational(data["parameter"]), cells, parts)
-        if not math.isfinite(noise.variance):
-            raise ValueError("parameter")
-        if noise.mechanism == SKELLAM and not SMALLEST_SKELLAM <= noise.parameter <= LARGEST_SKELLAM:
-            raise ValueError("parameter")
-        return noise
-
-    @classmethod
-    def _sum_from_json(cls, data: Any) -> IntegerNoise:
-        if not isinstance(data, list) or not 1 <= len(data) <= MOST_TERMS:
-            raise ValueError("terms")
-        terms = []
-        for each in data:
-            times = each["times"]
-            if type(times) is not int or not 1 <= times <= MOST_TERMS or each["mechanism"] == SUM:
-                raise ValueError("terms")
-            terms.append((times, cls.from_json(each)))
-        noise = cls.sum_of(terms)
-        if noise.mechanism != SUM:
-            raise ValueError("terms")
-        return noise
-
-
-MOST_TERMS = 1 << 16
-"""The most noises in a sum, and shares of one."""
-SUMS = (FACTORISED, INTERVALS)
-"""Mechanisms over time: the noise of what a step shows is a sum of draws, and its parameter is its variance.
-"""
-
-_MECHANISMS = (LAPLACE, GAUSSIAN, GAMMA, BINOMIAL, SKELLAM, *SUMS, NONE)
-NO_NOISE = IntegerNoise(NONE, Fraction(0))
-
-
 def split_epsilon(
     promise: Promise, *, private_count: bool, count_share: Fraction
 ) -> tuple[Fraction, Fraction]:
@@ -315,15 +143,14 @@ def gamma_noise(l2_squared: int, cells: int, epsilon: Fraction) -> IntegerNoise:
     """A vector of density ∝ exp(−‖b‖₂·ε/Δ2), rounded: pure ε for every table that moves by Δ2 at most.
 
     By the triangle inequality no density changes beyond e^ε, and rounding b beside integers is
-    post-processing (Hardt & Talwar 2010; Chaudhuri, Monteleoni & Sarwate 2011). Per cell the variance is
-    (cells + 1)·(Δ2/ε)², half of Laplace's where Δ1 is √cells·Δ2. The length is drawn in floating point, so
-    the claim is about real arithmetic.
+    post-processing (Hardt & Talwar 2010; Chaudhuri, Monteleoni & Sarwate 2011). What is drawn is exactly that
+    rounded vector (`gamma_radius`). Per cell the variance is (cells + 1)·(Δ2/ε)², half of Laplace's where Δ1
+    is √cells·Δ2.
 
     Raises
     ------
     ClaimError
-        beyond a standard deviation of 2⁴⁰ in a cell: doubles would leave gaps between whole numbers, and none
-        beyond 2⁶³ is one.
+        beyond a standard deviation of 2⁴⁰ in a cell.
 
     >>> gamma_noise(1000 << 20, 2000, Fraction(1, 10**9))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -346,6 +173,30 @@ def gamma_noise(l2_squared: int, cells: int, epsilon: Fraction) -> IntegerNoise:
             ),
         )
     return IntegerNoise(GAMMA, scale, cells)
+
+
+def pure_mechanism(table: Sensitivity, cells: int, epsilon: Fraction) -> str:
+    """The law of less variance under pure ε, about 2·(Δ1/ε)² of Laplace noise or (cells + 1)·(Δ2/ε)².
+
+    >>> pure_mechanism(Sensitivity(l1=200, l2_squared=200, largest=1), 200_000, Fraction(1))
+    'discrete laplace'
+    >>> pure_mechanism(Sensitivity(l1=1415, l2_squared=1000, largest=1), 2000, Fraction(1))
+    'gamma radius'
+    """
+    if (cells + 1) * table.l2_squared >= 2 * table.l1**2:
+        return LAPLACE
+    laplace = laplace_noise(table.l1, epsilon).variance
+    shared = IntegerNoise(GAMMA, root_above(table.l2_squared) / epsilon, cells)
+    return GAMMA if shared.variance < min(laplace, float(_LARGEST_GAMMA) ** 2) else LAPLACE
+
+
+def pure_noise(
+    table: Sensitivity, cells: int, epsilon: Fraction, mechanism: str | None = None
+) -> IntegerNoise:
+    """The noise of a table of so many cells under pure ε; by default that of the better law."""
+    if (mechanism or pure_mechanism(table, cells, epsilon)) == GAMMA:
+        return gamma_noise(table.l2_squared, cells, epsilon)
+    return laplace_noise(table.l1, epsilon)
 
 
 def gaussian_noises(

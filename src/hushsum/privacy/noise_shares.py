@@ -24,20 +24,9 @@ from hushsum.privacy.accounting.discrete_gaussian_shares import SMALLEST_SHARE, 
 from hushsum.privacy.accounting.discrete_gaussian_vectors import vector_delta
 from hushsum.privacy.accounting.skellam import skellam_variances
 from hushsum.privacy.accounting.zcdp import zcdp_delta
-from hushsum.privacy.calibration import (
-    GAUSSIAN,
-    LAPLACE,
-    NO_NOISE,
-    NONE,
-    SKELLAM,
-    SUM,
-    IntegerNoise,
-    Sensitivity,
-    gaussian_noises,
-    laplace_noise,
-    split_epsilon,
-)
+from hushsum.privacy.calibration import Sensitivity, gaussian_noises, laplace_noise, split_epsilon
 from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE, NO_NOISE, NONE, SKELLAM, SUM, IntegerNoise
 from hushsum.privacy.noise.laplace_share_sampler import SMALLEST_SHARED_SCALE
 from hushsum.privacy.noise.skellam_sampler import LARGEST_SKELLAM, SMALLEST_SKELLAM
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, SITE_NOISE

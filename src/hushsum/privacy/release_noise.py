@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.privacy.accounting.continuous_gaussian import analytic_gaussian_sigma
-from hushsum.privacy.calibration import IntegerNoise, gamma_noise, laplace_noise
+from hushsum.privacy.calibration import gamma_noise, laplace_noise
+from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.privacy.noise.choice_sampler import (
     EXPONENTIAL,
@@ -70,8 +71,8 @@ class ReleaseNoise:
     def gamma(
         self, values: NDArray[np.int64], l2_squared: int, epsilon: Fraction
     ) -> tuple[NDArray[np.int64], IntegerNoise]:
-        """Integers that one unit moves by at most √``l2_squared`` in L2, with noise of the Gamma-radius law,
-        which is ε-private in real arithmetic.
+        """Integers that one unit moves by at most √``l2_squared`` in L2, made ε-private by noise of the
+        Gamma-radius law, and that noise.
         """
         noise = gamma_noise(l2_squared, values.size, epsilon)
         return values + noise.draw(values.size, self._source).reshape(values.shape), noise

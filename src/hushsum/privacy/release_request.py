@@ -10,17 +10,21 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from hushsum.errors import Argument, ClaimError, UsageError
+from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.accounting.parameters import check_delta
 from hushsum.privacy.budget import Budget
-from hushsum.privacy.calibration import BINOMIAL, GAMMA
 from hushsum.privacy.claim import Promise, Relation, exact
+from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, LAPLACE
 from hushsum.privacy.spending import Booking
 
 LARGEST_UNDECLARED_DELTA = Fraction(1, 100_000)
 MOST_ROWS = 1 << 24
 DEFAULT_COUNT_SHARE = 0.02
 AUTO = "auto"
-MECHANISMS = (GAMMA, BINOMIAL)
+PURE_MECHANISMS = (LAPLACE, GAMMA)
+EITHER_PURE = together(*PURE_MECHANISMS)
+"""In a claim over several tallies, each of which may take the law of less variance."""
+MECHANISMS = (*PURE_MECHANISMS, BINOMIAL)
 """What ``mechanism`` may be; left out, it is the noise that the promise implies."""
 
 LOCAL = frozenset({"budget", "idempotency_key", "insecure_noise_seed"})
@@ -41,11 +45,11 @@ class ReleaseRequest:
         Whom the claim protects. A tally made with ``max_per_unit`` counts persons; the tally of a graph
         offers ``"adjacency row"``, its default, and ``"edge"`` or, of a directed graph, ``"directed edge"``;
         another one counts records. A unit that the tally does not have is refused.
-    mechanism : {"gamma radius", "binomial"}, optional
-        ``"gamma radius"``: under pure ε, half the variance for Fourier features; its proof is about real
-        arithmetic. ``"binomial"``: under ε and δ, sums of fair coins, where one unit moves each cell by at
-        most 1; about 7 % more noise than the Gaussian. Default: discrete Laplace noise under pure ε, discrete
-        Gaussian noise otherwise; ``hs.release`` takes what it predicts to err least.
+    mechanism : {"discrete laplace", "gamma radius", "binomial"}, optional
+        Under pure ε ``"discrete laplace"``, independent in every cell, or ``"gamma radius"``, one vector
+        for the whole table, with half the variance for Fourier features. ``"binomial"``: under ε and δ, sums
+        of fair coins, where one unit moves each cell by at most 1; about 7 % more noise than the Gaussian.
+        Default: that of less variance under pure ε, discrete Gaussian noise otherwise.
     rows : int or "auto"
         How many of the tally's rows to publish. ``"auto"``: under pure ε, where rows share the budget, as
         many as suit ε and the paid noisy count; with δ or ρ all of them.
@@ -103,14 +107,14 @@ class ReleaseRequest:
         if self.mechanism not in (None, *MECHANISMS):
             raise UsageError(
                 parameter="mechanism",
-                rule=f"must be {' or '.join(map(repr, MECHANISMS))} or left out",
+                rule=f"must be {', '.join(map(repr, MECHANISMS))} or left out",
                 got=f"{self.mechanism!r}",
                 remedy="choose one",
             )
-        if self.mechanism == GAMMA and not self.promise.pure:
+        if self.mechanism in PURE_MECHANISMS and not self.promise.pure:
             raise ClaimError(
                 parameter="mechanism",
-                rule=f"{GAMMA} keeps pure epsilon",
+                rule=f"{self.mechanism} keeps pure epsilon",
                 got="delta or rho",
                 remedy="leave it out",
             )

@@ -13,7 +13,6 @@ from hushsum._types import Floats
 from hushsum.bases.base import LinearReading, SampledReading
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
-from hushsum.privacy.calibration import LAPLACE
 from hushsum.releases.answers import Answers, Points, Quotient, check_question, normal_quantile
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.simultaneous_intervals import (
@@ -150,12 +149,12 @@ class CoefficientFunction(NoisyTable):
             return None
         own = np.sqrt(np.maximum(variance - self.cell_variance * self.reading.noise_gain(batch), 0.0))
         scale = np.sqrt(variance + common**2)
-        laplace, deviation = self.noise.mechanism == LAPLACE, math.sqrt(self.cell_variance)
+        deviation = math.sqrt(self.cell_variance)
 
         def simulate(rng: np.random.Generator, draws: int) -> Floats:
             maxima = np.empty(draws)
             for draw in range(draws):
-                table, unit = noise_table(rng, self.table.shape, laplace=laplace)
+                table, unit = noise_table(rng, self.table.shape, self.noise.mechanism)
                 path = deviation / unit * self.reading.evaluate(table, batch, threads=1)
                 path += own * rng.standard_normal(len(own)) + common * rng.standard_normal()
                 maxima[draw] = (np.abs(path) / np.where(scale > 0.0, scale, np.inf)).max()

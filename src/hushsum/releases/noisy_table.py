@@ -16,8 +16,8 @@ from hushsum._types import Floats, PathOrFile
 from hushsum.bases.base import Basis, Cells, LinearReading, Reading, RowReading, Table
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
-from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.trust_model import SITE_NOISE
 from hushsum.records.bounds import Bounds
 from hushsum.releases.answers import Answers, Points, mixed_points, query_points

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hushsum._types import Floats
+from hushsum.privacy.integer_noise import GAMMA, LAPLACE
 
 DRAWS = 500
 MOST_NUMBERS = 1 << 25
@@ -52,10 +53,17 @@ def quantile_of_normal(tail: float) -> float:
 
 
 def noise_table(
-    rng: np.random.Generator, shape: tuple[int, ...], *, laplace: bool
+    rng: np.random.Generator, shape: tuple[int, ...], mechanism: str
 ) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], float]:
     """Noise of the law of a release in whole numbers, for a reading, and its standard deviation."""
-    drawn = rng.laplace(scale=math.sqrt(0.5), size=shape) if laplace else rng.standard_normal(shape)
+    if mechanism == LAPLACE:
+        drawn = rng.laplace(scale=math.sqrt(0.5), size=shape)
+    else:
+        drawn = rng.standard_normal(shape)
+    if mechanism == GAMMA:
+        # Normal numbers of one variance, which has a Gamma law (`gamma_radius`).
+        half = (math.prod(shape) + 1) / 2.0
+        drawn *= math.sqrt(rng.gamma(half) / half)
     return np.rint(drawn * _UNIT).astype(np.int64), float(_UNIT)
 
 

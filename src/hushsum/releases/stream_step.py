@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hushsum.errors import UsageError
-from hushsum.privacy.calibration import IntegerNoise
 from hushsum.privacy.claim import PERSON, Claim, Relation
+from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.over_time.stream_noise import StreamNoise, StreamUnit, spent_epsilon, spent_rho
 
 if TYPE_CHECKING:

@@ -23,20 +23,10 @@ from hushsum.files.encoding import (
     unpack_integers,
 )
 from hushsum.privacy.accounting.skellam import skellam_rho
-from hushsum.privacy.calibration import (
-    BINOMIAL,
-    GAMMA,
-    GAUSSIAN,
-    LAPLACE,
-    NONE,
-    SKELLAM,
-    SUM,
-    IntegerNoise,
-    root_above,
-)
+from hushsum.privacy.calibration import root_above
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE, NONE, SKELLAM, SUM, IntegerNoise
 from hushsum.privacy.noise_shares import protecting_noises
-from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.trust_model import SITE_NOISE
 from hushsum.releases.load import check_names, check_spelling, register
 from hushsum.releases.noisy_table import DIGEST_LETTERS, LARGEST_STEP, NoisyTable, function_of
@@ -139,8 +129,9 @@ def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise)
         gamma = noise.mechanism == GAMMA
         moves = root_above(moved.l2_squared) if gamma else moved.l1
         spent = moves / table + (counted / count if counted else 0)
-        shared = noise.cells == function.cells.size and claim.arithmetic == REAL_ARITHMETIC
-        return whole and spent <= epsilon and (shared if gamma else noise.mechanism == LAPLACE)
+        # Of a table of which some rows were published, the cells are those of the whole.
+        known = noise.cells >= function.cells.size if gamma else noise.mechanism == LAPLACE
+        return whole and spent <= epsilon and known
     if noise.mechanism == SKELLAM:
         if moved.largest > 1 or counted > 1 or count_noise.mechanism not in (SKELLAM, NONE):
             return False

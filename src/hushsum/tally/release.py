@@ -16,23 +16,19 @@ from hushsum.bases.hash_rows import LARGE_TABLE
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.calibration import (
-    BINOMIAL,
-    GAMMA,
-    GAUSSIAN,
-    LAPLACE,
-    NO_NOISE,
-    IntegerNoise,
     Sensitivity,
     UnitChange,
     binomial_noises,
-    gamma_noise,
     gaussian_noises,
     laplace_noise,
+    pure_mechanism,
+    pure_noise,
     split_epsilon,
 )
 from hushsum.privacy.claim import PERSON, Claim, Promise, Relation, checked_unit, exact
+from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, GAUSSIAN, NO_NOISE, IntegerNoise
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.release_noise import REAL_ARITHMETIC
+from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.privacy.release_request import AUTO, MOST_ROWS, ReleaseRequest
 from hushsum.releases.noisy_table import UNSEEN_SHARE, NoisyTable, function_of, largest_step, round_cells
 from hushsum.version import PRODUCER
@@ -74,7 +70,7 @@ class ReleaseOptions:
     threads: int
     insecure_noise_seed: int | None
     rounded: bool
-    mechanism: str | None
+    mechanism: str
 
     @classmethod
     def of(
@@ -86,7 +82,9 @@ class ReleaseOptions:
         threads: int,
         assumptions: Sequence[str] = (),
     ) -> ReleaseOptions:
-        """Check the options of a request; ``rows`` becomes None for ``"auto"``."""
+        """Check the options of a request; ``rows`` becomes None for ``"auto"``, and the mechanism that of the
+        least noise for the whole basis.
+        """
         relation = Relation.of(request.relation)
         change = basis.unit_change(unit, per_unit, relation)
         rows = request.rows
@@ -108,7 +106,7 @@ class ReleaseOptions:
             threads=threads,
             insecure_noise_seed=request.insecure_noise_seed,
             rounded=bool(request.rounded),
-            mechanism=request.checked_mechanism,
+            mechanism=request.checked_mechanism or _mechanism(request, change, basis),
         )
 
     def claim(self, promise: Promise) -> Claim:
@@ -118,16 +116,11 @@ class ReleaseOptions:
             unit=self.unit,
             records_per_unit=self.per_unit,
             relation=self.relation,
-            mechanism=self.mechanism or (LAPLACE if promise.pure else GAUSSIAN),
-            arithmetic=REAL_ARITHMETIC if self.gamma else "exact integers",
+            mechanism=self.mechanism,
+            arithmetic=EXACT_INTEGERS,
             secure=self.insecure_noise_seed is None,
             assumptions=self.assumptions,
         )
-
-    @property
-    def gamma(self) -> bool:
-        """Whether the Gamma-radius mechanism is requested."""
-        return self.mechanism == GAMMA
 
     @property
     def count_moves(self) -> int:
@@ -144,6 +137,15 @@ class ReleaseOptions:
         return published.unit_change(self.unit, self.per_unit, self.relation).table
 
 
+def _mechanism(request: ReleaseRequest, change: UnitChange, basis: Basis) -> str:
+    promise = request.promise
+    if not promise.pure:
+        return GAUSSIAN
+    share = exact("count_share", request.count_share)
+    epsilon, _ = split_epsilon(promise, private_count=change.count > 0, count_share=share)
+    return pure_mechanism(change.table, math.prod(basis.shape), epsilon)
+
+
 def release_table(
     reading: Reading, table: Counters, count: int, promise: Promise, options: ReleaseOptions
 ) -> NoisyTable:
@@ -158,7 +160,7 @@ def release_table(
     basis = reading.basis
     _check_rows(basis, options)
     claim = options.claim(promise)
-    release = _release_laplace if promise.pure else _release_approximate
+    release = _release_pure if promise.pure else _release_approximate
     with NoiseSource.for_release(options.insecure_noise_seed) as source:
         published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
         published_reading, step = (
@@ -217,7 +219,7 @@ def _check_rows(basis: Basis, options: ReleaseOptions) -> None:
 _Drawn = tuple[Basis, IntegerNoise, int, IntegerNoise]
 
 
-def _release_laplace(
+def _release_pure(
     basis: Basis, count: int, promise: Promise, options: ReleaseOptions, source: NoiseSource
 ) -> _Drawn:
     private_count = options.count_moves > 0
@@ -228,8 +230,12 @@ def _release_laplace(
     noisy_count = count + int(count_noise.draw(1, source)[0])
     rows = options.rows
     if rows is None:
-        # With half of Laplace's variance as many rows suit as Laplace noise takes at √2·ε.
-        worth = float(table_epsilon) * (math.sqrt(2.0) if options.gamma else 1.0)
+        worth = float(table_epsilon)
+        if options.mechanism == GAMMA:
+            # With less variance than Laplace's as many rows suit as Laplace noise takes at a larger ε.
+            noise = _pure_noise(basis, options.change.table, table_epsilon, options)
+            laplace = laplace_noise(options.change.table.l1, table_epsilon)
+            worth *= math.sqrt(laplace.variance / noise.variance)
         rows = basis.rows_for(noisy_count, worth, options.moves)
     published = basis.prefix(rows)
     moved = options.moved(published)
@@ -239,9 +245,7 @@ def _release_laplace(
 def _pure_noise(
     published: Basis, moved: Sensitivity, epsilon: Fraction, options: ReleaseOptions
 ) -> IntegerNoise:
-    if options.gamma:
-        return gamma_noise(moved.l2_squared, math.prod(published.shape), epsilon)
-    return laplace_noise(moved.l1, epsilon)
+    return pure_noise(moved, math.prod(published.shape), epsilon, options.mechanism)
 
 
 def _release_approximate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.privacy.calibration import IntegerNoise
+from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.tally.release import noisy_rows
 from hushsum.tally.tally import Tally

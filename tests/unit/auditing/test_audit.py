@@ -13,7 +13,7 @@ import hushsum as hs
 from hushsum.auditing import AuditReport, AuditRow, Half
 from hushsum.auditing.report import report_of
 from hushsum.errors import SecretRefused, UsageError
-from hushsum.privacy.calibration import NO_NOISE, IntegerNoise
+from hushsum.privacy.integer_noise import NO_NOISE, IntegerNoise
 from hushsum.releases import TableFunction
 
 PROMISES: list[dict[str, Any]] = [

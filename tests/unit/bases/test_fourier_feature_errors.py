@@ -60,13 +60,13 @@ def test_the_noise_is_that_of_a_release(promise: dict[str, Any]) -> None:
 
 
 def test_orders_of_magnitude() -> None:
-    """Noise of a sum: 2√m/ε under pure ε, 4.3 at ε = 1 and δ = 1e-6 whatever m (as deviations)."""
+    """Noise of a sum: √(2m)/ε under pure ε, 4.3 at ε = 1 and δ = 1e-6 whatever m (as deviations)."""
     for pairs in (100, 10_000):
         pure, mixed = (
             predicted_error(records=1, dim=50, pairs=pairs, promise=Promise.of(**promise), density=0.1)
             for promise in ({"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6})
         )
-        assert pure.noise * math.sqrt(math.pi / 2) == pytest.approx(2 * math.sqrt(pairs), rel=0.03)
+        assert pure.noise * math.sqrt(math.pi / 2) == pytest.approx(math.sqrt(2 * pairs), rel=0.03)
         assert mixed.noise * math.sqrt(math.pi / 2) == pytest.approx(4.27, rel=0.01)
 
 

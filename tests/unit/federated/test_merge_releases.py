@@ -11,7 +11,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import ClaimError, IncompatibleTallies, UsageError
 from hushsum.privacy.accounting.mechanisms import check_mechanism
-from hushsum.privacy.calibration import IntegerNoise
+from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.trust_model import SITE_NOISE, Trust
 from tests.e2e.cli_process import Shell
 

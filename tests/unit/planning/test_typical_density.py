@@ -19,7 +19,7 @@ from hushsum.methods.landmark_errors import predicted_error as landmark_error
 from hushsum.methods.landmark_errors import typical_eigenvalues
 from hushsum.methods.prediction_request import typical_density
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC
+from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.records.bounds import Bounds
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.weighted_points import PointsFunction
@@ -223,9 +223,7 @@ def test_auto_releases_landmarks_in_exact_integers() -> None:
     f = hs.release(X, **given, insecure_noise_seed=1)
     assert isinstance(f, PointsFunction)
     assert f.claim.arithmetic == EXACT_INTEGERS
-    assert f.claim.mechanism == "discrete laplace"
-    real = hs.release(X, **given, allow_real=True, insecure_noise_seed=1)
-    assert real.claim.arithmetic == REAL_ARITHMETIC
+    assert f.claim.mechanism == "discrete laplace + gamma radius"
     # What only the release of a tally has chooses among tallies.
     assert not isinstance(hs.release(X, **given, rounded=False), PointsFunction)
 

@@ -17,8 +17,9 @@ from hushsum.errors import ClaimError, UsageError
 from hushsum.privacy.accounting.binomial import binomial_delta, binomial_trials
 from hushsum.privacy.accounting.discrete_gaussian import gaussian_variances
 from hushsum.privacy.accounting.discrete_gaussian_shares import promise_for_sum, sum_distance
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise, Sensitivity
+from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Promise
+from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
 from hushsum.privacy.noise import (
     NoiseSource,
     binomial_sampler,

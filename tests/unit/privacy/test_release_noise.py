@@ -10,7 +10,7 @@ from scipy.stats import kstest
 
 from hushsum.errors import ClaimError, SecretRefused
 from hushsum.privacy.accounting.continuous_gaussian import gaussian_delta
-from hushsum.privacy.calibration import LAPLACE, IntegerNoise
+from hushsum.privacy.integer_noise import LAPLACE, IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.release_noise import (
     EXPONENTIAL,

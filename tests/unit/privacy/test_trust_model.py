@@ -17,8 +17,8 @@ from hushsum.errors import FileRefused
 from hushsum.federated.secure_aggregation.result import released_sum
 from hushsum.federated.secure_aggregation.terms import AggregationTerms
 from hushsum.privacy.accounting.discrete_gaussian_shares import sum_distance
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
 from hushsum.privacy.noise_shares import protecting_distance, protecting_noises
 from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, SITE_NOISE, Trust

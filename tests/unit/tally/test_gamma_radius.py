@@ -14,9 +14,9 @@ import hushsum as hs
 from hushsum.auditing.stated_noise import audit_calibration
 from hushsum.errors import ClaimError, FileRefused, UsageError
 from hushsum.files.container import FileKind, read_container, write_container
-from hushsum.privacy.calibration import GAMMA, IntegerNoise, gamma_noise, laplace_noise, root_above
+from hushsum.privacy.calibration import Sensitivity, gamma_noise, laplace_noise, pure_mechanism, root_above
+from hushsum.privacy.integer_noise import GAMMA, IntegerNoise
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.real_noise import RealNoise
 from tests.recording_budget import RecordingBudget
 
 KERNEL = hs.GaussianKernel(dim=2, bandwidth=1.0)
@@ -28,10 +28,29 @@ def released(**options: Any) -> Any:
     return tally.release(epsilon=1.0, rows=200, mechanism="gamma radius", **options)
 
 
-def test_the_claim_says_real_arithmetic() -> None:
+def test_the_claim_says_exact_integers() -> None:
     f = released()
     assert (f.claim.epsilon, f.claim.delta) == (1.0, 0)
-    assert (f.claim.mechanism, f.claim.arithmetic) == ("gamma radius", "real arithmetic")
+    assert (f.claim.mechanism, f.claim.arithmetic) == ("gamma radius", "exact integers")
+
+
+def test_the_default_is_the_law_of_less_variance() -> None:
+    features = hs.fourier_features(KERNEL, features=300).add(RECORDS)
+    default, laplace = (
+        features.release(epsilon=1.0),
+        features.release(epsilon=1.0, mechanism="discrete laplace"),
+    )
+    assert (default.claim.mechanism, laplace.claim.mechanism) == ("gamma radius", "discrete laplace")
+    rows = hs.race(hs.AngularKernel(dim=2, bits=4), rows=30).add(RECORDS)
+    assert rows.release(epsilon=1.0).claim.mechanism == "discrete laplace"
+    assert features.release(rho=0.1).claim.mechanism == "discrete gaussian"
+
+
+def test_more_rows_suit_less_noise() -> None:
+    tally = hs.fourier_features(KERNEL, features=2000).add(RECORDS)
+    default: Any = tally.release(epsilon=1.0, insecure_noise_seed=1)
+    laplace: Any = tally.release(epsilon=1.0, mechanism="discrete laplace", insecure_noise_seed=1)
+    assert default.rows == pytest.approx(2**0.5 * laplace.rows, rel=0.02)
 
 
 def test_the_variance_is_half_of_laplace_noise() -> None:
@@ -80,13 +99,43 @@ def test_files_come_back_and_false_ones_are_refused() -> None:
         FileKind.RELEASED,
         lambda header: len(stream.getvalue()) - 24 - 32 - _size(header),
     )
-    for change in ({"cells": 7}, {"parameter": "1"}):
+    for change in ({"cells": 7}, {"parameter": "1"}, {"parameter": "-1/1000000000"}, {"parameter": "0"}):
         other = json.loads(json.dumps(header))
         other["noise"] |= change
         false = io.BytesIO()
         write_container(false, FileKind.RELEASED, other, [payload])
         with pytest.raises(FileRefused):
             hs.load(io.BytesIO(false.getvalue()))
+
+
+def test_some_of_the_rows_are_a_release_of_their_own() -> None:
+    """Their noise is a part of a vector of this law, which moves no more than the whole."""
+    f = released()
+    part = f.first_rows(100)
+    stream = io.BytesIO()
+    part.save(stream)
+    again: Any = hs.load(io.BytesIO(stream.getvalue()))
+    assert again.noise == f.noise
+    assert again.noise.cells == 2 * again.cells.size
+    assert all(row.holds for row in audit_calibration(again))
+    np.testing.assert_array_equal(again([[0.0, 0.0]]), part([[0.0, 0.0]]))
+
+
+def test_the_default_is_laplace_where_rounding_counts_or_no_vector_can_be_drawn() -> None:
+    two = Sensitivity(l1=2, l2_squared=2, largest=1)
+    assert pure_mechanism(two, 2, Fraction(1, 10)) == "gamma radius"
+    assert pure_mechanism(two, 2, Fraction(6)) == "discrete laplace"
+    dense = Sensitivity(l1=1 << 43, l2_squared=1 << 78, largest=1 << 34)
+    assert pure_mechanism(dense, 500, Fraction(12)) == "gamma radius"
+    assert pure_mechanism(dense, 500, Fraction(9)) == "discrete laplace"
+
+
+def test_less_noise_than_can_be_drawn_is_refused_before_anything_is_spent() -> None:
+    budget = RecordingBudget()
+    tally = hs.fourier_features(KERNEL, features=300).add(RECORDS)
+    with pytest.raises(UsageError, match="scale of noise"):
+        tally.release(epsilon=1e30, rows=200, mechanism="gamma radius", budget=budget)
+    assert budget.steps == []
 
 
 def _size(header: dict[str, Any]) -> int:
@@ -110,34 +159,18 @@ def test_more_noise_than_doubles_hold_is_refused_before_anything_is_spent() -> N
     assert budget.steps == []
 
 
-def test_the_noise_is_on_no_lattice() -> None:
-    """A direction in steps of 2⁻³⁰ would leave gaps between whole numbers in cells above 2³⁰.
-
-    One in 500 cells of the direction is within 10⁻³ of a step by chance; the seed is fixed.
-    """
-    with NoiseSource.insecure(5) as source:
-        vector = RealNoise(source).gamma_vector(50, 1.0)
-    with NoiseSource.insecure(5) as source:
-        again = RealNoise(source)
-        again.normal(100)
-        direction = again.normal(50)
-    np.testing.assert_allclose(vector / np.linalg.norm(vector), direction / np.linalg.norm(direction))
-    steps = direction * 2.0**30
-    assert np.count_nonzero(np.abs(steps - np.rint(steps)) < 1e-3) < 10
-
-
 def test_other_mechanisms_are_refused() -> None:
-    with pytest.raises(UsageError, match="mechanism must be 'gamma radius'"):
+    with pytest.raises(UsageError, match="mechanism must be 'discrete laplace', 'gamma radius'"):
         hs.fourier_features(KERNEL).release(epsilon=1.0, mechanism="laplace")
 
 
-def test_a_plan_considers_it_only_where_real_arithmetic_is_allowed() -> None:
+def test_plans_take_it_but_not_for_shares_of_noise() -> None:
     kernel = hs.GaussianKernel(dim=20, bandwidth=1.0)
-    requested: dict[str, Any] = {"records": 100_000, "kernel": kernel, "epsilon": 0.5}
-    strict, real = hs.plan(**requested), hs.plan(**requested, allow_real=True)
-    assert {option.mechanism for option in strict} == {"discrete laplace", "discrete gaussian"}
-    assert real.best.mechanism == "gamma radius"
-    assert real.best.error < 0.9 * strict.best.error
+    requested: dict[str, Any] = {"records": 100_000, "kernel": kernel, "epsilon": 0.5, "comparison": False}
+    own, shares = hs.plan(**requested), hs.plan(**requested, trust="federated", sites=100)
+    assert {option.mechanism for option in own} == {"gamma radius"}
+    assert {option.mechanism for option in shares} == {"discrete laplace"}
+    assert own.best.error < 0.9 * shares.best.error
     few = np.random.default_rng(2).normal(size=(300, 20)) * 0.3
-    f = hs.release(few, kernel=kernel, epsilon=0.5, records=300, allow_real=True)
+    f = hs.release(few, kernel=kernel, epsilon=0.5, records=300)
     assert f.claim.mechanism == "gamma radius"

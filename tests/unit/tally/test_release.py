@@ -16,7 +16,7 @@ import hushsum as hs
 from hushsum.bases.hash_rows import rows_for_laplace
 from hushsum.errors import SecretRefused
 from hushsum.privacy.accounting import discrete_gaussian_delta
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, NONE, IntegerNoise
+from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE, NONE, IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.releases import TableFunction, load_function
 from hushsum.tally import Tally

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 import hushsum as hs
-from hushsum.privacy.calibration import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
+from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
 from hushsum.tally.sums_with_share import sums_with_share
 
 

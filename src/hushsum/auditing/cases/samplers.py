@@ -13,17 +13,10 @@ from numpy.typing import NDArray
 from hushsum.auditing.choice_audit import audit_choice
 from hushsum.auditing.privacy_loss_lower_bound import NoiseAudit, audit_gaussian, audit_laplace
 from hushsum.auditing.registry import Choose, Law, NoiseCase, register_noise
-from hushsum.privacy.calibration import (
-    BINOMIAL,
-    GAMMA,
-    GAUSSIAN,
-    LAPLACE,
-    SKELLAM,
-    IntegerNoise,
-    laplace_noise,
-)
+from hushsum.privacy.calibration import laplace_noise
 from hushsum.privacy.claim import exact
-from hushsum.privacy.noise import NoiseSource, centred_binomial
+from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE, SKELLAM, IntegerNoise
+from hushsum.privacy.noise import NoiseSource, centred_binomial, gamma_radius
 from hushsum.privacy.noise.choice_sampler import (
     exponential_choice,
     exponential_law,
@@ -31,6 +24,7 @@ from hushsum.privacy.noise.choice_sampler import (
     permute_and_flip_law,
 )
 from hushsum.privacy.noise.coin_sampler import log_odds_coins
+from hushsum.privacy.real_noise import RealNoise
 
 
 def _laplace(epsilon: float, shift: int, *, thorough: bool = False) -> NoiseCase:
@@ -126,21 +120,29 @@ def _skellam_shares(variance: int, honest: int, shift: int) -> NoiseCase:
     return NoiseCase("skellam", f"one cell moved by {shift}, {honest} honest sites", run)
 
 
-def _gamma(scale: int, *, thorough: bool = False) -> NoiseCase:
+def _gamma(scale: int, name: str, draw_one: Callable[[Fraction, NoiseSource], int]) -> NoiseCase:
     """One cell, where the Gamma-radius law is Laplace's, rounded: its worst pair, since in more cells losses
     are smaller but for noise along the move. A thousandth of the scale is lost to rounding, far less than the
     test sees.
     """
 
     def run(source: NoiseSource, factor: float) -> NoiseAudit:
-        drawn = IntegerNoise(GAMMA, scale * exact("factor", factor))
+        smaller = scale * exact("factor", factor)
 
         def draw(size: int) -> NDArray[np.int64]:
-            return np.concatenate([drawn.draw(1, source) for _ in range(size)])
+            return np.array([draw_one(smaller, source) for _ in range(size)], np.int64)
 
         return replace(audit_laplace(draw, 1, shift=scale), mechanism=GAMMA)
 
-    return NoiseCase("gamma_vector", f"one cell moved by {scale}", run, thorough)
+    return NoiseCase(name, f"one cell moved by {scale}", run)
+
+
+def _gamma_integer(scale: Fraction, source: NoiseSource) -> int:
+    return int(gamma_radius(1, scale, source)[0])
+
+
+def _gamma_real(scale: Fraction, source: NoiseSource) -> int:
+    return round(float(RealNoise(source).gamma_vector(1, float(scale))[0]))
 
 
 def _choice(choose: Choose, law: Law, epsilon: float, pair: tuple[list[int], list[int]]) -> NoiseCase:
@@ -194,7 +196,8 @@ cases: Sequence[NoiseCase] = (
     _laplace(0.01, 1, thorough=True),
     _laplace(1.0, 1000, thorough=True),
     _laplace(8.0, 1, thorough=True),
-    _gamma(1000),
+    _gamma(1000, "gamma_radius", _gamma_integer),
+    _gamma(1000, "gamma_vector", _gamma_real),
     _laplace_shares(100, 5),
     _laplace_shares(10, 2),
     _gaussian_shares(100.0, 5, 10),

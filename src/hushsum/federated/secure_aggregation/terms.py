@@ -16,8 +16,8 @@ from hushsum.bases.registry import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, Parameter, UsageError
 from hushsum.files.encoding import stored_rational
 from hushsum.kernels.base import Kernel
-from hushsum.privacy.calibration import SKELLAM, IntegerNoise
 from hushsum.privacy.claim import Claim, Promise, checked_unit, unit_in_words
+from hushsum.privacy.integer_noise import LAPLACE, SKELLAM, IntegerNoise
 from hushsum.privacy.noise_shares import NoisePair, noise_shares
 from hushsum.privacy.release_request import AUTO, ReleaseRequest
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, Trust
@@ -180,8 +180,10 @@ class AggregationTerms:
 
     @cached_property
     def _options(self) -> ReleaseOptions:
+        # Shares of noise are of laws that add up, which the Gamma-radius law does not.
+        mechanism = LAPLACE if self.promise.pure else None
         return ReleaseOptions.of(
-            self.request,
+            replace(self.request, mechanism=mechanism),
             self.reading.basis,
             self.unit,
             self.per_unit,

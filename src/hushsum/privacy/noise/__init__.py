@@ -11,6 +11,7 @@ from __future__ import annotations
 from hushsum.privacy.noise.binomial_sampler import centred_binomial, check_trials
 from hushsum.privacy.noise.discrete_gaussian_sampler import discrete_gaussian, gaussian_variance
 from hushsum.privacy.noise.discrete_laplace_sampler import discrete_laplace, laplace_variance
+from hushsum.privacy.noise.gamma_radius_sampler import gamma_radius, gamma_radius_variance
 from hushsum.privacy.noise.laplace_share_sampler import discrete_laplace_share
 from hushsum.privacy.noise.skellam_sampler import skellam
 from hushsum.privacy.noise.source import NoiseSource
@@ -22,6 +23,8 @@ __all__ = [
     "discrete_gaussian",
     "discrete_laplace",
     "discrete_laplace_share",
+    "gamma_radius",
+    "gamma_radius_variance",
     "gaussian_variance",
     "laplace_variance",
     "skellam",

@@ -13,21 +13,18 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.privacy.noise.discrete_laplace_sampler import LARGEST_SCALE, discrete_laplace, wrapped
-from hushsum.privacy.noise.poisson_sampler import (
-    TABLE_DIGITS,
+from hushsum.privacy.noise.decimal_intervals import (
     Interval,
-    PoissonLaw,
     decimals,
     exp,
     fraction,
     ln,
     negative,
-    poisson,
-    poisson_law,
     rest,
     times,
 )
+from hushsum.privacy.noise.discrete_laplace_sampler import LARGEST_SCALE, discrete_laplace, wrapped
+from hushsum.privacy.noise.poisson_sampler import TABLE_DIGITS, PoissonLaw, poisson, poisson_law
 from hushsum.privacy.noise.source import LazyUniform, NoiseSource, check_draw, check_parameter
 
 SMALLEST_SHARED_SCALE = Fraction(1, 64)

@@ -8,14 +8,8 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.privacy.noise.poisson_sampler import (
-    Interval,
-    PoissonLaw,
-    decimals,
-    fraction,
-    poisson,
-    poisson_law,
-)
+from hushsum.privacy.noise.decimal_intervals import Interval, decimals, fraction
+from hushsum.privacy.noise.poisson_sampler import PoissonLaw, poisson, poisson_law
 from hushsum.privacy.noise.source import NoiseSource, check_draw, check_parameter
 
 SMALLEST_SKELLAM = Fraction(1, 1 << 20)

@@ -17,17 +17,9 @@ from hushsum.errors import ClaimError, Parameter
 from hushsum.privacy.accounting.discrete_gaussian import short_above
 from hushsum.privacy.accounting.discrete_gaussian_vectors import vector_delta, vector_variances
 from hushsum.privacy.accounting.zcdp import zcdp_rho
-from hushsum.privacy.calibration import (
-    FACTORISED,
-    GAUSSIAN,
-    INTERVALS,
-    LAPLACE,
-    IntegerNoise,
-    Sensitivity,
-    laplace_noise,
-    split_epsilon,
-)
+from hushsum.privacy.calibration import Sensitivity, laplace_noise, split_epsilon
 from hushsum.privacy.claim import Promise, Relation
+from hushsum.privacy.integer_noise import FACTORISED, GAUSSIAN, INTERVALS, LAPLACE, IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.over_time.matrix_factorisation import (
     MOST_FRACTION_BITS,

@@ -29,7 +29,7 @@ class ReleaseClaimRequest(PrivacyRequest, FileRequest):
     public: Id | None = None
     relation: Relation = "add/remove"
     unit: Unit | None = None
-    mechanism: Literal["gamma radius", "binomial"] | None = None
+    mechanism: Literal["discrete laplace", "gamma radius", "binomial"] | None = None
     rows: Count | Literal["auto"] = "auto"
     count_share: Annotated[float, Field(gt=0, lt=1)] = 0.02
     rounded: bool | None = None

@@ -21,8 +21,9 @@ from hushsum.federated.secure_aggregation.result import released_sum
 from hushsum.federated.secure_aggregation.terms import AggregationTerms
 from hushsum.privacy.accounting.mechanisms import check_mechanism
 from hushsum.privacy.accounting.skellam import skellam_delta, skellam_rho, skellam_variances
-from hushsum.privacy.calibration import GAUSSIAN, NO_NOISE, SKELLAM, IntegerNoise, Sensitivity
+from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Promise
+from hushsum.privacy.integer_noise import GAUSSIAN, NO_NOISE, SKELLAM, IntegerNoise
 from hushsum.privacy.noise import NoiseSource, poisson_sampler, skellam, skellam_sampler
 from hushsum.privacy.noise.source import LazyUniform
 from hushsum.privacy.noise_shares import noise_shares

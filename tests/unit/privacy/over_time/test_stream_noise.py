@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from hushsum.errors import ClaimError, UsageError
-from hushsum.privacy.calibration import IntegerNoise, Sensitivity
+from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Promise, Relation
+from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.over_time.stream_noise import (
     StreamNoise,
     StreamUnit,
