@@ -120,8 +120,9 @@ def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise)
         return False
     claim = function.claim
     change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
-    moved = change.table
-    counted = 0 if count_noise.mechanism == NONE else change.count
+    moved, counted = change.table, change.count
+    if counted and count_noise.mechanism != (LAPLACE if noise.mechanism == GAMMA else noise.mechanism):
+        return False
     table, count = noise.parameter, count_noise.parameter
     epsilon, rho = claim.promise.epsilon, claim.promise.rho
     whole = noise.parts == count_noise.parts == 1
@@ -133,7 +134,7 @@ def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise)
         known = noise.cells >= function.cells.size if gamma else noise.mechanism == LAPLACE
         return whole and spent <= epsilon and known
     if noise.mechanism == SKELLAM:
-        if moved.largest > 1 or counted > 1 or count_noise.mechanism not in (SKELLAM, NONE):
+        if moved.largest > 1 or counted > 1:
             return False
         counted_variance = count if counted else None
         return (
