@@ -19,7 +19,6 @@ from hushsum.kernels.base import HashableKernel, Kernel
 from hushsum.methods import method_named
 from hushsum.planning import Option, Plan
 from hushsum.planning.automatic_method import planned_tally
-from hushsum.privacy.integer_noise import GAMMA
 from hushsum.releases import ReleasedFunction
 
 SKETCH_ROWS = (10, 50, 200, 500, 1000, 2000, 5000, 10_000)
@@ -168,7 +167,6 @@ def _release(
         rows=best.rows if declared and best.method != "grid" else "auto",
         count_share=best.count_share,
         rounded=best.rounded,
-        mechanism=GAMMA if best.mechanism == GAMMA else None,
         threads=1,
     )
 

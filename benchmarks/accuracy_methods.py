@@ -2,7 +2,7 @@
 
 Baselines get their parameters by oracle: the settings of a ladder are run on the public data, further ones
 while the best is at an end, and the best one counts, at no cost in ε. It is then released anew: the least of
-several noisy errors is too small. Ours get none: ``grid``, ``landmarks`` (in exact integers) and
+several noisy errors is too small. Ours get none: ``grid``, ``landmarks`` and
 ``fourier_features`` run with their defaults, ``hermite`` and ``auto`` know the number of records.
 """
 
@@ -109,14 +109,7 @@ def _doubling(name: str, start: int, most: int, first: int, last: int, **others:
 CONTESTANTS = (
     Contestant("grid", NO_SETTINGS, tally=hs.grid, ours=True, most=4),
     Contestant("hermite", NO_SETTINGS, tally=hermite, ours=True),
-    Contestant(
-        "landmarks",
-        Ladder("mechanism", ("discrete laplace",), 0, 0),
-        ours=True,
-        seeded=True,
-        least=4,
-        most=20,
-    ),
+    Contestant("landmarks", NO_SETTINGS, ours=True, seeded=True, least=4, most=20),
     Contestant("fourier_features", NO_SETTINGS, tally=hs.fourier_features, ours=True, seeded=True, most=99),
     Contestant(
         "lsq_fgt",

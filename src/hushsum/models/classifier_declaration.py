@@ -61,8 +61,6 @@ class ClassifierDeclaration(ClassificationModel):
     public: Any
 
     _restored_digest: str | None = None
-    _columns_settled: int = 0
-    """How many columns records will have, where that was given before any were counted."""
 
     def chosen_method(self, n_features: int | None = None, records: int | None = None) -> str:
         """The method for so many columns and a declared number of records; looks at no data."""
@@ -118,11 +116,7 @@ class ClassifierDeclaration(ClassificationModel):
             public=self.public,
         )
 
-    def _settle(self, n_features: int | None) -> None:
-        if n_features is not None:
-            self._columns_settled = n_features
-
-    def _pure_mechanism(self) -> str:
+    def _pure_mechanism(self, promise: Promise) -> str:
         return EITHER_PURE
 
     def _claim(self, promise: Promise) -> Claim:

@@ -176,7 +176,7 @@ class ClusterModel(PrivateModel):
         self._warn_of_clipping(X)
         secret.add(Frame.of(self.column_bounds(), self.scale).inside(X), np.empty((len(X), 0)))
 
-    def _pure_mechanism(self) -> str:
+    def _pure_mechanism(self, promise: Promise) -> str:
         return EITHER_PURE
 
     def _draw(self, secret: KeptRecords, promise: Promise) -> Bundle:

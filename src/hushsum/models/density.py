@@ -35,8 +35,9 @@ from hushsum.models.public_rows import USUAL_RECORDS, visible_bandwidth
 from hushsum.models.record_checks import generator_of
 from hushsum.models.table_model import DENSITY_RULE
 from hushsum.models.weighted_sampling import by_chain, from_grid
+from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.release_request import EITHER_PURE
+from hushsum.privacy.release_request import EITHER_PURE, ReleaseRequest
 from hushsum.releases.answers import Answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
@@ -218,8 +219,13 @@ class PrivateDensity(PrivateModel):
 
         return visible_bandwidth(lambda bandwidth: table(bandwidth).kernel, rows, USUAL_RECORDS, error)
 
-    def _pure_mechanism(self) -> str:
-        return EITHER_PURE
+    def _pure_mechanism(self, promise: Promise) -> str:
+        dim = getattr(self, "n_features_in_", self._columns_settled)
+        if not dim:
+            return EITHER_PURE
+        empty = tallies(self._planned(dim), seed=0, box=self.column_bounds(dim))
+        request = ReleaseRequest(**share_of(promise, len(empty)))
+        return together(*sorted({tally.prepare(request).claim.mechanism for tally in empty.values()}))
 
     def _check_together(self, promise: Promise) -> None:
         if self.method == FUNCTIONAL and promise.pure:

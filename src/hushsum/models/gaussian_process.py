@@ -272,7 +272,7 @@ class PrivateGaussianProcessRegressor(RegressionModel):
     def _assumptions(self) -> list[str]:
         return [*super()._assumptions(), *([_PUBLIC_INPUTS] if self.inputs == PUBLIC else [])]
 
-    def _pure_mechanism(self) -> str:
+    def _pure_mechanism(self, promise: Promise) -> str:
         return EITHER_PURE
 
     def _claim(self, promise: Promise) -> Claim:

@@ -57,6 +57,8 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     public: Any = None
     """Public rows, of a model that takes them."""
+    _columns_settled: int = 0
+    """How many columns records will have, where that was given before any were counted."""
     _public_assumed: bool = False
     """Whether parameters of a model that was loaded were derived from public rows."""
 
@@ -84,9 +86,9 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
         """Whether public rows are used for anything: by default, where a parameter is left to them."""
         return bool(self.decided_by_public())
 
-    def _pure_mechanism(self) -> str:
+    def _pure_mechanism(self, promise: Promise) -> str:
         """The laws that noise under pure ε is drawn from. A model whose tallies may take the better one names
-        both, since which that is follows from the number of columns.
+        both where it does not know which that is.
         """
         return LAPLACE
 
@@ -97,7 +99,7 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
             unit="record",
             records_per_unit=1,
             relation=Relation.ADD_REMOVE,
-            mechanism=self._pure_mechanism() if promise.pure else GAUSSIAN,
+            mechanism=self._pure_mechanism(promise) if promise.pure else GAUSSIAN,
             arithmetic="exact integers",
             secure=True,
             assumptions=tuple(self._assumptions()),
@@ -251,7 +253,9 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
         return []
 
     def _settle(self, n_features: int | None) -> None:
-        """Decide what depends on the number of columns, from declared quantities alone."""
+        """Note the number of columns, on which the claim may depend."""
+        if n_features is not None:
+            self._columns_settled = n_features
 
     def _width(self, n_features: int | None) -> int:
         width = getattr(self, "n_features_in_", None) if n_features is None else n_features
