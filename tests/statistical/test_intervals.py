@@ -11,7 +11,7 @@ import pytest
 import hushsum as hs
 from hushsum import methods
 from hushsum.releases.answers import Quotient
-from hushsum.releases.simultaneous_intervals import simultaneous_reach
+from hushsum.releases.simultaneous_intervals import noise_table, simultaneous_reach
 
 RNG = np.random.default_rng(14)
 KERNEL = hs.GaussianKernel(1, 0.05)
@@ -144,3 +144,19 @@ def test_methods_say_what_their_error_bars_contain() -> None:
     unknown = methods.mwem(X[:, :1], hs.GaussianKernel(1, 0.2), bounds=(0, 1), epsilon=1.0)
     assert np.isnan(unknown.query([[0.5]], simultaneous=True).upper).all()
     assert "answers have no interval" in str(unknown.describe())
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "spread"), [("gamma radius", 5**-0.5), ("discrete gaussian", 10**-0.5)]
+)
+def test_simulated_noise_shares_its_length_where_that_of_the_release_does(
+    mechanism: str, spread: float
+) -> None:
+    """Lengths of five cells: Gamma(5) deviates by 1/√5 of its mean, the root of a chi square by about 1/√10."""
+    rng = np.random.default_rng(1)
+    tables = np.array(
+        [table / unit for table, unit in (noise_table(rng, (5, 1), mechanism) for _ in range(4000))]
+    )
+    assert (tables**2).mean() == pytest.approx(1.0, rel=0.05)
+    lengths = np.linalg.norm(tables, axis=(1, 2))
+    assert lengths.std() / lengths.mean() == pytest.approx(spread, rel=0.06)

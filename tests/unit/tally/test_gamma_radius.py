@@ -106,7 +106,10 @@ def test_files_come_back_and_false_ones_are_refused() -> None:
         write_container(false, FileKind.RELEASED, other, [payload])
         with pytest.raises(FileRefused):
             hs.load(io.BytesIO(false.getvalue()))
-    for law in ({"mechanism": "none", "parameter": "0"}, {"mechanism": "discrete gaussian", "parameter": "9"}):
+    for law in (
+        {"mechanism": "none", "parameter": "0"},
+        {"mechanism": "discrete gaussian", "parameter": "9"},
+    ):
         other = json.loads(json.dumps(header))
         other["count"]["noise"] = law
         false = io.BytesIO()
