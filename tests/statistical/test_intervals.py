@@ -152,7 +152,7 @@ def test_methods_say_what_their_error_bars_contain() -> None:
 def test_simulated_noise_shares_its_length_where_that_of_the_release_does(
     mechanism: str, spread: float
 ) -> None:
-    """Lengths of five cells: Gamma(5) deviates by 1/√5 of its mean, the root of a chi square by about 1/√10."""
+    """Of five cells: Gamma(5) deviates by 1/√5 of its mean, the root of a chi square by about 1/√10."""
     rng = np.random.default_rng(1)
     tables = np.array(
         [table / unit for table, unit in (noise_table(rng, (5, 1), mechanism) for _ in range(4000))]
