@@ -1,5 +1,6 @@
 // The privacy claim of a release: checked, and in plain words.
 import { bigWhole, fields, flag, list, rational, require, text, whole } from "./header.js";
+import { wholeRoot } from "./special_functions.js";
 
 const UNITS = ["record", "person", "adjacency row", "edge", "directed edge"];
 const NAMES = [
@@ -193,21 +194,25 @@ function honestPart(noise, least, honest) {
  * @param {object} noise of the cells
  * @param {object} countNoise of the number of records
  * @param {{l1: bigint | null, l2Squared: bigint | null}} moved what one record added or replaced moves; null where it is not known
+ * @param {number} cells of the table
  */
-export function checkNoise(claim, noise, countNoise, moved) {
+export function checkNoise(claim, noise, countNoise, moved, cells) {
   const noises = protecting(claim.trust, noise, countNoise);
   require(noises.length >= 1);
-  for (const [table, count] of noises) checkOne(claim, table, count, moved);
+  for (const [table, count] of noises) checkOne(claim, table, count, moved, cells);
 }
 
-function checkOne(claim, noise, countNoise, moved) {
+function checkOne(claim, noise, countNoise, moved, cells) {
   const gaussian = noise.mechanism === GAUSSIAN;
   require((noise.parts ?? 1) === 1 && (countNoise.parts ?? 1) === 1);
   // Moments of the loss, which the audit sums.
   if (noise.mechanism === SKELLAM) return require((claim.rho !== null || claim.delta > 0) && (countNoise.public || countNoise.mechanism === SKELLAM));
   // With δ the audit recomputes it, which takes longer; pure ε is checked below.
   if (claim.delta > 0 && noise.mechanism !== LAPLACE) return require(gaussian || noise.mechanism === BINOMIAL);
-  if (noise.mechanism === GAMMA || !["record", "person"].includes(claim.unit)) return undefined;
+  const shared = noise.mechanism === GAMMA;
+  require(claim.epsilon === null ? gaussian : shared || noise.mechanism === LAPLACE);
+  require(!shared || (noise.cells === cells && claim.arithmetic === "real arithmetic"));
+  if (!["record", "person"].includes(claim.unit)) return undefined;
   const person = claim.unit === "person";
   const many = person ? BigInt(claim.recordsPerUnit) : 1n;
   const counted = countNoise.public || (claim.relation === "replace" && !person) ? 0n : many;
@@ -215,14 +220,17 @@ function checkOne(claim, noise, countNoise, moved) {
   const count = countNoise.public ? { numerator: 1n, denominator: 1n } : countNoise.exact;
   const promised = rational(claim.exact.epsilon ?? claim.exact.rho);
   // spent = x/(table) + y/(count), compared with the promise without any division.
-  const keeps = (x, y) =>
-    (x * under * count.numerator + y * count.denominator * over) * promised.denominator <=
-    promised.numerator * over * count.numerator;
-  if (claim.epsilon !== null) return require(noise.mechanism === LAPLACE && (moved.l1 === null || keeps(moved.l1 * many, counted)));
-  if (moved.l2Squared === null) return require(gaussian);
+  const keeps = (x, y, scale = 1n) =>
+    (x * under * count.numerator + y * count.denominator * over * scale) * promised.denominator <=
+    promised.numerator * over * scale * count.numerator;
+  if (noise.mechanism === LAPLACE) return require(moved.l1 === null || keeps(moved.l1 * many, counted));
+  if (moved.l2Squared === null) return undefined;
+  const squared = moved.l2Squared * many * many;
+  // The root of the square, from above, in units of 2^-40.
+  if (shared) return require(keeps(wholeRoot(squared << 80n) + 1n, counted, 1n << 40n));
   // Both halves of ρ are halved: 2ρ is what the squares over the variances may be.
   promised.numerator *= 2n;
-  return require(gaussian && keeps(moved.l2Squared * many * many, counted * counted));
+  return require(keeps(squared, counted * counted));
 }
 
 function noiseVariance(mechanism, parameter, cells) {

@@ -1,9 +1,12 @@
 // Released random Fourier features: each row estimates the kernel sum by a cosine and a sine of a random phase.
+import { squaredDiameter } from "./feature_diameter.js";
 import { affordable, bigWhole, box, columnNames, fields, flag, require, whole } from "./header.js";
 import { isCombination, isProduct, isScaled, kernelFrom } from "./kernels.js";
 import { derivedSeed, normalDirections, rowWords, uniforms } from "./public_random.js";
 import { unsupported } from "./refusal.js";
 import { fused } from "./single_precision.js";
+import { wholeRoot } from "./special_functions.js";
+import { cosine, phaseFraction, sine } from "./waves.js";
 
 const AMPLITUDE = 1023;
 const LENGTH = 1024;
@@ -14,16 +17,7 @@ const FEWEST_BLOCKS = 8;
 const MOST_BLOCKS = 512;
 const ONE_TURN = 6.283185307179586;
 const LARGEST = 3.4028234663852886e38;
-const ROUNDER = 12582912;
 const HUGE = 1n << 4096n;
-/** Of boxes for which the library computes how far apart features are. */
-const MOST_COLUMNS = 8;
-const SINE = [
-  6.28318281855543, -41.34142139902815, 81.59618388037231, -76.58010059069983, 41.20539511562007, -12.27126270500227,
-].map(Math.fround);
-const COSINE = [
-  -19.739049627337103, 64.93027910833467, -85.28685244792894, 58.85254905884002, -21.162601230825686,
-].map(Math.fround);
 
 export function featuresBasis(parameters) {
   fields(parameters, [
@@ -42,19 +36,53 @@ export function featuresBasis(parameters) {
   require(groups === 1 || features % (groups * block) === 0);
   const bounds = parameters.bounds === null ? null : box(parameters.bounds);
   require(bounds === null || bounds.dim === kernel.dim);
-  // Of every row of a record's group, a vector of length 1024, or two; ⌊√2·1024⌋ is 1448, and ⌊√8·1024⌋ is 2896.
-  const rows = BigInt(features / groups);
-  // In a box, one replaced may move less: a proof for these frequencies, which the library repeats and this does not.
-  const proven = bounds !== null && bounds.dim <= MOST_COLUMNS && groups === 1;
-  const moved = (many) =>
-    many > 1n && proven
-      ? { l1: null, l2Squared: null }
-      : { l1: rows * 1448n * many, l2Squared: rows * 1048576n * many * many };
-  return {
-    moved,
+  let drawn;
+  const basis = {
+    frequencies: () => (drawn ??= frequencies(kernel, features, basis.seed, orthogonal)),
     name: "fourier-features", kernel, shape: [features, 2], box: bounds, orthogonal, groups, block,
     columns: columnNames(parameters.columns, kernel.dim), seed: bigWhole(parameters.seed, -HUGE, HUGE),
   }; // prettier-ignore
+  return { ...basis, moved: movedBy(basis) };
+}
+
+/** Of every row of a record's group, a vector of length 1024, or two; in a box all rows together may move less. */
+function movedBy(basis) {
+  const { box: bounds, groups, shape } = basis;
+  const rows = BigInt(shape[0] / groups);
+  // ⌊√2·1024⌋ is 1448, and ⌊√8·1024⌋ is 2896.
+  const added = { l1: rows * 1448n, l2Squared: rows * 1048576n };
+  let square;
+  // Some tenths of a second, for claims that need it.
+  const diameter = () => (square ??= squaredDiameter(basis.frequencies(), halfWidths(bounds)));
+  return (many, person) => {
+    if (many === 1n) return added;
+    const apart = { l1: 2n * added.l1, l2Squared: 4n * added.l2Squared };
+    if (bounds === null || groups > 1) return apart;
+    // A person may have fewer records than the one in whose place it is, and the rest comes or goes.
+    const least = person ? added : { l1: 0n, l2Squared: 0n };
+    return {
+      get l1() {
+        return larger(least.l1, smaller(apart.l1, wholeRoot(2n * rows * diameter())));
+      },
+      get l2Squared() {
+        return larger(least.l2Squared, diameter());
+      },
+    };
+  };
+}
+
+function smaller(a, b) {
+  return a < b ? a : b;
+}
+
+function larger(a, b) {
+  return a > b ? a : b;
+}
+
+/** The half widths of a box: what no clipped and centred record exceeds, in single precision. */
+function halfWidths({ low, high, centre }) {
+  const from = (end, column) => Math.abs(Math.fround(end - centre[column]));
+  return low.map((end, column) => Math.max(from(end, column), from(high[column], column)));
 }
 
 function turnable(kernel) {
@@ -133,18 +161,12 @@ function clipped(value) {
   return Math.min(Math.max(value, -LARGEST), LARGEST);
 }
 
-function polynomial(terms, x) {
-  let value = terms[terms.length - 1];
-  for (let i = terms.length - 2; i >= 0; i -= 1) value = fused(value, x, terms[i]);
-  return value;
-}
-
 export class FeatureReading {
   constructor(basis) {
     this.basis = basis;
     this.kernel = basis.kernel;
     const [rows] = basis.shape;
-    this.frequencies = frequencies(basis.kernel, rows, basis.seed, basis.orthogonal);
+    this.frequencies = basis.frequencies();
     this.block = basis.block * FEWEST_BLOCKS <= rows ? basis.block : 1;
     // More blocks take longer than the answers, and errors are known to 3 % from these.
     this.used = Math.min(rows, MOST_BLOCKS * this.block);
@@ -168,13 +190,8 @@ export class FeatureReading {
     for (let row = 0, at = 0; row < rows; row += 1) {
       let t = 0.0;
       for (let k = 0; k < dim; k += 1, at += 1) t = fused(this.frequencies[at], query[k], t);
-      let u = fround(t - fround(fround(t + ROUNDER) - ROUNDER));
-      u = u > -0.5 ? u : -0.5;
-      u = u < 0.5 ? u : 0.5;
-      const square = fround(u * u);
-      const cosine = fused(square, polynomial(COSINE, square), 1.0);
-      const sine = fused(u, polynomial(SINE, square), 0.0);
-      own += fused(fround(table[2 * row]), cosine, fround(fround(table[2 * row + 1]) * sine));
+      const fraction = phaseFraction(t);
+      own += fused(fround(table[2 * row]), cosine(fraction), fround(fround(table[2 * row + 1]) * sine(fraction)));
       if ((row + 1) % this.block === 0) {
         sum += own;
         if (row < this.used) {

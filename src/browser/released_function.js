@@ -136,7 +136,10 @@ class TableFunction extends ReleasedFunction {
       basis: basis.name, shape: basis.shape, noise, step, table: cells,
     }); // prettier-ignore
     // Of a step of a stream the noise of all steps keeps the claim, which Python checks.
-    if (basis.moved && !("stream" in header)) checkNoise(this.claim, noise, countNoise, basis.moved(this.claim.relation === "replace" ? 2n : 1n));
+    if (basis.moved && !("stream" in header)) {
+      const moved = basis.moved(this.claim.relation === "replace" ? 2n : 1n, this.claim.unit === "person");
+      checkNoise(this.claim, noise, countNoise, moved, cells.length);
+    }
     // Functions of several sites were rounded before they were added.
     const { trust } = this.claim;
     const rounded = trust?.model === "site noise" ? trust.parties : 1;

@@ -1,4 +1,4 @@
-// Special functions in double precision that JavaScript does not have.
+// Functions that JavaScript does not have: special functions in double precision, and the root of an integer.
 import { normalQuantile } from "./public_random.js";
 
 /** The error function, to about 1e-15. */
@@ -98,4 +98,15 @@ export function logGamma(x) {
   const inverse = 1.0 / (x * x);
   const series = 1 / 12 - inverse * (1 / 360 - inverse * (1 / 1260 - inverse * (1 / 1680 - inverse * (1 / 1188))));
   return shift + (x - 0.5) * Math.log(x) - x + 0.9189385332046727 + series / x;
+}
+
+/** The integer part of the root of an integer of any size, by Newton's method from above. */
+export function wholeRoot(square) {
+  if (square < 2n) return square;
+  let root = 1n << BigInt((square.toString(2).length + 1) >> 1);
+  for (;;) {
+    const next = (root + square / root) >> 1n;
+    if (next >= root) return root;
+    root = next;
+  }
 }
