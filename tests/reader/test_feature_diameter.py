@@ -1,5 +1,6 @@
-"""What a replaced record moves in a box of Fourier features: the reader for web pages against Python, and files
-with too little noise for it.
+"""What a replaced record moves in a box of Fourier features: the same in the reader for web pages as in Python.
+
+Files with too little noise for it are refused.
 """
 
 from __future__ import annotations
