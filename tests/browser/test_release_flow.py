@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from hushsum.client.dataset import RemoteDataset
+from hushsum.records.dates import DateFormat
 from tests.browser.populated_service import World
 from tests.browser.test_accessibility import FAULTS, violations
 from tests.browser.visitor import PHONE, WIDE, Visit, Visiting, number_in
@@ -31,6 +33,10 @@ def begin(here: Visit, dataset: RemoteDataset, path: Path) -> Page:
     page.get_by_label("A file of records").set_input_files(path)
     page.get_by_role("button", name="Upload", exact=True).click()
     return page
+
+
+def columns(page: Page) -> Locator:
+    return page.get_by_role("group", name="Columns", exact=True)
 
 
 def declare(page: Page) -> None:
@@ -324,6 +330,59 @@ def test_decimal_commas_and_another_encoding_are_declared(
     assert world.olga.function("Alter und Stunden").columns == ("age", "größe")
 
 
+def test_columns_of_dates_are_declared(visit: Visiting, world: World, tmp_path: Path) -> None:
+    """Bounds of them are typed as dates, and become the numbers that the library makes of them."""
+    here = visit("olga")
+    days = np.random.default_rng(3).integers(0, 60, 1500)
+    path = tmp_path / "visits.csv"
+    dates = [datetime.date(2024, 1, 1) + datetime.timedelta(days=int(day)) for day in days]
+    path.write_text("day,stay\n" + "".join(f"{each:%d.%m.%Y},2\n" for each in dates))
+    dataset = world.olga.create_dataset("dated visits", epsilon=2.0)
+    page = begin(here, dataset, path)
+    columns(page).get_by_label("stay").uncheck()
+    for label, value in (
+        ("lowest day", "0"),
+        ("highest day", "60"),
+        ("Bandwidth", "4"),
+        ("Name of the function", "visits"),
+        ("ε to spend", "1"),
+        ("Approximate number of records", "1500"),
+    ):
+        page.get_by_label(label).fill(value)
+    format_of_dates = page.get_by_label("Date format")
+    day = page.get_by_role("group", name="Columns of dates").get_by_label("day")
+    expect(day).to_be_hidden()
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("alert").filter(has_text="got dates")).to_be_visible()
+    expect(day).to_be_focused()
+    expect(format_of_dates).to_be_hidden()
+    day.check()
+    # What was typed as numbers is no date.
+    expect(page.get_by_label("lowest day")).to_have_value("")
+    page.get_by_label("lowest day").fill("2024-01-01")
+    page.get_by_label("highest day").fill("2024-03-01")
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_text("got dates that are written in another way")).to_be_visible()
+    expect(format_of_dates).to_be_focused()
+    format_of_dates.fill("%d.%m.%Y")
+    page.get_by_label("Unit of dates").select_option("weeks")
+    page.get_by_label("The date that is 0").fill("2023-12-25")
+    page.get_by_label("Bandwidth").fill("0.5")
+    assert page.evaluate(FAULTS) + violations(here) == []
+    page.set_viewport_size(PHONE)
+    assert here.too_wide() == 0
+    page.set_viewport_size(WIDE)
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name=re.compile("Release, and spend")).click()
+    expect(page.get_by_role("heading", name="visits", level=1)).to_be_visible()
+    function = world.olga.function("visits")
+    weeks = DateFormat(unit="weeks", origin="2023-12-25")
+    assert function.bounds is not None
+    assert function.bounds.low == (weeks.number("2024-01-01", "low"),)
+    assert function.bounds.high == (weeks.number("2024-03-01", "high"),)
+    assert float(function.sum([[5.0]])[0]) > 50
+
+
 def test_a_model_is_fitted_from_the_page(visit: Visiting, world: World, tmp_path: Path) -> None:
     random = np.random.default_rng(2)
     path = tmp_path / "loans.csv"
@@ -337,7 +396,7 @@ def test_a_model_is_fitted_from_the_page(visit: Visiting, world: World, tmp_path
     page.get_by_label("Column to predict").select_option("repaid")
     page.get_by_label("Its values").fill("no, yes")
     for name in ("age", "income (€)"):
-        page.get_by_label(name, exact=True).check()
+        columns(page).get_by_label(name, exact=True).check()
         page.get_by_label(f"lowest {name}").fill("0")
         page.get_by_label(f"highest {name}").fill("100")
     page.get_by_label("Bandwidth").fill("25")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 import hushsum.service
 from hushsum.records.cell_format import ENCODINGS
+from hushsum.records.dates import UNITS
 from hushsum.service.http.routes.page import READER, assets
 from tests.in_process_service import Town
 
@@ -82,3 +84,15 @@ def test_the_page_offers_every_encoding_of_csv_files() -> None:
     text = assets()["app/release/file_form.js"].body.decode()
     listed = text.partition("const ENCODINGS = [")[2].partition("];")[0]
     assert ["utf-8", *re.findall(r'^  \["([^"]+)"', listed, re.MULTILINE)] == list(ENCODINGS)
+
+
+def test_the_page_counts_dates_in_the_units_of_the_library() -> None:
+    text = assets()["app/release/date_fields.js"].body.decode()
+    day = re.search(r"const DAY = ([\d_]+);", text)
+    assert day is not None
+    listed = text.partition("const UNITS = {")[2].partition("}")[0]
+    found = {
+        name: math.prod(int(each) if each[0].isdigit() else int(day[1]) for each in number.split(" * "))
+        for name, number in re.findall(r"(\w+): ([\w *]+)", listed)
+    }
+    assert {name: 1000 * each for name, each in found.items()} == UNITS

@@ -22,9 +22,9 @@ export function chooseStep(place, { dataset, models, kernels, uploads, upload, c
   };
   const budget = h("section", { class: "card", "aria-label": "Budget" });
   const terms = termsForm(dataset, look, earlier, declared);
-  const columns = tally ? null : columnsForm(names, look, { nameless, declared });
+  const file = fileForm({ names, encoding, changed: () => (columns ? columns.rebuild() : look()) });
+  const columns = tally ? null : columnsForm(names, look, { nameless, declared, dates: file.dates });
   const sample = publicRows(dataset, uploads, upload, look);
-  const file = fileForm({ encoding, changed: look });
   const { written } = file;
   const goal = goals(models, arrange);
   const own = h("div", { class: "fields" });

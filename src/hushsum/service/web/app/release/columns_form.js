@@ -10,9 +10,9 @@ const NAMELESS =
 
 /**
  * Column choice. `names` are those of the file, or null where they must be typed; `nameless` if its header has none;
- * `declared` is what is known of sample records.
+ * `declared` is what is known of sample records, `dates` which columns are dates: their bounds are dates, too.
  */
-export function columnsForm(names, changed, { nameless = false, declared = null } = {}) {
+export function columnsForm(names, changed, { nameless = false, declared = null, dates = null } = {}) {
   const typed = names === null
     ? text({ required: true, placeholder: "age, hours_per_week", onchange: () => rebuild() })
     : null;
@@ -35,9 +35,11 @@ export function columnsForm(names, changed, { nameless = false, declared = null 
         ![...barred.values()].includes(each)
       );
 
+  const isDate = (name) => dates?.has(name) ?? false;
+
   const pairs = () =>
     chosen().map((name) => {
-      const [low, high] = bounds.get(name).map(numberIn);
+      const [low, high] = bounds.get(name).map((each) => (isDate(name) ? dates.numberOf(each.value) : numberIn(each)));
       return low !== null && high !== null && low < high ? [low, high] : null;
     });
 
@@ -57,16 +59,19 @@ export function columnsForm(names, changed, { nameless = false, declared = null 
         );
       }
     }
+    // A value that is of the other type is emptied by the browser.
+    for (const name of now) for (const each of bounds.get(name)) each.type = isDate(name) ? "date" : "number";
+    const kind = now.some(isDate) ? "pair pair-dates" : "pair";
     rows.replaceChildren(
       h(
         "div",
-        { class: "pair pair-head", "aria-hidden": "true" },
+        { class: `${kind} pair-head`, "aria-hidden": "true" },
         h("span", {}, "column"),
         h("span", {}, "lowest"),
         h("span", {}, "highest"),
       ),
       ...now.map((name) =>
-        h("div", { class: "pair" }, h("span", {}, columnLabel(name)), ...bounds.get(name))
+        h("div", { class: kind }, h("span", {}, columnLabel(name)), ...bounds.get(name))
       ),
     );
     changed();

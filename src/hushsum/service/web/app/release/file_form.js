@@ -2,6 +2,7 @@
 
 import { h } from "../dom.js";
 import { field, select } from "../parts/fields.js";
+import { dateFields } from "./date_fields.js";
 
 const POINT = ".";
 const UTF_8 = "utf-8";
@@ -21,23 +22,38 @@ const ENCODINGS = [
   ["euc-kr", "EUC-KR, Korean"],
 ];
 
-/** Fields for a CSV file, without effect on other files; `encoding` is what was chosen for its header. */
-export function fileForm({ encoding = UTF_8, changed = () => {} } = {}) {
+/**
+ * Fields for how a file is written. `names` are the columns of the file, or null where they must be typed; `encoding` is
+ * what was chosen for its header.
+ */
+export function fileForm({ names = null, encoding = UTF_8, changed = () => {} } = {}) {
   const sign = select(SIGNS, POINT, { onchange: changed });
   const letters = select(ENCODINGS, encoding, { onchange: changed });
+  const dates = dateFields(names, changed);
   return {
     node: h(
       "details",
       {},
-      h("summary", {}, "How the CSV file is written"),
-      h("div", { class: "fields" }, field("Decimal sign", sign), field("Encoding", letters)),
+      h("summary", {}, "How the file is written"),
+      h(
+        "div",
+        { class: "stack" },
+        h(
+          "div",
+          { class: "fields" },
+          field("Decimal sign", sign, { hint: "Of numbers in a CSV file." }),
+          field("Encoding", letters, { hint: "Of a CSV file." }),
+        ),
+        dates.node,
+      ),
     ),
-    encoding: () => letters.value,
-    names: [["decimal", sign], ["encoding", letters]],
+    dates,
+    names: [["decimal", sign], ["encoding", letters], ...dates.names],
     /** The part of a request; what is usual is left out. */
     written: () => ({
       ...(sign.value === POINT ? {} : { decimal: sign.value }),
       ...(letters.value === UTF_8 ? {} : { encoding: letters.value }),
+      ...dates.written(),
     }),
   };
 }

@@ -56,8 +56,8 @@ function form(body, dataset, kernels, signal) {
     budget.replaceChildren(gauge(dataset.budget, { next: rho ?? epsilon ?? 0 }));
   };
   const terms = termsForm(dataset, () => look());
-  const columns = columnsForm(null, () => look());
-  const file = fileForm();
+  const file = fileForm({ changed: () => columns.rebuild() });
+  const columns = columnsForm(null, () => look(), { dates: file.dates });
   const kernel = select(kernelChoices(kernels), "gaussian", { onchange: look });
   const method = select(METHODS, "grid");
   const bandwidth = number({ required: true, min: 0 });
