@@ -7,17 +7,19 @@ listed here with its reason; everything else must agree, and a new parameter mus
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click import Option
 from pydantic import BaseModel
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import hushsum as hs
-from hushsum.cli import collect, compare, federate, heatmap, merge, watch
+from hushsum.cli import collect, compare, federate, heatmap, merge, option_values, watch
 from hushsum.cli import tally as tally_command
 from hushsum.cli.main import application
 from hushsum.client import RemoteDataset
@@ -153,6 +155,45 @@ def test_a_table_can_be_described_in_full_wherever_one_is_counted(command: Any, 
     given = set(parameters(command))
     assert "kernel" in given
     assert described - given == lacks
+
+
+DATES = {"dates", "date_format", "date_unit", "date_origin"}
+READING_LACKS = {
+    # The claim of a tally is not known yet, and every point is answered.
+    "tally": {"drop_missing"},
+    "query": {"drop_missing"},
+    "predict": {"drop_missing"},
+    # Of places, and of columns that are kept as they are.
+    "heatmap": DATES,
+    "synthesize": DATES,
+    # Of public rows alone, whose ranges are numbers.
+    "plan": {"drop_missing", "sheet", *DATES},
+}
+
+
+def _commands() -> Iterator[tuple[str, Any]]:
+    """Every command by its name, those of groups with the name of the group."""
+    top: Any = get_command(application())
+    for name, each in top.commands.items():
+        for own, command in getattr(each, "commands", {"": each}).items():
+            yield f"{name} {own}".strip(), command
+
+
+def test_files_of_records_are_declared_alike_by_every_command() -> None:
+    declared = parameters(option_values.cell_format)
+    found = {}
+    for name, command in _commands():
+        given = {each.name: each.default for each in command.params}
+        told = [getattr(each, "help", "") or "" for each in command.params if not isinstance(each, Option)]
+        # Whatever reads cells has a decimal sign, and whoever reads records says so.
+        if "decimal" not in given and not any("CSV, Parquet" in each for each in told):
+            continue
+        lacks = READING_LACKS.get(name, set())
+        found[name] = {each: given.get(each, "missing") for each in declared if each not in lacks}
+        assert not lacks & given.keys(), f"{name} has an option that is listed as missing"
+    assert found.keys() >= {"release", "benchmark", "summarize owner", "summarize curator", *READING_LACKS}
+    for name, options in found.items():
+        assert options == {each: declared[each] for each in options}, name
 
 
 def test_a_bandwidth_means_the_same_in_every_command(tmp_path: Path) -> None:

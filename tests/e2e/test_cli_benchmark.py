@@ -36,3 +36,17 @@ def test_refusals_are_one_sentence(quick: QuickShell) -> None:
         2, "benchmark", "ok.csv", "--public", *COMMON, "--methods", "magic"
     )
     assert "missing.csv" in quick.refused(2, "benchmark", "missing.csv", "--public", *COMMON)
+
+
+def test_files_are_read_as_declared(quick: QuickShell) -> None:
+    """A German export: semicolons, decimal commas, dates, another encoding, and a missing value."""
+    lines = [f"{1 + i % 28:02d}.03.2024;{i % 7},5;Köln" for i in range(300)] + ["01.03.2024;;Köln"]
+    (quick.folder / "besuche.csv").write_bytes("\r\n".join(["Tag;Größe;Ort", *lines, ""]).encode("cp1252"))
+    terms = ("--public", "--epsilon", "1", "--bandwidth", "2", "--repeats", "1", "--methods", "grid")
+    plain = ("benchmark", "besuche.csv", *terms, "--columns", "Tag,Größe", "--encoding", "windows-1252")
+    bounds = ("--bounds", "2024-03-01:2024-03-31,0:10", "--queries", "20")
+    dates = ("--dates", "Tag", "--date-format", "%d.%m.%Y")
+    assert "--decimal" in quick.refused(6, *plain, *dates, *bounds)
+    assert "--drop-missing" in quick.refused(6, *plain, *dates, *bounds, "--decimal", ",")
+    measured = quick.ok(*plain, *dates, *bounds, "--decimal", ",", "--drop-missing", "--json").json
+    assert measured["records"] == 300

@@ -121,6 +121,10 @@ class TestOneCommand:
         run("fit", "density", "people.csv", *dated, "--columns", "hired", *BOX, "-o", "m.hush")
         run("plot", "m.hush", *dated, "-o", "m.svg")
         assert "<!-- 2018 -->" in (folder / "m.svg").read_text()
+        predicted = run("predict", "m.hush", "q.csv", *dated).stdout
+        assert predicted.splitlines()[1].startswith('"2017-01-01",')
+        assert "name the column in dates" in refused("predict", "m.hush", "q.csv")
+        assert "fired" in refused("predict", "m.hush", "q.csv", "--dates", "fired")
         assert "got dates" in refused(
             "release", "people.csv", "--columns", "hired", "--bounds", "0:1", "--bandwidth", "1",
             "--epsilon", "1", "-o", "g.hush",

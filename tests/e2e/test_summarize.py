@@ -72,6 +72,30 @@ def test_a_run_with_ledgers_from_keys_to_summary(three: Market) -> None:
     assert "has ended" in again.err
 
 
+def test_files_are_read_as_each_party_declares_them(three: Market) -> None:
+    """The first owner and the consumer have semicolons, decimal commas and another encoding."""
+    for name, header in (("o0.csv", "a;b;label"), ("v.csv", "a;b")):
+        lines = (three.folder / name).read_text().replace(",", ";").replace(".", ",").splitlines()[1:]
+        (three.folder / name).write_bytes("\r\n".join([header, *lines, ""]).encode("utf-16"))
+    german = ("--decimal", ",", "--encoding", "utf-16")
+    refused = three.run(
+        *("summarize", "owner", "o0.csv", "--listen", "127.0.0.1:0", "--key", "o0.key", "--peer", "00" * 32),
+        *german[2:],
+    )
+    assert refused.ended() == 6
+    assert "give --decimal ," in refused.err
+    secret = ("summarize", "validation", "v.csv", "--hashes", "owners.secret", "-o", "v.target")
+    three.run("summarize", "secret", "owners.secret", "--json").json()
+    promise = ("--epsilon", "4", "--delta", "1e-5", "--bandwidth", "1", "--json")
+    assert three.run(*secret, *promise, *german).json()["columns"] == ["a", "b"]
+    three.owner(0, *german)
+    three.owner(1)
+    three.owner(2)
+    made = three.curator(*german).json()
+    assert made["size"] == len(summary_of(three)) == sum(made["by_owner"].values())
+    assert made["by_owner"][three.keys[0].fingerprint] > 0
+
+
 def test_a_killed_curator_goes_on_where_it_was(three: Market) -> None:
     ledger = Ledger.create(three.folder / "book.db")
     ledger.create_dataset("patients", DatasetTerms.of(rho=3.0))

@@ -25,6 +25,14 @@ def benchmark(
     power: options.Power = None,
     bounds: options.BoundsText = None,
     columns: options.Columns = None,
+    decimal: options.Decimal = ".",
+    drop_missing: options.DropMissing = False,
+    dates: options.Dates = None,
+    date_format: options.DatePattern = None,
+    date_unit: options.DateUnit = "days",
+    date_origin: options.DateOrigin = "1970-01-01",
+    sheet: options.Sheet = None,
+    encoding: options.Encoding = "utf-8",
     methods: Annotated[
         str | None,
         typer.Option(
@@ -47,7 +55,17 @@ def benchmark(
     from hushsum.jobs.benchmark_methods import BenchmarkTerms, PublicRecords, benchmark_methods
     from hushsum.jobs.kernel_and_method import KernelChoice
 
-    box = option_values.box(bounds, "bounds")
+    cells = option_values.cell_format(
+        decimal=decimal,
+        drop_missing=drop_missing,
+        dates=dates,
+        date_format=date_format,
+        date_unit=date_unit,
+        date_origin=date_origin,
+        sheet=sheet,
+        encoding=encoding,
+    )
+    box = option_values.box(bounds, "bounds", cells.dates)
     terms = BenchmarkTerms(
         epsilons=option_values.numbers(epsilon, "epsilon"),
         delta=delta,
@@ -58,7 +76,7 @@ def benchmark(
     )
     with progress_bar("benchmarking") as progress:
         measured = benchmark_methods(
-            PublicRecords(file, option_values.names(columns, "columns")),
+            PublicRecords(file, option_values.names(columns, "columns"), cells),
             terms,
             kernel=KernelChoice(kernel, bandwidth, power),
             public=public,

@@ -30,6 +30,13 @@ def predict(
     ] = "-",
     columns: options.Columns = None,
     decimal: options.Decimal = ".",
+    dates: Annotated[
+        str | None,
+        typer.Option("--dates", metavar="NAMES", help="Columns that were dates when the model was fitted."),
+    ] = None,
+    date_format: options.DatePattern = None,
+    date_unit: options.DateUnit = "days",
+    date_origin: options.DateOrigin = "1970-01-01",
     sheet: options.Sheet = None,
     encoding: options.Encoding = "utf-8",
     json: Annotated[bool, typer.Option("--json", help="Write JSON instead of CSV.")] = False,
@@ -52,7 +59,15 @@ def predict(
             model,
             points,
             columns=option_values.names(columns, "columns"),
-            cells=option_values.cell_format(decimal=decimal, sheet=sheet, encoding=encoding),
+            cells=option_values.cell_format(
+                decimal=decimal,
+                dates=dates,
+                date_format=date_format,
+                date_unit=date_unit,
+                date_origin=date_origin,
+                sheet=sheet,
+                encoding=encoding,
+            ),
             progress=progress,
         )
         with reader_may_leave(), results_to(output) as stream:

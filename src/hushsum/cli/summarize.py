@@ -57,6 +57,14 @@ def owner(
             "--columns", metavar="NAMES", help="Columns that may be sent, separated by commas; default: all."
         ),
     ] = None,
+    decimal: options.Decimal = ".",
+    drop_missing: options.DropMissing = False,
+    dates: options.Dates = None,
+    date_format: options.DatePattern = None,
+    date_unit: options.DateUnit = "days",
+    date_origin: options.DateOrigin = "1970-01-01",
+    sheet: options.Sheet = None,
+    encoding: options.Encoding = "utf-8",
     cap: Annotated[
         int | None, typer.Option("--cap", help="Maximum number of points that are sent in total.")
     ] = None,
@@ -106,6 +114,16 @@ def owner(
         delta=delta,
         secret=hashes,
         ledger=ledger_options(ledger, dataset),
+        cells=option_values.cell_format(
+            decimal=decimal,
+            drop_missing=drop_missing,
+            dates=dates,
+            date_format=date_format,
+            date_unit=date_unit,
+            date_origin=date_origin,
+            sheet=sheet,
+            encoding=encoding,
+        ),
     )
     address = parse_address(listen, "listen")
     if choice.ledger is None:

@@ -57,6 +57,14 @@ def curator(
         float | None, typer.Option("--rate", help="Decrease of the log-odds per rank, for the auction.")
     ] = None,
     columns: options.ComparedColumns = None,
+    decimal: options.Decimal = ".",
+    drop_missing: options.DropMissing = False,
+    dates: options.Dates = None,
+    date_format: options.DatePattern = None,
+    date_unit: options.DateUnit = "days",
+    date_origin: options.DateOrigin = "1970-01-01",
+    sheet: options.Sheet = None,
+    encoding: options.Encoding = "utf-8",
     carry: Annotated[
         str | None,
         typer.Option(
@@ -133,6 +141,16 @@ def curator(
         carried=option_values.names(carry, "carry") or (),
         ledger=ledger_options(ledger, dataset),
         debit_rho=debit_rho,
+        cells=option_values.cell_format(
+            decimal=decimal,
+            drop_missing=drop_missing,
+            dates=dates,
+            date_format=date_format,
+            date_unit=date_unit,
+            date_origin=date_origin,
+            sheet=sheet,
+            encoding=encoding,
+        ),
     )
     if pace <= 0:
         warn("without --pace the duration of a round reveals to every owner how long the others took.")

@@ -47,6 +47,14 @@ def validation(
     ] = 0.6,
     features: options.RunFeatures = 500,
     columns: options.ComparedColumns = None,
+    decimal: options.Decimal = ".",
+    drop_missing: options.DropMissing = False,
+    dates: options.Dates = None,
+    date_format: options.DatePattern = None,
+    date_unit: options.DateUnit = "days",
+    date_origin: options.DateOrigin = "1970-01-01",
+    sheet: options.Sheet = None,
+    encoding: options.Encoding = "utf-8",
     ledger: options.LedgerPlace = None,
     dataset: options.DatasetName = None,
     debit_rho: Annotated[
@@ -83,6 +91,16 @@ def validation(
         columns=option_values.names(columns, "columns"),
         ledger=ledger_options(ledger, dataset),
         debit_rho=debit_rho,
+        cells=option_values.cell_format(
+            decimal=decimal,
+            drop_missing=drop_missing,
+            dates=dates,
+            date_format=date_format,
+            date_unit=date_unit,
+            date_origin=date_origin,
+            sheet=sheet,
+            encoding=encoding,
+        ),
     )
     if choice.ledger is None:
         warn("no ledger is given, so the privacy loss of this release is not recorded.")

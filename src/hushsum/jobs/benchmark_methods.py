@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,13 +15,13 @@ from numpy.typing import NDArray
 from hushsum.errors import Argument, HushsumError, SuspiciousParameter, UsageError
 from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.jobs.progress import Progress
+from hushsum.jobs.summarize_records import read_columns
 from hushsum.kernels.base import GaussianProfileKernel, Kernel
 from hushsum.kernels.parameters import positive_integer
 from hushsum.methods.registry import method_named, method_names, planned_methods
 from hushsum.planning.plan import AUTO, plan
 from hushsum.planning.release import release
-from hushsum.records.arrow import pyarrow
-from hushsum.records.record_batches import open_batches
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.releases.base import ReleasedFunction
 
 _LEAST_TRUTH = 1e-12
@@ -33,10 +32,14 @@ Box = tuple[tuple[float, float], ...] | tuple[float, float] | None
 
 @dataclass(frozen=True, slots=True)
 class PublicRecords:
-    """A file that is declared to be public: its owner says so, and nothing can check it."""
+    """A file that is declared to be public: its owner says so, and nothing can check it.
+
+    Its ``cells`` are read as declared.
+    """
 
     path: str
     columns: tuple[str, ...] | None = None
+    cells: CellFormat = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,8 @@ def benchmark_methods(
     ------
     UsageError
         unless ``public``; for kernels on sets; and if a method that was named does not exist.
+    DataRefused
+        for records that are not finite numbers.
     """
     if not public:
         raise UsageError(
@@ -272,23 +277,5 @@ class _Benchmark:
 
 
 def _read(records: PublicRecords) -> NDArray[np.float64]:
-    with open_batches(records.path, columns=records.columns) as stream:
-        batches = [batch for batch, _ in stream]
-    table = pyarrow().Table.from_batches(batches)
-    try:
-        X = np.column_stack([column.to_numpy().astype(np.float64) for column in table.columns])
-    except (TypeError, ValueError):
-        raise UsageError(
-            parameter="columns",
-            rule="must be columns of numbers",
-            got="others",
-            remedy="choose those",
-        ) from None
-    if not np.isfinite(X).all() or math.prod(X.shape) == 0:
-        raise UsageError(
-            parameter="records",
-            rule="must be finite numbers",
-            got="none, NaN or infinity",
-            remedy="leave such records out",
-        )
-    return X
+    blocks = read_columns(records.path, records.columns, records.cells)
+    return blocks.choose(tuple(blocks.blocks))

@@ -15,10 +15,11 @@ from hushsum.jobs.model_answers import answers_of
 from hushsum.jobs.model_records import features_of
 from hushsum.jobs.output_files import STANDARD
 from hushsum.jobs.progress import Progress
+from hushsum.jobs.query_function import with_dates
 from hushsum.models.base import PrivateModel
 from hushsum.models.load import load_model
 from hushsum.records.cell_format import PLAIN, CellFormat
-from hushsum.records.columns_by_name import columns_in_words
+from hushsum.records.columns_by_name import choose_columns, columns_in_words
 from hushsum.records.record_batches import open_batches
 
 
@@ -57,8 +58,8 @@ def predict_file(
     """Predictions at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
 
     Columns are found by the names the model was fitted with; ``columns`` gives other names, in the model's
-    order. The first batch is answered before this returns, so that an error is reported before anything is
-    written.
+    order. Dates are returned as dates. The first batch is answered before this returns, so that an error is
+    reported before anything is written.
     """
     if source == path == STANDARD:
         raise UsageError(
@@ -85,6 +86,7 @@ def _answer(
     own = None if named is None else [str(name) for name in named]
     with open_batches(path, columns=own if columns is None else columns, cells=cells) as stream:
         names = stream.column_names
+        choose_columns(names, cells.dates.columns)
         if len(names) != model.n_features_in_:
             raise UsageError(
                 parameter="points",
@@ -95,6 +97,6 @@ def _answer(
         for batch, _ in stream:
             table = features_of(batch, names)
             known = table.rename_columns(own) if own is not None else np.column_stack(table.columns)
-            yield PredictedRecords(batch, answers_of(model, known))
+            yield PredictedRecords(with_dates(batch, cells.dates), answers_of(model, known))
             if progress is not None:
                 progress(stream.progress)

@@ -269,12 +269,12 @@ def _answer_file(
                 )
             renamed = own is not None and columns is not None and len(own) == batch.num_columns
             queries = batch.rename_columns(list(own)) if renamed and own else batch
-            yield _ask(function, _with_dates(batch, dates), queries, terms)
+            yield _ask(function, with_dates(batch, dates), queries, terms)
             if progress is not None:
                 progress(stream.progress)
 
 
-def _with_dates(batch: Any, dates: DateFormat) -> Any:
+def with_dates(batch: Any, dates: DateFormat) -> Any:
     """The batch with dates in place of their numbers, as it is shown."""
     for name in dates.columns:
         i = batch.schema.get_field_index(name)

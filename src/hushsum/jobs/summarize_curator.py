@@ -17,6 +17,7 @@ from hushsum.jobs.summarize_terms import RunChoice, at_delta
 from hushsum.jobs.summarize_validation import Validation, read_validation
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking, StagedRelease, another_release, stage
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.summarize.curator import CuratorState
 from hushsum.summarize.curator_process import CuratorProcess
 from hushsum.summarize.result import Summary, summary_of, target_claim
@@ -32,7 +33,7 @@ class CuratorChoice:
     """Who takes part, what they are compared with, and where the summary goes.
 
     ``carried`` columns are collected with the points and not compared, such as a label. The validation set's
-    release is debited in ε and δ, or with ``debit_rho`` in ρ.
+    release is debited in ε and δ, or with ``debit_rho`` in ρ. The ``cells`` of its file are read as declared.
     """
 
     key: str
@@ -45,6 +46,7 @@ class CuratorChoice:
     carried: tuple[str, ...] = ()
     ledger: LedgerOptions | None = None
     debit_rho: bool = False
+    cells: CellFormat = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ def collect_summary(
                 ": the validation release was paid where it was made",
             ),
         )
-    validation = read_validation(choice.validation, choice.columns, choice.carried, choice.run)
+    validation = read_validation(choice.validation, choice.columns, choice.carried, choice.run, choice.cells)
     with StateFolder(choice.state) as state_folder:
         opening = _opening(choice, state_folder, tuple(addresses), validation)
         target, staged = _target(choice, state_folder, opening, validation)

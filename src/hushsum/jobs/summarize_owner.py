@@ -13,6 +13,7 @@ from hushsum.jobs.summarize_records import read_columns
 from hushsum.jobs.summarize_terms import at_delta
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking, StagedRelease, stage
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.messages import RunTerms
 from hushsum.summarize.owner_process import OwnerProcess
@@ -28,7 +29,7 @@ class OwnerChoice:
 
     ``columns`` are all that may leave, None for every column of the file; ``cap`` is the most points that
     leave in all; ``delta`` turns the claim that is debited from ρ into ε and δ. ``secret`` is the file under
-    which hashes leave instead of points.
+    which hashes leave instead of points. The ``cells`` of the file are read as declared.
     """
 
     file: str
@@ -40,6 +41,7 @@ class OwnerChoice:
     delta: float | None = None
     secret: str | None = None
     ledger: LedgerOptions | None = None
+    cells: CellFormat = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def take_part(
     secret = None if choice.secret is None else HashSecret.load(choice.secret)
     peers = [fingerprint_of(each) for each in choice.peers]
     spending = _RunSpending(choice.ledger, choice.delta, identity.fingerprint)
-    records = read_columns(choice.file, choice.columns)
+    records = read_columns(choice.file, choice.columns, choice.cells)
     with StateFolder(choice.state) as state_folder, listener(*listen) as listening_socket:
         process = OwnerProcess(
             identity,

@@ -14,6 +14,7 @@ from hushsum._types import Floats
 from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.files.durable_files import atomic_file
 from hushsum.records.arrow import is_any_list, pyarrow
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.records.columns_by_name import numbers_of
 from hushsum.records.record_batches import open_batches
 
@@ -49,8 +50,8 @@ class ColumnBlocks:
         return sum(self.blocks[name].shape[1] for name in names)
 
 
-def read_columns(path: str, columns: Sequence[str] | None) -> ColumnBlocks:
-    """Read the columns of a file; all of them by default.
+def read_columns(path: str, columns: Sequence[str] | None, cells: CellFormat = PLAIN) -> ColumnBlocks:
+    """Read the columns of a file, whose cells are written as declared; all of them by default.
 
     Raises
     ------
@@ -58,7 +59,7 @@ def read_columns(path: str, columns: Sequence[str] | None) -> ColumnBlocks:
         as `open_batches` does, and for numbers that are not finite.
     """
     parts: dict[str, list[NDArray[Any]]] = {}
-    with open_batches(path, columns=columns) as stream:
+    with open_batches(path, columns=columns, cells=cells) as stream:
         for batch, _ in stream:
             for name in stream.column_names:
                 parts.setdefault(name, []).append(_numbers(batch.select([name]), name))

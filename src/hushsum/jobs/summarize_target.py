@@ -14,6 +14,7 @@ from hushsum.jobs.summarize_records import read_columns
 from hushsum.jobs.summarize_terms import RunChoice, at_delta
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.spending import Booking, spend
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.summarize.hash_secret import HashSecret
 from hushsum.summarize.hashed_target import HashedTarget
 from hushsum.summarize.result import target_claim
@@ -22,7 +23,9 @@ from hushsum.summarize.target import release_target
 
 @dataclass(frozen=True, slots=True)
 class TargetChoice:
-    """The consumer's file, the secret it shares with the owners, and the run that the release is for."""
+    """The consumer's file, the secret it shares with the owners, and the run that the release is for. The
+    ``cells`` of the file are read as declared.
+    """
 
     file: str
     secret: str
@@ -31,6 +34,7 @@ class TargetChoice:
     columns: tuple[str, ...] | None = None
     ledger: LedgerOptions | None = None
     debit_rho: bool = False
+    cells: CellFormat = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ def release_validation(choice: TargetChoice) -> TargetReleased:
             rule=f"{choice.output!r} exists, and a validation set is released once for a run",
             remedy="give another output",
         )
-    records = read_columns(choice.file, choice.columns)
+    records = read_columns(choice.file, choice.columns, choice.cells)
     names = tuple(records.blocks)
     public = choice.run.compared(records.width(names))
     rho = choice.run.validation_rho
@@ -89,6 +93,7 @@ def release_validation(choice: TargetChoice) -> TargetReleased:
             choice.ledger.dataset,
             claim.as_json(),
             subject,
+            repr(choice.cells),
             str(output.absolute()),
         )
         booking = Booking(choice.ledger.budget(), key)

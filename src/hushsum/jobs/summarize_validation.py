@@ -9,6 +9,7 @@ from hushsum._types import Floats
 from hushsum.errors import FileRefused, Parameter, UsageError
 from hushsum.jobs.summarize_records import read_columns
 from hushsum.jobs.summarize_terms import RunChoice
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.summarize.hashed_target import HashedTarget
 from hushsum.summarize.target import NoisyTarget
 
@@ -35,9 +36,13 @@ class Validation:
 
 
 def read_validation(
-    validation: str, columns: tuple[str, ...] | None, carried: tuple[str, ...], run: RunChoice
+    validation: str,
+    columns: tuple[str, ...] | None,
+    carried: tuple[str, ...],
+    run: RunChoice,
+    cells: CellFormat = PLAIN,
 ) -> Validation:
-    """Read the validation set, or with ``run.hashed`` its release.
+    """Read the validation set, whose cells are written as declared, or with ``run.hashed`` its release.
 
     Raises
     ------
@@ -48,7 +53,7 @@ def read_validation(
     """
     if run.hashed:
         return _released(validation, columns, carried, run)
-    records = read_columns(validation, columns)
+    records = read_columns(validation, columns, cells)
     names = tuple(name for name in records.blocks if name not in carried)
     if not names:
         raise UsageError(

@@ -143,12 +143,12 @@ _KINDS: Final = (
     ),
     (
         "decimal commas",
-        r"^[^\pL]*(\d,\d{1,2}|\b0,\d+|\d,\d{4,})[^\d\pL]*$",
+        r"^[^\pL]*(\d,\d{1,2}|\b0,\d+|\d,\d{4,}|\d,\d+[eE][+-]?\d+)[^\d\pL]*$",
         ("give ", Argument("decimal", ",")),
     ),
     (
         "decimal points",
-        r"^[^\pL]*(\d\.\d{1,2}|\b0\.\d+|\d\.\d{4,})[^\d\pL]*$",
+        r"^[^\pL]*(\d\.\d{1,2}|\b0\.\d+|\d\.\d{4,}|\d\.\d+[eE][+-]?\d+)[^\d\pL]*$",
         ("give ", Argument("decimal", ".")),
     ),
     ("percentages", r"^[^\pL]*\d\s*%$", "write them as plain numbers"),

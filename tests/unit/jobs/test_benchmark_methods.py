@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.errors import UsageError
+from hushsum.errors import DataRefused, UsageError
 from hushsum.jobs.benchmark_methods import BenchmarkTerms, PublicRecords, benchmark_methods
 from hushsum.jobs.kernel_and_method import KernelChoice
 
@@ -86,7 +86,7 @@ def test_senseless_comparisons_are_refused(
 
 def test_records_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
     (tmp_path / "w.csv").write_text("a\nnan\n1.0\n")
-    with pytest.raises(UsageError, match="finite"):
+    with pytest.raises(DataRefused, match="finite"):
         benchmark_methods(
             PublicRecords(str(tmp_path / "w.csv")), BenchmarkTerms((1.0,)), kernel=GAUSSIAN, public=True
         )

@@ -87,7 +87,13 @@ def test_a_plain_number_means_the_same_beside_others(values: list[float]) -> Non
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [("NA", "missing values"), ("2024-03-01", "dates"), ("1,5", "decimal commas"), ("8 %", "percentages")],
+    [
+        ("NA", "missing values"),
+        ("2024-03-01", "dates"),
+        ("1,5", "decimal commas"),
+        ("-2,125E-05", "decimal commas"),
+        ("8 %", "percentages"),
+    ],
 )
 def test_other_cells_are_described_by_their_kind(text: str, kind: str) -> None:
     assert kind_of_others(pa.array(["1", text]))[0] == kind
