@@ -155,6 +155,7 @@ def test_headers_are_read_and_records_are_not_taken_for_them(call: Call) -> None
     ]
     assert call("release/file_columns", "headerOf", 'a;"b; c";d, e\n1;2;3') == ["a", "b; c", "d, e"]
     assert call("release/file_columns", "headerOf", "a\tb, c\td\n1\t2\t3") == ["a", "b, c", "d"]
+    assert call("release/file_columns", "headerOf", 'a|"b|c"|d, e\n1|2|3') == ["a", "b|c", "d, e"]
     assert call("release/file_columns", "headerOf", "31,17\n4,5") is None
     assert call("release/file_columns", "headerOf", "a,,b\n") is None
     assert call("release/file_columns", "headerOf", "PAR1\x00\x01") is None

@@ -129,6 +129,10 @@ class TestOneCommand:
             "release", "people.csv", "--columns", "hired", "--bounds", "0:1", "--bandwidth", "1",
             "--epsilon", "1", "-o", "g.hush",
         )  # fmt: skip
+        assert "name the column in dates" in refused(
+            *("release", "people.csv", "--columns", "pay", "--bounds", "2015-01-01:2024-12-31"),
+            *("--bandwidth", "60", "--epsilon", "1", "-o", "g.hush"),
+        )
         assert "date_unit" in refused(
             "release", "people.csv", *PAY, "--date-unit", "moons", "--epsilon", "1", "-o", "g.hush"
         )

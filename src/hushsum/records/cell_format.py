@@ -283,9 +283,14 @@ def _kind_of_no_dates(cells: Any) -> tuple[str, Words]:
         return "dates that are written in another way", (
             "give ",
             Argument("date_format"),
-            ", such as %d.%m.%Y",
+            ", such as %d.%m.%Y, in which all of them are written",
         )
-    return "other text", "correct or drop such records, or leave the column out"
+    return "other text", (
+        "give ",
+        Argument("date_format"),
+        " if they are dates, such as %Y%m%d or %d %B %Y; otherwise correct or drop such records, or leave "
+        "the column out",
+    )
 
 
 def _cast(cells: Any) -> Any | None:

@@ -184,11 +184,23 @@ class CsvSource:
                 remedy="check what wrote it",
             )
         line, ending, rest = _first_line(start)
+        if not line.strip():
+            raise DataRefused(
+                rule=("the first line of ", FilePath(self._name), " must name the columns"),
+                got="an empty line",
+                remedy="remove what stands above the header",
+            )
         try:
             header = line.decode()
             self._separator = _separator_of(header)
             names = next(csv.reader([header], strict=True, delimiter=self._separator))
         except (UnicodeDecodeError, csv.Error):
+            if b"\r" in line:
+                raise DataRefused(
+                    rule=(FilePath(self._name), " cannot be read as CSV: its lines must end in a line feed"),
+                    got="carriage returns alone",
+                    remedy="save it with the line ends of Windows or Unix",
+                ) from None
             raise DataRefused(
                 rule=(
                     FilePath(self._name),

@@ -76,7 +76,8 @@ def test_ways_to_write_them(cell: str, pattern: str | None, number: float, tmp_p
         ("NA", "missing values"),
         ("31.01.2024", "written in another way"),
         ("2024-01-31T00:00:00Z", "time zone"),
-        ("secret", "other text"),
+        ("secret", r"other text; give .*date_format"),
+        ("31 January 2024", r"other text; give .*date_format"),
     ],
 )
 def test_other_cells_are_refused_by_their_kind_and_not_shown(cell: str, kind: str, tmp_path: Path) -> None:

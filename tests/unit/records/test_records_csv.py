@@ -21,6 +21,8 @@ BAD_CSV: dict[str, tuple[str, str]] = {
     "more fields": (f"a,b\n1,2\n1,2,{SECRET}\n", "as many fields as the header"),
     "fewer fields": (f"a,b\n1,2\n{SECRET}\n", "as many fields as the header"),
     "no header": (f"{SECRET},x\n1,2\n", "must name the columns, got numbers"),
+    "an empty line first": (f"\r\na,b\n{SECRET},2\n", "must name the columns, got an empty line"),
+    "carriage returns": (f"a,b\r{SECRET},2\r", "must end in a line feed, got carriage returns"),
     "header only": ("a,b\n", "at least one record, got none"),
     "header without end": ("a,b", "at least one record, got none"),
     "blank lines": ("a,b\n\n\n", "at least one record"),

@@ -49,7 +49,7 @@ async function unpackedHead(file, encoding) {
   return text;
 }
 
-const SEPARATORS = [",", ";", "\t"];
+const SEPARATORS = [",", ";", "\t", "|"];
 
 /** The fields of the first line, with quotes as RFC 4180 has them; null if it does not look like names. */
 export function headerOf(text) {
@@ -59,7 +59,7 @@ export function headerOf(text) {
   const [comma, ...others] = SEPARATORS.map((each) => [outside.split(each).length, each]);
   const [, separator] = others.reduce((most, each) => (each[0] > most[0] ? each : most), comma);
   const names = [];
-  for (const match of line.matchAll(new RegExp(`(?:^|${separator})(?:"((?:[^"]|"")*)"|([^${separator}]*))`, "g"))) {
+  for (const match of line.matchAll(new RegExp(`(?:^|[${separator}])(?:"((?:[^"]|"")*)"|([^${separator}]*))`, "g"))) {
     names.push((match[1]?.replace(/""/g, '"') ?? match[2]).trim());
   }
   const looksRight = names.length > 0 &&
