@@ -194,8 +194,8 @@ class CsvSource:
             header = line.decode()
             self._separator = _separator_of(header)
             names = next(csv.reader([header], strict=True, delimiter=self._separator))
-        except (UnicodeDecodeError, csv.Error):
-            if b"\r" in line:
+        except (UnicodeDecodeError, csv.Error) as error:
+            if isinstance(error, csv.Error) and b"\r" in line and b"\0" not in line:
                 raise DataRefused(
                     rule=(FilePath(self._name), " cannot be read as CSV: its lines must end in a line feed"),
                     got="carriage returns alone",

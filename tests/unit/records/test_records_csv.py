@@ -176,3 +176,13 @@ def test_no_record_reaches_beyond_its_line(tmp_path: Path, encoding: str) -> Non
         except DataRefused:
             continue
         assert [each for batch, _ in batches for each in batch.column("a").to_pylist()] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "cp1252"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_header_in_another_encoding_is_told_from_other_faults(
+    tmp_path: Path, encoding: str, end: str
+) -> None:
+    (tmp_path / "x.csv").write_bytes(f"größe,b{end}1,{SECRET}{end}".encode(encoding))
+    with pytest.raises(DataRefused, match="encoding"):
+        list(open_batches(tmp_path / "x.csv"))
