@@ -213,6 +213,7 @@ def test_a_broken_connection_does_not_break_a_release(visit: Visiting, world: Wo
         ("notes.txt", b"hello", "must end in .csv"),
         ("empty.csv", b"", "must not be empty"),
         ("noise.csv", bytes(range(256)) * 40, "header could not be read"),
+        ("twice.csv", b"age,hours, age\n1,2,3\n", "“age” is there twice"),
         ("false.parquet", b"age,hours\n1,2\n", "does not match the format"),
     ],
 )
@@ -224,6 +225,20 @@ def test_a_bad_upload_is_refused(
     page = begin(here, world.olga.dataset("heights"), tmp_path / name)
     expect(page.get_by_role("alert")).to_contain_text(words)
     expect(page.get_by_label("A file of records")).to_be_visible()
+
+
+def test_an_interrupted_upload_is_told_and_can_be_repeated(
+    visit: Visiting, world: World, records: Path
+) -> None:
+    here = visit("olga")
+    dataset = world.olga.create_dataset("interrupted", epsilon=1.0)
+    here.page.route("**/uploads?*", lambda route: route.abort(), times=1)
+    page = begin(here, dataset, records)
+    expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+    assert world.ask("olga", "GET", f"/datasets/{dataset.id}/uploads") == []
+    page.get_by_role("button", name="Upload", exact=True).click()
+    expect(page.get_by_label("lowest age")).to_be_visible()
+    assert len(world.ask("olga", "GET", f"/datasets/{dataset.id}/uploads")) == 1
 
 
 def test_a_header_without_names_is_told(visit: Visiting, world: World, tmp_path: Path) -> None:

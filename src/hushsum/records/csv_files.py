@@ -193,7 +193,9 @@ class CsvSource:
         try:
             header = line.decode()
             self._separator = _separator_of(header)
-            names = next(csv.reader([header], strict=True, delimiter=self._separator))
+            # Blanks around a name cannot be seen, and are not typed; those around numbers do not count either.
+            read = next(csv.reader([header], strict=True, delimiter=self._separator))
+            names = [name.strip() for name in read]
         except (UnicodeDecodeError, csv.Error) as error:
             if isinstance(error, csv.Error) and b"\r" in line and b"\0" not in line:
                 raise DataRefused(

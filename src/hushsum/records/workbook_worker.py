@@ -56,7 +56,7 @@ class Workbook:
         self._sheet.reset_dimensions()
         self._rows: Iterator[tuple[Any, ...]] = self._sheet.iter_rows(values_only=True)
         header = next(self._rows, ())
-        self.names = ["" if each is None else str(each) for each in header]
+        self.names = ["" if each is None else str(each).strip() for each in header]
         while self.names and not self.names[-1]:
             self.names.pop()
 

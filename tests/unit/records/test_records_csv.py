@@ -186,3 +186,12 @@ def test_a_header_in_another_encoding_is_told_from_other_faults(
     (tmp_path / "x.csv").write_bytes(f"größe,b{end}1,{SECRET}{end}".encode(encoding))
     with pytest.raises(DataRefused, match="encoding"):
         list(open_batches(tmp_path / "x.csv"))
+
+
+def test_blanks_around_names_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text('a , b,"c "\n1, 2,3\n')
+    ((batch, _),) = open_batches(tmp_path / "x.csv", columns=["b", "c"])
+    assert batch.to_pydict() == {"b": [2.0], "c": [3.0]}
+    (tmp_path / "x.csv").write_text("a, a\n1,2\n")
+    with pytest.raises(UsageError, match="distinct names"):
+        open_batches(tmp_path / "x.csv")

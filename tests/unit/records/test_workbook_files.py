@@ -164,6 +164,9 @@ class TestHostileWorkbooks:
             read(book(tmp_path / "y.xlsx", [[51234, "Ann"], [61234, "Bob"]]))
         assert "51234" not in str(refused.value)
 
+    def test_blanks_around_names_are_left_out(self, tmp_path: Path) -> None:
+        assert read(book(tmp_path / "y.xlsx", [["a ", " b"], [1, 2]])) == [{"a": 1.0, "b": 2.0}]
+
     def test_sets_and_repeated_names_are_refused(self, tmp_path: Path, path: Path) -> None:
         with pytest.raises(UsageError, match="distinct names"):
             read(book(tmp_path / "y.xlsx", [["a", "a"], [1, 2]]))

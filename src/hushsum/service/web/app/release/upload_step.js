@@ -64,6 +64,11 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
         return;
       }
       const columns = head === null ? null : headerOf(head);
+      const twice = columns?.find((each, at) => columns.indexOf(each) !== at);
+      if (twice !== undefined) {
+        refuse(`the columns must have distinct names, and “${twice}” is there twice; rename one of them in the file`);
+        return;
+      }
       const made = await upload(
         `/datasets/${dataset.id}/uploads?format=${format}`,
         chosen,
