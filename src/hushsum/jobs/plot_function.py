@@ -90,7 +90,7 @@ def _label_dates(figure: Figure, view: View, released: Bundle | ReleasedFunction
         raise UsageError(
             parameter="dates", rule="must name columns", got="a file whose columns have no names"
         )
-    positions = choose_columns(names, dates.columns)
+    positions = choose_columns(names, dates.columns, "dates")
     drawn = figure.axes[0]
     for axis, column in zip((drawn.xaxis, drawn.yaxis), view.axes, strict=False):
         if column in positions:

@@ -86,7 +86,7 @@ def _answer(
     own = None if named is None else [str(name) for name in named]
     with open_batches(path, columns=own if columns is None else columns, cells=cells) as stream:
         names = stream.column_names
-        choose_columns(names, cells.dates.columns)
+        choose_columns(names, cells.dates.columns, "dates")
         if len(names) != model.n_features_in_:
             raise UsageError(
                 parameter="points",

@@ -149,7 +149,7 @@ def _positions(function: ReleasedFunction, dates: DateFormat) -> list[int]:
         raise UsageError(
             parameter="dates", rule="must name columns", got="a file whose columns have no names"
         )
-    return choose_columns(function.columns, dates.columns)
+    return choose_columns(function.columns, dates.columns, "dates")
 
 
 def _coordinate(value: float | str, is_date: bool, dates: DateFormat) -> float:
@@ -258,7 +258,7 @@ def _answer_file(
     chosen = own if columns is None else columns
     dates = cells.dates
     with open_batches(path, columns=chosen, set_column=set_column, cells=cells) as stream:
-        choose_columns(stream.column_names, dates.columns)
+        choose_columns(stream.column_names, dates.columns, "dates")
         for batch, _ in stream:
             if dim is not None and 1 < batch.num_columns != dim:
                 raise UsageError(

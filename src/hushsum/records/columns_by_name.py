@@ -200,25 +200,25 @@ def refuse_length(dim: int) -> NoReturn:
     )
 
 
-def choose_columns(available: Sequence[str], columns: Sequence[str]) -> list[int]:
+def choose_columns(available: Sequence[str], columns: Sequence[str], parameter: str = "columns") -> list[int]:
     """The positions of columns by name; raises UsageError naming the first that is missing or ambiguous."""
     if len(set(columns)) != len(columns):
         raise UsageError(
-            parameter="columns", rule="must name each column once", remedy="leave the repetitions out"
+            parameter=parameter, rule="must name each column once", remedy="leave the repetitions out"
         )
     positions = []
     for name in columns:
         hits = [i for i, other in enumerate(available) if other == name]
         if not hits:
             raise UsageError(
-                parameter="columns",
+                parameter=parameter,
                 rule="must name columns of the data",
                 got=f"{name!r}",
                 remedy=_remedy(available, columns, name),
             )
         if len(hits) > 1:
             raise UsageError(
-                parameter="columns",
+                parameter=parameter,
                 rule="must be unique names in the data",
                 got=f"{len(hits)} of the name {name!r}",
                 remedy="rename one",

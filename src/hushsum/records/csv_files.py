@@ -193,7 +193,7 @@ class CsvSource:
         try:
             header = line.decode()
             self._separator = _separator_of(header)
-            # Blanks around a name cannot be seen, and are not typed; those around numbers do not count either.
+            # Blanks around a name are not seen or typed; those around numbers do not count either.
             read = next(csv.reader([header], strict=True, delimiter=self._separator))
             names = [name.strip() for name in read]
         except (UnicodeDecodeError, csv.Error) as error:

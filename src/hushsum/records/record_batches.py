@@ -198,7 +198,9 @@ def open_batches(
     source = open_source(path, name, batch_bytes, row_groups, cells)
     try:
         if unit_column is not None:
-            choose_columns(source.column_names, [unit_column])
+            choose_columns(source.column_names, [unit_column], "unit_column")
+        # A misspelt one would leave dates to be read as numbers, where they are written without signs.
+        choose_columns(source.column_names, cells.dates.columns, "dates")
         if set_column is not None:
             columns = [set_column]
         elif columns is None:

@@ -94,6 +94,14 @@ def test_a_date_depends_on_its_own_cell_alone(tmp_path: Path) -> None:
         assert read(tmp_path / "x.csv", DateFormat(("day",), "%d.%m.%Y", origin="2024-01-01"))[0] == 93.0
 
 
+def test_a_column_of_dates_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("day\n20240131\n")
+    with pytest.raises(
+        UsageError, match="dates must name columns of the data, got 'Day'; did you mean 'day'"
+    ):
+        read(tmp_path / "x.csv", DateFormat(("Day",), "%Y%m%d"))
+
+
 def test_records_without_a_date_are_dropped(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("day,x\n2024-01-01,1\n,2\nNA,3\n2024-01-31,4\n")
     assert read(tmp_path / "x.csv", drop_missing=True) == [0.0, 30.0]
