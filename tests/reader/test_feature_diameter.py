@@ -1,4 +1,4 @@
-"""What a replaced record moves in a box of Fourier features: the same in the reader for web pages as in Python.
+"""What a replaced record moves in a box of Fourier features: the reader for web pages agrees with Python.
 
 Files with too little noise for it are refused.
 """
