@@ -204,20 +204,23 @@ export function checkNoise(claim, noise, countNoise, moved, cells) {
 
 function checkOne(claim, noise, countNoise, moved, cells) {
   const gaussian = noise.mechanism === GAUSSIAN;
+  const shared = noise.mechanism === GAMMA;
+  const person = claim.unit === "person";
+  const known = person || claim.unit === "record";
+  const many = person ? BigInt(claim.recordsPerUnit) : 1n;
+  const counted = claim.relation === "replace" && !person ? 0n : many;
   require((noise.parts ?? 1) === 1 && (countNoise.parts ?? 1) === 1);
+  require(!known || counted === 0n || countNoise.mechanism === (shared ? LAPLACE : noise.mechanism));
   // Moments of the loss, which the audit sums.
-  if (noise.mechanism === SKELLAM) return require((claim.rho !== null || claim.delta > 0) && (countNoise.public || countNoise.mechanism === SKELLAM));
+  if (noise.mechanism === SKELLAM) return require(claim.rho !== null || claim.delta > 0);
   // With δ the audit recomputes it, which takes longer; pure ε is checked below.
   if (claim.delta > 0 && noise.mechanism !== LAPLACE) return require(gaussian || noise.mechanism === BINOMIAL);
-  const shared = noise.mechanism === GAMMA;
   require(claim.epsilon === null ? gaussian : shared || noise.mechanism === LAPLACE);
-  require(!shared || (noise.cells === cells && claim.arithmetic === "real arithmetic"));
-  if (!["record", "person"].includes(claim.unit)) return undefined;
-  const person = claim.unit === "person";
-  const many = person ? BigInt(claim.recordsPerUnit) : 1n;
-  const counted = countNoise.public || (claim.relation === "replace" && !person) ? 0n : many;
+  // Of a table of which some rows were published, the cells are those of the whole.
+  require(!shared || noise.cells >= cells);
+  if (!known) return undefined;
   const { numerator: over, denominator: under } = noise.exact;
-  const count = countNoise.public ? { numerator: 1n, denominator: 1n } : countNoise.exact;
+  const count = counted === 0n ? { numerator: 1n, denominator: 1n } : countNoise.exact;
   const promised = rational(claim.exact.epsilon ?? claim.exact.rho);
   // spent = x/(table) + y/(count), compared with the promise without any division.
   const keeps = (x, y, scale = 1n) =>

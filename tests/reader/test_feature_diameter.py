@@ -55,7 +55,7 @@ UNPROVEN: list[tuple[Kernel, int, Any]] = [
 ]
 LINE = np.random.default_rng(1).normal(5.0, 1.0, size=(300, 1))
 CLAIMS: dict[str, dict[str, Any]] = {
-    "laplace": {"epsilon": 1.0},
+    "laplace": {"epsilon": 1.0, "mechanism": "discrete laplace"},
     "gamma": {"epsilon": 1.0, "mechanism": "gamma radius"},
     "gaussian": {"rho": 0.5},
 }
@@ -105,6 +105,7 @@ def test_a_file_with_too_little_noise_is_refused(
     )
     units = None if per_unit is None else [str(place) for place in range(len(LINE))]
     function = tally.add(LINE, units=units).release(**CLAIMS[claim], relation="replace")
+    assert claim in function.claim.mechanism
     stream = io.BytesIO()
     function.save(stream)
     forged = _with_less_noise(stream.getvalue())
@@ -115,6 +116,30 @@ def test_a_file_with_too_little_noise_is_refused(
     )
     assert taken["answers"]["value"] == pytest.approx(function([[5.0]]).tolist(), rel=1e-5)
     assert refused["kind"] == "damaged"
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_a_number_of_records_without_noise_is_refused_unless_it_is_public(claim: str) -> None:
+    tally = hs.fourier_features(hs.GaussianKernel(1, 1.0), features=50, seed=1).add(LINE)
+    requests, read = [], []
+    for relation in ("add/remove", "replace"):
+        stream = io.BytesIO()
+        tally.release(**CLAIMS[claim], relation=relation).save(stream)
+        prefix, header, payload = split(stream.getvalue())
+        about = json.loads(header)
+        about["count"] = {"value": len(LINE), "noise": {"mechanism": "none", "parameter": "0"}}
+        data = joined(prefix, canonical_json(about), payload)
+        requests.append({"base64": b64encode(data).decode()})
+        read.append(_read_by_python(data))
+    assert read == ["refused" not in each for each in answered(requests)] == [False, True]
+
+
+def _read_by_python(data: bytes) -> bool:
+    try:
+        hs.load(io.BytesIO(data))
+    except FileRefused:
+        return False
+    return True
 
 
 def _with_less_noise(data: bytes) -> bytes:
