@@ -8,7 +8,11 @@ is not looked at: whether *this* noise was drawn as stated cannot be seen from o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hushsum.auditing.audit_tests import Randomness, Step, noise_row, sensitivity_steps
 from hushsum.auditing.privacy_loss_lower_bound import (
@@ -53,9 +57,7 @@ def released_steps(function: NoisyTable, *, thorough: bool) -> Iterator[Step]:
     noise, count_noise = protecting[0]
     moved, count = change.table, count_noise if change.count else None
     if noise.mechanism in (LAPLACE, GAMMA):
-        # The Gamma-radius law is tested at one cell, where it is Laplace's: see its case among the samplers.
-        if noise.mechanism == LAPLACE:
-            yield Step("noise of the table", partial(_laplace, noise, "the table's"))
+        yield Step("noise of the table", partial(_laplace, noise, "the table's"))
         if count is not None and count.mechanism == LAPLACE:
             yield Step("noise of the count", partial(_laplace, count, "the count's"))
     elif noise.mechanism == GAUSSIAN:
@@ -68,14 +70,22 @@ def _laplace(noise: IntegerNoise, whose: str, randomness: Randomness, step: int)
     """One cell moved by about the scale, so that its loss is near 1, where a test needs the fewest draws.
 
     A scale claims k/scale for a move of every k; over many rows the losses concentrate, and nothing is seen.
+    The Gamma-radius law of one cell is Laplace's, rounded.
     """
     shift = max(1, round(noise.parameter))
+    one = replace(noise, cells=1)
+
+    def draw(size: int) -> NDArray[np.int64]:
+        if noise.mechanism == LAPLACE:
+            return noise.draw(size, source)
+        return np.concatenate([one.draw(1, source) for _ in range(size)])
+
     with randomness.noise(step) as source:
         try:
-            audit = audit_laplace(lambda size: noise.draw(size, source), shift / noise.parameter, shift=shift)
+            audit = audit_laplace(draw, shift / noise.parameter, shift=shift)
         except UsageError:
-            return [_untested(f"{LAPLACE}, {whose} noise", "epsilon", float(shift / noise.parameter))]
-    return [noise_row(audit, f"{whose} noise, one cell moved by {shift}")]
+            return [_untested(f"{noise.mechanism}, {whose} noise", "epsilon", float(shift / noise.parameter))]
+    return [noise_row(replace(audit, mechanism=noise.mechanism), f"{whose} noise, one cell moved by {shift}")]
 
 
 def _gaussian(
