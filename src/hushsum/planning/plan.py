@@ -132,10 +132,10 @@ def plan(
     -----
     Where neither ``density`` nor public data are given, errors are expected ones over the densities that the
     typical one may stand for: ``typical**r``, where log r has the standard deviation 0.65. Features are as
-    many as have the least expected squared error over these. Measured errors of grids and features were 0.75
-    to 1.94 times the planned ones, within 1.5 times in 147 of 156 cases, each data set left out of the fit of
-    its own density; on the half that no constant was fitted to, in 63 of 68. Those of landmarks were 0.1 to
-    2.9 times the planned ones, within 1.5 times in two cases of three.
+    many as have the least expected squared error over these. Measured errors of grids and features were 0.73
+    to 1.75 times the planned ones, within 1.5 times in 148 of 156 cases, each data set left out of the fit of
+    its own density; on the half that no constant was fitted to, in 64 of 68. Those of landmarks were 0.1 to
+    3.6 times the planned ones, within 1.5 times in 23 cases of 32.
     The largest are where records are much denser than is typical: declare a ``density`` if it is known. See
     ``benchmarks/results/plan_validation.md`` and ``accuracy.md``.
 
