@@ -26,7 +26,7 @@ class Measured:
     make: Make
     euclidean: bool = False
     slow: bool = False
-    releases: int = 10
+    releases: int = 40
     bands: bool = False
 
     def kernel(self, source: Source) -> Any:
@@ -92,7 +92,7 @@ METHODS = (
         k, bounds=list(s.bounds), terms=_per_column(s, 1.5, _MOST_PAIRS)))),
     Measured("bernstein", 1, 2, _tallied(lambda k, s, e, n, seed: methods.bernstein(
         k, bounds=list(s.bounds), degree=_per_column(s, 1.5, 1600), iterations=64))),
-    Measured("fourier_features", 1, 99, _planned("fourier_features"), releases=40, bands=True),
+    Measured("fourier_features", 1, 99, _planned("fourier_features"), bands=True),
     Measured("sharpened features", 2, 99, _sharpened),
     Measured("lsq_rff", 1, 99, _tallied(lambda k, s, e, n, seed: methods.lsq_rff(
         k, bounds=list(s.bounds), features=max(20, min(150, int(0.03 * n * e))), seed=seed))),
