@@ -1,12 +1,13 @@
 """How many 95 % intervals hold, per method, data, heaping and ε: ``python -m benchmarks.coverage``.
 
-Each cell is 40 releases, whose errors at all queries are few draws, each with a noise of its own and, where a method has one, a public seed of its own, at 150 queries drawn from the data and
-50 fixed ones, which are drawn from the declared box; on plain data also at queries found by climbing on the
-released function itself, for which intervals are not meant. A cell's *mean* is over releases and queries, its
-*worst* is the release with the fewest that hold, of the first 10. *exact* is the worst release of intervals
-that are right by construction (1.96 times the root mean square error that each query has over these
-releases): below 0.85 it says that the queries of the cell have so few independent errors that no interval of
-95 % could do better.
+Each cell is 40 releases, whose errors at all queries are few draws, each with a noise of its own and, where
+a method has one, a public seed of its own, at 150 queries drawn from the data and 50 fixed ones, which are
+drawn from the declared box; on plain data also at queries found by climbing on the released function
+itself, for which intervals are not meant. A cell's *mean* is over releases and queries, its *worst* is the
+release with the fewest that hold, of the first 10. *exact* is the worst release of intervals that are right
+by construction (1.96 times the root mean square error that each query has over these releases): below 0.85
+it says that the queries of the cell have so few independent errors that no interval of 95 % could do
+better.
 
     HUSHSUM_DATA=… python -m benchmarks.coverage [--quick] [--again] [--only METHOD] [--half "held out"]
     HUSHSUM_DATA=… python -m benchmarks.coverage --bands

@@ -14,16 +14,17 @@ _LOWEST, _HIGHEST, _WORST = 0.93, 0.98, 0.85
 
 _HEAD = """# Coverage of 95 % intervals
 
-`HUSHSUM_DATA=… python -m benchmarks.coverage`. Each cell is one method on one data set, heaped in one way, at
-one ε: 40 releases with their own noise and public seeds, 150 queries drawn from the data and 50 drawn from the declared box. At most 20,000 records. The data sets are in two halves: what was
-changed in the library was tried on the *tuning* half only.
+`HUSHSUM_DATA=… python -m benchmarks.coverage`. Each cell is one method on one data set, heaped in one way,
+at one ε: 40 releases with their own noise and public seeds, 150 queries drawn from the data and 50 drawn
+from the declared box. At most 20,000 records. The data sets are in two halves: what was changed in the
+library was tried on the *tuning* half only.
 
 Numbers are means over cells of how many intervals hold; in brackets the lowest and the highest cell. *In
 range* are cells with 0.93 to 0.98. *Worst* is the median over cells of the worst of the first 10 releases,
-and how many cells have none below 0.85; *exact* the same for intervals that are right by construction (1.96 root mean
-square errors of each query over the same releases): errors of queries near each other are one error, so that
-releases with many misses are unavoidable. *Fixed* are the queries from the box. *Climbed* are queries found
-by climbing on the released function, for which intervals are not meant.
+and how many cells have none below 0.85; *exact* the same for intervals that are right by construction (1.96
+root mean square errors of each query over the same releases): errors of queries near each other are one
+error, so that releases with many misses are unavoidable. *Fixed* are the queries from the box. *Climbed*
+are queries found by climbing on the released function, for which intervals are not meant.
 
 Every cell has seeds of noise of its own. Where the error of the number of records dominates, as in one column
 at ε = 1, a cell has forty errors in all, so single cells deviate from their true coverage by some hundredths.
