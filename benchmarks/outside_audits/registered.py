@@ -47,7 +47,7 @@ def basis_worlds() -> Iterator[World]:
                 "one record",
                 pure,
                 frozenset({name, mechanism}),
-                from_tables(_releases(basis, record)),
+                from_tables(_releases(basis, record, mechanism=LAPLACE if pure else None)),
                 MANY if pure and np.count_nonzero(counted(basis, [record])) > 4 else TABLES,
             )
     basis, record = _sharpest("fourier-features", pure=False)

@@ -34,7 +34,6 @@ from hushsum.planning.public_sample import (
     kernel_of_sample,
 )
 from hushsum.privacy.claim import PERSON, RECORD, checked_unit
-from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.records.arrow import pyarrow
 from hushsum.records.bounds import Bounds, DeclaredBounds
@@ -278,9 +277,6 @@ def _in_one_call(
         epsilon=epsilon,
         delta=None,
         relation=request.relation,
-        # A plan considers what is exact only, unless it is allowed more.
-        mechanism=option.mechanism,
-        arithmetic=EXACT_INTEGERS,
         insecure_noise_seed=request.insecure_noise_seed,
     ).claim
     table = _read(records, columns, DeclaredBox.of(kernel, choice.bounds, columns))

@@ -88,9 +88,6 @@ class PrivateSynthesizer(PrivateModel):
     (['age', 'sex'], 1000)
     """
 
-    _columns_settled: int = 0
-    """How many columns records will have, where that was given before any were counted."""
-
     COMMAND = "synthesizer"
     PARAMETERS = (
         Parameter(
@@ -365,10 +362,6 @@ class PrivateSynthesizer(PrivateModel):
         columns = self._columns_settled if self.columns is None else len(self._declared())
         columns = getattr(self, "n_features_in_", columns)
         return TREE if promise.pure and columns > MOST_COLUMNS_OF_ALL else ALL
-
-    def _settle(self, n_features: int | None) -> None:
-        if n_features is not None:
-            self._columns_settled = n_features
 
     def _split(self, promise: Promise) -> tuple[Fraction, Fraction]:
         """ε of the choice, and what is left for the release."""

@@ -126,9 +126,9 @@ class NoisyTable(Presented, ABC):
     def cell_variance(self) -> float:
         """The variance of what a cell holds beside its exact sum: noise, and rounding where there was any.
 
-        A discrete Gaussian or Laplace law whose deviation is at least an odd step s leaves a remainder that
-        is uniform, up to 1e-8 or a per cent of its variance, whose variance is (s² − 1)/12. Functions of
-        several sites were rounded before they were added.
+        A law (discrete Gaussian, Laplace or Gamma radius) whose deviation is at least an odd step s leaves a
+        remainder that is uniform, up to 1e-8 or a per cent of its variance, whose variance is (s² − 1)/12.
+        Functions of several sites were rounded before they were added.
         """
         trust = self.claim.trust
         rounded = trust.parties if trust is not None and trust.model == SITE_NOISE else 1

@@ -277,7 +277,9 @@ def rounding_step(published: Basis, noise: IntegerNoise, *, rounded: bool) -> in
 def noisy_rows(
     table: Counters, rows: int, noise: IntegerNoise, source: NoiseSource, threads: int
 ) -> Iterator[NDArray[np.int64]]:
-    """The first rows plus independent noise in every cell, some at a time, so that little is held twice."""
+    """The first rows plus noise, some at a time, so that little is held twice; noise of the Gamma-radius law,
+    which is one vector, all at once.
+    """
     width = table.shape[1]
     step = rows if noise.mechanism == GAMMA else max(1, _CELLS_AT_A_TIME // width)
     for start in range(0, rows, step):

@@ -158,7 +158,7 @@ def test_other_promises_are_refused(promise: dict[str, Any]) -> None:
         hs.fourier_features(KERNEL).release(mechanism="gamma radius", **promise)
 
 
-def test_more_noise_than_doubles_hold_is_refused_before_anything_is_spent() -> None:
+def test_more_noise_than_can_be_drawn_is_refused_before_anything_is_spent() -> None:
     assert gamma_noise((1 << 78) - 1, 3, Fraction(1)).variance <= 2.0**80
     with pytest.raises(ClaimError, match=r"below 2\*\*40 in a cell, got 2\*\*40.0"):
         gamma_noise(1 << 78, 3, Fraction(1))
