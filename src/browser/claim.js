@@ -210,7 +210,9 @@ function checkOne(claim, noise, countNoise, moved, cells) {
   const many = person ? BigInt(claim.recordsPerUnit) : 1n;
   const counted = claim.relation === "replace" && !person ? 0n : many;
   require((noise.parts ?? 1) === 1 && (countNoise.parts ?? 1) === 1);
-  require(!known || counted === 0n || countNoise.mechanism === (shared ? LAPLACE : noise.mechanism));
+  // Pure ε, of Laplace noise, adds to anything but ρ.
+  const laws = [...(shared ? [] : [noise.mechanism]), ...(claim.rho === null ? [LAPLACE] : [])];
+  require(!known || counted === 0n || laws.includes(countNoise.mechanism));
   // Moments of the loss, which the audit sums.
   if (noise.mechanism === SKELLAM) return require(claim.rho !== null || claim.delta > 0);
   // With δ the audit recomputes it, which takes longer; pure ε is checked below.

@@ -11,7 +11,8 @@ import pytest
 
 from hushsum.errors import DataRefused
 from hushsum.jobs.mixed_tables import mixed_batches
-from hushsum.records.csv_files import CountedLines, CsvSource
+from hushsum.records.csv_files import CsvSource
+from hushsum.records.csv_lines import CountedLines
 from hushsum.records.number_column import NumberColumn
 
 LINES = ["1,Ann,1.0", "2,Bob,2.0", "3,Cid,3.0", '4,"Dora",4.0', "5,Eve,5.0"]

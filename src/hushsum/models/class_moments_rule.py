@@ -15,7 +15,7 @@ from hushsum.bases.class_moments import ClassMoments
 from hushsum.bases.monomials import SQUARE_WEIGHT
 from hushsum.models.column_scaling import ColumnScaling
 from hushsum.models.enough_records import shares_within_noise
-from hushsum.privacy.calibration import gaussian_noises, pure_noise, split_epsilon
+from hushsum.privacy.calibration import gaussian_noises, laplace_noise, split_epsilon
 from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.records.norm_clipping import clipped_to_ball
@@ -113,7 +113,7 @@ def noise_of(basis: ClassMoments, promise: Promise) -> IntegerNoise:
     moved = basis.sensitivity(Relation.ADD_REMOVE)
     if promise.pure:
         epsilon, _ = split_epsilon(promise, private_count=True, count_share=TOTAL_SHARE)
-        return pure_noise(moved, basis.shape[1], epsilon)
+        return laplace_noise(moved.l1, epsilon)
     return gaussian_noises(promise, moved, cells=basis.shape[1], count=1, count_share=TOTAL_SHARE)[0]
 
 

@@ -40,6 +40,7 @@ from hushsum.models.model_state import KeptRecords
 from hushsum.models.parameters import CLASSES, INTEGER, PUBLIC, SCALE, Parameter
 from hushsum.models.table_model import NEAR, POWER, WIDTH
 from hushsum.privacy.claim import Promise
+from hushsum.privacy.integer_noise import LAPLACE
 from hushsum.records.transform import Transform
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
@@ -241,12 +242,13 @@ class PrivateClassifier(ClassifierDeclaration):
     def _draw(self, secret: list[Tally] | KeptRecords, promise: Promise) -> Bundle:
         if isinstance(secret, KeptRecords):
             return self._draw_scaled(*secret.all(), promise)
+        spent: Any = {"epsilon": self.epsilon, "delta": self.delta, "mechanism": _law(promise)}
         if self.method_ != KERNEL:
-            released = secret[0].release(epsilon=self.epsilon, delta=self.delta, count_share=TOTAL_SHARE)
+            released = secret[0].release(**spent, count_share=TOTAL_SHARE)
             arrays = {} if self._transform is None else self._transform.arrays()
             return self._bundle(promise, parts={_PART: released}, arrays=arrays)
         parts = {
-            f"class {code}": tally.release(epsilon=self.epsilon, delta=self.delta, count_share=COUNT_SHARE)
+            f"class {code}": tally.release(**spent, count_share=COUNT_SHARE)
             for code, tally in enumerate(secret)
         }
         return self._bundle(promise, parts=parts)
@@ -267,7 +269,7 @@ class PrivateClassifier(ClassifierDeclaration):
         quantiles = columns_quantiles(X, box, paid)
         vectors = ColumnScaling.of(box, quantiles).units(X)
         tally = Tally(self._moments(rest)).add(np.column_stack((y, vectors)))
-        left: Any = {"epsilon": rest.epsilon, "delta": rest.delta or None}
+        left: Any = {"epsilon": rest.epsilon, "delta": rest.delta or None, "mechanism": _law(rest)}
         released = tally.release(**left, count_share=TOTAL_SHARE)
         return self._bundle(promise, parts={_PART: released}, arrays={_QUANTILES: quantiles})
 
@@ -344,3 +346,8 @@ class PrivateClassifier(ClassifierDeclaration):
         counts = reading.counts if reading.counts.any() else np.ones(len(reading.counts))
         priors: Floats = counts / counts.sum()
         return priors
+
+
+def _law(promise: Promise) -> str | None:
+    """Of a record's cells only those of its class move, so that Laplace noise is the least under pure ε."""
+    return LAPLACE if promise.pure else None

@@ -34,7 +34,6 @@ from hushsum.models.predicted_error import (
 from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
-from hushsum.privacy.release_request import EITHER_PURE
 from hushsum.records.transform import Transform
 
 UNDECLARED = 10_000
@@ -115,9 +114,6 @@ class ClassifierDeclaration(ClassificationModel):
             radius=self.radius,
             public=self.public,
         )
-
-    def _pure_mechanism(self, promise: Promise) -> str:
-        return EITHER_PURE
 
     def _claim(self, promise: Promise) -> Claim:
         """Quantiles and noise are two mechanisms under one promise. Which method is chosen needs the number

@@ -19,7 +19,6 @@ from hushsum.models.predicted_error import PredictedError, part_of
 from hushsum.models.private_cells import MOST_CELLS, SMALLEST_PART, PromiseParts, basis_of
 from hushsum.models.record_checks import generator_of
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.release_request import EITHER_PURE
 from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
@@ -175,9 +174,6 @@ class ClusterModel(PrivateModel):
     def _count(self, secret: KeptRecords, X: Floats, y: NDArray[Any] | None) -> None:
         self._warn_of_clipping(X)
         secret.add(Frame.of(self.column_bounds(), self.scale).inside(X), np.empty((len(X), 0)))
-
-    def _pure_mechanism(self, promise: Promise) -> str:
-        return EITHER_PURE
 
     def _draw(self, secret: KeptRecords, promise: Promise) -> Bundle:
         rows, _ = secret.all()

@@ -34,7 +34,7 @@ from hushsum.models.parameters import INTEGER, Parameter
 from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.accounting.parameters import float_below
 from hushsum.privacy.claim import Claim, Promise, Relation
-from hushsum.privacy.integer_noise import GAUSSIAN
+from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE
 from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC
 from hushsum.privacy.release_request import EITHER_PURE
 from hushsum.records.bounds import Bounds
@@ -76,6 +76,10 @@ class LinearMethod(Protocol):
         """The claim's mechanism; None for the integer noise that the promise implies."""
 
     @property
+    def pure_law(self) -> str:
+        """Of integer noise under pure ε."""
+
+    @property
     def pure(self) -> bool:
         """Whether the claim is pure ε even where δ was offered."""
 
@@ -98,6 +102,7 @@ class FromMoments:
     """Perturbed sums in whole numbers."""
 
     mechanism: str | None = None
+    pure_law: str = EITHER_PURE
     pure: bool = False
     needs_delta: bool = False
 
@@ -121,6 +126,7 @@ class FromSketch:
 
     rows: int
     mechanism: str | None = None
+    pure_law: str = LAPLACE
     pure: bool = False
     needs_delta: bool = False
 
@@ -140,7 +146,8 @@ class FromSketch:
         """The target's moments first; their noisy count decides how many rows of the sketch are published."""
         sketch, level = secret
         first, second = _split(promise, LEVEL_SHARE)
-        released = level.release(**_parameters_of(first), count_share=_COUNT_SHARE["level"])
+        law = self.pure_law if first.pure else None
+        released = level.release(**_parameters_of(first), count_share=_COUNT_SHARE["level"], mechanism=law)
         rows = self.rows
         if second.epsilon is not None:
             rows = rows_for_moments(released.count, float(second.epsilon), self.rows)
@@ -153,6 +160,7 @@ class FromClassSketches:
 
     rows: int
     mechanism: str | None = None
+    pure_law: str = LAPLACE
     pure: bool = False
     needs_delta: bool = False
 
@@ -186,6 +194,7 @@ class FromRecords:
     pure: bool
     check: Callable[[Promise], None] = lambda _: None
     """Refuses a promise that the fit cannot keep, before a budget is debited."""
+    pure_law: str = LAPLACE
 
     @property
     def needs_delta(self) -> bool:
@@ -315,7 +324,7 @@ def claim_of(chosen: LinearMethod, promise: Promise, assumptions: Sequence[str])
     kept = Promise(promise.epsilon, Fraction(0), None) if chosen.pure else promise
     if isinstance(chosen, FromRecords):
         chosen.check(kept)
-    exact = EITHER_PURE if kept.pure else GAUSSIAN
+    exact = chosen.pure_law if kept.pure else GAUSSIAN
     return Claim(
         promise=kept,
         unit="record",

@@ -15,6 +15,7 @@ from hushsum.bases.class_moments import ClassMoments
 from hushsum.models.class_moments_rule import TOTAL_SHARE, noise_of
 from hushsum.models.predicted_error import part_of
 from hushsum.privacy.claim import Promise
+from hushsum.privacy.integer_noise import LAPLACE
 from hushsum.records.norm_clipping import clipped_to_ball, norms
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.tally.tally import Tally
@@ -191,7 +192,9 @@ def measured(rows: Floats, partition: Partition, kind: str, spent: dict[str, Any
     noisy tables of steps before.
     """
     tally = counted_cells(rows, partition, kind)
-    return read(tally.release(count_share=float(TOTAL_SHARE), **spent), kind)
+    pure = Promise.of(**spent).pure
+    law = LAPLACE if pure else None
+    return read(tally.release(count_share=float(TOTAL_SHARE), mechanism=law, **spent), kind)
 
 
 def read(function: object, kind: str) -> Measurement:

@@ -12,6 +12,7 @@ from hushsum.methods.prediction_request import Option
 from hushsum.methods.registry import Method, all_methods, method_named
 from hushsum.planning.plan import AUTO, MAX_BYTES, MAX_SECONDS, plan
 from hushsum.privacy.claim import Relation
+from hushsum.privacy.release_request import PURE_MECHANISMS
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.declared_steps import DeclaredSteps, Steps, declared_steps
 from hushsum.tally.tally import Tally
@@ -58,6 +59,7 @@ def best_option(
         method=_with_settings(method, _given_sizes(rows, width)),
         width=width,
         relation=relation,
+        mechanism=mechanism if mechanism in PURE_MECHANISMS else None,
         count_share=count_share,
         max_per_unit=max_per_unit,
         max_bytes=max_bytes,

@@ -48,6 +48,7 @@ def plan(
     public: object = None,
     queries: object = None,
     relation: str | Relation = Relation.ADD_REMOVE,
+    mechanism: str | None = None,
     count_share: float | Fraction | None = None,
     max_per_unit: int | None = None,
     max_bytes: int = MAX_BYTES,
@@ -93,6 +94,8 @@ def plan(
         not where sizes of hash rows are.
     queries : records, optional
         Public queries to estimate it at; default: the public records themselves.
+    mechanism : {"discrete laplace", "gamma radius"}, optional
+        The law of the noise of tables under pure ε. Default: that of less variance.
     count_share : float, optional
         The part of the budget for the noisy number of records. Default: the one of least error, for each
         option.
@@ -212,7 +215,7 @@ def plan(
             row_variance=variances,
             rows=rows,
             width=width,
-            mechanism=model.mechanism(promise),
+            mechanism=model.mechanism(promise) or (mechanism if promise.pure else None),
             steps=on_steps,
         )
         if model.reported:

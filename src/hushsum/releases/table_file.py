@@ -121,7 +121,7 @@ def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise)
     claim = function.claim
     change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
     moved, counted = change.table, change.count
-    if counted and count_noise.mechanism != (LAPLACE if noise.mechanism == GAMMA else noise.mechanism):
+    if counted and count_noise.mechanism not in _count_laws(claim, noise):
         return False
     table, count = noise.parameter, count_noise.parameter
     epsilon, rho = claim.promise.epsilon, claim.promise.rho
@@ -145,6 +145,12 @@ def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise)
         spent = moved.l2_squared / (2 * table) + (counted**2 / (2 * count) if counted else 0)
         return noise.mechanism == GAUSSIAN and spent <= rho
     return noise.mechanism in (GAUSSIAN, BINOMIAL)
+
+
+def _count_laws(claim: Claim, noise: IntegerNoise) -> tuple[str, ...]:
+    """The laws that the noise of the count may have beside this one: pure ε adds to anything but ρ."""
+    own = () if noise.mechanism == GAMMA else (noise.mechanism,)
+    return own if claim.promise.rho is not None else (*own, LAPLACE)
 
 
 def _native_type(table: NDArray[Any]) -> Table:

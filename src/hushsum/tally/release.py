@@ -235,7 +235,8 @@ def _release_pure(
             # With less variance than Laplace's as many rows suit as Laplace noise takes at a larger ε.
             noise = _pure_noise(basis, options.change.table, table_epsilon, options)
             laplace = laplace_noise(options.change.table.l1, table_epsilon)
-            worth *= math.sqrt(laplace.variance / noise.variance)
+            # An ε at which nothing is left of Laplace noise takes all rows anyway.
+            worth *= max(1.0, math.sqrt(laplace.variance / noise.variance))
         rows = basis.rows_for(noisy_count, worth, options.moves)
     published = basis.prefix(rows)
     moved = options.moved(published)

@@ -52,8 +52,8 @@ def test_predictions_stay_within_the_declared_bounds() -> None:
     ("method", "delta", "mechanism", "arithmetic"),
     [
         ("adassp", 1e-6, "discrete gaussian", "exact integers"),
-        ("adassp", None, "discrete laplace", "exact integers"),
-        ("ssp", None, "discrete laplace", "exact integers"),
+        ("adassp", None, "discrete laplace + gamma radius", "exact integers"),
+        ("ssp", None, "discrete laplace + gamma radius", "exact integers"),
         ("sketch", 1e-6, "discrete gaussian", "exact integers"),
         ("objective", 1e-6, "objective perturbation", "real arithmetic"),
         ("ops", 1e-6, "one posterior sample", "real arithmetic"),

@@ -174,6 +174,19 @@ def test_other_mechanisms_are_refused() -> None:
         hs.fourier_features(KERNEL).release(epsilon=1.0, mechanism="laplace")
 
 
+def test_a_requested_law_is_planned_for() -> None:
+    kernel = hs.GaussianKernel(dim=20, bandwidth=1.0)
+    requested: dict[str, Any] = {"records": 100_000, "kernel": kernel, "epsilon": 0.5, "comparison": False}
+    laplace = hs.plan(**requested, mechanism="discrete laplace").best
+    assert laplace.mechanism == "discrete laplace"
+    assert hs.plan(**requested).best.rows > 1.2 * laplace.rows
+    few = np.random.default_rng(2).normal(size=(300, 20)) * 0.3
+    given: dict[str, Any] = {"kernel": kernel, "epsilon": 0.5, "records": 300}
+    rows = hs.plan(**given, mechanism="discrete laplace").best.rows
+    f: Any = hs.release(few, **given, mechanism="discrete laplace")
+    assert (f.rows, f.claim.mechanism) == (rows, "discrete laplace")
+
+
 def test_plans_take_it_but_not_for_shares_of_noise() -> None:
     kernel = hs.GaussianKernel(dim=20, bandwidth=1.0)
     requested: dict[str, Any] = {"records": 100_000, "kernel": kernel, "epsilon": 0.5, "comparison": False}
