@@ -45,7 +45,7 @@ class Method:
     relations : tuple of Relation
         The neighbours it can protect, the default first.
     mechanism, arithmetic : str
-        Of its noise, and in which numbers its proof holds.
+        The laws of its noise, of a tally those under pure ε, and in which numbers its proof holds.
     paper : str
         Where it was published.
     most_columns : int, optional

@@ -20,9 +20,8 @@ from hushsum.methods.registry import (
     register,
 )
 from hushsum.privacy.claim import Relation
-from hushsum.privacy.integer_noise import LAPLACE
 from hushsum.privacy.release_noise import EXACT_INTEGERS
-from hushsum.privacy.release_request import ReleaseRequest
+from hushsum.privacy.release_request import EITHER_PURE, ReleaseRequest
 from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
@@ -69,7 +68,7 @@ def register_tally(
             pure=True,
             approximate=True,
             relations=tuple(Relation),
-            mechanism=LAPLACE,
+            mechanism=EITHER_PURE,
             arithmetic=EXACT_INTEGERS,
             paper=paper,
             most_columns=most_columns,

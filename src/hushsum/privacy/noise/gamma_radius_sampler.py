@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -127,7 +127,7 @@ def gamma_radius_variance(scale: Fraction, cells: int) -> float:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _DiscPoints:
     """Uniform points of the unit disc: for each coordinate a sign and a magnitude, of which 63 bits were
     drawn, and where its further bits come from.
@@ -189,7 +189,7 @@ class _DiscPoints:
         return magnitudes, over(logarithm, square, context)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Mixture:
     """G: uniforms of which 64 bits were drawn, and for an even number of cells one more point of the disc."""
 
@@ -253,13 +253,15 @@ class _Mixture:
         return Interval(max(total.low, Decimal(0)), total.high)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Vector:
     """b: the magnitude of cell i is 2·scale·√(G·(−ln s)/s) times that of a coordinate."""
 
     scale: Fraction
     points: _DiscPoints
     mixture: _Mixture
+    totals: dict[int, Interval] = field(default_factory=dict)
+    """Enclosures of G that were computed, by level."""
 
     @property
     def approximate(self) -> tuple[Floats, Floats]:
@@ -289,13 +291,9 @@ class _Vector:
         raise AssertionError("unreachable")
 
     def _total(self, level: int) -> Interval:
-        if level not in self._totals:
-            self._totals[level] = self.mixture.enclosed(level, decimals(40 + 20 * level))
-        return self._totals[level]
-
-    @cached_property
-    def _totals(self) -> dict[int, Interval]:
-        return {}
+        if level not in self.totals:
+            self.totals[level] = self.mixture.enclosed(level, decimals(40 + 20 * level))
+        return self.totals[level]
 
 
 def _inside_disc(words: NDArray[np.uint64], further: NoiseStream) -> NDArray[np.int64]:
