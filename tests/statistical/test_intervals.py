@@ -13,7 +13,13 @@ from hushsum import methods
 from hushsum.releases.answers import Quotient
 from hushsum.releases.simultaneous_intervals import noise_table, simultaneous_reach
 
-RNG = np.random.default_rng(14)
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """One for each test, so that what it draws does not depend on which tests ran before."""
+    return np.random.default_rng(14)
+
+
 KERNEL = hs.GaussianKernel(1, 0.05)
 BOX = (0.0, 1.0)
 
@@ -29,16 +35,16 @@ TALLIES: dict[str, Callable[[], hs.Tally]] = {
 
 
 @pytest.mark.parametrize("name", TALLIES)
-def test_an_interval_contains_the_error_for_one_value(name: str) -> None:
+def test_an_interval_contains_the_error_for_one_value(name: str, rng: np.random.Generator) -> None:
     """Without noise to speak of the error is the method's own. Records at one of 12 values; queries at the
     value and within two bandwidths of it. With the noise alone for an error, fewer than a third would hold.
     The error of monomials is concentrated at the faces of the boxes, so that fewer heaps are within twice
     its root mean square.
     """
     held, noise_alone = [], []
-    for place in RNG.uniform(0.2, 0.8, 12):
+    for place in rng.uniform(0.2, 0.8, 12):
         records = np.full((1000, 1), place)
-        queries = np.concatenate([[place], place + RNG.uniform(-0.1, 0.1, 7)])[:, None]
+        queries = np.concatenate([[place], place + rng.uniform(-0.1, 0.1, 7)])[:, None]
         f: Any = TALLIES[name]().add(records).release(epsilon=1e5, insecure_noise_seed=1)
         truth = KERNEL.exact_sum(records, queries)
         answers = f.query(queries, of="sum")
@@ -49,12 +55,12 @@ def test_an_interval_contains_the_error_for_one_value(name: str) -> None:
     assert np.mean(noise_alone) < 1 / 3
 
 
-def test_intervals_of_a_quotient_hold_where_the_number_is_uncertain() -> None:
+def test_intervals_of_a_quotient_hold_where_the_number_is_uncertain(rng: np.random.Generator) -> None:
     """20,000 draws, a number with an error of 30 %: 0.95 ± 0.01, where symmetric intervals hold less often on
     one side.
     """
-    sums = 500.0 + RNG.normal(0.0, 30.0, 20_000)
-    number = 1000.0 + RNG.normal(0.0, 300.0, 20_000)
+    sums = 500.0 + rng.normal(0.0, 30.0, 20_000)
+    number = 1000.0 + rng.normal(0.0, 300.0, 20_000)
     held = []
     for one, total in zip(sums, number, strict=True):
         quotient = Quotient(np.array([one]), total, np.array([30.0**2]), 300.0**2)
@@ -111,11 +117,11 @@ RELEASES: dict[str, Callable[[Any, int], Any]] = {
 
 
 @pytest.mark.parametrize("name", RELEASES)
-def test_simultaneous_intervals_hold_together(name: str) -> None:
+def test_simultaneous_intervals_hold_together(name: str, rng: np.random.Generator) -> None:
     """60 releases at 40 queries: at least 52 hold everywhere, below which bands of 95 % fall once in 300
     seeds; intervals for each query do so in less than 45, which shows that the test can fail.
     """
-    records = RNG.normal(0.5, 0.15, (3000, 1)).clip(0, 1)
+    records = rng.normal(0.5, 0.15, (3000, 1)).clip(0, 1)
     queries = np.linspace(0.0, 1.0, 40)[:, None]
     kernel = EUCLIDEAN if name == "race" else KERNEL
     truth = kernel.exact_sum(records, queries) / len(records)
@@ -132,8 +138,8 @@ def test_simultaneous_intervals_hold_together(name: str) -> None:
     assert (f.query(queries, simultaneous=True).upper == f.query(queries, simultaneous=True).upper).all()
 
 
-def test_methods_say_what_their_error_bars_contain() -> None:
-    X = RNG.normal(0.5, 0.1, (2000, 4)).clip(0, 1)
+def test_methods_say_what_their_error_bars_contain(rng: np.random.Generator) -> None:
+    X = rng.normal(0.5, 0.1, (2000, 4)).clip(0, 1)
     kernel = hs.GaussianKernel(4, 0.2)
     f = methods.landmarks(X, kernel, bounds=(0, 1), epsilon=1.0, points=100, insecure_noise_seed=3)
     answers = f.query(X[:100])
