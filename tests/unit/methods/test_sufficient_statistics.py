@@ -36,7 +36,8 @@ def test_without_noise_both_are_least_squares() -> None:
 
 
 def test_a_released_tally_gives_the_regression_of_its_records() -> None:
-    records = np.column_stack((RNG.uniform(-1, 1, (5000, 3)), np.zeros(5000)))
+    rng = np.random.default_rng(6)
+    records = np.column_stack((rng.uniform(-1, 1, (5000, 3)), np.zeros(5000)))
     records[:, 3] = records[:, :3] @ [0.4, -0.2, 0.1] - 0.3
     tally = moments((-1, 1), dim=4).add(records)
     theta = solve_plain(NoisyMoments.of(tally.release(epsilon=1e5, delta=1e-6)))
@@ -47,23 +48,25 @@ def test_a_released_tally_gives_the_regression_of_its_records() -> None:
 
 def test_noise_alone_gives_no_slope() -> None:
     """The estimated error of a θ of pure noise is above that of none in nearly all of 200 seeded draws."""
+    rng = np.random.default_rng(6)
     silent = 0
     for _ in range(200):
-        noise = RNG.normal(size=(5, 5))
-        theta = solve_adaptive(NoisyMoments((noise + noise.T) / 2.0, RNG.normal(size=5), 1.0, 400.0))
+        noise = rng.normal(size=(5, 5))
+        theta = solve_adaptive(NoisyMoments((noise + noise.T) / 2.0, rng.normal(size=5), 1.0, 400.0))
         silent += float(np.linalg.norm(theta)) < 0.5
     assert silent > 150
 
 
 def test_the_ridge_beats_none_under_noise() -> None:
     """Over 100 seeded draws of noise the mean squared error of predictions is a third at most."""
+    rng = np.random.default_rng(6)
     plain: list[float] = []
     adaptive: list[float] = []
     for _ in range(100):
-        noise = np.triu(RNG.normal(size=(5, 5)))
+        noise = np.triu(rng.normal(size=(5, 5)))
         noisy = NoisyMoments(
             EXACT.gram + 3.0 * (noise + np.triu(noise, 1).T),
-            EXACT.cross + 3.0 * RNG.normal(size=5),
+            EXACT.cross + 3.0 * rng.normal(size=5),
             3.0,
             400.0,
         )
