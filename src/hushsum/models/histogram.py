@@ -17,7 +17,7 @@ from hushsum.models.base import PrivateModel
 from hushsum.models.parameters import INTEGER, TEXT, Parameter
 from hushsum.models.predicted_error import NOISE, PredictedError
 from hushsum.privacy.claim import Claim, Promise, Relation
-from hushsum.privacy.integer_noise import LAPLACE
+from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.records.bounds import Bounds
 from hushsum.records.discretised_box import MOST_CELLS, CellGrid
 from hushsum.releases.answers import Answers, normal_answers
@@ -145,7 +145,7 @@ class PrivateHistogram(PrivateModel):
             epsilon=self.epsilon,
             delta=self.delta,
             relation=self.relation,
-            mechanism=LAPLACE if promise.pure else None,
+            mechanism=laplace_if_pure(promise),
         )
 
     def _claim(self, promise: Promise) -> Claim:

@@ -40,6 +40,7 @@ from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE
 from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
+from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.records.norm_clipping import clipped_to_ball
 from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.base import ReleasedFunction
@@ -251,7 +252,7 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         assert promise.epsilon is not None
         paid = QUANTILE_SHARE * promise.epsilon if self.contamination is not None else Fraction(0)
         share: Any = {"epsilon": promise.epsilon - paid, "delta": promise.delta or None}
-        law = LAPLACE if promise.pure else None
+        law = laplace_if_pure(promise)
         function = secret.tally.release(**share, count_share=COUNT_SHARE, mechanism=law)
         offset = float(self.threshold)
         if self.contamination is not None:

@@ -15,7 +15,7 @@ from hushsum.bases.class_moments import ClassMoments
 from hushsum.models.class_moments_rule import TOTAL_SHARE, noise_of
 from hushsum.models.predicted_error import part_of
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.integer_noise import LAPLACE
+from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.records.norm_clipping import clipped_to_ball, norms
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.tally.tally import Tally
@@ -192,8 +192,7 @@ def measured(rows: Floats, partition: Partition, kind: str, spent: dict[str, Any
     noisy tables of steps before.
     """
     tally = counted_cells(rows, partition, kind)
-    pure = Promise.of(**spent).pure
-    law = LAPLACE if pure else None
+    law = laplace_if_pure(Promise.of(**spent))
     return read(tally.release(count_share=float(TOTAL_SHARE), mechanism=law, **spent), kind)
 
 

@@ -42,6 +42,7 @@ from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.claim import Claim, Promise, exact
 from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE
 from hushsum.privacy.release_noise import PERMUTE_AND_FLIP, release_noise
+from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.records import arrow
 from hushsum.records.declared_columns import DeclaredColumn
 from hushsum.records.mixed_columns import choose_mixed
@@ -190,7 +191,7 @@ class PrivateSynthesizer(PrivateModel):
         secret.add(Batch((X,), len(X)))
 
     def _draw(self, secret: Tally, promise: Promise) -> Bundle:
-        law = LAPLACE if promise.pure else None
+        law = laplace_if_pure(promise)
         if self._rule(promise) == ALL:
             part = secret.release(epsilon=self.epsilon, delta=self.delta, mechanism=law)
         else:

@@ -24,7 +24,7 @@ from hushsum.models.predicted_error import (
 )
 from hushsum.models.public_rows import USUAL_RECORDS, visible_bandwidth
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.integer_noise import LAPLACE
+from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.tally import Tally
@@ -111,8 +111,7 @@ class TableModel(PrivateModel):
         secret.add(X)
 
     def _draw(self, secret: Tally, promise: Promise) -> Bundle:
-        law = LAPLACE if promise.pure else None
-        part = secret.release(epsilon=self.epsilon, delta=self.delta, mechanism=law)
+        part = secret.release(epsilon=self.epsilon, delta=self.delta, mechanism=laplace_if_pure(promise))
         return self._bundle(promise, parts={PART: part}, arrays=self._derived(part))
 
     def _derived(self, sketch: Any) -> dict[str, NDArray[Any]]:

@@ -27,6 +27,12 @@ EITHER_PURE = together(*PURE_MECHANISMS)
 MECHANISMS = (*PURE_MECHANISMS, BINOMIAL)
 """What ``mechanism`` may be; left out, it is the noise that the promise implies."""
 
+
+def laplace_if_pure(promise: Promise) -> str | None:
+    """The mechanism to request for a claim that names Laplace noise under pure ε, whatever law is less."""
+    return LAPLACE if promise.pure else None
+
+
 LOCAL = frozenset({"budget", "idempotency_key", "insecure_noise_seed"})
 """What only a release in this process takes; a service has the budget, and the key is a header."""
 

@@ -152,7 +152,8 @@ def test_runs_for_persons_make_a_choice_for_persons() -> None:
 
 def _real(width: float, epsilon: float) -> ReleasedFunction:
     function: Any = run(width, epsilon)
-    return replace(function, claim=replace(function.claim, arithmetic="real arithmetic"))  # type: ignore[no-any-return]
+    real: ReleasedFunction = replace(function, claim=replace(function.claim, arithmetic="real arithmetic"))
+    return real
 
 
 def test_a_run_in_real_arithmetic_makes_no_choice_in_exact_integers() -> None:
