@@ -181,7 +181,7 @@ def server(
     state: Annotated[
         str | None,
         typer.Option(
-            "--state", metavar="DIR", help="Folder for the state of the run. [default: OUTPUT.federate]"
+            "--state", metavar="DIR", help="Folder for the states of runs. [default: OUTPUT.federate]"
         ),
     ] = None,
     wait: _Wait = 3600.0,
@@ -191,7 +191,7 @@ def server(
     """Carry the messages of one run, and write the released function.
 
     The server learns who takes part and the noisy sum, of at least as many sites as the terms require.
-    Repeating the same command after a crash resumes the run.
+    Repeating the same command after a crash resumes the run; other terms begin a run of their own.
 
     hushsum federate server --terms run.terms --key server.key --listen 0.0.0.0:7000 -o all.hush
     """
@@ -243,7 +243,7 @@ def site(
     state: Annotated[
         str | None,
         typer.Option(
-            "--state", metavar="DIR", help="Folder for the state of the run. [default: TALLY.federate]"
+            "--state", metavar="DIR", help="Folder for the states of runs. [default: TALLY.federate]"
         ),
     ] = None,
     ledger: options.LedgerPlace = None,
@@ -257,7 +257,7 @@ def site(
 
     The site adds its share of noise and masks its table before anything leaves. Its ledger is debited first.
     Repeating the same command after a crash resumes the run: it neither spends again nor masks another table
-    with the same keys.
+    with the same keys. Other terms begin a run of their own.
 
     Terms are written by one party. With --site for every other site, terms that name any other key are
     refused before anything is spent.

@@ -28,11 +28,11 @@ class ServerProcess:
     """All sites of one run.
 
     A step ends when every site that takes part has replied, or when those that have not are away for
-    ``patience.lost`` seconds, or have not come at all for ``patience.wait``, and at least ``terms.least``
-    have replied. A site that comes back before continues where it was; one that is connected and silent for
-    ``patience.wait`` seconds counts as away. However often it connects again, nobody is awaited for longer
-    than that and the time of one transfer after a step was opened. Refusals are logged and sent to the site,
-    in sentences without a data value.
+    ``patience.lost`` seconds, or have not come to this process at all for ``patience.wait``, and at least
+    ``terms.least`` have replied. A site that comes back before continues where it was; one that is connected
+    and silent for ``patience.wait`` seconds counts as away. However often it connects again, nobody is awaited
+    for longer than that and the time of one transfer after a step was opened. Refusals are logged and sent to
+    the site, in sentences without a data value; so is the reason when the server gives up.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class ServerProcess:
         self._log = log
         self._changed = threading.Condition()
         self._stopped = False
+        self._last_message: bytes | None = None
         self._told: set[str] = set()
         self._connections: Counter[str] = Counter()
         self._left: dict[str, float] = {}
@@ -71,6 +72,12 @@ class ServerProcess:
             while self._state.step != DONE:
                 self._finish_step()
             self._farewell()
+        except PeerLost as lost:
+            self._give_up(control_messages.giving_up(str(lost.rule)))
+            raise
+        except PeerRefused as refused:
+            self._give_up(control_messages.refusal(str(refused)))
+            raise
         finally:
             with self._changed:
                 self._stopped = True
@@ -101,15 +108,15 @@ class ServerProcess:
     def _expected(self, site: str) -> bool:
         """Whether a site is connected, or left so short a time ago that it may come back.
 
-        Sites are started by people, one after the other, so those that have not come yet to the first step
-        have more time; once they are here they reply at once.
+        Sites are started by people, one after the other, so those that have not come yet to this process
+        have more time, also after it was started again; once they are here they reply at once.
         """
         if time.monotonic() - self._step_begun > self._patience.wait + self._patience.transfer:
             return False
         if self._connections[site]:
             return True
-        if site in self._left or self._state.step != messages.KEYS:
-            return time.monotonic() - self._left.get(site, self._begun) < self._patience.lost
+        if site in self._left:
+            return time.monotonic() - self._left[site] < self._patience.lost
         return time.monotonic() - self._begun < self._patience.wait
 
     def _farewell(self) -> None:
@@ -119,6 +126,18 @@ class ServerProcess:
         with self._changed:
             self._changed.notify_all()
             while time.monotonic() < deadline and any(self._expected(site) for site in awaited - self._told):
+                self._changed.wait(_TICK)
+
+    def _give_up(self, message: bytes) -> None:
+        """Send the sites that wait for a request this instead, within the time of one transfer."""
+        deadline = time.monotonic() + min(self._patience.transfer, self._patience.lost)
+        with self._changed:
+            self._last_message, self._stopped = message, True
+            self._changed.notify_all()
+            awaited = set(self._state.awaited)
+            while time.monotonic() < deadline and any(
+                count for site, count in self._connections.items() if site not in awaited
+            ):
                 self._changed.wait(_TICK)
 
     def _admit(self, listener: socket.socket) -> None:
@@ -176,6 +195,8 @@ class ServerProcess:
             request = self._due(site)
             step = self._state.step
         if request is None:
+            if self._last_message is not None:
+                connection.send(self._last_message)
             return False
         if step == DONE:
             connection.send(control_messages.ending(self._state.terms.run))

@@ -16,14 +16,25 @@ from hushsum.transport.tls_connection import TlsConnection, connect
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 2.0
 _CONNECT = 20.0
-_KINDS = ("aggregation terms", "roster", "deliveries", "survivors", "consents", "ending", "refusal")
+_KINDS = (
+    "aggregation terms",
+    "roster",
+    "deliveries",
+    "survivors",
+    "consents",
+    "ending",
+    "refusal",
+    "giving up",
+)
 
 
 class SiteProcess:
     """One site of one run. What is answered is decided by `SiteState`, which keeps each reply before it
     leaves.
 
-    After a lost connection the site connects again, and the server repeats its request.
+    The site tries to connect for ``patience.wait`` seconds after its start. After a lost connection it
+    connects again for ``patience.lost`` seconds, also to a server that gave up and may be started again, and
+    the server repeats its request.
     """
 
     def __init__(
@@ -42,6 +53,7 @@ class SiteProcess:
         self._state = state
         self._patience = patience or Patience()
         self._log = log
+        self._gave_up: PeerLost | None = None
 
     def run(self) -> None:
         """Take part until the server has opened the sum.
@@ -49,18 +61,20 @@ class SiteProcess:
         Raises
         ------
         PeerLost
-            if the server cannot be reached for ``patience.lost`` seconds; the run can be resumed.
+            if the server cannot be reached for so long, with its reason if it gave up; the run can be
+            resumed.
         PeerRefused
             if one side refused what the other sent, or the run ended without this site's table.
         HushsumError
             of the site's own ledger; the server learns only that the site cannot take part.
         """
-        deadline, pause = time.monotonic() + self._patience.lost, _FIRST_PAUSE
+        deadline, pause = time.monotonic() + max(self._patience.wait, self._patience.lost), _FIRST_PAUSE
+        logged = ""
         while True:
             reached: float | None = None
             try:
                 with self._connected() as connection:
-                    reached = time.monotonic()
+                    reached, self._gave_up = time.monotonic(), None
                     self._converse(connection)
                     return
             except PeerLost as lost:
@@ -71,9 +85,10 @@ class SiteProcess:
                     if now - reached > _LONGEST_PAUSE:
                         pause = _FIRST_PAUSE
                 if now + pause > deadline:
-                    raise
-                if self._state.steps:
-                    self._log(f"{lost}; connecting again")
+                    raise self._gave_up or lost from None
+                if str(lost) != logged:
+                    logged = str(lost)
+                    self._log(f"{lost}; trying again for up to {deadline - now:.0f} seconds")
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -94,6 +109,12 @@ class SiteProcess:
             kind, values, _ = unpack(data, *_KINDS)
             if kind == "refusal":
                 raise PeerRefused(rule=f"the server refused: {control_messages.reason_in(values)}")
+            if kind == "giving up":
+                self._gave_up = PeerLost(
+                    rule=f"the server gave up: {control_messages.reason_in(values)}",
+                    remedy="repeat this command when the server is started again",
+                )
+                raise self._gave_up
             if kind == "ending":
                 if not self._state.sent_table:
                     refused = PeerRefused(
@@ -118,4 +139,4 @@ class SiteProcess:
 
 
 def _word(kind: str) -> str:
-    return dict(zip(_KINDS, messages.STEPS, strict=False))[kind]
+    return dict(zip(_REQUESTS, messages.STEPS, strict=True))[kind]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hushsum.errors import AlreadyPublished, FileRefused, UsageError
+from hushsum.errors import AlreadyPublished, FileRefused, PeerLost, PeerRefused, UsageError
 from hushsum.federated.encrypted_state import EncryptedState
 from hushsum.federated.secure_aggregation.result import released_sum
 from hushsum.federated.secure_aggregation.server import ServerState
@@ -130,6 +130,8 @@ def run_server(
 ) -> Aggregated:
     """Carry the messages of a run, open the sum and write it as a released function.
 
+    ``state`` is a folder with a folder for each run.
+
     Raises
     ------
     PeerLost
@@ -138,7 +140,7 @@ def run_server(
     terms = read_terms(terms_file)
     identity = Identity.load(key, maker=KEYS_COMMAND)
     path = check_output(output, inputs=[terms_file, key])
-    with StateFolder(state) as folder, listener(*listen, backlog=len(terms.sites) + 4) as place:
+    with _run_folder(state, terms) as folder, listener(*listen, backlog=len(terms.sites) + 4) as place:
         machine = ServerState(terms, EncryptedState(folder, identity))
         listening(place.getsockname()[1])
         ServerProcess(identity, machine, patience=patience, log=log).serve(place)
@@ -150,6 +152,7 @@ def run_server(
 class SiteChoice:
     """What a site takes part with: its tally, the terms it has agreed to, its key, state and ledger.
 
+    ``state`` is a folder with a folder for each run.
     ``sites`` are the fingerprints that this site got from the others by itself; None compares none. Terms
     are written by one party, who could name keys of its own in place of the others': their noise would be
     known to it.
@@ -216,7 +219,7 @@ def join_as_site(
         _check_sites(terms, choice.sites, identity.fingerprint)
     approve(terms.claim)
     spending = _SiteSpending(terms, choice.ledger, identity.fingerprint)
-    with StateFolder(choice.state) as folder:
+    with _run_folder(choice.state, terms) as folder:
         machine = SiteState(
             identity,
             terms,
@@ -234,7 +237,10 @@ def join_as_site(
             patience=patience,
             log=log,
         )
-        process.run()
+        try:
+            process.run()
+        except (PeerLost, PeerRefused) as error:
+            raise type(error)(f"{error}. {spending.in_words(sent=machine.sent_table)}") from None
         spending.settle(sent=machine.sent_table)
         machine.forget()
     return SiteEnded(terms.run, terms.claim, spending.key)
@@ -297,6 +303,18 @@ class _SiteSpending:
             staged = self._staged or stage(self._booking, self._terms.claim, self._subject(), _nothing)
             staged.publish()
 
+    def in_words(self, *, sent: bool) -> str:
+        """What a site that was dropped, or lost the server, has spent."""
+        claim = self._terms.claim
+        amount = f"ρ = {claim.rho:.15g}" if claim.epsilon is None else f"ε = {claim.epsilon:.15g}"
+        if self._booking is not None and self._budget.find(self._booking.idempotency_key) is not None:
+            spent = f"This site's ledger was debited {amount} for this run (entry {self.key})"
+        elif sent:
+            spent = f"This site's masked table may have left and {amount} counts as spent"
+        else:
+            return "Nothing was spent at this site."
+        return f"{spent}; that stays spent, and repeating the command spends nothing more."
+
     def _subject(self) -> dict[str, object]:
         terms = self._terms
         return {
@@ -313,6 +331,19 @@ def _nothing() -> bytes:
     )
 
 
+def _run_folder(state: str, terms: AggregationTerms) -> StateFolder:
+    """The folder of one run inside ``state``, named by what all have agreed to.
+
+    The same terms find the run again, unfinished or ended; other terms begin with new keys.
+
+    Privacy
+    -------
+    A key pair masks one table and a sum is opened once, because the mark that a run has ended is never
+    removed for the sake of another run.
+    """
+    return StateFolder(Path(state) / terms.digest.hex()[:32])
+
+
 def default_state(output: str) -> str:
-    """Where the state of a run is kept beside a file."""
+    """Where the states of runs are kept beside a file."""
     return str(Path(f"{output}.federate"))

@@ -1,4 +1,4 @@
-"""The messages that every protocol between peers has: accepted, refused, ended."""
+"""The messages that every protocol between peers has: accepted, refused, given up, ended."""
 
 from __future__ import annotations
 
@@ -49,6 +49,11 @@ def refusal(reason: str) -> bytes:
     return pack("refusal", {"reason": reason[:_MOST_REASON]}, {})
 
 
+def giving_up(reason: str) -> bytes:
+    """Why the sender stops waiting for others; the run can be resumed when it is started again."""
+    return pack("giving up", {"reason": reason[:_MOST_REASON]}, {})
+
+
 def kind_of(data: bytes, *kinds: str) -> tuple[str, dict[str, Any]]:
     """Which of these kinds a message is, and its values.
 
@@ -62,7 +67,7 @@ def kind_of(data: bytes, *kinds: str) -> tuple[str, dict[str, Any]]:
 
 
 def reason_in(values: dict[str, Any]) -> str:
-    """The reason of a refusal; printable letters alone, whatever the peer sent."""
+    """The reason of a refusal or of giving up; printable letters alone, whatever the peer sent."""
     reason = values.get("reason")
     if not isinstance(reason, str):
         return "it gave no reason"

@@ -35,21 +35,22 @@ class StateFolder:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder)
-        if self._folder.exists() and not self._folder.is_dir():
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
             raise UsageError(
                 parameter="state",
                 rule="must be a folder",
                 got="a file",
                 remedy="give another",
-            )
+            ) from None
         # A crash may have left an unfinished file, whose name begins with a dot.
-        fresh = not self._folder.exists() or all(each.name[0] == "." for each in self._folder.iterdir())
+        fresh = all(each.name[0] == "." for each in self._folder.iterdir())
         if not fresh and not (self._folder / _NOTICE).is_file():
             raise UsageError(
                 rule=f"the folder {str(folder)!r} holds other things than a run's state",
                 remedy="give an empty one",
             )
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.chmod(self._folder, 0o700)
         self._lock = os.open(self._folder, os.O_RDONLY)
         try:

@@ -54,6 +54,7 @@ class Stage:
         self.store = MemoryStore()
         self.stores = {site: MemoryStore() for site in terms.sites}
         self.patience = patience
+        self.site_patience = PATIENCE
         self.log: list[str] = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.failed: list[BaseException] = []
@@ -71,7 +72,7 @@ class Stage:
             address,
             identity(SERVER).fingerprint,
             state,
-            patience=PATIENCE,
+            patience=self.site_patience,
             log=self.log.append,
         )
 
@@ -297,6 +298,66 @@ def test_a_site_gives_up_a_server_that_stays_away(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(PeerLost):
         process.run()
     assert 3050.0 < clock.now - 1000.0 < 3070.0
+
+
+def test_a_site_waits_for_a_server_that_has_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    ending = control_messages.ending(small_terms(3).run)
+    # Nobody listens for half an hour: longer than a lost server is awaited, shorter than one to start.
+    connections = [*[None] * 900, Lasting(clock, 1.0, ending)]
+    process = site_with(connections, clock, monkeypatch)
+    log: list[str] = []
+    monkeypatch.setattr(process, "_log", log.append)
+    process.run()
+    assert not connections
+    assert len(log) == 1
+    assert "nobody answers" in log[0]
+
+
+def test_a_server_that_starts_again_waits_for_sites_to_start_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(server_process, "time", clock)
+    run = Run(small_terms(3))
+    run.until(SHARES)
+    process = ServerProcess(
+        identity(SERVER), run.server, patience=Patience(wait=3600.0, transfer=60.0, lost=60.0)
+    )
+    came, late = run.terms.sites[:2]
+    with process._counted(came):
+        pass
+    clock.sleep(1800.0)
+    assert process._expected(late)
+    assert not process._expected(came)
+    clock.sleep(1801.0)
+    assert not process._expected(late)
+
+
+def test_waiting_sites_learn_why_the_server_gave_up() -> None:
+    terms = small_terms(3)
+    with stage(terms, patience=Patience(wait=0.5, transfer=20.0, lost=20.0)) as here:
+        here.site_patience = Patience(wait=60.0, transfer=60.0, lost=0.2)
+        for site in terms.sites[:2]:
+            here.start(site)
+        with pytest.raises(PeerLost, match="at least 3 sites"):
+            here.serve()
+        here.listener.close()
+        here.joined()
+    assert [type(error) for error in here.failed] == [PeerLost, PeerLost]
+    for error in here.failed:
+        assert "the server gave up: at least 3 sites must reply to step 'keys', got 2" in str(error)
+    assert sum("gave up" in line for line in here.log) == 2
+
+
+def test_sites_learn_that_a_run_cannot_be_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site_module, "split_secret", lambda _, **how: split_secret(bytes(32), **how))
+    with stage(small_terms(3)) as here:
+        for site in here.terms.sites:
+            here.start(site)
+        with pytest.raises(PeerRefused, match="a new run"):
+            here.serve()
+        here.joined()
+    assert [type(error) for error in here.failed] == [PeerRefused] * 3
+    assert all("do not give its secret" in str(error) for error in here.failed)
 
 
 def test_a_site_that_connects_again_and_again_does_not_hold_up_a_step(

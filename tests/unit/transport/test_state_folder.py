@@ -44,6 +44,8 @@ def test_other_folders_are_left_alone(tmp_path: Path) -> None:
         StateFolder(tmp_path)
     with pytest.raises(UsageError, match="must be a folder"):
         StateFolder(tmp_path / "mine")
+    with pytest.raises(UsageError, match="must be a folder"):
+        StateFolder(tmp_path / "mine" / "run")
     assert {each.name for each in tmp_path.iterdir()} == {"mine"}
 
 
