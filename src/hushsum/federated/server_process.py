@@ -30,9 +30,9 @@ class ServerProcess:
     A step ends when every site that takes part has replied, or when those that have not are away for
     ``patience.lost`` seconds, or have not come to this process at all for ``patience.wait``, and at least
     ``terms.least`` have replied. A site that comes back before continues where it was; one that is connected
-    and silent for ``patience.wait`` seconds counts as away. However often it connects again, nobody is awaited
-    for longer than that and the time of one transfer after a step was opened. Refusals are logged and sent to
-    the site, in sentences without a data value; so is the reason when the server gives up.
+    and silent for ``patience.wait`` seconds counts as away. However often it connects again, nobody is
+    awaited for longer than that and the time of one transfer after a step was opened. Refusals are logged and
+    sent to the site, in sentences without a data value; so is the reason when the server gives up.
     """
 
     def __init__(

@@ -16,16 +16,8 @@ from hushsum.transport.tls_connection import TlsConnection, connect
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 2.0
 _CONNECT = 20.0
-_KINDS = (
-    "aggregation terms",
-    "roster",
-    "deliveries",
-    "survivors",
-    "consents",
-    "ending",
-    "refusal",
-    "giving up",
-)
+_REQUESTS = ("aggregation terms", "roster", "deliveries", "survivors", "consents")
+_KINDS = (*_REQUESTS, "ending", "refusal", "giving up")
 
 
 class SiteProcess:
