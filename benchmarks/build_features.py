@@ -22,7 +22,6 @@ from benchmarks.native_baselines import Floats, Ratio, cpu_seconds, faster, wall
 import hushsum as hs
 from hushsum import _native
 from hushsum.bases.fourier_feature_errors import predicted_error
-from hushsum.privacy.claim import Promise
 from hushsum.releases import CoefficientFunction
 
 
@@ -100,7 +99,7 @@ def real_data(folder: Path, bandwidth: float, numbers: list[int]) -> None:
                 records=len(records),
                 dim=records.shape[1],
                 pairs=f.rows,
-                promise=Promise.of(epsilon=epsilon, delta=delta),
+                noise=f.noise,
                 density=float(exact.mean()),
             )
             error = float(np.abs(f(queries) - exact).mean())

@@ -35,8 +35,9 @@ from hushsum.bases.grid_weights import GridReading
 from hushsum.errors import SuspiciousParameter
 from hushsum.methods import landmarks
 from hushsum.methods.prediction_request import COUNT_SHARES, NORMAL_MEAN_ABSOLUTE
-from hushsum.privacy.calibration import Sensitivity, laplace_noise, split_epsilon
+from hushsum.privacy.calibration import Sensitivity, UnitChange, calibrate
 from hushsum.privacy.claim import Promise, Relation
+from hushsum.privacy.integer_noise import LAPLACE
 
 _QUERIES = 300
 _HARDLY_ANY_NOISE = 1e7
@@ -153,10 +154,11 @@ def least_largest_ratio(errors: Errors) -> tuple[str, list[float]]:
 
 def _variance(one: Sensitivity, gain: Floats, truth: Floats, epsilon: float, share: Any) -> Floats:
     """Of the noise of a sum over the records, and of their number at this density."""
-    table, number = split_epsilon(Promise.of(epsilon=epsilon), private_count=True, count_share=share)
-    return np.asarray(
-        laplace_noise(one.l1, table).variance * gain + truth**2 * laplace_noise(1, number).variance
+    change = UnitChange(one, 1, 1)
+    noise = calibrate(
+        Promise.of(epsilon=epsilon), change, cells=1 << 40, count_share=share, mechanism=LAPLACE
     )
+    return np.asarray(noise.table.variance * gain + truth**2 * noise.count.variance)
 
 
 def _mean_absolute(own: Floats, deviation: Floats) -> float:

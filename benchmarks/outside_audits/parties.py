@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.outside_audits.worlds import TABLES, Budget, Floats, Sampler, World, log_ratio
 
 from hushsum.privacy.accounting.shuffling import local_epsilon_for
-from hushsum.privacy.calibration import Sensitivity, binomial_noises
+from hushsum.privacy.calibration import Sensitivity, UnitChange, calibrate
 from hushsum.privacy.hadamard_response import MECHANISM, SHUFFLED_MECHANISM, hadamard_response
 from hushsum.privacy.integer_noise import BINOMIAL, GAUSSIAN, LAPLACE, SKELLAM
 from hushsum.privacy.noise import NoiseSource
@@ -77,14 +77,13 @@ def _shared(budget: Budget, *, rows: int, expected: str) -> Sampler:
     """The sum of the shares of the honest sites: the others know theirs and take them off."""
     shares = noise_shares(
         budget.promise,
-        Sensitivity(rows, rows, 1),
+        UnitChange(Sensitivity(rows, rows, 1), 1, 1),
         cells=rows,
-        count=1,
         count_share=_COUNT_SHARE,
         honest=HONEST,
     )
     # Of a large ε a single cell may have Skellam noise or Gaussian noise of the least share.
-    assert shares[0].mechanism == expected or expected == SKELLAM
+    assert shares.table.mechanism == expected or expected == SKELLAM
 
     def sampler(side: int, number: int) -> Floats:
         total = np.zeros(number)
@@ -100,7 +99,8 @@ def _shared(budget: Budget, *, rows: int, expected: str) -> Sampler:
 
 
 def _binomial(budget: Budget) -> Sampler:
-    noises = binomial_noises(budget.promise, Sensitivity(20, 20, 1), count=1, count_share=_COUNT_SHARE)
+    change = UnitChange(Sensitivity(20, 20, 1), 1, 1)
+    noises = calibrate(budget.promise, change, cells=20, count_share=_COUNT_SHARE, mechanism=BINOMIAL)
 
     def sampler(side: int, number: int) -> Floats:
         total = np.zeros(number)

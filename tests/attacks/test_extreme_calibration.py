@@ -42,11 +42,11 @@ from hushsum.privacy.accounting.discrete_gaussian import DiscreteGaussian
 from hushsum.privacy.accounting.fixed_list_composition import LaplaceTable, compose
 from hushsum.privacy.calibration import (
     Sensitivity,
+    UnitChange,
+    calibrate,
     gamma_noise,
-    gaussian_noises,
     laplace_noise,
     root_above,
-    split_epsilon,
 )
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.functional_perturbation import AS_PUBLISHED, lattice_variance, path_scale
@@ -345,9 +345,7 @@ class TestRho:
         assert promise.rho is not None
         assert normal_rho(path_scale(2.5, promise), 2.5) <= real(promise.rho)
         assert Fraction(49) / (2 * lattice_variance(7, 10, promise)) == promise.rho
-        table, count = gaussian_noises(
-            promise, Sensitivity(9, 49, 7), cells=10, count=3, count_share=Fraction(1, 50)
-        )
+        table, count = calibrate(promise, UnitChange(Sensitivity(9, 49, 7), 3, 3), cells=10)
         assert Fraction(49) / (2 * table.parameter) + Fraction(9) / (2 * count.parameter) == promise.rho
 
     def test_summaries(self, rho: float) -> None:
@@ -372,8 +370,8 @@ class TestPure:
     def test_integer_noise(self, epsilon: float) -> None:
         promise = Promise.of(epsilon=epsilon)
         assert promise.epsilon is not None
-        table, count = split_epsilon(promise, private_count=True, count_share=Fraction(1, 50))
-        assert table + count == promise.epsilon
+        table, count = calibrate(promise, UnitChange(Sensitivity(9, 49, 7), 3, 3), cells=1 << 20)
+        assert 9 / table.parameter + 3 / count.parameter == promise.epsilon
         for l1 in (1, 1000, 1 << 40):
             assert Fraction(l1) / laplace_noise(l1, promise.epsilon).parameter == promise.epsilon
 

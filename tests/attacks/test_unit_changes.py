@@ -89,7 +89,7 @@ class TestTallies:
                     if relation is Relation.ADD_REMOVE and left and right:
                         continue
                     assert within(change, of_person(basis, MOST, relation))
-                    assert abs(left - right) <= options(relation, MOST).count_moves
+                    assert abs(left - right) <= options(relation, MOST).change.count
 
     def test_a_person_replaced_covers_records_that_only_come_or_go(self, basis: Basis) -> None:
         """A person under replace may have had fewer records."""
@@ -100,9 +100,9 @@ class TestTallies:
 
 
 def test_the_number_of_records_is_public_for_replaced_records_alone() -> None:
-    assert options(Relation.REPLACE, None).count_moves == 0
-    assert options(Relation.REPLACE, 1).count_moves == 1, "a person may have no record at all"
-    assert options(Relation.ADD_REMOVE, None).count_moves == 1
+    assert options(Relation.REPLACE, None).change.count == 0
+    assert options(Relation.REPLACE, 1).change.count == 1, "a person may have no record at all"
+    assert options(Relation.ADD_REMOVE, None).change.count == 1
 
 
 @pytest.mark.parametrize("q", [Fraction(1, 2), Fraction(1, 100), Fraction(9, 10), Fraction(2, 7)])

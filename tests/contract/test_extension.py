@@ -130,12 +130,13 @@ def predict(request: PredictionRequest) -> list[Option]:
     if request.bounds is None:
         return []
     basis = Halves(request.bounds)
-    noise = request.noise(basis)
+    calibration = request.calibration(basis)
+    noise = calibration.table
     return [
         Option.of(
             request, method="halves", settings={}, mechanism=noise.mechanism, shape=(1, 2), size=1000,
             noise=noise.variance**0.5 / request.records, approximation=0.2, error=0.2, seconds=0.001,
-            number_variance=request.count_variance(basis),
+            number_variance=calibration.count.variance,
         )
     ]  # fmt: skip
 

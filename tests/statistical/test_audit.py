@@ -19,7 +19,7 @@ from hushsum.auditing.privacy_loss_lower_bound import LESS_NOISE
 from hushsum.bases import HashRows
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import gaussian_variances
-from hushsum.privacy.calibration import Sensitivity, gaussian_noises, laplace_noise
+from hushsum.privacy.calibration import Sensitivity, UnitChange, calibrate, laplace_noise
 from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian, discrete_laplace
@@ -302,11 +302,6 @@ def test_release_draws_with_exactly_the_calibrated_parameters(
     spent = Fraction(squares) / (2 * table.parameter)
     spent += Fraction((persons or 1) ** 2) / (2 * count.parameter) if private else 0
     assert spent == Fraction(1, 2)
-    expected = gaussian_noises(
-        Promise.of(rho=0.5),
-        Sensitivity(moves, squares, persons or 1),
-        cells=rows * 10,
-        count=(persons or 1) if private else 0,
-        count_share=Fraction(1, 50),
-    )
-    assert (table, count) == expected
+    change = UnitChange(Sensitivity(moves, squares, persons or 1), (persons or 1) if private else 0, moves)
+    expected = calibrate(Promise.of(rho=0.5), change, cells=rows * 10)
+    assert (table, count) == (expected.table, expected.count)

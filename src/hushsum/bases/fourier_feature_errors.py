@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 from hushsum import _native
 from hushsum.errors import UsageError
-from hushsum.privacy.calibration import COUNT_SHARE, Sensitivity, gaussian_noises, pure_noise, split_epsilon
-from hushsum.privacy.claim import Promise, Relation
+from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.claim import Relation
+from hushsum.privacy.integer_noise import IntegerNoise
 
 AMPLITUDE = _native.WAVE_AMPLITUDE
 LENGTH = _native.WAVE_LENGTH
@@ -100,43 +100,24 @@ class FeatureError:
 
 
 def predicted_error(
-    *,
-    records: int,
-    dim: int,
-    pairs: int,
-    promise: Promise,
-    density: float,
-    relation: Relation = Relation.ADD_REMOVE,
-    per_unit: int | None = None,
-    mechanism: str | None = None,
-    groups: int = 1,
-    count_share: Fraction = COUNT_SHARE,
-    moved: Sensitivity | None = None,
+    *, records: int, dim: int, pairs: int, noise: IntegerNoise, density: float, groups: int = 1
 ) -> FeatureError:
     """The error of a release with ``pairs`` pairs, from declared quantities alone.
 
-    The noise is exact up to the error of N̂, which is left out. ``density`` is the mean similarity of two
-    records, which a publisher declares or guesses; chance is that of independent frequencies, which
-    orthogonal ones undercut. ``mechanism`` is the law of the noise under pure ε, by default the better.
-    ``groups`` is the number of groups of pairs, of which a record is counted in one, and ``count_share`` the
-    part of the budget that pays for N̂. ``per_unit`` is the cap on a person's records; None where the unit is
-    a record. ``moved`` is what one record moves, where the basis is known; by default it holds for any pairs.
+    ``noise`` is that of the table's cells (`hushsum.privacy.calibration.calibrate`); the error of the noisy
+    number of records is left out. ``density`` is the mean similarity of two records, which a publisher
+    declares or guesses; chance is that of independent frequencies, which orthogonal ones undercut. ``groups``
+    is the number of groups of pairs, of which a record is counted in one.
 
-    >>> error = predicted_error(
-    ...     records=581_000, dim=54, pairs=4000, promise=Promise.of(epsilon=1.0, delta=1e-6), density=0.05
-    ... )
+    >>> from hushsum.privacy.calibration import UnitChange, calibrate
+    >>> from hushsum.privacy.claim import Promise
+    >>> moved = feature_sensitivity(4000, Relation.ADD_REMOVE)
+    >>> record = UnitChange.of_records(moved, None, Relation.ADD_REMOVE)
+    >>> noise = calibrate(Promise.of(epsilon=1.0, delta=1e-6), record, cells=8000).table
+    >>> error = predicted_error(records=581_000, dim=54, pairs=4000, noise=noise, density=0.05)
     >>> f"{error.noise:.1e} {error.chance:.1e} {error.total:.1e}"
     '5.9e-06 1.9e-03 1.9e-03'
     """
-    if moved is None:
-        moved = feature_sensitivity(pairs // groups, relation)
-    moved = moved.times(per_unit or 1)
-    count = per_unit or (0 if relation is Relation.REPLACE else 1)
-    if promise.pure:
-        epsilon, _ = split_epsilon(promise, private_count=count > 0, count_share=count_share)
-        noise = pure_noise(moved, 2 * pairs, epsilon, mechanism)
-    else:
-        noise, _ = gaussian_noises(promise, moved, cells=2 * pairs, count=count, count_share=count_share)
     variance = groups**2 * noise.variance / (pairs * AMPLITUDE**2) / records**2
     of_noise = math.sqrt(2.0 / math.pi * variance)
     chance = chance_error(records=records, dim=dim, pairs=pairs, density=density, groups=groups)

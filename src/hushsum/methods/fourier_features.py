@@ -173,7 +173,6 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
     """What these features are predicted to cost."""
     dim = request.kernel.dim or 1
     number, groups = basis.features, basis.groups
-    moved = request.moved_by_record(basis)
     settings: dict[str, float] = {"features": number}
     if groups > 1:
         settings["groups"] = groups
@@ -185,21 +184,16 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
             records=request.records,
             dim=dim,
             pairs=number,
-            promise=request.promise,
+            noise=request.calibration(basis).table,
             density=request.density,
-            relation=request.relation,
-            per_unit=request.per_unit,
-            mechanism=request.mechanism,
             groups=groups,
-            count_share=request.share,
-            moved=moved,
         )
 
     deviation = predicted(request).noise / NORMAL_MEAN_ABSOLUTE * request.records
     request = request.with_best_share(deviation**2)
     found = predicted(request)
     # Answers are divided by a noisy number of records.
-    number_variance = request.count_variance(basis)
+    number_variance = request.calibration(basis).count.variance
     of_count = NORMAL_MEAN_ABSOLUTE * math.sqrt(number_variance) / request.records
     densities, likely = request.densities()
     noise = np.hypot(found.noise, densities * of_count)
@@ -209,7 +203,7 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
         request,
         method=NAME,
         settings=settings,
-        mechanism=request.noise(basis).mechanism,
+        mechanism=request.calibration(basis).table.mechanism,
         shape=basis.shape,
         noise=float(likely @ noise),
         approximation=float(likely @ chance),

@@ -290,10 +290,11 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
     gain, together = _mean_gains(reading)
     nodes = math.prod(basis.nodes)
     whole = nodes / float(WHOLE) ** 2
-    variance = request.noise(basis).variance
+    variance = request.calibration(basis).table.variance
     request = request.with_best_share(variance * gain, own=variance * whole, covariance=variance * together)
-    noise = request.noise(basis)
-    number = CountError.of(request.count_variance(basis), noise.variance * whole, noise.variance * together)
+    calibration = request.calibration(basis)
+    noise = calibration.table
+    number = CountError.of(calibration.count.variance, noise.variance * whole, noise.variance * together)
     drawn, beyond = 0.0, 0.0
     densities, chances = request.densities()
     deviations = np.sqrt(number.of_quotient(noise.variance * gain, densities)) / request.records

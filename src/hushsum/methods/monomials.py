@@ -93,10 +93,11 @@ def _options(request: PredictionRequest, basis: Monomials) -> list[Option]:
     assert isinstance(basis.kernel, InnerProductKernel)
     squares = basis.kernel.inner_degree() == 2
     weight = 1.0 / SQUARE_WEIGHT if squares else 1.0
-    request = request.with_best_share(request.noise(basis).variance * (weight / basis.unit) ** 2)
-    drawn = request.noise(basis)
+    request = request.with_best_share(request.calibration(basis).table.variance * (weight / basis.unit) ** 2)
+    calibration = request.calibration(basis)
+    drawn = calibration.table
     noise = math.sqrt(drawn.variance) * weight / basis.unit / request.records
-    number_variance = request.count_variance(basis)
+    number_variance = calibration.count.variance
     counted = request.density * math.sqrt(number_variance) / request.records
     total = NORMAL_MEAN_ABSOLUTE * math.hypot(noise, counted)
     dim, cells = basis.kernel.dim, basis.shape[1]

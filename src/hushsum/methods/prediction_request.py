@@ -13,15 +13,8 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.bases.base import Basis
 from hushsum.kernels.base import ColumnKernel, HashableCombination, HashableKernel, Kernel
-from hushsum.privacy.calibration import (
-    COUNT_SHARE,
-    Sensitivity,
-    gaussian_noises,
-    laplace_noise,
-    pure_noise,
-    split_epsilon,
-)
-from hushsum.privacy.claim import Promise, Relation
+from hushsum.privacy.calibration import COUNT_SHARE, Calibration, Sensitivity, UnitChange, calibrate
+from hushsum.privacy.claim import PERSON, Promise, Relation
 from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.records.bounds import Bounds
 from hushsum.records.declared_steps import Steps
@@ -131,7 +124,7 @@ class PredictionRequest:
         unit = 2.0 * count**2 / float(self.promise.epsilon or 1) ** 2
         if not self.promise.pure:
             one = Sensitivity(l1=count, l2_squared=count**2, largest=count)
-            unit = gaussian_noises(self.promise, one, cells=1, count=0, count_share=self.share)[0].variance
+            unit = calibrate(self.promise, UnitChange(one, 0, 1), cells=1).table.variance
         densities, likely = self.densities()
         if math.isinf(own) and not self.density_spread:
             densities = _DENSE * densities
@@ -161,39 +154,16 @@ class PredictionRequest:
     def _count_moves(self) -> int:
         return self.per_unit or (0 if self.relation is Relation.REPLACE else 1)
 
-    def moved_by_record(self, basis: Basis) -> Sensitivity:
-        """How far one record of a unit moves the table; a replaced person may have had fewer records."""
-        moved = basis.sensitivity(self.relation)
-        if self.per_unit is not None:
-            moved = moved.at_least(basis.sensitivity(Relation.ADD_REMOVE))
-        return moved
-
-    def _moved(self, basis: Basis) -> Sensitivity:
-        """How far one unit moves the table."""
-        return self.moved_by_record(basis).times(self.per_unit or 1)
-
-    def noise(self, basis: Basis) -> IntegerNoise:
-        """The noise that a release of the whole basis would draw; the same calibration as the release's."""
-        moved = self._moved(basis)
-        count = self._count_moves
-        if self.promise.pure:
-            epsilon, _ = split_epsilon(self.promise, private_count=count > 0, count_share=self.share)
-            return pure_noise(moved, math.prod(basis.shape), epsilon, self.mechanism)
-        cells = math.prod(basis.shape)
-        return gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.share)[0]
-
-    def count_variance(self, basis: Basis) -> float:
-        """Of the paid number of records; 0 where the number is public."""
-        count = self._count_moves
-        if count == 0:
-            return 0.0
-        if self.promise.pure:
-            _, epsilon = split_epsilon(self.promise, private_count=True, count_share=self.share)
-            return laplace_noise(count, epsilon).variance
-        moved = self._moved(basis)
-        cells = math.prod(basis.shape)
-        noises = gaussian_noises(self.promise, moved, cells=cells, count=count, count_share=self.share)
-        return noises[1].variance
+    def calibration(self, basis: Basis) -> Calibration:
+        """The noise that a release of the whole basis draws."""
+        unit = basis.units[0] if self.per_unit is None else PERSON
+        return calibrate(
+            self.promise,
+            basis.unit_change(unit, self.per_unit or 1, self.relation),
+            cells=math.prod(basis.shape),
+            count_share=self.share,
+            mechanism=self.mechanism,
+        )
 
     def cell_bytes(
         self, noise: IntegerNoise, largest: float, *, spread: float = 0.0, rounding: float = 0.0

@@ -167,15 +167,16 @@ def _option(
     # Of an answer, in cells of noise: rows of one kernel count the same, those of components by their
     # weights.
     gain = sum((weight * keep) ** 2 / share for weight, keep, share in _row_weights(basis)) / rows
-    request = request.with_best_share(request.noise(basis).variance * gain)
-    noise = request.noise(basis)
+    request = request.with_best_share(request.calibration(basis).table.variance * gain)
+    calibration = request.calibration(basis)
+    noise = calibration.table
     cell_variance = noise.variance * (1.0 + ROUNDING_SHARE * rounded)
     noise_variance = cell_variance * gain / records**2
     # Of a combination folds are removed in the variance of a row, since components may have several rates.
     keep = 1.0 / (1.0 - basis.fold_rate) if isinstance(basis, HashRows) else 1.0
     own_variance = variance.row_variance / rows * keep**2
     # Answers are divided by a noisy number of records.
-    number_variance = request.count_variance(basis)
+    number_variance = calibration.count.variance
     noise_of_count = variance.density**2 * number_variance / records**2
     # The mean over few rows of Laplace noise is more peaked than normal: excess kurtosis 3/rows moves E|x|
     # by −1/(8·rows).

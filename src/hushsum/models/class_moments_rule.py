@@ -15,9 +15,10 @@ from hushsum.bases.class_moments import ClassMoments
 from hushsum.bases.monomials import SQUARE_WEIGHT
 from hushsum.models.column_scaling import ColumnScaling
 from hushsum.models.enough_records import shares_within_noise
-from hushsum.privacy.calibration import gaussian_noises, laplace_noise, split_epsilon
-from hushsum.privacy.claim import Promise, Relation
+from hushsum.privacy.calibration import calibrate
+from hushsum.privacy.claim import RECORD, Promise, Relation
 from hushsum.privacy.integer_noise import IntegerNoise
+from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.records.norm_clipping import clipped_to_ball
 from hushsum.records.transform import Transform
 from hushsum.releases.coefficients import CoefficientFunction
@@ -109,12 +110,10 @@ def largest_edge(dim: int) -> float:
 
 
 def noise_of(basis: ClassMoments, promise: Promise) -> IntegerNoise:
-    """The noise of a cell that a release draws; the same calibration."""
-    moved = basis.sensitivity(Relation.ADD_REMOVE)
-    if promise.pure:
-        epsilon, _ = split_epsilon(promise, private_count=True, count_share=TOTAL_SHARE)
-        return laplace_noise(moved.l1, epsilon)
-    return gaussian_noises(promise, moved, cells=basis.shape[1], count=1, count_share=TOTAL_SHARE)[0]
+    """The noise of a cell that a release draws."""
+    change = basis.unit_change(RECORD, 1, Relation.ADD_REMOVE)
+    law = laplace_if_pure(promise)
+    return calibrate(promise, change, cells=basis.shape[1], count_share=TOTAL_SHARE, mechanism=law).table
 
 
 def mean_noise(basis: ClassMoments, variance: float, members: float) -> float:

@@ -14,14 +14,9 @@ from hushsum.bases.marginals import Marginals
 from hushsum.errors import UsageError
 from hushsum.methods.marginals import noise_of_cells
 from hushsum.models.product_mixture import ProductMixture, fit_mixture
-from hushsum.privacy.calibration import (
-    COUNT_SHARE,
-    Sensitivity,
-    gaussian_noises,
-    laplace_noise,
-    split_epsilon,
-)
+from hushsum.privacy.calibration import Sensitivity, UnitChange, calibrate
 from hushsum.privacy.claim import Promise
+from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.releases.noisy_table import NoisyTable
 
 BEFORE_FITTING: Final = (
@@ -84,15 +79,11 @@ def error_before_fitting(
     ``number`` marginals are released together, of all columns and of some of the pairs.
     """
     cells = [sizes[i] * sizes[j] for i, j in pairs] or list(sizes)
-    if promise.pure:
-        epsilon, _ = split_epsilon(promise, private_count=True, count_share=COUNT_SHARE)
-        variance = laplace_noise(number, epsilon).variance
-    else:
-        moved = Sensitivity(l1=number, l2_squared=number, largest=1)
-        table, _ = gaussian_noises(
-            promise, moved, cells=max(sum(cells), number), count=1, count_share=COUNT_SHARE
-        )
-        variance = table.variance
+    change = UnitChange(Sensitivity(l1=number, l2_squared=number, largest=1), count=1, records=1)
+    noise = calibrate(
+        promise, change, cells=max(sum(cells), number), mechanism=laplace_if_pure(promise)
+    ).table
+    variance = noise.variance
     return float(np.mean([noise_of_cells(each, math.sqrt(variance), records) for each in cells]))
 
 

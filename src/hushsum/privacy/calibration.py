@@ -1,14 +1,17 @@
-"""Sensitivities, and from a promise and a sensitivity to the noise that keeps it.
+"""Sensitivities, and the calibration: from a promise and a sensitivity to the noise that keeps it.
 
 A release is a table and, where the number of records is private, a separate noisy count, which takes
-``count_share`` of the budget. Pure ε: discrete Laplace on both, or the Gamma-radius law on the table, and the
-two ε add to the promise exactly, as rationals. ρ: discrete Gaussian on both, and the two ρ add. (ε, δ):
-discrete Gaussian, with all moved cells and the count composed in the accountant.
+``count_share`` of the budget. `calibrate` is the only function that divides a promise between the two and
+chooses their noise: plans, releases, streams, shares of sites and models call it. Pure ε: discrete Laplace
+noise on both, or Gamma-radius noise on the table, and the two ε add to the promise exactly, as rationals.
+ρ: discrete Gaussian noise on both, and the two ρ add. (ε, δ): discrete Gaussian noise, with all moved cells
+and the count composed in the accountant.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -18,7 +21,15 @@ from hushsum.privacy.accounting.binomial import binomial_trials
 from hushsum.privacy.accounting.discrete_gaussian import GaussianVariances, gaussian_variances
 from hushsum.privacy.accounting.discrete_gaussian_vectors import vector_variances
 from hushsum.privacy.claim import Promise, Relation
-from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
+from hushsum.privacy.integer_noise import (
+    BINOMIAL,
+    GAMMA,
+    GAUSSIAN,
+    LAPLACE,
+    NO_NOISE,
+    NONE,
+    IntegerNoise,
+)
 
 COUNT_SHARE = Fraction(1, 50)
 _LARGEST_GAMMA = Fraction(1 << 40)
@@ -86,13 +97,74 @@ class UnitChange:
         return UnitChange(self.table.times(many), self.count * many, self.records * many)
 
 
-def split_epsilon(
-    promise: Promise, *, private_count: bool, count_share: Fraction
-) -> tuple[Fraction, Fraction]:
-    """Pure ε for the table and for the count; they add to the promise exactly."""
-    assert promise.epsilon is not None
-    count = promise.epsilon * _checked_share(count_share) if private_count else Fraction(0)
-    return promise.epsilon - count, count
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The noise of each cell of a table and of the number of records, which together keep a promise."""
+
+    table: IntegerNoise
+    count: IntegerNoise
+
+    def __iter__(self) -> Iterator[IntegerNoise]:
+        return iter((self.table, self.count))
+
+    def map(self, change: Callable[[IntegerNoise], IntegerNoise]) -> Calibration:
+        """Both noises changed alike; no noise stays none."""
+        table, count = (each if each.mechanism == NONE else change(each) for each in self)
+        return Calibration(table, count)
+
+    def check(self) -> None:
+        """Refuse noise that the samplers would refuse.
+
+        Raises
+        ------
+        ClaimError
+        """
+        for noise in self:
+            _ = noise.variance
+
+
+def calibrate(
+    promise: Promise,
+    change: UnitChange,
+    *,
+    cells: int,
+    count_share: Fraction = COUNT_SHARE,
+    mechanism: str | None = None,
+) -> Calibration:
+    """The noise that keeps a promise for every unit that changes a table of so many cells by ``change``.
+
+    Parameters
+    ----------
+    promise : Promise
+    change : UnitChange
+        How far one unit moves the table and the number of records, which gets no noise where it is public.
+    cells : int
+    count_share : Fraction
+        The part of the budget that pays for the number of records.
+    mechanism : str, optional
+        The distribution of the table's noise; by default the one with the least variance that keeps the
+        promise.
+
+    Privacy
+    -------
+    Table and count are two queries of the same records: their ε, or their ρ, add to the promise, and under
+    (ε, δ) both are composed in the accountant.
+
+    Examples
+    --------
+    >>> record = UnitChange.of_records(Sensitivity(200, 200, 1), None, Relation.ADD_REMOVE)
+    >>> noise = calibrate(Promise.of(epsilon=1.0), record, cells=200_000)
+    >>> noise.table.mechanism, noise.table.parameter, noise.count.parameter
+    ('discrete laplace', Fraction(10000, 49), Fraction(50, 1))
+    """
+    if promise.pure:
+        assert promise.epsilon is not None
+        of_count = promise.epsilon * _checked_share(count_share) if change.count else Fraction(0)
+        table = _pure_noise(change.table, cells, promise.epsilon - of_count, mechanism)
+        return Calibration(table, laplace_noise(change.count, of_count) if change.count else NO_NOISE)
+    if mechanism == BINOMIAL:
+        return _binomial(promise, change, count_share)
+    return _gaussian(promise, change, cells, count_share)
 
 
 def laplace_noise(l1: int, epsilon: Fraction) -> IntegerNoise:
@@ -102,17 +174,9 @@ def laplace_noise(l1: int, epsilon: Fraction) -> IntegerNoise:
     return IntegerNoise(LAPLACE, Fraction(l1) / epsilon)
 
 
-def binomial_noises(
-    promise: Promise, table: Sensitivity, *, count: int, count_share: Fraction
-) -> tuple[IntegerNoise, IntegerNoise]:
-    """Centred binomial noise for the table and the count, for (ε, δ) and moves of cells by 1.
-
-    Raises
-    ------
-    ClaimError
-        if one unit moves a cell by more than 1.
-    """
-    if table.largest > 1 or count > 1:
+def _binomial(promise: Promise, change: UnitChange, count_share: Fraction) -> Calibration:
+    """Centred binomial noise for (ε, δ), proven where a unit moves each cell by at most 1."""
+    if change.table.largest > 1 or change.count > 1:
         raise ClaimError(
             parameter="mechanism",
             rule=f"{BINOMIAL} is proven where one unit moves each cell by at most 1",
@@ -123,11 +187,11 @@ def binomial_noises(
     trials, counted = binomial_trials(
         epsilon=promise.epsilon,
         delta=promise.delta,
-        cells=table.l2_squared,
-        count_share=_checked_share(count_share) if count else None,
+        cells=change.table.l2_squared,
+        count_share=_checked_share(count_share) if change.count else None,
     )
-    noise = IntegerNoise(BINOMIAL, Fraction(trials))
-    return noise, NO_NOISE if counted is None else IntegerNoise(BINOMIAL, Fraction(counted))
+    count = NO_NOISE if counted is None else IntegerNoise(BINOMIAL, Fraction(counted))
+    return Calibration(IntegerNoise(BINOMIAL, Fraction(trials)), count)
 
 
 def root_above(square: int) -> Fraction:
@@ -190,25 +254,20 @@ def pure_mechanism(table: Sensitivity, cells: int, epsilon: Fraction) -> str:
     return GAMMA if shared.variance < min(laplace, float(_LARGEST_GAMMA) ** 2) else LAPLACE
 
 
-def pure_noise(
-    table: Sensitivity, cells: int, epsilon: Fraction, mechanism: str | None = None
-) -> IntegerNoise:
-    """The noise of a table of so many cells under pure ε; by default that of the better law."""
+def _pure_noise(table: Sensitivity, cells: int, epsilon: Fraction, mechanism: str | None) -> IntegerNoise:
     if (mechanism or pure_mechanism(table, cells, epsilon)) == GAMMA:
         return gamma_noise(table.l2_squared, cells, epsilon)
     return laplace_noise(table.l1, epsilon)
 
 
-def gaussian_noises(
-    promise: Promise, table: Sensitivity, *, cells: int, count: int, count_share: Fraction
-) -> tuple[IntegerNoise, IntegerNoise]:
-    """Discrete Gaussian noise for the table and the count, for ρ or (ε, δ).
+def _gaussian(promise: Promise, change: UnitChange, cells: int, count_share: Fraction) -> Calibration:
+    """Discrete Gaussian noise for ρ or (ε, δ).
 
-    ``cells`` is how many the table has, and ``count`` how far the count can move: 0 where the number of
-    records is public. With unit moves the composition is exact (every moved cell by 1). Other vectors are
-    bounded by their length: on a fine lattice nearly as over the reals, else, as for persons with several
-    records in hash rows, through ρ (``accounting.discrete_gaussian_vectors``).
+    With unit moves the composition is exact (every moved cell by 1). Other vectors are bounded by their
+    length: on a fine lattice nearly as over the reals, else, as for persons with several records in hash
+    rows, through ρ (``accounting.discrete_gaussian_vectors``).
     """
+    table, count = change.table, change.count
     share = _checked_share(count_share) if count else Fraction(0)
     if promise.rho is not None:
         variance = Fraction(table.l2_squared) / (2 * promise.rho * (1 - share))
@@ -226,8 +285,8 @@ def gaussian_noises(
         variance, count_variance = _vector_variances(
             promise.epsilon, promise.delta, table.l2_squared, cells, count, share
         )
-    noise = IntegerNoise(GAUSSIAN, variance)
-    return noise, NO_NOISE if count_variance is None else IntegerNoise(GAUSSIAN, count_variance)
+    of_count = NO_NOISE if count_variance is None else IntegerNoise(GAUSSIAN, count_variance)
+    return Calibration(IntegerNoise(GAUSSIAN, variance), of_count)
 
 
 @lru_cache(maxsize=512)

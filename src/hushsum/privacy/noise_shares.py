@@ -24,63 +24,54 @@ from hushsum.privacy.accounting.discrete_gaussian_shares import SMALLEST_SHARE, 
 from hushsum.privacy.accounting.discrete_gaussian_vectors import vector_delta
 from hushsum.privacy.accounting.skellam import skellam_variances
 from hushsum.privacy.accounting.zcdp import zcdp_delta
-from hushsum.privacy.calibration import Sensitivity, gaussian_noises, laplace_noise, split_epsilon
+from hushsum.privacy.calibration import Calibration, UnitChange, calibrate
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE, NO_NOISE, NONE, SKELLAM, SUM, IntegerNoise
 from hushsum.privacy.noise.laplace_share_sampler import SMALLEST_SHARED_SCALE
 from hushsum.privacy.noise.skellam_sampler import LARGEST_SKELLAM, SMALLEST_SKELLAM
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, SITE_NOISE
 
-NoisePair = tuple[IntegerNoise, IntegerNoise]
-"""The noise of a table's cells and that of the count."""
-
 _STEPS = 200
 
 
 def noise_shares(
-    promise: Promise, moved: Sensitivity, *, cells: int, count: int, count_share: Fraction, honest: int
-) -> NoisePair:
-    """What each party adds to its table and to its count, so that ``honest`` of them keep the promise.
-
-    ``count`` is how far one unit moves the number of records: 0 where that is public, and gets no noise.
-    """
+    promise: Promise, change: UnitChange, *, cells: int, count_share: Fraction, honest: int
+) -> Calibration:
+    """What each party adds to its table and to its count, so that ``honest`` of them keep the promise."""
     if promise.pure:
-        table_epsilon, count_epsilon = split_epsilon(
-            promise, private_count=count > 0, count_share=count_share
-        )
-        table = _laplace_share(laplace_noise(moved.l1, table_epsilon), honest)
-        counted = _laplace_share(laplace_noise(count, count_epsilon), honest) if count else NO_NOISE
-        return table, counted
+        whole = calibrate(promise, change, cells=cells, count_share=count_share, mechanism=LAPLACE)
+        return whole.map(lambda noise: _laplace_share(noise, honest))
     if honest == 1:
-        return gaussian_noises(promise, moved, cells=cells, count=count, count_share=count_share)
+        return calibrate(promise, change, cells=cells, count_share=count_share)
     smaller = promise_for_sum(promise, shares=honest, cells=cells + 1)
-    whole = gaussian_noises(smaller, moved, cells=cells, count=count, count_share=count_share)
-    raised = _raised(smaller, moved, cells, count, whole, honest)
-    if raised != whole and moved.largest == 1 and count <= 1:
+    whole = calibrate(smaller, change, cells=cells, count_share=count_share)
+    raised = _raised(smaller, change, cells, whole, honest)
+    if raised != whole and change.table.largest == 1 and change.count <= 1:
         with suppress(ClaimError):
-            small = _skellam(promise, moved, count, count_share)
-            if small[0].parameter < raised[0].parameter and _drawable(small, honest):
+            small = _skellam(promise, change, count_share)
+            if small.table.parameter < raised.table.parameter and _drawable(small, honest):
                 raised = small
-    return _share(raised[0], honest), _share(raised[1], honest)
+    return raised.map(lambda noise: replace(noise, parameter=noise.parameter / honest))
 
 
-def _skellam(promise: Promise, moved: Sensitivity, count: int, count_share: Fraction) -> NoisePair:
+def _skellam(promise: Promise, change: UnitChange, count_share: Fraction) -> Calibration:
     table, counted = skellam_variances(
-        cells=moved.l2_squared,
+        cells=change.table.l2_squared,
         epsilon=promise.epsilon,
         delta=promise.delta,
         rho=promise.rho,
-        count_share=count_share if count else None,
+        count_share=count_share if change.count else None,
     )
-    return IntegerNoise(SKELLAM, table), NO_NOISE if counted is None else IntegerNoise(SKELLAM, counted)
+    count = NO_NOISE if counted is None else IntegerNoise(SKELLAM, counted)
+    return Calibration(IntegerNoise(SKELLAM, table), count)
 
 
-def _drawable(whole: NoisePair, honest: int) -> bool:
+def _drawable(whole: Calibration, honest: int) -> bool:
     shares = [each.parameter / honest for each in whole if each.mechanism != NONE]
     return all(SMALLEST_SKELLAM <= each <= LARGEST_SKELLAM for each in shares)
 
 
-def protecting_noises(claim: Claim, table: IntegerNoise, count: IntegerNoise) -> list[NoisePair]:
+def protecting_noises(claim: Claim, table: IntegerNoise, count: IntegerNoise) -> list[Calibration]:
     """The noises that a claim rests on, each of which must keep it alone; none if they are not of its kind.
 
     Of one holder of the data that is the noise itself; of a secure aggregation what the honest sites add; of
@@ -88,14 +79,14 @@ def protecting_noises(claim: Claim, table: IntegerNoise, count: IntegerNoise) ->
     """
     trust = claim.trust
     if trust is None:
-        return [] if SUM in (table.mechanism, count.mechanism) else [(table, count)]
+        return [] if SUM in (table.mechanism, count.mechanism) else [Calibration(table, count)]
     if trust.model == SECURE_AGGREGATION:
         least, honest = trust.parties - trust.dropouts, trust.honest
         parts = [_honest_part(each, least=least, honest=honest) for each in (table, count)]
-        return [] if None in parts else [(parts[0] or NO_NOISE, parts[1] or NO_NOISE)]
+        return [] if None in parts else [Calibration(parts[0] or NO_NOISE, parts[1] or NO_NOISE)]
     if trust.model == SITE_NOISE:
         tables, counts = _each(table, trust.parties), _each(count, trust.parties)
-        return list(zip(tables, counts, strict=True)) if len(tables) == len(counts) else []
+        return list(map(Calibration, tables, counts)) if len(tables) == len(counts) else []
     return []
 
 
@@ -122,7 +113,7 @@ def _honest_part(noise: IntegerNoise, *, least: int, honest: int) -> IntegerNois
     return replace(share, parameter=share.parameter * honest)
 
 
-def protecting_distance(claim: Claim, noises: NoisePair) -> float:
+def protecting_distance(claim: Claim, noises: Calibration) -> float:
     """How far, in logarithms and per cell, what the honest sites add is from these `protecting_noises`.
 
     0 but for several Gaussian shares, whose sum is not exactly a discrete Gaussian.
@@ -151,41 +142,28 @@ def _laplace_share(noise: IntegerNoise, honest: int) -> IntegerNoise:
     return replace(noise, parameter=max(noise.parameter, SMALLEST_SHARED_SCALE), parts=honest)
 
 
-def _share(noise: IntegerNoise, honest: int) -> IntegerNoise:
-    return noise if noise.mechanism == NONE else replace(noise, parameter=noise.parameter / honest)
-
-
-def _raised(
-    promise: Promise, moved: Sensitivity, cells: int, count: int, whole: NoisePair, honest: int
-) -> NoisePair:
+def _raised(promise: Promise, change: UnitChange, cells: int, whole: Calibration, honest: int) -> Calibration:
     """Noise whose shares have at least the smallest variance; checked again, because on a lattice more
     variance is not always more private.
     """
     smallest = SMALLEST_SHARE * honest
     if all(each.mechanism == NONE or each.parameter >= smallest for each in whole):
         return whole
-    table, counted = (
-        each if each.mechanism == NONE else replace(each, parameter=max(each.parameter, smallest))
-        for each in whole
-    )
+    noises = whole.map(lambda each: replace(each, parameter=max(each.parameter, smallest)))
     if promise.rho is not None:
-        return table, counted
+        return noises
     for _ in range(_STEPS):
-        if _delta(promise, moved, cells, count, (table, counted)) <= promise.delta:
-            return table, counted
-        table, counted = (
-            each
-            if each.mechanism == NONE
-            else replace(each, parameter=short_above(float(each.parameter) * 1.01))
-            for each in (table, counted)
-        )
+        if _delta(promise, change, cells, noises) <= promise.delta:
+            return noises
+        noises = noises.map(lambda each: replace(each, parameter=short_above(float(each.parameter) * 1.01)))
     raise ArithmeticError("no variance found that keeps the promise")
 
 
-def _delta(promise: Promise, moved: Sensitivity, cells: int, count: int, noises: NoisePair) -> float:
+def _delta(promise: Promise, change: UnitChange, cells: int, noises: Calibration) -> float:
     """The smaller of two proven bounds: of small variances that by ρ, which is exact on the lattice."""
     assert promise.epsilon is not None
-    table, counted = noises[0].parameter, noises[1].parameter if count else None
+    moved, count = change.table, change.count
+    table, counted = noises.table.parameter, noises.count.parameter if count else None
     rho = moved.l2_squared / (2 * table) + (0 if counted is None else count**2 / (2 * counted))
     converted = zcdp_delta(rho, promise.epsilon)
     if converted <= promise.delta:

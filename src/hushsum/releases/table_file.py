@@ -109,7 +109,7 @@ def _check_noise(function: NoisyTable) -> None:
         if not function.stream_step.keeps(function.claim, function.basis, *stated):
             raise ValueError("the noise does not keep the claim")
         return
-    noises = [stated] if function.claim.trust is None else protecting_noises(function.claim, *stated)
+    noises = protecting_noises(function.claim, *stated)
     if not noises or not all(_keeps(function, *each) for each in noises):
         raise ValueError("the noise does not keep the claim")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.bases.base import Basis
-from hushsum.privacy.calibration import gaussian_noises, laplace_noise, split_epsilon
+from hushsum.privacy.calibration import calibrate
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.over_time.stream_noise import StreamNoise
 
@@ -77,14 +77,5 @@ def plan_of(claim: Claim, basis: Basis, noise: StreamNoise, count_share: Fractio
 
 def _one_release(claim: Claim, basis: Basis, count_share: Fraction) -> float:
     change = basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
-    if claim.promise.pure:
-        epsilon, _ = split_epsilon(claim.promise, private_count=change.count > 0, count_share=count_share)
-        return math.sqrt(laplace_noise(change.table.l1, epsilon).variance)
-    noise, _ = gaussian_noises(
-        claim.promise,
-        change.table,
-        cells=math.prod(basis.shape),
-        count=change.count,
-        count_share=count_share,
-    )
+    noise = calibrate(claim.promise, change, cells=math.prod(basis.shape), count_share=count_share).table
     return math.sqrt(noise.variance)

@@ -15,18 +15,9 @@ from hushsum.bases.base import Basis, Cells, Reading, RowReading, Table
 from hushsum.bases.hash_rows import LARGE_TABLE
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.parameters import positive_integer
-from hushsum.privacy.calibration import (
-    Sensitivity,
-    UnitChange,
-    binomial_noises,
-    gaussian_noises,
-    laplace_noise,
-    pure_mechanism,
-    pure_noise,
-    split_epsilon,
-)
+from hushsum.privacy.calibration import Calibration, UnitChange, calibrate, laplace_noise
 from hushsum.privacy.claim import PERSON, Claim, Promise, Relation, checked_unit, exact
-from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, GAUSSIAN, NO_NOISE, IntegerNoise
+from hushsum.privacy.integer_noise import GAMMA, IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.privacy.release_request import AUTO, MOST_ROWS, ReleaseRequest
@@ -87,6 +78,7 @@ class ReleaseOptions:
         """
         relation = Relation.of(request.relation)
         change = basis.unit_change(unit, per_unit, relation)
+        count_share = exact("count_share", request.count_share)
         rows = request.rows
         if isinstance(rows, str) and rows != AUTO:
             raise UsageError(
@@ -98,7 +90,7 @@ class ReleaseOptions:
             per_unit=per_unit,
             change=change,
             rows=None if isinstance(rows, str) else positive_integer("rows", rows, at_most=MOST_ROWS),
-            count_share=exact("count_share", request.count_share),
+            count_share=count_share,
             assumptions=(
                 *(text for name, text in basis.assumptions.items() if name == unit),
                 *assumptions,
@@ -106,7 +98,10 @@ class ReleaseOptions:
             threads=threads,
             insecure_noise_seed=request.insecure_noise_seed,
             rounded=bool(request.rounded),
-            mechanism=request.checked_mechanism or _mechanism(request, change, basis),
+            mechanism=request.checked_mechanism
+            or calibrate(
+                request.promise, change, cells=math.prod(basis.shape), count_share=count_share
+            ).table.mechanism,
         )
 
     def claim(self, promise: Promise) -> Claim:
@@ -122,28 +117,15 @@ class ReleaseOptions:
             assumptions=self.assumptions,
         )
 
-    @property
-    def count_moves(self) -> int:
-        """How far one unit moves the number of records; 0 where that number is public."""
-        return self.change.count
-
-    @property
-    def moves(self) -> int:
-        """How many records' vectors one unit may move: replaced, a record leaves and another comes."""
-        return self.change.records
-
-    def moved(self, published: Basis) -> Sensitivity:
-        """How far one unit moves the published table."""
-        return published.unit_change(self.unit, self.per_unit, self.relation).table
-
-
-def _mechanism(request: ReleaseRequest, change: UnitChange, basis: Basis) -> str:
-    promise = request.promise
-    if not promise.pure:
-        return GAUSSIAN
-    share = exact("count_share", request.count_share)
-    epsilon, _ = split_epsilon(promise, private_count=change.count > 0, count_share=share)
-    return pure_mechanism(change.table, math.prod(basis.shape), epsilon)
+    def calibration(self, published: Basis, promise: Promise) -> Calibration:
+        """The noise of a release of these rows of the table."""
+        return calibrate(
+            promise,
+            published.unit_change(self.unit, self.per_unit, self.relation),
+            cells=math.prod(published.shape),
+            count_share=self.count_share,
+            mechanism=self.mechanism,
+        )
 
 
 def release_table(
@@ -160,9 +142,12 @@ def release_table(
     basis = reading.basis
     _check_rows(basis, options)
     claim = options.claim(promise)
-    release = _release_pure if promise.pure else _release_approximate
+    whole = options.calibration(basis.prefix(options.rows or basis.shape[0]), promise)
     with NoiseSource.for_release(options.insecure_noise_seed) as source:
-        published, noise, noisy_count, count_noise = release(basis, count, promise, options, source)
+        count_noise = whole.count
+        noisy_count = count + int(count_noise.draw(1, source)[0])
+        published = basis.prefix(options.rows or _rows_for(basis, noisy_count, promise, options, whole))
+        noise = options.calibration(published, promise).table
         published_reading, step = (
             published.reading(reading.kernel),
             rounding_step(published, noise, rounded=options.rounded),
@@ -190,19 +175,7 @@ def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> No
     what the samplers would.
     """
     _check_rows(basis, options)
-    published = basis.prefix(options.rows or basis.shape[0])
-    moved = options.moved(published)
-    if promise.pure:
-        table_epsilon, count_epsilon = split_epsilon(
-            promise, private_count=options.count_moves > 0, count_share=options.count_share
-        )
-        noises = [_pure_noise(published, moved, table_epsilon, options)]
-        if options.count_moves:
-            noises.append(laplace_noise(options.count_moves, count_epsilon))
-    else:
-        noises = list(_approximate_noises(published, promise, options))
-    for noise in noises:
-        _ = noise.variance
+    options.calibration(basis.prefix(options.rows or basis.shape[0]), promise).check()
 
 
 def _check_rows(basis: Basis, options: ReleaseOptions) -> None:
@@ -216,56 +189,21 @@ def _check_rows(basis: Basis, options: ReleaseOptions) -> None:
         )
 
 
-_Drawn = tuple[Basis, IntegerNoise, int, IntegerNoise]
-
-
-def _release_pure(
-    basis: Basis, count: int, promise: Promise, options: ReleaseOptions, source: NoiseSource
-) -> _Drawn:
-    private_count = options.count_moves > 0
-    table_epsilon, count_epsilon = split_epsilon(
-        promise, private_count=private_count, count_share=options.count_share
-    )
-    count_noise = laplace_noise(options.count_moves, count_epsilon) if private_count else NO_NOISE
-    noisy_count = count + int(count_noise.draw(1, source)[0])
-    rows = options.rows
-    if rows is None:
-        worth = float(table_epsilon)
-        if options.mechanism == GAMMA:
-            # With less variance than Laplace's as many rows suit as Laplace noise takes at a larger ε.
-            noise = _pure_noise(basis, options.change.table, table_epsilon, options)
-            laplace = laplace_noise(options.change.table.l1, table_epsilon)
-            # An ε at which nothing is left of Laplace noise takes all rows anyway.
-            worth *= max(1.0, math.sqrt(laplace.variance / noise.variance))
-        rows = basis.rows_for(noisy_count, worth, options.moves)
-    published = basis.prefix(rows)
-    moved = options.moved(published)
-    return published, _pure_noise(published, moved, table_epsilon, options), noisy_count, count_noise
-
-
-def _pure_noise(
-    published: Basis, moved: Sensitivity, epsilon: Fraction, options: ReleaseOptions
-) -> IntegerNoise:
-    return pure_noise(moved, math.prod(published.shape), epsilon, options.mechanism)
-
-
-def _release_approximate(
-    basis: Basis, count: int, promise: Promise, options: ReleaseOptions, source: NoiseSource
-) -> _Drawn:
-    published = basis.prefix(options.rows or basis.shape[0])
-    noise, count_noise = _approximate_noises(published, promise, options)
-    return published, noise, count + int(count_noise.draw(1, source)[0]), count_noise
-
-
-def _approximate_noises(
-    published: Basis, promise: Promise, options: ReleaseOptions
-) -> tuple[IntegerNoise, IntegerNoise]:
-    """The noise of the table and of the count, for ρ or (ε, δ)."""
-    moved, count, share = options.moved(published), options.count_moves, options.count_share
-    if options.mechanism == BINOMIAL:
-        return binomial_noises(promise, moved, count=count, count_share=share)
-    cells = math.prod(published.shape)
-    return gaussian_noises(promise, moved, cells=cells, count=count, count_share=share)
+def _rows_for(
+    basis: Basis, noisy_count: int, promise: Promise, options: ReleaseOptions, whole: Calibration
+) -> int:
+    """The rows that suit a noisy count: under pure ε each row adds noise to all others."""
+    if not promise.pure:
+        return basis.shape[0]
+    assert promise.epsilon is not None
+    epsilon = promise.epsilon * (1 - options.count_share if options.change.count else 1)
+    worth = float(epsilon)
+    if options.mechanism == GAMMA:
+        # With less variance than Laplace's as many rows suit as Laplace noise takes at a larger ε.
+        laplace = laplace_noise(options.change.table.l1, epsilon)
+        # An ε at which nothing is left of Laplace noise takes all rows anyway.
+        worth *= max(1.0, math.sqrt(laplace.variance / whole.table.variance))
+    return basis.rows_for(noisy_count, worth, options.change.records)
 
 
 def rounding_step(published: Basis, noise: IntegerNoise, *, rounded: bool) -> int:

@@ -11,12 +11,21 @@ import pytest
 import hushsum as hs
 from hushsum.bases.fourier_feature_errors import (
     TYPICAL_PAIR_VARIANCE,
+    feature_sensitivity,
     pair_variance,
     pairs_for_laplace,
     predicted_error,
 )
 from hushsum.errors import UsageError
+from hushsum.privacy.calibration import UnitChange, calibrate
 from hushsum.privacy.claim import Promise, Relation
+from hushsum.privacy.integer_noise import IntegerNoise
+
+
+def noise_of(pairs: int, promise: dict[str, float], relation: Relation = Relation.ADD_REMOVE) -> IntegerNoise:
+    """The noise of a release of so many pairs."""
+    change = UnitChange.of_records(feature_sensitivity(pairs, relation), None, relation)
+    return calibrate(Promise.of(**promise), change, cells=2 * pairs).table
 
 
 @pytest.mark.parametrize(("dim", "bandwidth"), [(1, 0.5), (2, 1.0), (10, 2.0), (30, 3.0)])
@@ -51,9 +60,8 @@ def test_the_noise_is_that_of_a_release(promise: dict[str, Any]) -> None:
     for relation in Relation:
         f: Any = tally.release(rows=64, relation=relation, insecure_noise_seed=1, **promise)
         gain = f.reading.noise_gain(f.basis.prepare_queries([[0.0, 0.0]]))[0]
-        predicted = predicted_error(
-            records=500, dim=2, pairs=64, promise=Promise.of(**promise), density=1.0, relation=relation
-        )
+        noise = noise_of(64, promise, relation)
+        predicted = predicted_error(records=500, dim=2, pairs=64, noise=noise, density=1.0)
         assert predicted.chance == 0.0
         assert predicted.total == predicted.noise
         assert predicted.noise * 500 == pytest.approx(math.sqrt(2 / math.pi * f.noise.variance * gain))
@@ -63,7 +71,7 @@ def test_orders_of_magnitude() -> None:
     """Noise of a sum: √(2m)/ε under pure ε, 4.3 at ε = 1 and δ = 1e-6 whatever m (as deviations)."""
     for pairs in (100, 10_000):
         pure, mixed = (
-            predicted_error(records=1, dim=50, pairs=pairs, promise=Promise.of(**promise), density=0.1)
+            predicted_error(records=1, dim=50, pairs=pairs, noise=noise_of(pairs, promise), density=0.1)
             for promise in ({"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6})
         )
         assert pure.noise * math.sqrt(math.pi / 2) == pytest.approx(math.sqrt(2 * pairs), rel=0.03)

@@ -18,7 +18,8 @@ from hushsum.methods.grid import TYPICAL_HEAP
 from hushsum.methods.landmark_errors import predicted_error as landmark_error
 from hushsum.methods.landmark_errors import typical_eigenvalues
 from hushsum.methods.prediction_request import typical_density
-from hushsum.privacy.claim import Promise
+from hushsum.privacy.calibration import calibrate
+from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.records.bounds import Bounds
 from hushsum.releases.noisy_table import NoisyTable
@@ -195,14 +196,17 @@ def test_features_are_planned_for_densities_far_above_the_typical_one() -> None:
     within 1.8 times the plan, and a tenth of the guess is no less than half of it. The best number for the
     guess alone errs by more than twice its own plan.
     """
-    given: dict[str, Any] = {"records": 20_000, "dim": 9, "promise": Promise.of(epsilon=0.1)}
     kernel = hs.GaussianKernel(dim=9, bandwidth=0.01)
     asked: dict[str, Any] = {"records": 20_000, "kernel": kernel, "bounds": (0, 1), "epsilon": 0.1}
     guessed = hs.plan(**asked, method="fourier_features").best
     known = hs.plan(**asked, method="fourier_features", density=0.01).best
 
     def error(pairs: int, density: float) -> float:
-        found = predicted_error(**given, pairs=pairs, density=density)
+        change = hs.fourier_features(kernel, features=pairs).basis.unit_change(
+            "record", 1, Relation.ADD_REMOVE
+        )
+        noise = calibrate(Promise.of(epsilon=0.1), change, cells=2 * pairs).table
+        found = predicted_error(records=20_000, dim=9, pairs=pairs, noise=noise, density=density)
         return math.hypot(found.noise, TYPICAL_CHANCE * found.chance)
 
     assert typical_density(kernel, Bounds.of((0, 1), 9)) == pytest.approx(0.01)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from hushsum.errors import ClaimError, UsageError
 from hushsum.privacy.accounting.binomial import binomial_delta, binomial_trials
 from hushsum.privacy.accounting.discrete_gaussian import gaussian_variances
 from hushsum.privacy.accounting.discrete_gaussian_shares import promise_for_sum, sum_distance
-from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.calibration import Sensitivity, UnitChange
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
 from hushsum.privacy.noise import (
@@ -114,9 +115,9 @@ def test_doubtful_words_of_the_poisson_law_are_refined() -> None:
     "wrong", [{"scale": Fraction(1, 100)}, {"parts": 0}, {"parts": 1 << 21}, {"size": -1}]
 )
 def test_parameters_of_shares_are_checked(wrong: dict[str, int]) -> None:
-    given = {"size": 3, "scale": Fraction(3), "parts": 2} | wrong
+    given: dict[str, Any] = {"size": 3, "scale": Fraction(3), "parts": 2} | wrong
     with pytest.raises(UsageError):
-        discrete_laplace_share(**given, source=NoiseSource.insecure(1))  # type: ignore[arg-type]
+        discrete_laplace_share(**given, source=NoiseSource.insecure(1))
 
 
 @pytest.mark.parametrize("trials", [2, 10, 400])
@@ -186,15 +187,15 @@ def test_a_smaller_promise_pays_for_the_distance() -> None:
 
 @pytest.mark.parametrize("honest", [1, 3, 14])
 def test_the_noise_of_the_honest_sites_is_that_of_a_central_release(honest: int) -> None:
-    moved = Sensitivity(1000, 1000, 1)
-    how = {"cells": 10**6, "count": 1, "count_share": Fraction(1, 50), "honest": honest}
-    table, count = noise_shares(Promise.of(epsilon=1.0), moved, **how)  # type: ignore[arg-type]
+    moved = UnitChange(Sensitivity(1000, 1000, 1), 1, 1)
+    how: dict[str, Any] = {"cells": 10**6, "count_share": Fraction(1, 50), "honest": honest}
+    table, count = noise_shares(Promise.of(epsilon=1.0), moved, **how)
     assert IntegerNoise.sum_of([(honest, table)]) == IntegerNoise(LAPLACE, Fraction(50_000, 49))
     assert IntegerNoise.sum_of([(honest, count)]) == IntegerNoise(LAPLACE, Fraction(50))
-    table, count = noise_shares(Promise.of(rho=0.5), moved, **how)  # type: ignore[arg-type]
+    table, count = noise_shares(Promise.of(rho=0.5), moved, **how)
     central = Fraction(1000) / (2 * Fraction(1, 2) * Fraction(49, 50))
     assert 1 <= table.parameter * honest / central < 1 + 1e-5
-    table, count = noise_shares(Promise.of(epsilon=1.0, delta=1e-6), moved, **how)  # type: ignore[arg-type]
+    table, count = noise_shares(Promise.of(epsilon=1.0, delta=1e-6), moved, **how)
     wanted = gaussian_variances(epsilon=1.0, delta=1e-6, cells=1000, count_share=0.02).variance
     assert 1 - 1e-3 <= table.parameter * honest / wanted < 1 + 1e-3
 
@@ -203,8 +204,8 @@ def test_the_noise_of_the_honest_sites_is_that_of_a_central_release(honest: int)
 @pytest.mark.parametrize("epsilon", [40.0, 100.0, 1e5])
 def test_shares_of_any_large_epsilon_can_be_drawn(epsilon: float, honest: int) -> None:
     """A site draws after its ledger was debited: what terms allow must not fail then."""
-    promise, moved = Promise.of(epsilon=epsilon), Sensitivity(1, 1, 1)
-    pair = noise_shares(promise, moved, cells=9, count=1, count_share=Fraction(1, 50), honest=honest)
+    promise, moved = Promise.of(epsilon=epsilon), UnitChange(Sensitivity(1, 1, 1), 1, 1)
+    pair = noise_shares(promise, moved, cells=9, count_share=Fraction(1, 50), honest=honest)
     for share, part in zip(pair, (Fraction(49, 50), Fraction(1, 50)), strict=True):
         assert share.draw(1000, NoiseSource.insecure(3)).shape == (1000,)
         whole = IntegerNoise.sum_of([(honest, share)])
@@ -213,12 +214,12 @@ def test_shares_of_any_large_epsilon_can_be_drawn(epsilon: float, honest: int) -
 
 
 def test_gaussian_shares_have_a_smallest_variance_and_public_counts_no_noise() -> None:
-    how = {"cells": 100, "count_share": Fraction(1, 50), "honest": 14}
-    moved = Sensitivity(2, 4, 2)
-    table, count = noise_shares(Promise.of(epsilon=2.0, delta=1e-6), moved, count=0, **how)  # type: ignore[arg-type]
+    how: dict[str, Any] = {"cells": 100, "count_share": Fraction(1, 50), "honest": 14}
+    moved = UnitChange(Sensitivity(2, 4, 2), 0, 2)
+    table, count = noise_shares(Promise.of(epsilon=2.0, delta=1e-6), moved, **how)
     assert (table.mechanism, table.parameter) == (GAUSSIAN, Fraction(4))
     assert count == NO_NOISE
-    table, count = noise_shares(Promise.of(epsilon=1.0), moved, count=0, **how)  # type: ignore[arg-type]
+    table, count = noise_shares(Promise.of(epsilon=1.0), moved, **how)
     assert (table.parts, count) == (14, NO_NOISE)
 
 

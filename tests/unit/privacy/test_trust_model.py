@@ -17,6 +17,7 @@ from hushsum.errors import FileRefused
 from hushsum.federated.secure_aggregation.result import released_sum
 from hushsum.federated.secure_aggregation.terms import AggregationTerms
 from hushsum.privacy.accounting.discrete_gaussian_shares import sum_distance
+from hushsum.privacy.calibration import Calibration
 from hushsum.privacy.claim import Claim
 from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
 from hushsum.privacy.noise_shares import protecting_distance, protecting_noises
@@ -54,7 +55,7 @@ def test_a_claim_holds_against_every_single_site_unless_it_says_that_it_does_not
     terms = AggregationTerms.of(small_tally(), request, sites)
     assert terms.colluding == 1
     # The noise of any two of three keeps the claim alone.
-    assert terms.shares[0].parts == 2
+    assert terms.shares.table.parts == 2
     assert "against the server and up to 1 of these sites, alone or together." in terms.claim.sentence()
     against_server = AggregationTerms.of(small_tally(), request, sites, colluding=0)
     said = against_server.claim.sentence()
@@ -114,7 +115,7 @@ def test_shares_of_many_sites_for_persons_keep_epsilon_and_delta(sites: int, eps
     request = ReleaseRequest(epsilon=epsilon, delta=1e-5)
     fingerprints = [f"{number:064x}" for number in range(sites)]
     terms = AggregationTerms.of(tally, request, fingerprints)
-    assert terms.shares[0].parameter >= 4
+    assert terms.shares.table.parameter >= 4
     function = released_sum(terms, np.zeros(terms.cells + 1, np.int64), sites)
     assert audit_calibration(function)[0].holds
 
@@ -149,7 +150,9 @@ def test_the_noise_of_the_honest_sites_is_what_the_claim_rests_on() -> None:
     claim = function.claim
     share = IntegerNoise(LAPLACE, Fraction(9), parts=3)
     whole = IntegerNoise(LAPLACE, Fraction(9))
-    assert protecting_noises(claim, IntegerNoise.sum_of([(6, share)]), NO_NOISE) == [(whole, NO_NOISE)]
+    assert protecting_noises(claim, IntegerNoise.sum_of([(6, share)]), NO_NOISE) == [
+        Calibration(whole, NO_NOISE)
+    ]
     assert protecting_noises(claim, IntegerNoise.sum_of([(4, share)]), NO_NOISE) == []
     fewer = replace(share, parts=4)
     assert protecting_noises(claim, IntegerNoise.sum_of([(6, fewer)]), NO_NOISE) == []
@@ -157,7 +160,7 @@ def test_the_noise_of_the_honest_sites_is_what_the_claim_rests_on() -> None:
     assert protecting_noises(claim, whole, NO_NOISE) == []
     gaussian = IntegerNoise(GAUSSIAN, Fraction(10))
     kept = protecting_noises(claim, IntegerNoise.sum_of([(5, gaussian)]), NO_NOISE)
-    assert kept == [(IntegerNoise(GAUSSIAN, Fraction(30)), NO_NOISE)]
+    assert kept == [Calibration(IntegerNoise(GAUSSIAN, Fraction(30)), NO_NOISE)]
     assert 0 < protecting_distance(claim, kept[0]) == sum_distance(3, Fraction(10))
 
 

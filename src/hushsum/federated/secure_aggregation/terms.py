@@ -16,9 +16,10 @@ from hushsum.bases.registry import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, Parameter, UsageError
 from hushsum.files.encoding import stored_rational
 from hushsum.kernels.base import Kernel
+from hushsum.privacy.calibration import Calibration
 from hushsum.privacy.claim import Claim, Promise, checked_unit, unit_in_words
 from hushsum.privacy.integer_noise import LAPLACE, SKELLAM, IntegerNoise
-from hushsum.privacy.noise_shares import NoisePair, noise_shares
+from hushsum.privacy.noise_shares import noise_shares
 from hushsum.privacy.release_request import AUTO, ReleaseRequest
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, Trust
 from hushsum.tally.refused_changes import differing_parameters
@@ -200,25 +201,24 @@ class AggregationTerms:
     def claim(self) -> Claim:
         """What the sum promises to the units of every site; each site's ledger is debited with it."""
         claim = replace(self._options.claim(self.promise), trust=self.trust)
-        return replace(claim, mechanism=SKELLAM) if self.shares[0].mechanism == SKELLAM else claim
+        return replace(claim, mechanism=SKELLAM) if self.shares.table.mechanism == SKELLAM else claim
 
     @cached_property
-    def shares(self) -> NoisePair:
+    def shares(self) -> Calibration:
         """The noise that each site adds to its cells, and to its number of records."""
         options = self._options
         return noise_shares(
             self.promise,
-            options.moved(self.basis),
+            self.basis.unit_change(options.unit, options.per_unit, options.relation),
             cells=self.cells,
-            count=options.count_moves,
             count_share=options.count_share,
             honest=self.trust.honest,
         )
 
-    def noises(self, contributions: int) -> NoisePair:
+    def noises(self, contributions: int) -> Calibration:
         """The noise of a sum of so many contributions."""
         table, count = (IntegerNoise.sum_of([(contributions, share)]) for share in self.shares)
-        return table, count
+        return Calibration(table, count)
 
     @cached_property
     def ring_bits(self) -> int:

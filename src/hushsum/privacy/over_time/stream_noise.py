@@ -17,7 +17,7 @@ from hushsum.errors import ClaimError, Parameter
 from hushsum.privacy.accounting.discrete_gaussian import short_above
 from hushsum.privacy.accounting.discrete_gaussian_vectors import vector_delta, vector_variances
 from hushsum.privacy.accounting.zcdp import zcdp_rho
-from hushsum.privacy.calibration import Sensitivity, laplace_noise, split_epsilon
+from hushsum.privacy.calibration import Sensitivity, UnitChange, calibrate
 from hushsum.privacy.claim import Promise, Relation
 from hushsum.privacy.integer_noise import FACTORISED, GAUSSIAN, INTERVALS, LAPLACE, IntegerNoise
 from hushsum.privacy.noise import NoiseSource
@@ -169,14 +169,12 @@ def stream_noise(
     """
     table, count = unit.changes()
     if promise.pure:
-        for_table, for_count = split_epsilon(promise, private_count=True, count_share=count_share)
         intervals = TreeSums.best(steps, view)
-        return StreamNoise(
-            intervals,
-            view,
-            laplace_noise(intervals.levels * table.l1, for_table),
-            laplace_noise(intervals.levels * count.l1, for_count),
-        )
+        # A unit moves one sum of each level. No vector is longer in L2 than in L1.
+        l1 = intervals.levels * table.l1
+        change = UnitChange(Sensitivity(l1, l1**2, l1), intervals.levels * count.l1, 1)
+        noise = calibrate(promise, change, cells=unit.cells, count_share=count_share, mechanism=LAPLACE)
+        return StreamNoise(intervals, view, noise.table, noise.count)
     return _factorised(promise, table, count, steps, view, _proper(count_share))
 
 

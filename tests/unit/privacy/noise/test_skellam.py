@@ -21,7 +21,7 @@ from hushsum.federated.secure_aggregation.result import released_sum
 from hushsum.federated.secure_aggregation.terms import AggregationTerms
 from hushsum.privacy.accounting.mechanisms import check_mechanism
 from hushsum.privacy.accounting.skellam import skellam_delta, skellam_rho, skellam_variances
-from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.calibration import Sensitivity, UnitChange
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.integer_noise import GAUSSIAN, NO_NOISE, SKELLAM, IntegerNoise
 from hushsum.privacy.noise import NoiseSource, poisson_sampler, skellam, skellam_sampler
@@ -133,11 +133,11 @@ def test_calibrated_variances_keep_the_promise_and_less_does_not(count_share: Fr
         skellam_variances(epsilon=0.01, delta=1e-9, cells=1)
 
 
-HOW: dict[str, Any] = {"cells": 100, "count": 1, "count_share": Fraction(1, 50), "honest": 20}
+HOW: dict[str, Any] = {"cells": 100, "count_share": Fraction(1, 50), "honest": 20}
 
 
 def test_small_shares_cost_next_to_nothing() -> None:
-    moved = Sensitivity(1, 1, 1)
+    moved = UnitChange(Sensitivity(1, 1, 1), 1, 1)
     for promise in (Promise.of(epsilon=1.0, delta=1e-6), Promise.of(rho=0.05)):
         table, count = noise_shares(promise, moved, **HOW)
         alone, _ = noise_shares(promise, moved, **{**HOW, "honest": 1})
@@ -146,7 +146,7 @@ def test_small_shares_cost_next_to_nothing() -> None:
         assert math.sqrt(20 * table.variance / alone.variance) < 1.02
     # Where a unit moves a cell further, and where shares are large, discrete Gaussians are used.
     for other in (Sensitivity(2, 4, 2), Sensitivity(1000, 1000, 1)):
-        assert noise_shares(Promise.of(rho=0.5), other, **HOW)[0].mechanism == GAUSSIAN
+        assert noise_shares(Promise.of(rho=0.5), UnitChange(other, 1, 1), **HOW).table.mechanism == GAUSSIAN
 
 
 @pytest.mark.parametrize("promise", [{"epsilon": 1.0, "delta": 1e-6}, {"rho": 0.1}], ids=str)
@@ -167,7 +167,7 @@ def test_a_histogram_of_many_sites_is_released_audited_and_loaded(
     assert rows[0].holds
     function.save(tmp_path / "f.hush")
     assert hs.load(tmp_path / "f.hush").noise == function.noise  # type: ignore[union-attr]
-    share = terms.shares[0]
+    share = terms.shares.table
     thin = replace(share, parameter=share.parameter * Fraction(16, 25))
     wrong = replace(function, noise=IntegerNoise.sum_of([(7, thin)]))
     assert not hs.audit(wrong).rows[0].holds
