@@ -7,6 +7,7 @@
 True
 """
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -166,7 +167,10 @@ def __getattr__(name: str) -> Any:
     if name == "models" or name in __all__:
         models = import_module("hushsum.models")
         return models if name == "models" else getattr(models, name)
-    raise AttributeError(f"module 'hushsum' has no attribute {name!r}")
+    near = get_close_matches(name, __dir__(), n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    # With obj=None, so that tracebacks of Python, which make a suggestion in some places, do not repeat it.
+    raise AttributeError(f"module 'hushsum' has no attribute {name!r}{hint}", name=name, obj=None)
 
 
 def __dir__() -> list[str]:

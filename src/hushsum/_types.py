@@ -1,9 +1,11 @@
-"""The array and file types that signatures in every package share, and the type of roles."""
+"""What signatures in every package share: types of arrays and files, what a number is, the type of roles."""
 
 from __future__ import annotations
 
 import os
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from decimal import Decimal
+from numbers import Real
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,18 @@ Box = list[tuple[float, float]]
 
 PathOrFile = str | os.PathLike[str] | IO[bytes]
 """Where a file is read from or written to: a path, or an open binary file."""
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a parameter is a real number; the one rule for all numeric parameters.
+
+    Texts and truth values are not numbers, although ``float`` takes both.
+
+    >>> is_number(np.float32(0.1)), is_number("1"), is_number(True), is_number(np.True_)
+    (True, False, False, False)
+    """
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
+
 
 if TYPE_CHECKING:
     # Type checkers know the type of protocols as that of abstract classes.

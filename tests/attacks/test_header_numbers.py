@@ -13,7 +13,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import ClaimError, FileRefused
-from hushsum.files.encoding import MOST_DIGITS, stored_rational, typed_rational
+from hushsum.files.encoding import MOST_DIGITS, stored_rational
 from hushsum.ledger.dataset_terms import Charge, DatasetTerms
 from hushsum.privacy.claim import Claim, exact
 from hushsum.summarize.messages import RunTerms
@@ -128,12 +128,10 @@ def test_a_ledger_entry_with_such_a_number_is_refused(text: str) -> None:
     assert DatasetTerms.from_json(terms).as_json() == terms
 
 
-@pytest.mark.parametrize("text", ["1e9999999", "1e-9999999", "1e401", "1" * 101, "x", "1/0", ""])
-def test_a_parameter_with_such_a_number_is_refused(text: str) -> None:
+@pytest.mark.parametrize("text", ["1e9999999", "1e-9999999", "1" * 101, "1/10", "1", ""])
+def test_a_parameter_that_is_text_is_refused(text: Any) -> None:
     with pytest.raises(ClaimError, match="epsilon must be a number"):
         exact("epsilon", text)
-    with pytest.raises(ValueError, match=r"number|Fraction|fraction"):
-        typed_rational(text)
 
 
 @pytest.mark.parametrize("value", [0, 1, -3, Fraction(1, 3), Fraction(5e-324), Fraction(10**MOST_DIGITS - 1)])

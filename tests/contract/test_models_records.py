@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from hushsum.errors import AlreadyReleased, DataRefused, UsageError
-from hushsum.models import load_model
+from hushsum.models import PrivateRegressor, load_model
 from hushsum.models.base import PrivateModel
 from tests.contract.fitted_models import ask, counted, records, target_for
 
@@ -75,6 +75,34 @@ def test_text_is_refused_without_being_quoted(model_kind: type[PrivateModel]) ->
         model.fit(X, target_for(model, records()))
     assert "Example" not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_refusal_names_the_column_and_what_to_do(model_kind: type[PrivateModel], named: bool) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(records(), columns=["left", "right"])
+    text = frame.assign(right=["Mrs Example", *["b"] * (len(frame) - 1)])
+    missing = frame.assign(right=[float("nan"), *[0.5] * (len(frame) - 1)])
+    infinite = frame.assign(right=[float("inf"), *[0.5] * (len(frame) - 1)])
+    column = "column 'right'" if named else "column 1"
+    for wrong, rule in (
+        (text, "must hold numbers, got text; .*PublicEncoder"),
+        (missing, "must be finite.*NaN"),
+        (infinite, "must be finite.*infinity"),
+    ):
+        model: Any = model_kind()
+        given = wrong if named else wrong.to_numpy()
+        with pytest.raises(DataRefused, match=f"^{column} {rule}") as caught:
+            model.fit(given, target_for(model, records()))
+        assert "Example" not in str(caught.value)
+
+
+def test_a_refused_target_is_called_y() -> None:
+    X = records()
+    for wrong in ([float("nan")] * len(X), ["Mrs Example"] * len(X)):
+        with pytest.raises(DataRefused, match=r"^y must ") as caught:
+            PrivateRegressor().fit(X, wrong)
+        assert "Example" not in str(caught.value)
 
 
 def test_models_are_at_home_in_pipelines_and_keep_column_names(model_kind: type[PrivateModel]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,11 @@ def test_a_table_its_model_and_further_tables(folder: Path, quick: QuickShell) -
     again = quick.run("sample", "made.hush", "-n", "5000", "-o", "more.parquet")
     assert again.code == 0, again.err
     assert pq.read_table(folder / "more.parquet").schema.equals(table.schema)
+    shown = quick.ok("show", "made.hush")
+    (errors,) = [line for line in shown.text.splitlines() if line.startswith("expected errors")]
+    for columns in ("age", "ward", "ill", "age × ward", "age × ill", "ward × ill"):
+        assert re.search(rf" {columns} [\d.]+ %[, ]", errors), errors
+    assert quick.ok("show", "made.hush", "--json").json["expected_errors"] == report["expected_errors"]
     lines = quick.run("sample", "made.hush", "-n", "3").text.splitlines()
     assert lines[0] == "age,ward,ill"
     assert len(lines) == 4

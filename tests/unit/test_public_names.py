@@ -155,3 +155,18 @@ def test_every_error_tells_its_exit_code() -> None:
     }
     assert found == codes
     assert all(f"{name} " in (hs.errors.__doc__ or "") or name == "HushsumError" for name in codes)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("relase", "release"), ("PrivateClasifier", "PrivateClassifier"), ("GausianKernel", "GaussianKernel")],
+)
+def test_a_name_with_a_typing_error_is_corrected(typed: str, meant: str) -> None:
+    with pytest.raises(AttributeError, match=f"{typed!r}; did you mean {meant!r}\\?$"):
+        getattr(hs, typed)
+
+
+def test_a_name_like_no_other_gets_no_suggestion() -> None:
+    with pytest.raises(AttributeError, match=r"'xyzzy'$"):
+        getattr(hs, "xyzzy")  # noqa: B009  # mypy knows that it is not there
+    assert not hasattr(hs, "__path_of_nothing__")

@@ -152,6 +152,11 @@ class Marginals(Basis):
         """None: each column has a declaration of its own."""
         return
 
+    def set_names(self) -> list[tuple[str, ...]]:
+        """The names of the columns of each marginal; x0, x1, … where they have none."""
+        names = self.columns or [f"x{i}" for i in range(len(self.encodings))]
+        return [tuple(names[i] for i in each.members) for each in self.sets]
+
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """How many labels each column has."""

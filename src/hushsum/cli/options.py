@@ -295,7 +295,7 @@ Population = Annotated[
     int | None, typer.Option("--population", help="Declared number of records or persons, for the rule on δ.")
 ]
 AllowLargeDelta = Annotated[
-    bool, typer.Option("--allow-large-delta", help="Accept a δ of 1/(10 × units) or more.")
+    bool, typer.Option("--allow-large-delta", help="Accept a δ of 1/(10 × population) or more.")
 ]
 RunDelta = Annotated[float, typer.Option("--delta", help="δ, below 1/(10 × number of records).")]
 RunBandwidth = Annotated[

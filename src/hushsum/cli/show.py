@@ -55,7 +55,8 @@ def _write_function(description: FunctionDescription) -> None:
 def _write_model(description: ModelDescription) -> None:
     described = description.as_json()
     write(description.bundle.claim.sentence() + "\n")
-    parameters = {name: value for name, value in (described["parameters"] or {}).items() if name != "bounds"}
+    declared = described["parameters"] or {}
+    parameters = {name: value for name, value in declared.items() if name not in ("bounds", "columns")}
     changed = [f"{name} {_in_short(value)}" for name, value in parameters.items()]
     facts = [
         ("model", str(described["model"])),
@@ -65,20 +66,40 @@ def _write_model(description: ModelDescription) -> None:
     ]
     if described["kernels"]:
         facts.append(("kernel", "; ".join(described["kernels"])))
-    if described["bounds"] is not None:
+    # The bounds of declared columns are in their declarations.
+    if described["bounds"] is not None and not declared.get("columns"):
         facts.append(("bounds", _bounds(described["bounds"])))
     mechanism = description.bundle.claim
     facts.append(("mechanism", f"{mechanism.mechanism}, {mechanism.arithmetic}"))
     if described["classes"] is not None:
         facts.append(("classes", names_in_words([str(each) for each in described["classes"]])))
     facts.append(("released", names_in_words([*described["parts"], *described["arrays"]])))
+    errors = description.expected_errors
+    columns = described["columns"]
     for name, values in description.bundle.arrays.items():
-        if values.size <= _MOST_NUMBERS:
-            facts.append((name.replace("_", " "), "; ".join(_row(row) for row in values)))
+        label = name.replace("_", " ")
+        if name == "expected_errors" and errors:
+            facts.append((label, _errors(errors)))
+        elif values.size <= _MOST_NUMBERS:
+            if columns is not None and values.ndim == 2 and values.shape[1] == len(columns):
+                label += f" ({names_in_words(columns)})"
+            facts.append((label, "; ".join(_row(row) for row in values)))
     facts.append(("producer", described["producer"]))
     if description.size is not None:
         facts.append(("size", bytes_in_words(description.size)))
     write_facts(facts)
+
+
+def _errors(errors: dict[tuple[str, ...], float]) -> str:
+    """The expected errors of the tables of a synthesizer, by their columns; of many only the largest pair."""
+    shown = dict(errors)
+    left_out = ""
+    if len(errors) > _MOST_NUMBERS:
+        largest = max((names for names in errors if len(names) > 1), key=errors.__getitem__)
+        shown = {names: error for names, error in errors.items() if len(names) == 1 or names == largest}
+        left_out = f"; {len(errors) - len(shown)} further pairs have smaller ones, which --json lists"
+    listed = ", ".join(f"{' × '.join(names)} {100 * error:.2g} %" for names, error in shown.items())
+    return f"{listed} of the records in a wrong cell{left_out}"
 
 
 def _bounds(declared: Any) -> str:
@@ -97,7 +118,7 @@ def _row(row: Any) -> str:
 def _in_short(value: object) -> str:
     """A parameter on one line; a long list by its length."""
     text = "none" if value is None else str(value)
-    return text if len(text) <= 40 or not isinstance(value, list) else f"of {len(value)}"
+    return text if len(text) <= 40 or not isinstance(value, list | dict) else f"of {len(value)}"
 
 
 def _write_tally(description: TallyDescription) -> None:

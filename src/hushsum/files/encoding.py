@@ -121,9 +121,6 @@ MOST_DIGITS = 2000
 _STORED = re.compile(
     rf"-?(0|[1-9][0-9]{{0,{MOST_DIGITS - 1}}})(/[1-9][0-9]{{0,{MOST_DIGITS - 1}}})?", re.ASCII
 )
-_LONGEST_TYPED = 100
-_LARGEST_EXPONENT = 400
-_EXPONENT = re.compile(r"[eE]([-+]?[0-9]+)\s*\Z", re.ASCII)
 
 
 def stored_rational(text: object) -> Fraction:
@@ -151,25 +148,3 @@ def stored_rational(text: object) -> Fraction:
     if str(number) != text:
         raise ValueError("not a stored rational")
     return number
-
-
-def typed_rational(text: str) -> Fraction:
-    """A rational as a person types it, such as ``"0.1"``, ``"1/3"`` or ``"1e-6"``.
-
-    Raises
-    ------
-    ValueError
-        It is not a number, has more than 100 characters or an exponent beyond ±400.
-
-    Examples
-    --------
-    >>> typed_rational("1e-2")
-    Fraction(1, 100)
-    """
-    exponent = _EXPONENT.search(text) if len(text) <= _LONGEST_TYPED else None
-    if len(text) > _LONGEST_TYPED or (exponent and abs(int(exponent[1])) > _LARGEST_EXPONENT):
-        raise ValueError("a number too long")
-    try:
-        return Fraction(text)
-    except ZeroDivisionError:
-        raise ValueError("a fraction of nothing") from None

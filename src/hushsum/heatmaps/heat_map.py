@@ -28,6 +28,7 @@ from hushsum.plotting.web_page import web_page
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Relation
 from hushsum.records.bounds import Bounds, DeclaredBounds
+from hushsum.releases.answers import check_level
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.plot import caption_of
 
@@ -267,6 +268,7 @@ insecure_noise_seed, threads
     >>> map.raster(64).value.shape
     (64, 64)
     """
+    check_level(level)
     if columns is None and isinstance(bounds, Mapping):
         columns = tuple(bounds)
     box = Bounds.of(bounds, 2, columns)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hushsum.bases.adjacency_rows import AdjacencyRows
+from hushsum.bases.marginals import Marginals
 from hushsum.bases.registry import reading_from_json
 from hushsum.files.container import FileKind
 from hushsum.jobs.output_files import STANDARD, kind_of
@@ -19,6 +20,7 @@ from hushsum.records.bounds import Bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.load import load_released
+from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.file import public_header
 
 MOST_LISTED: Final = 1000
@@ -90,6 +92,15 @@ class ModelDescription:
     bundle: Bundle
     size: int | None
 
+    @property
+    def expected_errors(self) -> dict[tuple[str, ...], float]:
+        """The expected error of each marginal of a synthesizer, by the names of its columns; else empty."""
+        errors = self.bundle.arrays.get("expected_errors")
+        found = [part.basis for part in self.bundle.parts.values() if isinstance(part, NoisyTable)]
+        if errors is None or len(found) != 1 or not isinstance(basis := found[0], Marginals):
+            return {}
+        return dict(zip(basis.set_names(), errors.tolist(), strict=False))
+
     def as_json(self) -> dict[str, Any]:
         """The description for a machine."""
         about = self.bundle.about
@@ -110,6 +121,9 @@ class ModelDescription:
                 name: values.tolist() if values.size <= MOST_LISTED else {"shape": list(values.shape)}
                 for name, values in self.bundle.arrays.items()
             },
+            "expected_errors": [
+                {"columns": list(names), "error": error} for names, error in self.expected_errors.items()
+            ],
             "producer": self.bundle.producer,
             "size": self.size,
         }

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, cast
 
+from hushsum._types import is_number
 from hushsum.errors import UsageError, shown
 from hushsum.files.container import canonical_json
 from hushsum.kernels.base import Kernel
@@ -223,8 +224,8 @@ def _components(kernel: Kernel) -> tuple[tuple[float, Kernel], ...]:
 
 def _weight(value: float) -> float:
     try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
+        number = float(value) if is_number(value) else math.nan
+    except OverflowError:
         number = math.nan
     if not math.isfinite(number) or abs(number) > 1e12 or 0.0 < abs(number) < _NEGLIGIBLE:
         raise UsageError(

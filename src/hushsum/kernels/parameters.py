@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hushsum._types import is_number
 from hushsum.errors import Parameter, UsageError, shown
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def positive_number(
 ) -> float:
     """A finite number above 0."""
     try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
+        number = float(value) if is_number(value) else math.nan
+    except OverflowError:
         number = math.nan
     if not (math.isfinite(number) and number > 0):
         raise UsageError(

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from hushsum._types import Floats
+from hushsum._types import Floats, is_number
 from hushsum.bases.base import Reading
 from hushsum.bases.declared_box import HEAPED_SHARE
 from hushsum.bases.grid_errors import CORNER_CELLS
 from hushsum.bases.grid_weights import MAX_CELLS, MAX_DIM, WHOLE, WIDEST, GridReading, GridWeights
 from hushsum.bases.splines import HIGHEST_DEGREE, LOWEST_DEGREE
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import Kernel, ProfileKernel
 from hushsum.kernels.registry import PROFILES
 from hushsum.methods.prediction_request import (
@@ -173,12 +173,12 @@ def cells_for(
 ) -> tuple[int, ...]:
     """Cells along each column: as given, or so many that nodes are at most ``spacing`` widths apart."""
     if cells is not None:
-        return (cells,) * len(box.low) if isinstance(cells, int) else tuple(cells)
-    if not spacing > 0.0 or not math.isfinite(spacing):
+        return tuple(cells) if isinstance(cells, Sequence | np.ndarray) else (cells,) * len(box.low)
+    if not is_number(spacing) or not 0.0 < spacing < math.inf:
         raise UsageError(
             parameter="spacing",
             rule="must be above 0",
-            got=f"{spacing}",
+            got=shown(spacing),
             remedy="0.75 of a bandwidth is a common choice",
         )
     sides = (high - low for low, high in zip(box.low, box.high, strict=True))

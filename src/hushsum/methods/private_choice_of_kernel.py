@@ -11,7 +11,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import DataRefused, UsageError
+from hushsum._types import is_number
+from hushsum.errors import DataRefused, UsageError, shown
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import check_cap, positive_integer
 from hushsum.kernels.registry import kernel_as_json
@@ -110,9 +111,9 @@ def choose_kernel(
     0.1
     """
     _check_candidates(candidates)
-    if not 0.0 < density < 1.0:
+    if not is_number(density) or not 0.0 < density < 1.0:
         raise UsageError(
-            parameter="density", rule="must be above 0 and below 1", got=f"{density:g}", remedy="try 0.05"
+            parameter="density", rule="must be above 0 and below 1", got=shown(density), remedy="try 0.05"
         )
     check_cap(units, max_per_unit)
     promise = choice_promise(epsilon)

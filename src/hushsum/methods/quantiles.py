@@ -295,7 +295,8 @@ def _grids(bounds: Sequence[Pair] | Pair, columns: int, grid: int | Sequence[flo
                 remedy="try 1000",
             )
         return [np.linspace(low, high, grid + 1) for low, high in zip(box.low, box.high, strict=True)]
-    points = np.asarray(grid, dtype=np.float64)
+    given = np.asarray(grid)
+    points = given.astype(np.float64) if given.dtype.kind in "iuf" else np.empty(0)
     if points.ndim != 1 or not 2 <= len(points) <= MOST_STEPS + 1 or not np.all(np.diff(points) > 0):
         raise UsageError(
             parameter="grid",

@@ -99,7 +99,7 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _settle_classes(self, labels: NDArray[Any], given: NDArray[Any] | None) -> None:
         declared = given if self.classes is None else _distinct(self.classes)
-        classes = showing_nothing(lambda: np.unique(labels)) if declared is None else declared
+        classes = showing_nothing(lambda: np.unique(labels), y=labels) if declared is None else declared
         if declared is None and len(classes) > MOST_FOUND:
             raise UsageError(
                 parameter="classes",
@@ -152,7 +152,7 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """The share of the points whose class is predicted; as private as the points and labels are."""
         score = super().score
-        return float(showing_nothing(lambda: score(X, y, sample_weight)))
+        return float(showing_nothing(lambda: score(X, y, sample_weight), X=X, y=y))
 
     def _facts(self) -> dict[str, Any]:
         return {"classes": labels_to_json(self.classes_)}

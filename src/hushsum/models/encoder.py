@@ -200,7 +200,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _numbers(self, X: object, *, reset: bool) -> Any:
         """Undeclared columns, which must be numbers, checked by scikit-learn's own rules."""
-        return showing_nothing(lambda: validate_data(self, X, dtype="numeric", reset=reset))
+        return showing_nothing(lambda: validate_data(self, X, dtype="numeric", reset=reset), X=X)
 
     def _names(self, column: str, each: DeclaredColumn) -> list[str]:
         if self.output == "codes":

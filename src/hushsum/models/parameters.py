@@ -10,12 +10,12 @@ import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import is_number
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.bandwidth_scale import SCALES
 from hushsum.kernels.base import Kernel
@@ -187,8 +187,8 @@ class Parameter:
             return value in self.choices if self.choices else self.type == TEXT
         if self.type == PAIR:
             pair = isinstance(value, list | tuple | np.ndarray) and len(value) == 2
-            return pair and all(map(_is_number, value)) and bool(value[0] < value[1])
-        if self.type == TEXT or not _is_number(value):
+            return pair and all(map(_is_finite, value)) and bool(value[0] < value[1])
+        if self.type == TEXT or not _is_finite(value):
             return False
         if self.type == INTEGER and not isinstance(value, int | np.integer):
             return False
@@ -297,10 +297,8 @@ def documented(docstring: str, parameters: Sequence[Parameter]) -> str:
     return "\n".join([*lines[: rule - 1], *(indent + line for line in section), "", *lines[rule - 1 :]])
 
 
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool | np.bool_):
-        return False
-    return isinstance(value, Real) and math.isfinite(value)
+def _is_finite(value: object) -> bool:
+    return is_number(value) and math.isfinite(value)
 
 
 def to_json(name: str, value: object) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
@@ -15,33 +16,33 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from hushsum.errors import DataRefused, HushsumError, UsageError, shown
 from hushsum.records.arrow import as_columns, from_package, has_arrow_interface, in_memory, pyarrow
-from hushsum.records.columns_by_name import DAYS
+from hushsum.records.columns_by_name import DAYS, ENCODE, first_column, is_not_numeric
 
 T = TypeVar("T")
 
 MOST_COLUMNS_SHOWN: Final = 64
-_ENCODE: Final = "encode it with a public encoding first"
 _MOMENTS: Final = ("M", "m")
 """The kinds of dates and durations in NumPy."""
 
 _COLUMNS: Final = "give one row per record and one column per feature"
 _REFUSALS: Final = (
     # What scikit-learn, NumPy or pandas writes, and what is written in its place. Some of their words stay
-    # because scikit-learn's own checks of estimators look for them.
+    # because scikit-learn's own checks of estimators look for them. {where} is the first column, or y, that
+    # breaks the rule.
     ("expected 2d", f"X must have two dimensions, got another number. Reshape your data: {_COLUMNS}"),
     (
         "2-dimensional container",
         "X must have two dimensions, got one; for one column give a frame of it, frame[['age']]",
     ),
     ("expected <=", f"X must have two dimensions, got more. Reshape your data: {_COLUMNS}"),
-    ("inhomogeneous", "X and y must be rectangular, got rows of different lengths; " + _COLUMNS),
-    ("setting an array element", "X and y must be rectangular, got rows of different lengths; " + _COLUMNS),
+    ("inhomogeneous", "{where} must be rectangular, got rows of different lengths; " + _COLUMNS),
+    ("setting an array element", "{where} must be rectangular, got rows of different lengths; " + _COLUMNS),
     ("inconsistent", "X and y must have the same length, got different ones; give one target per record"),
-    ("could not convert", f"X and y must hold numbers, got text; {_ENCODE}"),
-    ("arrays of bytes/strings", f"X and y must hold numbers, got text; {_ENCODE}"),
+    ("could not convert", "{where} must hold numbers, got text; " + ENCODE),
+    ("arrays of bytes/strings", "{where} must hold numbers, got text; " + ENCODE),
     ("0 feature(s)", "X must have columns: 0 feature(s) (shape=(, 0)) while a minimum of 1 is required."),
     ("0 sample(s)", "X must have at least one record, got none; check that the source is not empty"),
-    ("complex data", "X and y must hold real numbers. Complex data not supported; give two columns"),
+    ("complex data", "{where} must hold real numbers. Complex data not supported; give two columns"),
     ("sparse", "X must be dense, got sparse data; pass X.toarray()"),
     (
         "expected array-like",
@@ -52,11 +53,11 @@ _REFUSALS: Final = (
     ("should be a 1d array", "y should be a 1d array with one target per record, got another shape"),
     (
         "contains nan",
-        "X and y must be finite. Input contains NaN; fill it with a public constant, or drop those records",
+        "{where} must be finite. Input contains NaN; fill it with a public constant, or drop those records",
     ),
     (
         "infinity",
-        "X and y must be finite. Input contains infinity or a value too large for "
+        "{where} must be finite. Input contains infinity or a value too large for "
         "dtype('float64'); drop those records",
     ),
     (
@@ -65,6 +66,14 @@ _REFUSALS: Final = (
         "type: use a regressor, or encode the labels",
     ),
 )
+_TESTS: Final[dict[str, Callable[[NDArray[Any]], bool]]] = {
+    "could not convert": is_not_numeric,
+    "arrays of bytes/strings": is_not_numeric,
+    "contains nan": lambda values: bool(np.isnan(values.astype(np.float64)).any()),
+    "infinity": lambda values: bool(np.isinf(values.astype(np.float64)).any()),
+}
+"""Whether a column is what a message is about."""
+
 _SHOWS_COLUMNS_ONLY: Final = ("features, but", "feature names", "Feature names")
 """Messages of scikit-learn that show how many columns there are and their names, which are public."""
 
@@ -79,7 +88,10 @@ def checked_records(model: BaseEstimator, X: object, y: object = "no_validation"
     """
     rows = in_memory(X)
     _refuse_dates(rows)
-    return showing_nothing(lambda: validate_data(model, rows, y, reset=reset, dtype=np.float64))
+    target = None if isinstance(y, str) else y
+    return showing_nothing(
+        lambda: validate_data(model, rows, y, reset=reset, dtype=np.float64), X=rows, y=target
+    )
 
 
 def _refuse_dates(rows: Any) -> None:
@@ -111,16 +123,18 @@ def checked_labels(y: object) -> Any:
         check_classification_targets(labels)
         return labels
 
-    return showing_nothing(check)
+    return showing_nothing(check, y=y)
 
 
 def check_same_length(X: object, y: object) -> None:
     """Refuse points and targets of different lengths."""
-    showing_nothing(lambda: check_consistent_length(X, y))
+    showing_nothing(lambda: check_consistent_length(X, y), X=X, y=y)
 
 
-def showing_nothing(step: Callable[[], T]) -> T:
+def showing_nothing(step: Callable[[], T], *, X: object = None, y: object = None) -> T:
     """The result of a step of another library, whose refusals may quote records or count them.
+
+    ``X`` and ``y`` are the data that it works on; a refusal names the column.
 
     Raises
     ------
@@ -138,13 +152,14 @@ def showing_nothing(step: Callable[[], T]) -> T:
         text = str(error)
         if isinstance(error, TypeError) and "argument must be" in text:
             kind = TypeError
-    raise _refusal(text, kind)
+    raise _refusal(text, kind, X, y)
 
 
-def _refusal(text: str, kind: type[Exception]) -> Exception:
+def _refusal(text: str, kind: type[Exception], X: object, y: object) -> Exception:
     if kind is TypeError:
         return TypeError(
-            "float() argument must be a string or a real number, got another type in X or y; " + _ENCODE
+            "float() argument must be a string or a real number, got another type in "
+            f"{_where(X, y, is_not_numeric)}; {ENCODE}"
         )
     if any(part in text for part in _SHOWS_COLUMNS_ONLY):
         found = re.match(r"X has (\d+) features", text)
@@ -157,8 +172,20 @@ def _refusal(text: str, kind: type[Exception]) -> Exception:
     lowered = text.lower()
     for part, words in _REFUSALS:
         if part in lowered:
-            return DataRefused(rule=words)
-    return DataRefused(rule="X and y must be tables of numbers", got="something else", remedy=f"{_COLUMNS}")
+            return DataRefused(rule=words.replace("{where}", _where(X, y, _TESTS.get(part))))
+    return DataRefused(
+        rule=f"{_where(X, y, None)} must be tables of numbers", got="something else", remedy=f"{_COLUMNS}"
+    )
+
+
+def _where(X: object, y: object, test: Callable[[NDArray[Any]], bool] | None) -> str:
+    """What a refusal is about: the first column, or y, that a test finds."""
+    column = None if X is None or test is None else first_column(X, test)
+    if column is not None:
+        return column
+    if X is None or (y is not None and test is not None):
+        return "y"
+    return "X" if y is None else "X and y"
 
 
 def generator_of(random_state: Any) -> np.random.RandomState:

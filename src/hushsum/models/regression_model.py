@@ -28,7 +28,7 @@ class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
     ) -> tuple[Floats, NDArray[Any] | None]:
         """Records and targets as the model counts them, checked."""
         records, target = self._checked(X, y, reset=reset)
-        numbers: NDArray[Any] = showing_nothing(lambda: np.asarray(target, np.float64))
+        numbers: NDArray[Any] = showing_nothing(lambda: np.asarray(target, np.float64), y=target)
         box = Bounds.of(self.column_bounds(records.shape[1]), records.shape[1])
         warn_of_clipping(records, box, self._column_names(), level=5)
         if numbers.ndim == 1:
@@ -38,7 +38,7 @@ class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """R² of the predictions; as private as the points and targets are."""
         score = super().score
-        return float(showing_nothing(lambda: score(X, y, sample_weight)))
+        return float(showing_nothing(lambda: score(X, y, sample_weight), X=X, y=y))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -301,11 +301,7 @@ class PrivateSynthesizer(PrivateModel):
         known. Draws of n records add their own sampling error.
         """
         fitted: FittedMarginals = self._reading()
-        names = fitted.basis.columns or [f"x{i}" for i in range(len(fitted.basis.sizes))]
-        return {
-            tuple(names[i] for i in each.members): float(error)
-            for each, error in zip(fitted.basis.sets, fitted.errors, strict=True)
-        }
+        return dict(zip(fitted.basis.set_names(), fitted.errors.tolist(), strict=True))
 
     @property
     def function_(self) -> NoisyTable:

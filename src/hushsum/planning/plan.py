@@ -197,6 +197,8 @@ def plan(
     place = float(measured.density.mean()) if measured is not None else typical
     guessed = known_density is None and measured is None
 
+    most_seconds = positive_number("max_seconds", max_seconds, remedy="try 60")
+
     def options_for(promise: Promise, *, requested: bool) -> list[Option]:
         request = PredictionRequest(
             records=number,
@@ -222,7 +224,7 @@ def plan(
             group = model.report_options(request)
         else:
             group = [model.applied(option) for option in _options(methods, request, reading)]
-        quick = [option for option in group if option.seconds <= max_seconds or rows is not None]
+        quick = [option for option in group if option.seconds <= most_seconds or rows is not None]
         quick = quick or sorted(group, key=lambda option: option.seconds)[:1]
         return sorted(quick, key=lambda option: option.error)
 
@@ -278,15 +280,15 @@ def _options(methods: Sequence[Method], request: PredictionRequest, reading: Rea
 
 
 def _density(density: float) -> float:
-    positive_number("density", density)
-    if density > 1:
+    number = positive_number("density", density)
+    if number > 1:
         raise UsageError(
             parameter="density",
             rule="must be at most 1",
             got=f"{density}",
             remedy="it is a mean kernel value",
         )
-    return density
+    return number
 
 
 def _nothing(kernel: Kernel, reading: Reading | None, methods: Sequence[Method], bounded: bool) -> UsageError:

@@ -10,8 +10,9 @@ from fractions import Fraction
 from typing import Any, Final
 
 from hushsum import _html
+from hushsum._types import is_number
 from hushsum.errors import ClaimError, Parameter, shown
-from hushsum.files.encoding import stored_rational, typed_rational
+from hushsum.files.encoding import stored_rational
 from hushsum.privacy.trust_model import Trust
 
 LARGE_EPSILON: Final = 10.0
@@ -47,7 +48,7 @@ class Relation(StrEnum):
             ) from None
 
 
-def exact(name: str, value: float | int | str | Fraction) -> Fraction:
+def exact(name: str, value: float | Fraction) -> Fraction:
     """The rational number a person means: ``0.1`` is one tenth, not its nearest binary fraction.
 
     Examples
@@ -55,28 +56,18 @@ def exact(name: str, value: float | int | str | Fraction) -> Fraction:
     >>> exact("epsilon", 0.1)
     Fraction(1, 10)
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction):
-        try:
-            value = float(value)
-        except (TypeError, ValueError):
-            raise ClaimError(
-                parameter=name,
-                rule="must be a number",
-                got=type(value).__name__,
-                remedy="give a number such as 1.0",
-            ) from None
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ClaimError(
-                parameter=name, rule="must be finite", got=f"{value}", remedy="give a number such as 1.0"
-            )
-        value = repr(float(value))
-    try:
-        return typed_rational(value) if isinstance(value, str) else Fraction(value)
-    except ValueError:
+    if not is_number(value):
         raise ClaimError(
-            parameter=name, rule="must be a number", got="text", remedy="give a number such as 1.0"
-        ) from None
+            parameter=name, rule="must be a number", got=shown(value), remedy="give a number such as 1.0"
+        )
+    if isinstance(value, int | Fraction):
+        return Fraction(value)
+    number = float(value)
+    if not math.isfinite(number):
+        raise ClaimError(
+            parameter=name, rule="must be finite", got=f"{number}", remedy="give a number such as 1.0"
+        )
+    return Fraction(repr(number))
 
 
 @dataclass(frozen=True, slots=True)

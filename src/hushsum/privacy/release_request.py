@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.privacy.accounting.mechanisms import together
-from hushsum.privacy.accounting.parameters import check_delta
+from hushsum.privacy.accounting.parameters import check_delta, declared_population
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Promise, Relation, exact
 from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, LAPLACE
@@ -164,6 +164,8 @@ def check_declared_delta(
     ClaimError
         for a larger δ without ``allow_large_delta``.
     """
+    if population is not None:
+        declared_population(population)
     if promise.delta == 0:
         return
     if population is not None:

@@ -201,7 +201,8 @@ def is_any_list(kind: Any) -> bool:
 def is_text(kind: Any) -> bool:
     """Whether an Arrow type holds text."""
     types = pyarrow().types
-    return bool(types.is_string(kind) or types.is_large_string(kind))
+    # PyArrow's own name: it has no test for views before version 16.
+    return bool(types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view")
 
 
 def is_number(kind: Any) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import is_number
 from hushsum.errors import UsageError, shown
 
 _BLOCK: Final = 1 << 14
@@ -256,13 +256,13 @@ def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
             got=type(value).__name__,
             remedy="declare the range that a record may have",
         )
-    if len(value) == 2 and all(_is_number(end) for end in value):
+    if len(value) == 2 and all(is_number(end) for end in value):
         return [(float(value[0]), float(value[1]))] * dim
     pairs = []
     for pair in value:
         if isinstance(pair, np.ndarray):
             pair = pair.tolist()
-        if not isinstance(pair, Sequence) or len(pair) != 2 or not all(_is_number(end) for end in pair):
+        if not isinstance(pair, Sequence) or len(pair) != 2 or not all(is_number(end) for end in pair):
             raise UsageError(
                 parameter="bounds",
                 rule=rule,
@@ -283,10 +283,6 @@ def _another_number(dim: int) -> UsageError:
         got="another number",
         remedy="declare as many, or one for all",
     )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
 def names_in_words(names: Sequence[str]) -> str:

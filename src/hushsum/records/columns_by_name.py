@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -28,7 +29,9 @@ _KINDS: Final = {
     "V": "structures",
 }
 
-_ENCODE: Final = "encode them as numbers with a public list of categories, or leave the column out"
+ENCODE: Final = (
+    "encode it with a public list of categories (hushsum.models.PublicEncoder), or leave the column out"
+)
 DAYS: Final = (
     "convert them to numbers, such as days since a public date: "
     "(column - pandas.Timestamp('2024-01-01')) / pandas.Timedelta(days=1)"
@@ -125,6 +128,39 @@ def refuse_path(data: object) -> None:
         )
 
 
+def first_column(data: object, test: Callable[[NDArray[Any]], bool]) -> str | None:
+    """How a message calls the first column that a test finds; None if there is none, or data are no table.
+
+    The test may raise: then the column is not it. Whatever is raised is dropped, since it may quote values.
+    """
+    try:
+        table: Any = arrow.in_memory(data)
+        if arrow.from_package(table, "pandas"):
+            columns = [(repr(str(name)), table.iloc[:, i]) for i, name in enumerate(table.columns)]
+        elif arrow.has_arrow_interface(table):
+            names, found = arrow.as_columns(table)
+            columns = [(repr(name), each) for name, each in zip(names or (), found, strict=True)]
+        else:
+            array = table if isinstance(table, np.ndarray) else np.asarray(table, object)
+            columns = [(str(i), each) for i, each in enumerate(array.T)] if array.ndim == 2 else []
+        for name, values in columns:
+            with suppress(Exception):
+                if test(np.asarray(values)):
+                    return f"column {name}"
+    except Exception:
+        return None
+    return None
+
+
+def is_not_numeric(values: NDArray[Any]) -> bool:
+    """Whether a column holds something that is not a number."""
+    try:
+        values.astype(np.float64)
+    except (ValueError, TypeError):
+        return True
+    return False
+
+
 def refuse_empty() -> NoReturn:
     """Raise the refusal of a batch without records."""
     raise DataRefused(
@@ -154,7 +190,9 @@ def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
             )
         array = array.data
     if array.dtype.kind not in "biuf":
-        raise _not_numbers("data", _KINDS.get(array.dtype.kind, "objects"))
+        raise _not_numbers(
+            first_column(array, is_not_numeric) or "data", _KINDS.get(array.dtype.kind, "objects")
+        )
     if array.ndim == 1:
         if dim not in (1, len(array)):
             refuse_length(dim)
@@ -294,7 +332,7 @@ def _from_arrow(chunks: Any, where: str, width: int) -> NDArray[Any]:
             )
         return _from_arrow(inner, where, width).reshape(-1, width)
     if types.is_dictionary(chunks.type):
-        raise DataRefused(rule=f"{where} must be of numbers", got="categories", remedy=f"{_ENCODE}")
+        raise DataRefused(rule=f"{where} must be of numbers", got="categories", remedy=f"{ENCODE}")
     if types.is_decimal(chunks.type):
         raise DataRefused(
             rule=f"{where} must be of integers or floats", got="decimals", remedy="cast them to float64"
@@ -306,7 +344,7 @@ def _from_arrow(chunks: Any, where: str, width: int) -> NDArray[Any]:
 
 
 def _not_numbers(where: str, kind: str) -> DataRefused:
-    remedy = DAYS if kind == "dates" else _ENCODE
+    remedy = DAYS if kind == "dates" else ENCODE
     return DataRefused(rule=f"{where} must be of numbers", got=kind, remedy=remedy)
 
 
@@ -345,7 +383,7 @@ def _pandas_column(series: Any, where: str, width: int) -> NDArray[Any]:
         converted = pa.array(series, from_pandas=True)
     except Exception:
         raise DataRefused(
-            rule=f"{where} must be of numbers", got="Python objects", remedy=f"{_ENCODE}"
+            rule=f"{where} must be of numbers", got="Python objects", remedy=f"{ENCODE}"
         ) from None
     chunks = converted if isinstance(converted, pa.ChunkedArray) else pa.chunked_array([converted])
     # Objects that happen to be numbers now may be something else in the next batch; lists are how pandas

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hushsum._types import is_number
 from hushsum.errors import UsageError, shown
 from hushsum.records.bounds import Bounds
 
@@ -79,7 +80,7 @@ _LARGEST = 1e300
 def _step(value: object) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < _LARGEST:
+    if not is_number(value) or not 0.0 < value < _LARGEST:
         raise UsageError(
             parameter="steps",
             rule="must be numbers above 0",

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats
+from hushsum._types import Floats, is_number
 from hushsum.errors import UsageError, shown
 from hushsum.records.declared_columns import MAX_CATEGORIES, MISSING, Codes, refuse_missing
 from hushsum.records.mixed_columns import numbers_with_missing
@@ -56,7 +56,7 @@ class NumberColumn:
                 parameter="whole", rule="must be true or false", got=shown(self.whole), remedy="try true"
             )
         numbers = (self.low, self.high) if self.fill is None else (self.low, self.high, self.fill)
-        if not all(_is_number(each) and math.isfinite(each) for each in numbers) or not (
+        if not all(is_number(each) and math.isfinite(each) for each in numbers) or not (
             self.low < self.high and math.isfinite(self.high - self.low)
         ):
             raise UsageError(
@@ -72,7 +72,7 @@ class NumberColumn:
                 remedy="choose one inside",
             )
         if isinstance(self.bins, Sequence | np.ndarray):
-            edges = tuple(float(each) for each in self.bins if _is_number(each))
+            edges = tuple(float(each) for each in self.bins if is_number(each))
             rising = len(edges) == len(self.bins) >= 2 and all(a < b for a, b in pairwise(edges))
             if not rising or edges[0] != self.low or edges[-1] != self.high:
                 raise UsageError(
@@ -169,7 +169,3 @@ class NumberColumn:
             "bins": bins,
             "whole": self.whole,
         }
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

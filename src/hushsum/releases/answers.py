@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from hushsum import _html
-from hushsum._types import Floats
+from hushsum._types import Floats, is_number
 from hushsum.errors import UsageError, shown
 from hushsum.records.column_groups import column_groups
 from hushsum.records.columns_by_name import numbers_of
@@ -123,8 +123,10 @@ def check_question(of: str, level: float) -> None:
 
 def check_level(level: float) -> None:
     """Refuse a level of an interval that is not between 0 and 1."""
-    if not 0.0 < level < 1.0:
-        raise UsageError(parameter="level", rule="must be between 0 and 1", got=f"{level}", remedy="try 0.95")
+    if not is_number(level) or not 0.0 < level < 1.0:
+        raise UsageError(
+            parameter="level", rule="must be between 0 and 1", got=shown(level), remedy="try 0.95"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from hushsum._types import Floats
+from hushsum._types import Floats, is_number
 from hushsum.errors import UsageError, shown
 from hushsum.kernels.base import GaussianProfileKernel
 from hushsum.kernels.gaussian import GaussianKernel
@@ -67,7 +67,7 @@ def neighbour_density(function: ReleasedFunction, Q: object, neighbours: float) 
             got=f"a {type(function).__name__} with a {kernel.name} kernel",
             remedy="make one with hs.grid(hs.GaussianKernel(…))",
         )
-    if not 0.0 < neighbours < math.inf:
+    if not is_number(neighbours) or not 0.0 < neighbours < math.inf:
         raise UsageError(
             parameter="neighbours", rule="must be above 0", got=shown(neighbours), remedy="try 100"
         )

@@ -319,10 +319,12 @@ def _ranges(
 
 
 def _pairs(given: Range | Sequence[Range]) -> tuple[Range, ...]:
-    array = np.asarray(given, np.float64)
-    if array.shape[-1:] != (2,) or array.ndim > 2:
+    array = np.asarray(given)
+    if array.shape[-1:] != (2,) or array.ndim > 2 or array.dtype.kind not in "iuf":
         raise UsageError(
-            parameter="range", rule="must be (low, high), or one such pair for each axis", got="another shape"
+            parameter="range",
+            rule="must be (low, high) in numbers, or one such pair for each axis",
+            got="another shape, or no numbers",
         )
     return tuple((float(low), float(high)) for low, high in array.reshape(-1, 2))
 

@@ -7,8 +7,8 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from hushsum._types import Floats, RoleType
-from hushsum.errors import ServiceRefused, UsageError
+from hushsum._types import Floats, RoleType, is_number
+from hushsum.errors import ServiceRefused, UsageError, shown
 from hushsum.releases.answers import Points
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.forwarded_properties import ForwardedFacts
@@ -97,13 +97,19 @@ def compare(
     >>> result.differ, bool(result.mmd_squared.value > 3 * result.mmd_squared.stderr)
     (True, True)
     """
-    if not 0.0 < significance < 1.0:
+    if not is_number(significance) or not 0.0 < significance < 1.0:
         raise UsageError(
-            parameter="significance", rule="must be between 0 and 1", got=significance, remedy="try 0.05"
+            parameter="significance",
+            rule="must be between 0 and 1",
+            got=shown(significance),
+            remedy="try 0.05",
         )
-    if not 1.0 <= cluster_size < float("inf"):
+    if not is_number(cluster_size) or not 1.0 <= cluster_size < float("inf"):
         raise UsageError(
-            parameter="cluster_size", rule="must be at least 1", got=cluster_size, remedy="leave it out for 1"
+            parameter="cluster_size",
+            rule="must be at least 1",
+            got=shown(cluster_size),
+            remedy="leave it out for 1",
         )
     if isinstance(names, str) or len(names) != 2:
         raise UsageError(parameter="names", rule="must be two names", remedy="leave them out")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from hushsum import _html
-from hushsum._types import Floats
-from hushsum.errors import UsageError
+from hushsum._types import Floats, is_number
+from hushsum.errors import UsageError, shown
 from hushsum.releases.answers import Points
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.releases.stream_step import step_covariance
@@ -191,13 +191,16 @@ def drift(
     >>> hs.drift(steps).since
     7
     """
-    if not 0.0 < false_alarm < 1.0:
+    if not is_number(false_alarm) or not 0.0 < false_alarm < 1.0:
         raise UsageError(
-            parameter="false_alarm", rule="must be between 0 and 1", got=false_alarm, remedy="try 0.01"
+            parameter="false_alarm", rule="must be between 0 and 1", got=shown(false_alarm), remedy="try 0.01"
         )
-    if not 1.0 <= cluster_size < float("inf"):
+    if not is_number(cluster_size) or not 1.0 <= cluster_size < float("inf"):
         raise UsageError(
-            parameter="cluster_size", rule="must be at least 1", got=cluster_size, remedy="leave it out for 1"
+            parameter="cluster_size",
+            rule="must be at least 1",
+            got=shown(cluster_size),
+            remedy="leave it out for 1",
         )
     numbers = _checked(steps)
     series = _Series.of(steps, numbers, _points(steps[0], at), cluster_size)

@@ -17,9 +17,9 @@ def test_terms_choose_their_accounting_and_check_delta() -> None:
     concentrated = DatasetTerms.of(epsilon=1, delta=1e-6, accounting="zcdp")
     assert concentrated.budget.rho == pytest.approx(0.02436, abs=1e-5)
     assert concentrated.report_delta == Fraction(1, 10**6)
-    with pytest.raises(ClaimError, match="10 × units"):
+    with pytest.raises(ClaimError, match="10 × population"):
         DatasetTerms.of(epsilon=1, delta=1e-3, population=1000)
-    with pytest.raises(ClaimError, match="10 × units"):
+    with pytest.raises(ClaimError, match="10 × population"):
         DatasetTerms.of(rho=1, delta=1e-3, population=1000)
     assert DatasetTerms.of(epsilon=1, delta=1e-3, population=1000, allow_large_delta=True).population == 1000
 

@@ -119,6 +119,6 @@ def test_no_option_makes_a_delta_of_what_is_none(delta: float) -> None:
         check_delta(delta, None, allow_large_delta=True)
 
 
-def test_units_are_counted_from_one() -> None:
-    with pytest.raises(ClaimError, match=r"^units must .*got 0; "):
+def test_a_population_is_counted_from_one() -> None:
+    with pytest.raises(ClaimError, match=r"^population must .*got 0; "):
         check_delta(1e-6, 0)

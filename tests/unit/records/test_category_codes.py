@@ -58,7 +58,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "float beyond": (lambda: [[1.0, 98765e20]], "within int32"),
     "categories": (
         lambda: pd.DataFrame({"a": [1], "b": pd.Categorical(["98765"])}),
-        "column 'b' .* got categories; encode them as numbers with a public list of categories",
+        "column 'b' .* got categories; encode it with a public list of categories",
     ),
     "dictionary": (
         lambda: pa.table({"a": [1], "b": pa.array(["98765"]).dictionary_encode()}),

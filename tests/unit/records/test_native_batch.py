@@ -186,7 +186,9 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "no rows table": (lambda: pa.table({"x": [1.0], "y": [2.0]})[:0], "at least one record"),
     "no rows polars": (lambda: pl.DataFrame({"x": [1.0], "y": [2.0]})[:0], "at least one record"),
-    "text": (lambda: np.array([[str(SECRET), "b"]]), "of numbers, got text"),
+    "text": (lambda: np.array([[str(SECRET), "b"]]), "column 1 must be of numbers, got text.*PublicEncoder"),
+    "text in lists": (lambda: [[SECRET, "b"]], "column 1 must be of numbers, got text"),
+    "text polars": (lambda: pl.DataFrame({"x": [1], "y": ["b"]}), "column 'y' must be of numbers, got text"),
     "text column": (lambda: pa.table({"x": [1], "y": [str(SECRET)]}), "column 'y' must be of numbers"),
     "text pandas": (lambda: pd.DataFrame({"x": [1], "y": [str(SECRET)]}), "column 'y' must be of numbers"),
     "objects pandas": (

@@ -63,7 +63,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hushsum._types import Floats
+from hushsum._types import Floats, is_number
 from hushsum.errors import ClaimError
 from hushsum.privacy.accounting.continuous_gaussian import (
     analytic_gaussian_sigma,
@@ -380,7 +380,7 @@ def short_above(value: float) -> Fraction:
 
 
 def _proper_share(share: Real) -> float:
-    if isinstance(share, bool) or not isinstance(share, (int, float, Fraction)) or not 0 < share < 1:
+    if not is_number(share) or not 0 < share < 1:
         raise ClaimError(
             parameter="count_share",
             rule="must lie strictly between 0 and 1",

@@ -6,6 +6,7 @@ import math
 import operator
 from fractions import Fraction
 
+from hushsum._types import is_number
 from hushsum.errors import Argument, ClaimError
 
 Real = float | Fraction
@@ -15,12 +16,12 @@ SMALLEST_DELTA = 1e-200
 """No δ below it is accepted: the bounds are computed with floats, which end near 1e−308."""
 
 DELTA_MARGIN = 10
-"""δ·units stays below 1/10: a δ near 1/units allows publishing one whole record at random."""
+"""δ·population stays below 1/10: a δ near 1/population allows publishing one whole record at random."""
 
 
 def positive(name: str, value: Real, remedy: str) -> Real:
     """Return ``value`` if it is a finite number above zero, else raise ClaimError."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
+    if not is_number(value):
         raise ClaimError(
             parameter=name, rule="must be a number above 0", got=type(value).__name__, remedy=remedy
         )
@@ -54,7 +55,7 @@ def positive_variance(name: str, variance: Real) -> Real:
 
 def proper_delta(delta: Real) -> Real:
     """Return δ if it lies strictly between 0 and 1, and not so near 0 that floats cannot tell."""
-    if isinstance(delta, bool) or not isinstance(delta, (int, float, Fraction)):
+    if not is_number(delta):
         raise ClaimError(
             parameter="delta",
             rule="must be a number between 0 and 1",
@@ -106,35 +107,39 @@ def cell_count(cells: int) -> int:
     return number
 
 
-def check_delta(delta: Real, units: int | None, *, allow_large_delta: bool = False) -> None:
-    """Refuse a δ of 1/(10·units) or more: it would allow a release that shows some records as they are.
+def declared_population(population: int) -> int:
+    """Return a declared number of records or persons, if it is an integer of at least 1."""
+    return at_least_one("population", population, "declare the number of records or persons, or leave it out")
 
-    Publishing one unit chosen at random is (0, 1/units)-private, so δ means something only well below
-    1/units. ``units`` is a *public* number: a declared size, or a noisy count already paid for; None skips
-    the comparison.
+
+def check_delta(delta: Real, population: int | None, *, allow_large_delta: bool = False) -> None:
+    """Refuse a δ of 1/(10·population) or more: it would allow a release that shows some records as they are.
+
+    Publishing one unit chosen at random is (0, 1/population)-private, so δ means something only well below
+    1/population. It is a *public* number: a declared size, or a noisy count already paid for; None skips the
+    comparison.
 
     Args:
         delta: the δ of a claim, strictly between 0 and 1.
-        units: how many records or persons the release covers, if known.
+        population: how many records or persons the release covers, if known.
         allow_large_delta: accept δ up to 1 all the same.
 
     Raises:
-        ClaimError: δ is not in (0, 1), or is too large for ``units``.
+        ClaimError: δ is not in (0, 1), or is too large for ``population``.
 
     >>> check_delta(1e-6, 50_000)
     >>> check_delta(1e-6, 500_000)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    hushsum.errors.ClaimError: delta must be below 1/(10 × units) = 2e-07, got 1e-06; lower it, or ...
+    hushsum.errors.ClaimError: delta must be below 1/(10 × population) = 2e-07, got 1e-06; lower it, or ...
     """
     proper_delta(delta)
-    if units is None or allow_large_delta:
+    if population is None or allow_large_delta:
         return
-    at_least_one("units", units, "declare the number of records or persons, or leave it out")
-    if Fraction(delta) * DELTA_MARGIN * units >= 1:
+    if Fraction(delta) * DELTA_MARGIN * declared_population(population) >= 1:
         raise ClaimError(
             parameter="delta",
-            rule=f"must be below 1/(10 × units) = {1 / (DELTA_MARGIN * units):.3g}",
+            rule=f"must be below 1/(10 × population) = {1 / (DELTA_MARGIN * population):.3g}",
             got=f"{float(delta):.3g}",
             remedy=("lower it, or give ", Argument("allow_large_delta", True)),
         )
