@@ -159,8 +159,7 @@ def test_a_table_can_be_described_in_full_wherever_one_is_counted(command: Any, 
 
 DATES = {"dates", "date_format", "date_unit", "date_origin"}
 READING_LACKS = {
-    # The claim of a tally is not known yet, and every point is answered.
-    "tally": {"drop_missing"},
+    # Every point is answered.
     "query": {"drop_missing"},
     "predict": {"drop_missing"},
     # Of places, and of columns that are kept as they are.

@@ -60,6 +60,7 @@ def tally(
     max_per_unit: options.MaxPerUnit = None,
     set_column: options.SetColumn = None,
     decimal: options.Decimal = ".",
+    drop_missing: options.DropMissing = False,
     dates: options.Dates = None,
     date_format: options.DatePattern = None,
     date_unit: options.DateUnit = "days",
@@ -130,6 +131,7 @@ def tally(
 
     cells = cell_format(
         decimal=decimal,
+        drop_missing=drop_missing,
         dates=dates,
         date_format=date_format,
         date_unit=date_unit,

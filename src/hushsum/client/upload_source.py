@@ -19,6 +19,7 @@ _FORMATS: Final = {
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
+    ".xlsx": "xlsx",
     ".tally": "tally",
 }
 _PIECE: Final = 1 << 20

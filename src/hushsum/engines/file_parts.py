@@ -130,7 +130,8 @@ def plan_parts(
     DataRefused
         a file that cannot be read as its name says.
     """
-    read.cells.check_relation(None)
+    if read.cells.drop_missing:
+        tally.restrict_to_add_remove()
     paths = _checked(files)
     check_cap(read.unit_column, tally.max_per_unit, parameter="unit_column")
     columns = read.columns or (None if read.set_column is not None else tally.basis.columns)

@@ -57,6 +57,7 @@ class TallyDescription:
     max_per_unit: int | None
     graph: str | None
     edge_lists: int
+    add_remove_only: bool
     fingerprint: str
     encrypted: bool
     producer: str
@@ -78,6 +79,7 @@ class TallyDescription:
             "max_per_unit": self.max_per_unit,
             "graph": self.graph,
             "edge_lists": self.edge_lists,
+            "add_remove_only": self.add_remove_only,
             "fingerprint": self.fingerprint,
             "encrypted": self.encrypted,
             "producer": self.producer,
@@ -167,6 +169,7 @@ def _describe_tally(source: str) -> TallyDescription:
         max_per_unit=None if units is None else int(units["limit"]),
         graph=basis.graph_in_words(lists) if isinstance(basis, AdjacencyRows) else None,
         edge_lists=lists,
+        add_remove_only=bool(header.get("add_remove_only", False)),
         fingerprint=basis.fingerprint,
         encrypted=header["encryption"] is not None,
         producer=str(header["producer"]),

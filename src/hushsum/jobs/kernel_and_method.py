@@ -13,6 +13,7 @@ from hushsum.kernels.parameters import one_of
 from hushsum.kernels.registry import example_columns, is_expression, named, parameter_names
 from hushsum.methods.registry import method_named, tally_methods
 from hushsum.records.bounds import DeclaredBounds
+from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.tally.tally import Tally
 
 
@@ -117,9 +118,14 @@ def _sizes() -> tuple[str, ...]:
 
 
 def empty_tally(
-    kernel: Kernel, size: TableSize, *, columns: Sequence[str] | None, max_per_unit: int | None
+    kernel: Kernel,
+    size: TableSize,
+    *,
+    columns: Sequence[str] | None,
+    max_per_unit: int | None,
+    cells: CellFormat = PLAIN,
 ) -> Tally:
-    """An empty tally of the requested method."""
+    """An empty tally of the requested method, for records that are read as ``cells`` says."""
     method = method_named(size.method)
     assert method.tally is not None
     if method.needs_bounds and size.bounds is None:
@@ -135,7 +141,8 @@ def empty_tally(
     given = {name: value for name, value in own.items() if value is not None}
     if size.steps is not None:
         given["steps"] = step_of_columns(size.steps)
-    return method.tally(kernel, **given, bounds=size.bounds, columns=columns, max_per_unit=max_per_unit)
+    tally = method.tally(kernel, **given, bounds=size.bounds, columns=columns, max_per_unit=max_per_unit)
+    return tally.restrict_to_add_remove() if cells.drop_missing else tally
 
 
 def step_of_columns(steps: Sequence[float]) -> float | list[float | None]:

@@ -103,6 +103,8 @@ def _check_edges(records: RecordFiles, kernel: KernelChoice, max_per_unit: int |
             raise UsageError(parameter=name, rule=("and ", Parameter("edges"), " exclude each other"))
     if max_per_unit is not None:
         raise UsageError(parameter="max_per_unit", rule="must be left out: a node is one record")
+    if records.cells.drop_missing:
+        raise UsageError(parameter="drop_missing", rule=("and ", Parameter("edges"), " exclude each other"))
     if STANDARD in records.paths:
         raise UsageError(
             parameter="edges", rule="must come from files", got="standard input", remedy="give a path"

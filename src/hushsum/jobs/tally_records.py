@@ -137,7 +137,6 @@ def tally_records(
     records = with_all_paths(records)
     path = check_tally_output(output, inputs=records.paths)
     check_columns(records, kernel, max_per_unit)
-    records.cells.check_relation(None)
     if records.edges is not None:
         refuse_engine(engine)
         if checkpoint is not None:
@@ -161,7 +160,7 @@ def tally_records(
     chosen = size or TableSize()
 
     def empty(built: Kernel, columns: Sequence[str] | None) -> Tally:
-        return empty_tally(built, chosen, columns=columns, max_per_unit=max_per_unit)
+        return empty_tally(built, chosen, columns=columns, max_per_unit=max_per_unit, cells=records.cells)
 
     large = (chosen.rows or 1) * (chosen.width or 1) >= LARGE_TABLE
     batch_bytes = _LARGE_BATCH_BYTES if large else DEFAULT_BATCH_BYTES

@@ -175,7 +175,7 @@ def refuse_nulls(chunks: Any, where: str) -> None:
             rule=f"{where} must not have missing values",
             got="nulls",
             remedy=(
-                "fill them with a public constant or drop those records (in a release or a fit of files by ",
+                "fill them with a public constant, or leave those records out (of files with ",
                 Argument("drop_missing"),
                 ")",
             ),

@@ -48,19 +48,19 @@ class CellFormat:
         check_decimal(self.decimal)
         object.__setattr__(self, "encoding", checked_encoding(self.encoding))
 
-    def check_relation(self, relation: str | None) -> None:
-        """Refuse to drop records for a claim under replace, or for a tally (None), whose claim is not known.
+    def check_relation(self, relation: str) -> None:
+        """Refuse to drop records for a claim under replace; a tally remembers it until its release instead.
 
         Raises
         ------
         UsageError
-            in these cases.
+            in this case.
         """
         if self.drop_missing and relation != "add/remove":
             raise UsageError(
                 parameter="drop_missing",
                 rule="is for releases under add/remove, because it changes the number of records",
-                got="a tally" if relation is None else "replace",
+                got="replace",
                 remedy="write a file without those records first",
             )
 
@@ -257,10 +257,7 @@ def kind_of_others(text: Any, decimal: str = ".", *, dates: bool = False) -> tup
     pa, compute = pyarrow(), pyarrow("compute")
     cells = compute.drop_null(compute.utf8_trim_whitespace(text))
     if compute.any(compute.is_in(cells, value_set=pa.array(MISSING))).as_py():
-        return "missing values", (
-            "correct or drop those records, in a release or a fit by ",
-            Argument("drop_missing"),
-        )
+        return "missing values", ("correct those records, or leave them out with ", Argument("drop_missing"))
     if dates:
         return _kind_of_no_dates(cells)
     for kind, pattern, remedy in _KINDS:

@@ -208,7 +208,7 @@ def prepare_stream(tally: Tally, request: StreamRequest) -> PreparedStream:
     empty = _empty(pattern, rows)
     _ = empty.reading  # which refuses a tally without the kernel that its steps are read with
     relation, share = Relation.of(release.relation), exact("count_share", release.count_share)
-    unit, per_unit = claimed_unit(empty, release.unit)
+    unit, per_unit = claimed_unit(empty, release.unit, relation)
     release.check_delta()
     changes = stream_unit(empty.basis, unit, per_unit, relation, removals=request.removals)
     noise = stream_noise(promise, changes, steps=steps, view=view, count_share=share)

@@ -23,7 +23,7 @@ from hushsum.releases.stream_step import StreamStep
 from hushsum.streams.plan import StreamPlan, plan_of
 from hushsum.streams.state import StreamState
 from hushsum.tally.increments import add_removals, has_removals, leave_room
-from hushsum.tally.release import rounding_step
+from hushsum.tally.release import claimed_unit, rounding_step
 from hushsum.tally.tally import Tally
 from hushsum.version import PRODUCER
 
@@ -180,6 +180,8 @@ class Stream:
         ------
         UsageError
             if the stream counts persons, or records were removed from the tally and this was not declared.
+        ClaimError
+            if records with missing values were left out of the tally, and the stream claims replace.
         """
         with self._held():
             self._check_mergeable(tally)
@@ -192,6 +194,7 @@ class Stream:
                 rule="a stream of persons counts all of their records itself, over all steps",
                 remedy="give the records to add",
             )
+        claimed_unit(tally, self.claim.unit, self.claim.relation)
         if not self._terms.removals and has_removals(tally):
             raise UsageError(
                 parameter="tally",

@@ -36,4 +36,5 @@ def with_cells(tally: Tally, basis: Basis, kernel: Kernel, cells: NDArray[np.int
             state["moves"],
             state["cap"],
             state["origins"],
+            restricted=tally.add_remove_only,
         )

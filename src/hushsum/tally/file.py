@@ -67,6 +67,8 @@ def described(tally: Tally, *, encrypted: bool) -> tuple[Header, list[Buffer | S
     }
     if tally.edge_lists > 1:
         header["edge_lists"] = tally.edge_lists
+    if tally.add_remove_only:
+        header["add_remove_only"] = True
     return header, sections
 
 
@@ -126,7 +128,11 @@ def build(header: Header, payload: memoryview) -> Tally:
         raise ValueError("edge lists")
     if edge_lists > 1 and ADJACENCY_ROW not in basis.units:
         raise ValueError("edge lists")
-    return Tally._restore(basis, kernel, table, int(numbers[0]), int(numbers[1]), cap, origins, edge_lists)
+    restricted = header.get("add_remove_only", False)
+    if type(restricted) is not bool:
+        raise ValueError("add_remove_only")
+    counted = int(numbers[0]), int(numbers[1])
+    return Tally._restore(basis, kernel, table, *counted, cap, origins, edge_lists, restricted)
 
 
 def _narrowest(table: Counters) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushsum.bases.base import Basis, Cells, Reading, RowReading, Table
 from hushsum.bases.hash_rows import LARGE_TABLE
-from hushsum.errors import UsageError, shown
+from hushsum.errors import ClaimError, UsageError, shown
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.calibration import Calibration, UnitChange, calibrate, laplace_noise
 from hushsum.privacy.claim import PERSON, Claim, Promise, Relation, checked_unit, exact
@@ -31,14 +31,22 @@ if TYPE_CHECKING:
 _CELLS_AT_A_TIME = 1 << 20
 
 
-def claimed_unit(tally: Tally, requested: str | None) -> tuple[str, int]:
+def claimed_unit(tally: Tally, requested: str | None, relation: str | Relation) -> tuple[str, int]:
     """The unit of a claim, and how many records, or lists of edges, it may be in.
 
     Raises
     ------
     ClaimError
-        for a unit that the tally does not have.
+        for a unit that the tally does not have, or a relation that it is not counted for.
     """
+    if tally.add_remove_only and Relation.of(relation) is Relation.REPLACE:
+        raise ClaimError(
+            parameter="relation",
+            rule="must be 'add/remove' for a tally from which records with missing values were left out: "
+            "their number is not public",
+            got="'replace'",
+            remedy="release under 'add/remove', or count a file without those records",
+        )
     cap = tally.max_per_unit
     offered = tuple(each for each in tally.basis.units if (each == PERSON) is (cap is not None))
     unit = checked_unit(tally.unit if requested is None else requested, offered)

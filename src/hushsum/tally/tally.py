@@ -78,6 +78,7 @@ class Tally:
         "_lock",
         "_moves",
         "_origins",
+        "_restricted",
         "_room",
         "_table",
     )
@@ -96,6 +97,7 @@ class Tally:
         self._count, self._moves, self._room = 0, 0, _LARGEST  # Records; a bound on counters, and its limit.
         self._origins: frozenset[bytes] = frozenset()
         self._broken, self._lock, self._lists = False, threading.Lock(), edge_lists
+        self._restricted = False
         self._cap: UnitCap | None = None
         if max_per_unit is not None:
             refused_changes.refuse_persons_in_graphs(basis)
@@ -130,6 +132,24 @@ class Tally:
     def max_per_unit(self) -> int | None:
         """How many records of one person are counted, if persons are the unit."""
         return None if self._cap is None else self._cap.limit
+
+    @property
+    def add_remove_only(self) -> bool:
+        """Whether a release may claim add/remove alone; public. See :meth:`restrict_to_add_remove`."""
+        return self._restricted
+
+    def restrict_to_add_remove(self) -> Tally:
+        """Refuse releases under replace, because some of the records that are given are left out.
+
+        Privacy
+        -------
+        Under replace the number of records is public and exact, since a replaced record changes no number.
+        Where records are left out for what is in them, such as a missing cell, a record that is replaced may
+        come, go, or stay: the number of counted records changes by one. Under add/remove one record more or
+        less adds or removes one vector, or none, so every sensitivity holds.
+        """
+        self._restricted = True
+        return self
 
     def __repr__(self) -> str:
         rows, width = self._basis.shape
@@ -233,6 +253,7 @@ class Tally:
             self._count += other._count
             self._moves += other._moves
             self._origins |= other._origins
+            self._restricted |= other._restricted
             self._lists = refused_changes.merged_lists(self, other, disjoint=disjoint_units)
 
         with other._held():
@@ -306,7 +327,7 @@ insecure_noise_seed
     ) -> Prepared:
         """Check all that can be refused; then the claim is known, with further ``assumptions``."""
         promise = request.promise
-        terms = (*claimed_unit(self, request.unit), thread_count(threads))
+        terms = (*claimed_unit(self, request.unit, request.relation), thread_count(threads))
         options = ReleaseOptions.of(request, self._basis, *terms, assumptions)
         request.check_delta()
         check_release(self._basis, promise, options)
@@ -392,9 +413,10 @@ insecure_noise_seed
         cap: UnitCap | None,
         origins: frozenset[bytes] = frozenset(),
         edge_lists: int = 1,
+        restricted: bool = False,
     ) -> Tally:
         """A tally with the given state, for the file format in this package."""
         tally = cls(basis, kernel, edge_lists=edge_lists)
         tally._table, tally._count, tally._moves, tally._cap = table, count, moves, cap
-        tally._origins = origins
+        tally._origins, tally._restricted = origins, restricted
         return tally

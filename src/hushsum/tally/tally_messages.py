@@ -54,6 +54,7 @@ class TallyPattern:
                     "basis": basis_as_json(tally.basis),
                     "kernel": None if tally.kernel is None else kernel_as_json(tally.kernel),
                     "max_per_unit": tally.max_per_unit,
+                    "add_remove_only": tally.add_remove_only,
                 }
             ).decode()
         )
@@ -62,7 +63,8 @@ class TallyPattern:
         """An empty tally of this pattern."""
         found = json.loads(self.public)
         kernel = None if found["kernel"] is None else kernel_from_json(found["kernel"])
-        return Tally(basis_from_json(found["basis"]), kernel, max_per_unit=found["max_per_unit"])
+        tally = Tally(basis_from_json(found["basis"]), kernel, max_per_unit=found["max_per_unit"])
+        return tally.restrict_to_add_remove() if found["add_remove_only"] else tally
 
 
 def is_empty(tally: Tally) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
+import openpyxl
 import pytest
 
 import hushsum as hs
@@ -141,3 +143,51 @@ def test_plans_and_models_take_bounds_by_name(town: Town, dataset: str) -> None:
     assert job["state"] == "done", job
     facts = town.ok("olga", "GET", f"/functions/{job['result']['function']}")["facts"]["model"]
     assert facts["bounds"] == [[-5.0, 5.0], [-4.0, 4.0]]
+
+
+def workbook(rows: Any) -> bytes:
+    book = openpyxl.Workbook()
+    book.active.append(["note"])
+    sheet = book.create_sheet("people")
+    for row in rows:
+        sheet.append(row)
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def test_records_with_gaps_are_left_out_where_that_is_declared(town: Town, dataset: str) -> None:
+    complete, gapped = b"a,b\n1,2\n3,4\n", b"a,b\n1,2\n,5\n3,4\n7,NA\n"
+    refused = counted(town, dataset, gapped)
+    assert refused["state"] == "failed"
+    assert "leave them out with drop_missing" in refused["problem"]["detail"]
+    assert refused["problem"]["advised"] == ["drop_missing"]
+    job = counted(town, dataset, gapped, drop_missing=True)
+    np.testing.assert_array_equal(counts(town, job), counts(town, counted(town, dataset, complete)))
+    terms = {"tally": job["result"]["tally"], "name": "gaps", "epsilon": 1.0}
+    path = f"/datasets/{dataset}/claims"
+    assert town.ok("olga", "POST", path, json=terms)["claim"]["relation"] == "add/remove"
+    answer = town.refused("olga", "POST", path, 422, json={**terms, "relation": "replace"})
+    assert "must be 'add/remove'" in answer["detail"]
+
+
+def test_models_are_fitted_on_records_without_gaps(town: Town, dataset: str) -> None:
+    gapped = b"a,b\n" + b"1,2\n,3\n2,\n2,1\n" * 60
+    model = {"name": "near", "model": "neighbors", "columns": ["a", "b"], "epsilon": 0.5, "bounds": [0, 4]}
+    body = {**model, "settings": {"rows": 50, "width": 50, "bandwidth": 1.0}}
+    path = f"/datasets/{dataset}/models"
+    for dropped, state in ((False, "failed"), (True, "done")):
+        terms = {**body, "upload": town.upload(dataset, gapped), "drop_missing": dropped}
+        claim = town.ok("olga", "POST", f"{path}/claims", json=terms)
+        job = town.job(path, {**terms, "confirm": claim["confirm"]})
+        assert job["state"] == state, job
+
+
+def test_a_sheet_of_a_workbook_is_counted(town: Town, dataset: str) -> None:
+    rows = [[1.5, 2.0], [3.0, None], [0.5, 4.0]]
+    upload = town.upload(dataset, workbook([["a", "b"], *rows]), format="xlsx")
+    body = {**SMALL, "upload": upload, "sheet": "people", "drop_missing": True}
+    job = town.job(f"/datasets/{dataset}/tallies", body)
+    expected = counted(town, dataset, b"a,b\n1.5,2\n0.5,4\n")
+    np.testing.assert_array_equal(counts(town, job), counts(town, expected))
+    town.refused("olga", "POST", f"/datasets/{dataset}/uploads?format=xlsx", 422, content=b"a,b\n1,2\n")

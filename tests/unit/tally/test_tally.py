@@ -206,7 +206,9 @@ def test_a_tally_has_no_attribute_dictionary_and_no_public_numbers() -> None:
     assert not hasattr(tally, "__dict__")
     public = {name for name in dir(tally) if not name.startswith("_")}
     fields = {"basis", "edge_lists", "fingerprint", "kernel", "max_per_unit", "reading", "unit"}
-    assert public == fields | {"add", "merge", "prepare", "release", "remove", "save"}
+    fields |= {"add_remove_only"}
+    verbs = {"add", "merge", "prepare", "release", "remove", "restrict_to_add_remove", "save"}
+    assert public == fields | verbs
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, 1025, "all"])

@@ -14,9 +14,17 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.errors import FileRefused, UsageError
+from hushsum.errors import ClaimError, FileRefused, UsageError
 from hushsum.files.container import FileKind, read_container, write_container
+from hushsum.jobs.checkpointed_count import EngineChoice
+from hushsum.jobs.describe_file import describe_file
+from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
+from hushsum.jobs.record_files import RecordFiles
+from hushsum.jobs.tally_records import tally_records
+from hushsum.privacy.claim import Relation
+from hushsum.records.cell_format import CellFormat
 from hushsum.tally import Tally
+from hushsum.tally.tally_messages import TallyPattern
 
 KEY = bytes(range(32))
 
@@ -160,3 +168,53 @@ def test_every_flipped_byte_of_a_tally_is_refused(tmp_path: Path) -> None:
         path.write_bytes(changed)
         with pytest.raises(FileRefused):
             hs.load_tally(path)
+
+
+def gapped(tmp_path: Path, records: bytes, **chosen: Any) -> Path:
+    """A tally of a file of which records with missing values are left out."""
+    source, output = tmp_path / "gaps.csv", tmp_path / "gaps.tally"
+    source.write_bytes(records)
+    tally_records(
+        RecordFiles((str(source),), ("a",), cells=CellFormat(drop_missing=True)),
+        str(output),
+        kernel=KernelChoice("gaussian", 1.0),
+        size=TableSize("grid", bounds=(0.0, 9.0)),
+        **chosen,
+    )
+    return output
+
+
+def test_a_tally_remembers_that_records_were_left_out(tmp_path: Path) -> None:
+    """Their number is not public: it changes when a whole record is replaced by one with a gap."""
+    saved = gapped(tmp_path, b"a,b\n1,x\n,y\n3,z\nNA,w\n")
+    tally = hs.load_tally(saved)
+    assert tally._state()["count"] == 2
+    assert describe_file(str(saved)).as_json()["add_remove_only"]
+    assert tally.release(epsilon=1.0, insecure_noise_seed=1).claim.relation is Relation.ADD_REMOVE
+    with pytest.raises(ClaimError, match="relation must be 'add/remove' for a tally from which"):
+        tally.release(epsilon=1.0, relation="replace")
+    whole = TallyPattern.of(hs.grid(tally.reading.kernel, bounds=[(0, 9)], columns=["a"])).empty()
+    whole.add([[1.0]])
+    whole.release(epsilon=1.0, relation="replace", insecure_noise_seed=1)
+    with pytest.raises(ClaimError, match="relation must be 'add/remove'"):
+        whole.merge(tally).release(epsilon=1.0, relation="replace")
+    stream = hs.stream(
+        hs.grid(tally.reading.kernel, bounds=[(0, 9)], columns=["a"]),
+        steps=2,
+        epsilon=1.0,
+        delta=1e-9,
+        relation="replace",
+        path=tmp_path / "a.stream",
+    )
+    with pytest.raises(ClaimError, match="relation must be 'add/remove'"):
+        stream.merge(tally)
+
+
+def test_engines_count_files_with_gaps_alike(tmp_path: Path) -> None:
+    data = b"a\n" + b"1\n\n2\n-\n" * 50
+    here = hs.load_tally(gapped(tmp_path, data))
+    (tmp_path / "there").mkdir()
+    there = hs.load_tally(gapped(tmp_path / "there", data, engine=EngineChoice("processes", workers=2)))
+    np.testing.assert_array_equal(here._state()["table"], there._state()["table"])
+    assert here._state()["count"] == there._state()["count"] == 100
+    assert there.add_remove_only

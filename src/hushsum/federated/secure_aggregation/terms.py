@@ -131,7 +131,7 @@ class AggregationTerms:
                 got=f"{rows!r:.20}",
                 remedy="leave it out for all",
             )
-        unit, per_unit = claimed_unit(tally, request.unit)
+        unit, per_unit = claimed_unit(tally, request.unit, request.relation)
         return cls(
             run=run or secrets.token_hex(16),
             reading=basis.prefix(rows).reading(_kernel(tally)),
@@ -252,7 +252,7 @@ class AggregationTerms:
                 got=f"one that differs in {differing_parameters(self.basis, counted)}",
                 remedy="count with the same",
             )
-        if claimed_unit(tally, self.unit) != (self.unit, self.per_unit):
+        if claimed_unit(tally, self.unit, self.request.relation) != (self.unit, self.per_unit):
             raise UsageError(
                 rule=f"the tally must count the unit of the terms: {unit_in_words(self.unit, self.per_unit)}",
                 got="another cap",

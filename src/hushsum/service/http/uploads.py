@@ -26,6 +26,7 @@ FORMATS: Final = {
     "csv.gz": b"\x1f\x8b",
     "parquet": b"PAR1",
     "arrow": b"ARROW1",
+    "xlsx": b"PK\x03\x04",
     "tally": FileKind.TALLY.value,
 }
 """The accepted formats, and the first bytes of a file of each."""

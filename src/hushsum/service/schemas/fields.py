@@ -204,10 +204,14 @@ LONGEST_DATE_FORMAT = 64
 
 class FileRequest(RequestBody):
     """How the cells of uploaded files are written, with the names of the options of ``hushsum tally``. It is
-    declared: nothing is guessed from the records. ``decimal`` and ``encoding`` are for CSV files.
+    declared: nothing is guessed from the records. ``decimal`` and ``encoding`` are for CSV files, ``sheet``
+    is for workbooks. With ``drop_missing`` records with a missing value are left out; they are refused
+    otherwise.
     """
 
     decimal: Literal[".", ","] = "."
+    drop_missing: bool = False
+    sheet: Annotated[str, StringConstraints(min_length=1, max_length=31)] | None = None
     encoding: Annotated[str, _ENCODING[0], _ENCODING[1]] = "utf-8"
     dates: Annotated[list[Column], Field(min_length=1, max_length=4096)] | None = None
     date_format: Annotated[str, StringConstraints(max_length=LONGEST_DATE_FORMAT)] | None = None
@@ -225,4 +229,4 @@ class FileRequest(RequestBody):
         dates = NO_DATES
         if self.dates is not None:
             dates = DateFormat(tuple(self.dates), self.date_format, self.date_unit, self.date_origin)
-        return CellFormat(self.decimal, dates=dates, encoding=self.encoding)
+        return CellFormat(self.decimal, self.drop_missing, dates, self.sheet, self.encoding)

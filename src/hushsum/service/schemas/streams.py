@@ -59,7 +59,7 @@ class StreamClaimRequest(CountRequest, PrivacyRequest):
             self.structured,
         )
         named = None if choice.takes_sets else self.columns
-        return empty_tally(kernel, size, columns=named, max_per_unit=self.max_per_unit)
+        return empty_tally(kernel, size, columns=named, max_per_unit=self.max_per_unit, cells=self.cells())
 
     def files(self, path: str, name: str) -> RecordFiles:
         """The records of an upload."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from hushsum.errors import UsageError
@@ -65,7 +66,9 @@ def public_file(
         )
     path = settings.path("uploads", f"{found.id}.{found.format}")
     chosen = None if columns is None else tuple(columns)
-    return PublicFile(str(path), chosen, name=PUBLIC_NAME, cells=cells)
+    # A sheet is of the private file, where there is one.
+    read = cells if private is None else replace(cells, sheet=None)
+    return PublicFile(str(path), chosen, name=PUBLIC_NAME, cells=read)
 
 
 def release_assumptions(request: ReleaseClaimRequest, tally: StoredTally) -> tuple[str, ...]:

@@ -163,7 +163,7 @@ async def upload(
     caller: Uploader,
     context: ContextDependency,
     actor: ActorDependency,
-    format: Annotated[Literal["csv", "csv.gz", "parquet", "arrow", "tally"], Query()],
+    format: Annotated[Literal["csv", "csv.gz", "parquet", "arrow", "xlsx", "tally"], Query()],
 ) -> UploadResponse:
     """The bytes of a file of records, or of a .tally file; streamed to the disk, and not downloadable."""
     assert format in FORMATS

@@ -192,5 +192,7 @@ def _claim(context: Context, dataset: str, body: ReleaseClaimRequest) -> Claim:
     empty = Tally(
         basis, max_per_unit=stored.facts["max_per_unit"], edge_lists=stored.facts.get("edge_lists", 1)
     )
+    if stored.facts["add_remove_only"]:
+        empty.restrict_to_add_remove()
     public_file(context.datasets, context.settings, dataset, body.public, cells=body.cells())
     return empty.prepare(release_request(body), assumptions=release_assumptions(body, stored)).claim
