@@ -47,6 +47,9 @@ class MemoryBudget:
             (entry.claim.promise.epsilon or Fraction(0) for entry in self.entries.values()), Fraction(0)
         )
 
+    def cost(self, claim: Claim) -> Fraction | None:
+        return claim.promise.epsilon
+
     def debit(self, claim: Claim, *, subject: Mapping[str, object], idempotency_key: str) -> MemoryDebit:
         if idempotency_key in self.entries:
             return self.entries[idempotency_key]

@@ -44,6 +44,9 @@ class RecordingBudget:
     requested: list[tuple[Claim, dict[str, object]]] = field(default_factory=list)
     fail_at: str = ""
 
+    def cost(self, claim: Claim) -> float | None:
+        return claim.epsilon
+
     def debit(self, claim: Claim, *, subject: Mapping[str, object], idempotency_key: str) -> Entry:
         key = idempotency_key
         self.requested.append((claim, dict(subject)))

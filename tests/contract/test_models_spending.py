@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from hushsum.errors import BudgetExhausted, DataRefused, RepeatedSpending, UsageError
+import hushsum as hs
+from hushsum.errors import BudgetExhausted, ClaimError, DataRefused, RepeatedSpending, UsageError
+from hushsum.ledger import DatasetTerms
 from hushsum.methods import feature_functions
 from hushsum.models import PrivateKernelSVC
 from hushsum.models.base import PrivateModel
@@ -72,6 +75,21 @@ def test_partial_fit_spends_nothing_and_predictions_wait_for_the_release(
     model.release()
     assert budget.steps == ["debited", "drawn", "staged", "published"]
     ask(model, records(10))
+
+
+def test_a_dataset_of_persons_refuses_a_model_before_a_record_is_counted(
+    model_kind: type[PrivateModel], tmp_path: Path
+) -> None:
+    ledger = hs.Ledger.create(tmp_path / "ledger.db", state=tmp_path / "state")
+    ledger.create_dataset(
+        "people", DatasetTerms.of(epsilon=9.0, delta=1e-4, unit="person", relation="replace")
+    )
+    model: Any = model_kind(random_state=1, epsilon=1.0, budget=ledger.dataset("people"))
+    X = records()
+    for count in (model.fit, model.partial_fit):
+        with pytest.raises(ClaimError, match="models do not take persons yet"):
+            count(X, target_for(model, X))
+        assert not hasattr(model, "_state")
 
 
 def test_the_claim_is_known_before_any_record(model_kind: type[PrivateModel]) -> None:

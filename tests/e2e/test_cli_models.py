@@ -332,6 +332,36 @@ def test_a_model_under_replace_is_reported_the_dataset_it_needs(swift: QuickShel
     swift.ok("plot", "machine.hush", "-o", "machine.png")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("fit", "density", "broken.csv", *FIT, "-o", "made.hush"),
+        ("synthesize", "broken.csv", "--number", "a=0:1", "--epsilon", "1", "-y", "-o", "made.csv"),
+    ],
+    ids=["fit", "synthesize"],
+)
+def test_a_dataset_of_persons_refuses_models_before_records_are_read(
+    swift: QuickShell, command: tuple[str, ...]
+) -> None:
+    # Records that nobody could count: the refusal does not come from them.
+    (swift.folder / "broken.csv").write_text("a,b\nx,y\n")
+    budget = ("--epsilon", "8", "--delta", "1e-5", "--unit", "person")
+    swift.ok("ledger", "init", "--ledger", "book.db", "--dataset", "people", *budget)
+    said = swift.run(*command, "--ledger", "book.db", "--dataset", "people")
+    assert said.code != 0
+    assert "models do not take persons yet" in said.err
+    # One that declares how many records a person has takes them, for as many times the epsilon.
+    capped = ("--ledger", "book.db", "--dataset", "capped")
+    swift.ok("ledger", "init", *capped, *budget, "--max-per-unit", "3")
+    (swift.folder / "broken.csv").write_text("a,b\n" + "0.5,0.5\n" * 50)
+    swift.ok(*command, *capped)
+    status = swift.ok("ledger", "status", *capped, "--json").json
+    assert float(status["spent"]["epsilon"]) == 3.0
+    # Without a ledger nobody knows whom the claim should protect.
+    alone = swift.ok(*command[:-1], f"alone{command[-1][4:]}")
+    assert "protects each record. Models do not take persons yet" in alone.err
+
+
 def test_remedies_can_be_typed(swift: QuickShell) -> None:
     swift.ok("tally", "visits.csv", "--columns", "a,b", "--bandwidth", "1", "--rows", "9", "-o", "v.tally")
     swift.ok("release", "v.tally", "--epsilon", "1", "-o", "v.hush")

@@ -20,7 +20,12 @@ from hushsum.cli.output import (
     warn,
     warnings_printed,
 )
-from hushsum.cli.release_report import asking, confirmed, released_file, report
+from hushsum.cli.release_report import (
+    confirmed,
+    model_approval,
+    released_file,
+    report,
+)
 
 
 def _completed(incomplete: str) -> list[str]:
@@ -161,7 +166,7 @@ def fit(
     for sentence in counted.model.advice():
         tell(f"Note: {sentence}.")
     with reader_may_leave(), warnings_printed(strict=strict):
-        delivered = release_model(counted, approve=asking(output) if interactive else None)
+        delivered = release_model(counted, approve=model_approval(output, interactive=interactive))
     released = confirmed(delivered, interactive=interactive)
     about = released.bundle.about
     facts = [

@@ -47,6 +47,23 @@ def released_file(output: str, *, json: bool) -> str | IO[bytes]:
     return sys.stdout.buffer
 
 
+def model_approval(output: str, *, interactive: bool) -> Callable[[Claim, Account | None], bool]:
+    """Say before a model is released that persons are not its unit, unless a dataset of a ledger says whom
+    it protects; then ask, if somebody is there.
+    """
+    ask = asking(output) if interactive else None
+
+    def approve(claim: Claim, account: Account | None) -> bool:
+        if account is None:
+            tell(
+                "Note: the claim protects each record. Models do not take persons yet: a person with m "
+                "records is protected by m times the epsilon."
+            )
+        return ask is None or ask(claim, account)
+
+    return approve
+
+
 def asking(output: str) -> Callable[[Claim, Account | None], bool]:
     """Show the claim, and what happens to a file that is there, and ask."""
     exists = Path(output).exists()

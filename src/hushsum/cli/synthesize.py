@@ -9,7 +9,7 @@ import typer
 
 from hushsum.cli import option_values, options
 from hushsum.cli.output import warnings_printed, write_json
-from hushsum.cli.release_report import asking, confirmed, report
+from hushsum.cli.release_report import confirmed, model_approval, report
 
 
 def synthesize(
@@ -110,7 +110,7 @@ def synthesize(
                 decimal=decimal, drop_missing=drop_missing, sheet=sheet, encoding=encoding
             ),
             interactive=interactive,
-            approve=asking(output) if interactive else None,
+            approve=model_approval(output, interactive=interactive),
             ledger=recorded,
         )
     released = confirmed(None if made is None else made.released, interactive=interactive)

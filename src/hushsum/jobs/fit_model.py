@@ -156,7 +156,6 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
             return None
         bundle = make()
         return ModelReleased(name, bundle, _save(bundle, output))
-    _check_relation(ledger, claim)
     delivered = release_with_ledger(
         ledger,
         claim,
@@ -190,11 +189,14 @@ def _described(model: PrivateModel) -> dict[str, object]:
     return found
 
 
-def _check_relation(ledger: LedgerOptions, claim: Claim) -> None:
-    """Refuse a model whose claim the dataset can never take: a model's relation cannot be chosen."""
-    if claim.relation is not Relation.REPLACE:
+def check_ledger(ledger: LedgerOptions | None, claim: Claim) -> None:
+    """Refuse a model whose claim the dataset can never take, before any record is read: neither a model's
+    unit nor its relation can be chosen.
+    """
+    if ledger is None:
         return
-    if ledger.budget().account.terms.relation is not Relation.REPLACE:
+    budget = ledger.budget()
+    if claim.relation is Relation.REPLACE and budget.account.terms.relation is not Relation.REPLACE:
         raise ClaimError(
             rule=(
                 "this model claims 'replace', which leaves the number of records unprotected, "
@@ -202,6 +204,7 @@ def _check_relation(ledger: LedgerOptions, claim: Claim) -> None:
             ),
             remedy=("keep it in a dataset made with 'hushsum ledger init --relation replace --delta ...'"),
         )
+    budget.cost(claim)
 
 
 def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | None) -> None:
@@ -214,8 +217,10 @@ def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | 
         )
     refuse_repeated(records.paths)
     check_target(model, records.columns, records.target, records.classes)
-    if records.cells.drop_missing:
-        records.cells.check_relation(str(model.claim().relation))
+    if ledger is not None or records.cells.drop_missing:
+        claim = model.claim(None if records.columns is None else len(records.columns))
+        records.cells.check_relation(str(claim.relation))
+        check_ledger(ledger, claim)
     if ledger is not None and ledger.idempotency_key is None and STANDARD in records.paths:
         raise UsageError(
             parameter="idempotency_key",

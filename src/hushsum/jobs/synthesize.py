@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.jobs.deliver_release import Approve, LedgerOptions
-from hushsum.jobs.fit_model import CountedModel, ModelReleased, TrainingFiles, release_model
+from hushsum.jobs.fit_model import CountedModel, ModelReleased, TrainingFiles, check_ledger, release_model
 from hushsum.jobs.mixed_tables import check_table_output, mixed_batches, write_table
 from hushsum.jobs.model_catalogue import ModelChoice
 from hushsum.jobs.output_files import check_answers_output, check_function_output, refuse_repeated
@@ -174,7 +174,7 @@ def synthesize(
     choice = ModelChoice("synthesizer", {**parameters, "columns": dict(columns)})
     model = choice.build()
     assert isinstance(model, PrivateSynthesizer)
-    model.check_parameters()
+    check_ledger(ledger, model.claim())
     found = False
     for source in sources:
         for table in mixed_batches(source, columns, cells=cells):

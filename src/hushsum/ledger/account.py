@@ -273,15 +273,24 @@ def steps_to(claim: Claim, terms: DatasetTerms, *, part: str | None = None) -> i
                 "a claim for records under 'replace' does not protect persons, whose number of "
                 "records may change"
             ),
-            remedy=("release under 'add/remove', or with ", Parameter("max_per_unit")),
+            remedy=(
+                "release a function under 'add/remove', or with ",
+                Parameter("max_per_unit"),
+                "; models do not take persons yet, so one that claims 'replace' needs a dataset of records",
+            ),
         )
     if terms.max_per_unit is None:
         raise ClaimError(
             rule=(
-                "a claim for records must be multiplied by the records a person may have, "
-                "which this dataset does not declare"
+                "this dataset protects persons, and does not declare how many records a person may have, "
+                "by which a claim for records is multiplied"
             ),
-            remedy=("release with ", Parameter("max_per_unit")),
+            remedy=(
+                "release a function with ",
+                Parameter("max_per_unit"),
+                "; models do not take persons yet: fit one in a dataset that declares this number, where it "
+                "costs that many times its epsilon",
+            ),
         )
     return steps * terms.max_per_unit
 

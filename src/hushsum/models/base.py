@@ -49,9 +49,11 @@ class PrivateModel(DeclaredModel):
 
     Privacy
     -------
-    Unit: one record. Neighbours: add/remove. The number of columns and their names are taken as public, the
-    number of records is not: it is in no attribute and in no message. ``bounds`` is a public constant to
-    which records are clipped. ``random_state`` seeds hash functions, never noise.
+    Unit: one record. Neighbours: add/remove. Models do not take persons yet: one with m records is protected
+    by m times the ε, and a dataset of persons takes a model only if it declares m. The number of columns and
+    their names are taken as public, the number of records is not: it is in no attribute and in no message.
+    ``bounds`` is a public constant to which records are clipped. ``random_state`` seeds hash functions,
+    never noise.
     """
 
     budget: Any
@@ -181,6 +183,10 @@ class PrivateModel(DeclaredModel):
             self._lineage = new_lineage()
         for kernel in self.compared_by(self.n_features_in_):
             warn_of_bandwidth(kernel, self.column_bounds(), level=4)
+        booking = Booking.of(self.budget, self.idempotency_key)
+        if booking is not None:
+            # A dataset of persons may refuse the claim, which is for records: before anything is counted.
+            booking.budget.cost(self.claim(self.n_features_in_))
         seed = int(generator_of(self.random_state).randint(np.iinfo(np.int32).max))
         return ModelState(
             secret=self._start(seed), facts=self._described(), seed=seed, key=self.idempotency_key

@@ -43,6 +43,15 @@ class Budget(Protocol):
     `hushsum.privacy.spending` calls ``debit``.
     """
 
+    def cost(self, claim: Claim) -> object:
+        """What a claim costs, whether or not as much is left; a model asks before it counts a record.
+
+        Raises
+        ------
+        ClaimError
+            as ``debit`` would.
+        """
+
     def debit(self, claim: Claim, *, subject: Mapping[str, object], idempotency_key: str) -> Debit:
         """Debit a claim, or find the debit of this key.
 

@@ -385,3 +385,15 @@ def test_an_analyst_asks_a_granted_model_and_downloads_it_only_if_allowed(town: 
     assert town.ok("anna", "POST", f"/functions/{id}/query", json={"points": POINTS})["prediction"]
     town.refused("anna", "GET", f"/functions/{id}/file", 403)
     town.refused("anna", "GET", f"/jobs/{job['id']}", 403)
+
+
+def test_a_dataset_of_persons_says_that_models_do_not_take_them(town: Town) -> None:
+    dataset = town.dataset(epsilon=8.0, unit="person")
+    requested = {"upload": town.upload(dataset, people()), **terms("density"), "delta": None}
+    path = f"/datasets/{dataset}/models/claims"
+    refused = town.refused("olga", "POST", path, 422, json=requested)
+    assert "models do not take persons yet" in refused["detail"]
+    capped = town.dataset(name="capped", epsilon=8.0, unit="person", max_per_unit=4)
+    job = fitted(town, capped, "density", delta=None)
+    assert job["state"] == "done", job
+    assert town.ok("olga", "GET", f"/datasets/{capped}")["budget"]["spent"]["epsilon"] == "4"
