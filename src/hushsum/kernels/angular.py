@@ -49,6 +49,7 @@ class AngularKernel(ProjectionKernel):
     """
 
     name: ClassVar[str] = "angular"
+    positive_definite: ClassVar[bool] = True
 
     dim: int
     bits: int = 1

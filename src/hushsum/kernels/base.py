@@ -49,6 +49,12 @@ class Kernel(Protocol, metaclass=RoleType):
     signed: ClassVar[bool] = False
     """Whether it takes negative values, so that an answer below 0 is not a sign of noise."""
 
+    positive_definite: ClassVar[bool] = False
+    """Whether every matrix k(x_i, x_j) of records is positive semidefinite, so that records are vectors of a
+    space in which k is the inner product. Plain kernels state it; it is derived for those made of others.
+    Methods whose sensitivity is a length in that space refuse kernels that do not state it.
+    """
+
     # Declared for type checkers only: at run time a property here would be the default of the field of that
     # name in a kernel's dataclass.
     if TYPE_CHECKING:
@@ -64,6 +70,13 @@ class Kernel(Protocol, metaclass=RoleType):
         """The constructor's arguments, as JSON values."""
         fields = dataclasses.fields(cast("Any", self))
         return {field.name: getattr(self, field.name) for field in fields}
+
+    def size_bound(self) -> float:
+        """What |k(x, q)| does not exceed, for any record and query; of vectors, for queries no longer than
+        records may be. For a positive definite kernel it is sup k(x, x): the squared length of a record in
+        the kernel's space.
+        """
+        return 1.0
 
     def parts(self) -> list[Kernel]:
         """The kernels that it is made of, such as the factors of a product; itself, if of no others."""
@@ -326,10 +339,6 @@ class ProfileKernel(ColumnKernel, Protocol):
     @abstractmethod
     def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
         """The kernel as a sum of profiles, for nodes ``spacings`` apart in a box of ``sides``, by column."""
-
-    def size_bound(self) -> float:
-        """What its size does not exceed: 1, but for kernels that are multiplied with numbers."""
-        return 1.0
 
     def column_profile(self) -> ColumnProfile | None:
         """k as a function of the difference in one column where k is the product over the columns; else None.

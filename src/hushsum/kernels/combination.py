@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +26,7 @@ from hushsum.kernels.hashers import derived_seed
 from hushsum.kernels.product import ProductKernel
 from hushsum.kernels.product_profiles import Profile
 from hushsum.kernels.public_randomness import row_words, uniforms
-from hushsum.kernels.registry import kernel_as_json, kernel_from_json, register_composed
+from hushsum.kernels.registry import composed_class, kernel_as_json, kernel_from_json, register_composed
 from hushsum.records import arrow
 from hushsum.records.bounds import Bounds
 
@@ -81,6 +80,10 @@ class CombinationKernel(Kernel):
                 {"weight": each.weight, "kernel": kernel_as_json(each.kernel)} for each in self.components
             ]
         }
+
+    def size_bound(self) -> float:
+        """The sum of the components' bounds, times the sizes of their weights."""
+        return math.fsum(abs(each.weight) * each.kernel.size_bound() for each in self.components)
 
     def parts(self) -> list[Kernel]:
         """The components, and the factors of those that are products."""
@@ -210,10 +213,6 @@ class ProfileCombination(ColumnCombination, ProfileKernel):
         """Whether all components are."""
         return all(kernel.smooth for _, kernel in self._profile_kernels())
 
-    def size_bound(self) -> float:
-        """The sum of the weights' sizes."""
-        return sum(abs(weight) * kernel.size_bound() for weight, kernel in self._profile_kernels())
-
     def column_widths(self) -> tuple[float, ...]:
         """The smallest of the components', in each column."""
         return tuple(
@@ -227,12 +226,6 @@ class ProfileCombination(ColumnCombination, ProfileKernel):
             for weight, kernel in self._profile_kernels()
             for each in kernel.profiles(spacings=spacings, sides=sides)
         )
-
-
-@cache
-def _class_of(roles: tuple[type[CombinationKernel], ...], signed: bool) -> type[CombinationKernel]:
-    members = {"__slots__": (), "__doc__": CombinationKernel.__doc__, "signed": signed}
-    return type(CombinationKernel.__name__, roles, members)
 
 
 def combination_of(components: Sequence[Component]) -> CombinationKernel:
@@ -251,7 +244,11 @@ def combination_of(components: Sequence[Component]) -> CombinationKernel:
             columns.append(ProfileCombination)
         roles += columns[1:] or columns
     signed = min(weights) < 0.0 or any(kernel.signed for kernel in kernels)
-    return _class_of(tuple(roles) or (CombinationKernel,), signed)(tuple(components))
+    definite = min(weights) > 0.0 and all(kernel.positive_definite for kernel in kernels)
+    made: type[CombinationKernel] = composed_class(
+        CombinationKernel, tuple(roles), signed=signed, positive_definite=definite
+    )
+    return made(tuple(components))
 
 
 def _from_json(parameters: Mapping[str, Any]) -> Kernel:

@@ -49,6 +49,7 @@ class EuclideanKernel(ProjectionKernel, ProfileKernel):
     """
 
     name: ClassVar[str] = "euclidean"
+    positive_definite: ClassVar[bool] = True
 
     dim: int
     bandwidth: float

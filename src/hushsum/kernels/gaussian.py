@@ -43,6 +43,7 @@ class GaussianKernel(SpectralKernel, GaussianProfileKernel):
     """
 
     name: ClassVar[str] = "gaussian"
+    positive_definite: ClassVar[bool] = True
     rotation_invariant: ClassVar[bool] = True
 
     dim: int

@@ -43,6 +43,7 @@ class HammingKernel(HashableKernel, CategoricalKernel):
     """
 
     name: ClassVar[str] = "hamming"
+    positive_definite: ClassVar[bool] = True
 
     dim: int
     power: int = 1

@@ -57,6 +57,7 @@ class DotProductKernel(InnerProductKernel):
     """
 
     name: ClassVar[str] = "dot-product"
+    positive_definite: ClassVar[bool] = True
     signed: ClassVar[bool] = True
 
     dim: int
@@ -110,6 +111,7 @@ class PolynomialKernel(InnerProductKernel):
     """
 
     name: ClassVar[str] = "polynomial"
+    positive_definite: ClassVar[bool] = True
 
     dim: int
     radius: float = 1.0

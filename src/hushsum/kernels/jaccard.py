@@ -47,6 +47,7 @@ class JaccardKernel(HashableKernel):
     """
 
     name: ClassVar[str] = "jaccard"
+    positive_definite: ClassVar[bool] = True
     dim: ClassVar[None] = None
 
     power: int = 1

@@ -43,6 +43,7 @@ class LaplacianKernel(SpectralKernel, ProfileKernel):
     """
 
     name: ClassVar[str] = "laplacian"
+    positive_definite: ClassVar[bool] = True
     rotation_invariant: ClassVar[bool] = False
 
     dim: int

@@ -47,6 +47,7 @@ class ManhattanKernel(ProjectionKernel, ProfileKernel):
     """
 
     name: ClassVar[str] = "manhattan"
+    positive_definite: ClassVar[bool] = True
 
     dim: int
     bandwidth: float

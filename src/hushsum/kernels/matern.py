@@ -54,6 +54,7 @@ class MaternKernel(SpectralKernel, ProfileKernel):
     """
 
     name: ClassVar[str] = "matern"
+    positive_definite: ClassVar[bool] = True
     rotation_invariant: ClassVar[bool] = True
 
     dim: int

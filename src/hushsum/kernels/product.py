@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +26,7 @@ from hushsum.kernels.base import (
 from hushsum.kernels.hashers import FACTOR_WIDTH, ConcatenatedHasher, derived_seed
 from hushsum.kernels.product_profiles import Profile
 from hushsum.kernels.registry import (
+    composed_class,
     composed_names,
     kernel_as_json,
     kernel_from_json,
@@ -87,6 +87,10 @@ class ProductKernel(Kernel):
             {"kernel": kernel_as_json(each.kernel), "columns": list(each.columns)} for each in self.factors
         ]
         return {"dim": self.dim, "factors": factors}
+
+    def size_bound(self) -> float:
+        """The product of the factors' bounds."""
+        return math.prod(each.kernel.size_bound() for each in self.factors)
 
     def parts(self) -> list[Kernel]:
         """The factors."""
@@ -261,11 +265,6 @@ def _factor_width(kernel: HashableKernel) -> int:
     return FACTOR_WIDTH if distinct is None else min(FACTOR_WIDTH, max(2, distinct))
 
 
-@cache
-def _class_of(roles: tuple[type[ProductKernel], ...]) -> type[ProductKernel]:
-    return type(ProductKernel.__name__, roles, {"__slots__": (), "__doc__": ProductKernel.__doc__})
-
-
 def product_of(dim: int, factors: Sequence[Factor]) -> ProductKernel:
     """The product in the class that has the roles of its factors."""
     kernels = [each.kernel for each in factors]
@@ -280,7 +279,12 @@ def product_of(dim: int, factors: Sequence[Factor]) -> ProductKernel:
         if taken == list(range(dim)) and all(isinstance(kernel, ProfileKernel) for kernel in kernels):
             columns.append(ProfileProduct)
         roles += columns[1:] or columns
-    return _class_of(tuple(roles) or (ProductKernel,))(dim, tuple(factors))
+    signed = any(kernel.signed for kernel in kernels)
+    definite = all(kernel.positive_definite for kernel in kernels)
+    made: type[ProductKernel] = composed_class(
+        ProductKernel, tuple(roles), signed=signed, positive_definite=definite
+    )
+    return made(dim, tuple(factors))
 
 
 def _from_json(parameters: Mapping[str, Any]) -> Kernel:

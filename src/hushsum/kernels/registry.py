@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 from hushsum.errors import FileRefused, Parameter, UsageError, shown
@@ -21,6 +22,7 @@ from hushsum.kernels.base import (
 )
 
 K = TypeVar("K", bound=type[Kernel])
+C = TypeVar("C", bound=Kernel)
 _KERNELS: dict[str, type[Kernel]] = {}
 _COMPOSED: dict[str, Callable[[Mapping[str, Any]], Kernel]] = {}
 
@@ -36,6 +38,20 @@ def register_composed(name: str, make: Callable[[Mapping[str, Any]], Kernel]) ->
     ``ValueError`` for parameters that no kernel has.
     """
     _COMPOSED[name] = make
+
+
+@cache
+def composed_class(
+    kind: type[C], roles: tuple[type[C], ...], *, signed: bool, positive_definite: bool
+) -> type[C]:
+    """The class of a kernel made of others, with the roles and the properties that they give it."""
+    members = {
+        "__slots__": (),
+        "__doc__": kind.__doc__,
+        "signed": signed,
+        "positive_definite": positive_definite,
+    }
+    return type(kind.__name__, roles or (kind,), members)
 
 
 def composed_names() -> list[str]:
@@ -246,9 +262,9 @@ HASH_ROWS = Role(
 )
 SPECTRAL = Role("has a known spectral measure", lambda kernel: isinstance(kernel, SpectralKernel))
 COLUMNS = Role("compares columns of numbers", lambda kernel: isinstance(kernel, ColumnKernel))
-POSITIVE = Role(
-    "compares columns of numbers, without negative weights",
-    lambda kernel: isinstance(kernel, ColumnKernel) and not kernel.signed,
+POSITIVE_DEFINITE = Role(
+    "compares columns of numbers and is positive definite, as sums with positive weights are",
+    lambda kernel: isinstance(kernel, ColumnKernel) and kernel.positive_definite,
 )
 PROFILES = Role("is a sum of products over columns", lambda kernel: isinstance(kernel, ProfileKernel))
 SMOOTH_PROFILES = Role(

@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +25,13 @@ from hushsum.kernels.base import (
     dense_batch,
 )
 from hushsum.kernels.product_profiles import Profile
-from hushsum.kernels.registry import COLUMNS, kernel_as_json, kernel_from_json, register_composed
+from hushsum.kernels.registry import (
+    COLUMNS,
+    composed_class,
+    kernel_as_json,
+    kernel_from_json,
+    register_composed,
+)
 from hushsum.records.bounds import Bounds
 
 _SMALLEST, _LARGEST = 1e-30, 1e30
@@ -105,6 +110,10 @@ class ScaledKernel(ColumnKernel):
     def unscaled(self) -> ColumnKernel:
         """The kernel of the columns divided by their units."""
         return self.kernel
+
+    def size_bound(self) -> float:
+        """That of the kernel."""
+        return self.kernel.size_bound()
 
     def integral(self) -> float:
         """That of the kernel times the units."""
@@ -191,10 +200,6 @@ class ProfileScaled(ScaledKernel, ProfileKernel):
         """Whether the kernel is."""
         return self._profiled().smooth
 
-    def size_bound(self) -> float:
-        """That of the kernel."""
-        return self._profiled().size_bound()
-
     def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
         """Those of the kernel, with scales in the units of the data."""
         own = self._profiled().profiles(
@@ -246,12 +251,6 @@ class _ScaledHasher:
         return np.ascontiguousarray(divided)
 
 
-@cache
-def _class_of(roles: tuple[type[ScaledKernel], ...], signed: bool) -> type[ScaledKernel]:
-    members = {"__slots__": (), "__doc__": ScaledKernel.__doc__, "signed": signed}
-    return type(ScaledKernel.__name__, roles, members)
-
-
 def scaled_by(kernel: ColumnKernel, units: Sequence[float]) -> ColumnKernel:
     """The kernel of columns divided by units; where all have the same one, the kernel with another bandwidth.
 
@@ -272,7 +271,10 @@ def scaled_by(kernel: ColumnKernel, units: Sequence[float]) -> ColumnKernel:
         )
         if isinstance(kernel, role)
     ]
-    return _class_of(tuple(roles) or (ScaledKernel,), kernel.signed)(kernel, tuple(units))
+    made: type[ScaledKernel] = composed_class(
+        ScaledKernel, tuple(roles), signed=kernel.signed, positive_definite=kernel.positive_definite
+    )
+    return made(kernel, tuple(units))
 
 
 def scaled(kernel: Kernel, bounds: object, columns: Sequence[str] | None = None) -> ColumnKernel:

@@ -14,7 +14,7 @@ from hushsum._types import Floats, Rows
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels.base import Batch, GaussianProfileKernel, Kernel
 from hushsum.kernels.parameters import one_of, positive_integer
-from hushsum.kernels.registry import GAUSSIAN, POSITIVE
+from hushsum.kernels.registry import GAUSSIAN, POSITIVE_DEFINITE
 from hushsum.methods.herding import reduced_set
 from hushsum.methods.kernel_mean_embedding_lattice import Lattice
 from hushsum.methods.one_call_methods import PUBLIC_POINTS, DeclaredBox, OneCallRelease, ReleaseKeywords
@@ -79,7 +79,7 @@ def kme(
         Of the second algorithm: how many random features.
     sensitivity : {"published", "tight"}
         Of the first algorithm: the paper's 2/n, or √2/n, which holds as well where no kernel value is below
-        0, as with all kernels here.
+        0; both times √sup k(x, x), which is 1 for a kernel without a weight.
     seed : int
         Public: of points and features.
     relation : {"replace"}
@@ -96,9 +96,10 @@ def kme(
 
     Privacy
     -------
-    (ε, δ) under replace, real arithmetic. In feature space a record has length 1, so one record replaced
-    moves the mean by at most 2/n; with k ≥ 0 by ``√(2 − 2k)/n ≤ √2/n``. *Subspace*: with ``LLᵀ`` the points'
-    kernel matrix plus a ridge, coordinates are ``L⁻¹·mean_x k(z, x)``. Their length is at most that of the
+    (ε, δ) under replace, real arithmetic. In the space of a positive definite kernel a record has length
+    √k(x, x) ≤ √κ, so one record replaced moves the mean by at most 2√κ/n; with k ≥ 0 by
+    ``√(2κ − 2k)/n ≤ √(2κ)/n``. *Subspace*: with ``LLᵀ`` the points' kernel matrix plus a ridge, coordinates
+    are ``L⁻¹·mean_x k(z, x)``. Their length is at most that of the
     projection on the points' span, the ridge only shortening it, so Δ is that of the mean. *Features*: a
     record's features have length 1, and Δ is 2/n. Gaussian noise by Balle & Wang's formula.
 
@@ -116,11 +117,18 @@ def kme(
     >>> f([[0.3], [0.9]]).round(1) + 0.0, f.claim.relation.value
     (array([1., 0.]), 'replace')
     """
-    POSITIVE.check(kernel, "kme")
+    POSITIVE_DEFINITE.check(kernel, "kme")
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
     one_of("algorithm", algorithm, ALGORITHMS)
     one_of("sensitivity", sensitivity, SENSITIVITIES)
+    if sensitivity == "tight" and kernel.signed:
+        raise UsageError(
+            parameter="sensitivity",
+            rule="must be 'published' for a kernel that takes negative values",
+            got="'tight'",
+            remedy="leave it out",
+        )
     if algorithm == "features" or lattice is not None:
         GAUSSIAN.check(kernel, "kme with features or a lattice")
     if algorithm == "features" and lattice is not None:
@@ -144,16 +152,19 @@ def kme(
         **keywords,
     )
     rows = declared.records(X)
+    # Before the debit: what is public can be refused there.
+    root = None if algorithm == "features" or cells is not None else _root(public, kernel)
 
     def make() -> PointsFunction:
         with release_noise(prepared.insecure_noise_seed) as noise:
             chosen, stderr = public, None
-            moved = SENSITIVITIES[sensitivity]
+            moved = SENSITIVITIES[sensitivity] * math.sqrt(kernel.size_bound())
             if algorithm == "features":
                 chosen, weights = _features(rows, public, kernel, number, seed, prepared, noise)
-            elif cells is None:
-                weights, stderr = _subspace(rows, public, kernel, moved, prepared, noise)
+            elif root is not None:
+                weights, stderr = _subspace(rows, public, kernel, root, moved, prepared, noise)
             else:
+                assert cells is not None
                 weights, stderr = _on_lattice(rows, cells, kernel, moved, prepared, noise)
         return prepared.points_function(
             declared,
@@ -178,19 +189,39 @@ def mean_kernel_values(rows: Rows, points: Floats, kernel: Kernel) -> Floats:
     return total / len(rows)
 
 
-def _subspace(
-    rows: Rows, points: Floats, kernel: Kernel, moved: float, prepared: OneCallRelease, noise: ReleaseNoise
-) -> tuple[Floats, float]:
-    """Weights of the points, summing to about 1, and σ.
-
-    The noise at q has the variance ``σ²·k_qᵀ(K + λ)⁻¹k_q``, at most σ²·k(q, q) = σ².
-    """
-    from scipy.linalg import cholesky, solve_triangular
+def _root(points: Floats, kernel: Kernel) -> Floats:
+    """L of ``LLᵀ = K + λ``, the kernel matrix of the points with a ridge in proportion to sup k(x, x)."""
+    from scipy.linalg import LinAlgError, cholesky
 
     batch = Batch((points,), len(points))
     gram = kernel._pairwise(batch, batch)
-    gram[np.diag_indices_from(gram)] += RIDGE
-    root = cholesky(gram, lower=True, overwrite_a=True)
+    gram[np.diag_indices_from(gram)] += RIDGE * kernel.size_bound()
+    try:
+        return np.asarray(cholesky(gram, lower=True, overwrite_a=True), np.float64)
+    except LinAlgError:
+        raise UsageError(
+            parameter="kernel",
+            rule="must be positive definite at the points, for kme",
+            got=f"the {kernel.name} kernel, which is not",
+            remedy="use another kernel, such as gaussian",
+        ) from None
+
+
+def _subspace(
+    rows: Rows,
+    points: Floats,
+    kernel: Kernel,
+    root: Floats,
+    moved: float,
+    prepared: OneCallRelease,
+    noise: ReleaseNoise,
+) -> tuple[Floats, float]:
+    """Weights of the points, summing to about 1, and σ.
+
+    The noise at q has the variance ``σ²·k_qᵀ(K + λ)⁻¹k_q``, at most σ²·k(q, q).
+    """
+    from scipy.linalg import solve_triangular
+
     coordinates = solve_triangular(root, mean_kernel_values(rows, points, kernel), lower=True)
     noisy, sigma = noise.gaussian(coordinates, moved / len(rows), prepared.epsilon, prepared.delta)
     weights: Floats = solve_triangular(root, noisy, lower=True, trans="T")
@@ -264,7 +295,7 @@ def _public_points(points: int | object, kernel: Kernel, box: Bounds, seed: int)
 METHOD = register(
     Method(
         name=NAME,
-        role=POSITIVE,
+        role=POSITIVE_DEFINITE,
         release=kme,
         pure=False,
         approximate=True,

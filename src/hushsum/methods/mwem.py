@@ -33,7 +33,9 @@ from hushsum.releases.weighted_points import PointsFunction
 NAME = "mwem"
 MECHANISM = together(PERMUTE_AND_FLIP, LAPLACE)
 SCALE = 1 << 16
-"""Query values from 0 to 1 are rounded to multiples of 1/SCALE: then every answer is an integer."""
+"""Kernel values over a bound on their size are rounded to multiples of 1/SCALE: then every answer is an
+integer.
+"""
 
 MOST_ENTRIES = 1 << 27
 MOST_QUERIES = 1 << 14
@@ -94,10 +96,11 @@ def mwem(
     Privacy
     -------
     Pure ε, exact integers. A record counts as the middle of its cell c, and a query is the integer
-    ``round(2¹⁶·k(c, q))`` from 0 to 2¹⁶, so one record present, absent or replaced moves the answer of
-    every query by at most Δ = 2¹⁶. A score is the distance of that answer to the one of the weights, which
-    are public, and moves by Δ as well. T choices and T measurements of ε/(2T) each add up; under add/remove a
-    fiftieth of ε pays for the number of records first.
+    ``round(2¹⁶·k(c, q)/κ)``, κ a bound on |k|, from 0 to 2¹⁶ where k ≥ 0, so one record present, absent or
+    replaced moves the answer of every query by at most Δ = 2¹⁶. Where k may be negative it is from −2¹⁶ to
+    2¹⁶, and one record replaced moves the answer by 2·2¹⁶. A score is the distance of that answer to the one
+    of the weights, which are public, and moves by Δ as well. T choices and T measurements of ε/(2T) each add
+    up; under add/remove a fiftieth of ε pays for the number of records first.
 
     Notes
     -----
@@ -145,7 +148,8 @@ def mwem(
         exact = answers_of(grid.count(rows), table)
         with release_noise(prepared.insecure_noise_seed) as noise:
             count, count_variance, left = prepared.count(noise, len(rows))
-            weights = _fitted(exact, table, count, number, left / (2 * number), noise)
+            moved = SCALE * (2 if kernel.signed and not prepared.private_count else 1)
+            weights = _fitted(exact, table, count, number, left / (2 * number), moved, noise)
         return prepared.points_function(
             declared,
             points=grid.centres(),
@@ -158,14 +162,17 @@ def mwem(
 
 
 def query_table(kernel: Kernel, grid: CellGrid, queries: NDArray[np.float32]) -> Floats:
-    """Every query at the middle of every cell, as integers from 0 to `SCALE`, shape (queries, cells)."""
+    """Every query at the middle of every cell, as integers from 0 to `SCALE`, or from minus that where the
+    kernel may be negative, shape (queries, cells).
+    """
+    least, largest = -1.0 if kernel.signed else 0.0, kernel.size_bound()
     centres = (grid.centres() - grid.bounds.centre).astype(np.float32)
     table = np.empty((len(queries), grid.cells))
     step = max(1, (1 << 21) // len(queries))
     for start in range(0, grid.cells, step):
         some = centres[start : start + step]
         values = kernel._pairwise(Batch((some,), len(some)), Batch((queries,), len(queries)))
-        table[:, start : start + step] = np.rint(SCALE * np.clip(values, 0.0, 1.0)).T
+        table[:, start : start + step] = np.rint(SCALE * np.clip(values / largest, least, 1.0)).T
     return table
 
 
@@ -177,19 +184,28 @@ def answers_of(counts: NDArray[np.int64], table: Floats) -> NDArray[np.int64]:
 
 
 def _fitted(
-    exact: NDArray[np.int64], table: Floats, count: float, rounds: int, share: Fraction, noise: ReleaseNoise
+    exact: NDArray[np.int64],
+    table: Floats,
+    count: float,
+    rounds: int,
+    share: Fraction,
+    moved: int,
+    noise: ReleaseNoise,
 ) -> Floats:
-    """The weights after all rounds; ``share`` of ε for each choice and each measurement."""
+    """The weights after all rounds; ``share`` of ε for each choice and each measurement, of answers that one
+    unit moves by at most ``moved``.
+    """
     weights = np.full(table.shape[1], count / table.shape[1])
     measured: list[tuple[int, float]] = []
     open_ = np.arange(len(exact))
     for _ in range(rounds):
         known = np.rint(table @ weights).astype(np.int64)
         scores = np.abs(exact - known)[open_].tolist()
-        chosen = int(open_[noise.choice(Question(scores, share, SCALE))])
-        noisy, _ = noise.laplace(exact[chosen : chosen + 1], SCALE, share)
+        chosen = int(open_[noise.choice(Question(scores, share, moved))])
+        noisy, _ = noise.laplace(exact[chosen : chosen + 1], moved, share)
         # No true answer lies outside.
-        measured.append((chosen, min(max(float(noisy[0]), 0.0), count * SCALE)))
+        low, high = count * table[chosen].min(), count * table[chosen].max()
+        measured.append((chosen, min(max(float(noisy[0]), low), high)))
         open_ = open_[open_ != chosen]
         for _ in range(_PASSES):
             for query, answer in measured:

@@ -14,7 +14,7 @@ from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.base import Batch, Kernel
 from hushsum.kernels.parameters import positive_integer, positive_number
-from hushsum.kernels.registry import POSITIVE
+from hushsum.kernels.registry import POSITIVE_DEFINITE
 from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.claim import Relation
@@ -94,7 +94,7 @@ def pfda(
     penalty : float
         φ, the smoothing, on the line scaled to length 1.
     covariance : Kernel, optional
-        Of the Gaussian process that is the noise; default the kernel itself.
+        Of the Gaussian process that is the noise, positive definite; default the kernel itself.
     steps : int
         Points of the grid; one decomposition of steps × steps, whatever the number of records.
     relation : {"replace"}
@@ -132,7 +132,7 @@ def pfda(
     >>> f([[0.3], [0.9]]).round(1) + 0.0, f.claim.arithmetic
     (array([1., 0.]), 'real arithmetic')
     """
-    POSITIVE.check(kernel, "pfda")
+    POSITIVE_DEFINITE.check(kernel, "pfda")
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
     if box.dim != 1:
@@ -143,6 +143,7 @@ def pfda(
             remedy="use kme, or a grid",
         )
     process = kernel if covariance is None else covariance
+    POSITIVE_DEFINITE.check(process, "the noise of pfda")
     DeclaredBox.of(process, box, None)
     positive_number("penalty", penalty, remedy="try 0.01")
     number = positive_integer("steps", steps, at_most=MOST_STEPS)
@@ -195,14 +196,14 @@ def largest_distance(vectors: Floats) -> float:
     """
     lengths = np.einsum("ij,ij->i", vectors, vectors)
     squared = lengths[:, None] + lengths[None, :] - 2.0 * (vectors @ vectors.T)
-    rounding = 1e-12 * float(lengths.max())
+    rounding = 4.0 * (vectors.shape[1] + 2) * float(np.finfo(np.float64).eps) * float(lengths.max())
     return math.sqrt(max(float(squared.max()), 0.0) + rounding)
 
 
 METHOD = register(
     Method(
         name=NAME,
-        role=POSITIVE,
+        role=POSITIVE_DEFINITE,
         release=pfda,
         pure=False,
         approximate=True,

@@ -10,7 +10,7 @@ from hushsum._types import Floats
 from hushsum.kernels.base import Batch, Kernel
 
 LEAST_EIGENVALUE = 1e-8
-"""Relative to a mean square of 1: functions below are lost in rounding."""
+"""Relative to sup k(x, x): functions below are lost in rounding."""
 
 MOST_POINTS = 1 << 12
 """Of more points, the functions take too long to find."""
@@ -37,8 +37,8 @@ class FeatureErrors:
     ``8τλ·v/(8τλ + v)``. Where it was not measured, that is 8τλ, and what the fitted weights differ from equal
     ones is an error too. The factor is there because points are placed by the same coarse shape of the data
     that decides the value of τ: within it, in functions of small λ, records are less like the points. Of the
-    kernel at q the part ``1 − Σψ²`` is in no ψ, so that the points say nothing of it: it counts as an error
-    of that part of the answer, or of a typical answer where that is larger.
+    kernel at q the part ``1 − Σψ²/k(q, q)`` is in no ψ, so that the points say nothing of it: it counts as an
+    error of that part of the answer, or of a typical answer where that is larger.
 
     Parameters
     ----------
@@ -73,7 +73,8 @@ class PrincipalErrors:
         # The root mean square answer at the points, which are where the records are.
         self._typical = float(np.sqrt(np.mean(np.square(weights @ similar))))
         values, vectors = _principal(similar / len(points))
-        kept = np.flatnonzero(values > LEAST_EIGENVALUE)[::-1]
+        self._largest = kernel.size_bound()
+        kept = np.flatnonzero(values > LEAST_EIGENVALUE * self._largest)[::-1]
         self._kernel, self._points = kernel, batch
         self._coefficients = vectors[:, kept] / np.sqrt(values[kept] * len(points))
         functions = similar @ self._coefficients
@@ -89,7 +90,7 @@ class PrincipalErrors:
         similar = self._kernel._pairwise(self._points, Batch((queries,), len(queries)))
         functions = similar.T @ self._coefficients
         squares = np.square(functions)
-        outside = np.clip(1.0 - squares.sum(axis=1), 0.0, 1.0)
+        outside = np.clip(1.0 - squares.sum(axis=1) / self._largest, 0.0, 1.0)
         variance: Floats = squares @ self._variances + np.square(functions @ self._moved)
         variance += np.square(outside * np.maximum(np.abs(means), self._typical))
         return variance

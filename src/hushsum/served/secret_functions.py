@@ -13,7 +13,7 @@ import numpy as np
 from hushsum._types import Floats, Rows
 from hushsum.errors import Parameter, SecretRefused, UsageError
 from hushsum.kernels.base import Batch, Kernel
-from hushsum.kernels.registry import kernel_as_json
+from hushsum.kernels.registry import POSITIVE_DEFINITE, kernel_as_json
 from hushsum.methods.feature_functions import GAP_REACHED, allowed_gap, gap_missed, svm_sensitivity
 from hushsum.methods.support_vector_solver import MatrixGram, solve_hinge
 from hushsum.privacy.claim import Relation
@@ -21,6 +21,9 @@ from hushsum.records.bounds import Bounds
 
 MOST_RECORDS = 1 << 17
 _PAIRS_AT_A_TIME = 1 << 22
+_UNIT = float(np.finfo(np.float64).eps)
+_CLEARLY = 16.0
+"""How many times the rounding that it may contain a computed square must be."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -30,7 +33,7 @@ class SecretFunction:
     Attributes
     ----------
     kernel : Kernel
-        With k(x, x) = 1.
+        Of columns of numbers, positive definite.
     constant : float
         Added to the kernel: 1 where an intercept is part of the function.
     sensitivity : float
@@ -55,6 +58,15 @@ class SecretFunction:
     scale: float = 1.0
     assumptions: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        POSITIVE_DEFINITE.check(self.kernel, "a served function")
+        for length in (self.sensitivity, self.pointwise, self.largest):
+            if not 0.0 < length < math.inf:
+                raise UsageError(
+                    rule="the sensitivity of a served function must be above 0 and finite",
+                    remedy="change the kernel or its weight",
+                )
+
     def prepared(self, queries: object) -> Rows:
         """Queries as the kernel sees them, in single precision, relative to the centre of the bounds.
 
@@ -71,7 +83,7 @@ class SecretFunction:
     @property
     def largest(self) -> float:
         """sup k(x, x) + constant."""
-        return 1.0 + self.constant
+        return self.kernel.size_bound() + self.constant
 
     def at(self, rows: Rows) -> Floats:
         """The exact values, without the public scale; secret."""
@@ -124,7 +136,8 @@ def density_function(
     X : records of shape (n, columns)
         Private; clipped to ``bounds``.
     kernel : Kernel
-        Gaussian, Laplacian or Matérn.
+        With an integral, positive definite: Gaussian, Laplacian, Matérn, and sums of them with positive
+        weights.
     bounds : (low, high), or one pair for each column
         Declared.
     relation : {"add/remove", "replace"}
@@ -133,9 +146,11 @@ def density_function(
 
     Privacy
     -------
-    One record present or absent moves the function by k(x, ·), whose norm is 1. One record replaced moves it
-    by at most √2, since k ≥ 0. (The constant of the normalised kernel belongs to neither: it multiplies the
-    answers afterwards.)
+    Unit: one record. Present or absent, it moves the function by k(x, ·), whose norm is √k(x, x) ≤ √κ with
+    κ = sup k(x, x), and an answer by |k(x, q)| ≤ κ. Replaced, it moves the function by
+    √(k(x, x) + k(x', x') − 2·k(x, x')) ≤ √(2κ) and an answer by at most κ where k ≥ 0; where k may be
+    negative, by 2√κ and 2κ.
+    (The constant of the normalised kernel belongs to neither: it multiplies the answers afterwards.)
     """
     from hushsum.models.density_tables import normalising_constant
 
@@ -152,13 +167,18 @@ def density_function(
         )
     if number is not None and not number > 0.0:
         raise UsageError(rule="the number of records must be above 0", remedy="declare another count")
+    largest = kernel.size_bound()
+    # The squared length of a difference of two records, and the size of one, over κ.
+    square, size = (4.0, 2.0) if kernel.signed else (2.0, 1.0)
+    if neighbours is Relation.ADD_REMOVE:
+        square, size = 1.0, 1.0
     return SecretFunction(
         kernel=kernel,
         bounds=box,
         points=rows,
         weights=np.ones(len(rows)),
-        sensitivity=1.0 if neighbours is Relation.ADD_REMOVE else math.sqrt(2.0),
-        pointwise=1.0,
+        sensitivity=math.sqrt(square * largest),
+        pointwise=size * largest,
         relation=neighbours,
         scale=1.0 if number is None else 1.0 / (number * integral),
     )
@@ -176,8 +196,17 @@ def gaussian_process_function(
 
     Privacy
     -------
-    One target replaced within a range of width B moves Σ α_i k(x_i, ·), α = C⁻¹y, by at most
-    B·max_i √[C⁻¹KC⁻¹]_ii. Inputs, kernel and σ must not depend on the targets.
+    Unit: one target, replaced within a range of width B. With A the computed inverse of C it moves
+    Σ α_i k(x_i, ·), α = A·y, by at most B·max_i √[AᵀKA]_ii: the norm of a combination of k(x_j, ·) with the
+    weights of one column of A. What rounding can take from that number is added to it. An answer moves by at
+    most √κ times that, κ = sup k(x, x), and by B·κ·max_i Σ_j |A_ji|. Inputs, kernel and σ must not depend on
+    the targets.
+
+    Raises
+    ------
+    UsageError
+        if σ is so small beside the kernel that the sensitivity is not clearly above rounding; before
+        anything is spent.
     """
     box, rows = _records(X, kernel, bounds)
     target = Bounds.of(target_bounds, 1)
@@ -193,17 +222,16 @@ def gaussian_process_function(
             parameter="y", rule="must have one finite number for each record of X", remedy="check both"
         )
     gram = kernel.prepared_similarity(Batch((rows,), len(rows)), Batch((rows,), len(rows)))
-    inverse = np.linalg.inv(gram + noise**2 * np.eye(len(rows)))
-    length = math.sqrt(max(float(((inverse @ gram) * inverse).sum(axis=1).max(initial=0.0)), 1e-300))
-    pointwise = float(np.abs(inverse).sum(axis=0).max(initial=0.0))
+    inverse, length = _posterior(gram, noise, kernel.size_bound())
+    root, columns = math.sqrt(kernel.size_bound()), float(np.abs(inverse).sum(axis=0).max())
     return SecretFunction(
         kernel=kernel,
         bounds=box,
         points=rows,
         weights=inverse @ ((values - (target.low[0] + half)) / half),
         sensitivity=2.0 * length,
-        # Both bound |f(q) − f'(q)| ≤ 2·|Σ_j C⁻¹_ji k(x_j, q)|, as 0 ≤ k ≤ 1 and by Cauchy and Schwarz.
-        pointwise=2.0 * min(length, pointwise),
+        # Both bound |f(q) − f'(q)| ≤ 2·|Σ_j A_ji k(x_j, q)|, as |k| ≤ κ and by Cauchy and Schwarz.
+        pointwise=2.0 * root * min(length, root * columns),
         relation=Relation.REPLACE,
         scale=half,
         assumptions=("the inputs X are public, and only the targets y are private",),
@@ -220,7 +248,8 @@ def kernel_svm_functions(
 
     Privacy
     -------
-    Δ = 2C√κ/n + 2√(2g) each, with κ = sup k + 1 for the intercept; see `fit_machines`. The claim assumes that
+    Unit: one record with its class, replaced. Δ = 2C√κ/n + 2√(2g) each, with κ = sup k(x, x) + 1 for the
+    intercept; see `fit_machines`. The claim assumes that
     the solver reaches its gap on the records and on all their neighbours; a machine that misses it is
     refused, which reveals one bit that nothing bounds.
 
@@ -237,9 +266,9 @@ def kernel_svm_functions(
             rule=("must have one class for each record, and ", Parameter("C"), " must be above 0"),
             remedy="check both",
         )
-    number, square = max(len(rows), 1), 2.0
+    number, square = max(len(rows), 1), kernel.size_bound() + 1.0
     gram = 1.0 + kernel.prepared_similarity(Batch((rows,), len(rows)), Batch((rows,), len(rows)))
-    gap = max(allowed_gap(C, number, square), 1e-12 * number * C * (1.0 + 2.0 * C))
+    gap = max(allowed_gap(C, number, square), 1e-12 * number * C * (1.0 + square * C))
     machines = 1 if classes <= 2 else classes
     sensitivity = math.sqrt(machines) * svm_sensitivity(C, number, square, gap)
     functions = []
@@ -265,7 +294,32 @@ def kernel_svm_functions(
     return functions
 
 
+def _posterior(gram: Floats, noise: float, largest: float) -> tuple[Floats, float]:
+    """A, the computed inverse of C = K + σ²I, and what max_i √[AᵀKA]_ii does not exceed.
+
+    [AᵀKA]_ii is a sum of products whose sizes add up to at most κ·(Σ_j |A_ji|)². Each has a relative error
+    of at most (2n + 8)·u, with what the kernel values were rounded by.
+    """
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            inverse = np.linalg.inv(gram + noise * noise * np.eye(len(gram))).astype(np.float64)
+            squares = np.einsum("ji,ji->i", inverse, gram @ inverse)
+            rounding = (2 * len(gram) + 8) * _UNIT * largest * np.square(np.abs(inverse).sum(axis=0))
+            square, lost = float(squares.max()), float(rounding.max())
+    except np.linalg.LinAlgError:
+        square, lost = math.nan, math.nan
+    if not _CLEARLY * lost <= square < math.inf:
+        raise UsageError(
+            parameter="noise",
+            rule="must be large enough beside the kernel for a sensitivity that is clearly above rounding",
+            got=f"{noise:g}",
+            remedy="give a larger noise, in units of half the targets' range",
+        )
+    return inverse, math.sqrt(square + lost)
+
+
 def _records(X: object, kernel: Kernel, bounds: object) -> tuple[Bounds, Rows]:
+    POSITIVE_DEFINITE.check(kernel, "a served function")
     box = Bounds.of(bounds, kernel.dim or 1)
     if box is None:
         raise UsageError(
