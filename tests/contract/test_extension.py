@@ -21,6 +21,7 @@ from hushsum._types import Floats
 from hushsum.bases import Basis, LinearReading
 from hushsum.bases import registry as bases
 from hushsum.bases.base import Reading, Table
+from hushsum.bases.bins import cell_errors
 from hushsum.kernels import ColumnKernel, Kernel, ProfileKernel
 from hushsum.kernels import registry as kernels
 from hushsum.kernels.base import Batch, ColumnProfile
@@ -98,16 +99,24 @@ class HalvesReading(LinearReading):
     basis: Halves
     kernel: Kernel
 
-    def _values(self, batch: Batch) -> Floats:
+    @property
+    def _middles(self) -> Floats:
         half = float(self.basis.bounds.half_width[0])
-        middles = np.array([[-half / 2], [half / 2]])
-        return self.kernel.prepared_similarity(Batch((middles,), 2), batch)
+        return np.array([[-half / 2], [half / 2]])
+
+    def _values(self, batch: Batch) -> Floats:
+        return self.kernel.prepared_similarity(Batch((self._middles,), 2), batch)
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         return np.asarray(table[0] @ self._values(batch), np.float64)
 
     def noise_gain(self, batch: Batch) -> Floats:
         return np.asarray((self._values(batch) ** 2).sum(axis=0))
+
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """A record is anywhere in its half, not at its middle."""
+        width = self.basis.bounds.half_width.astype(np.float64)
+        return cell_errors(self.kernel, self._middles, width, table[0].astype(np.float64), batch)
 
     def total(self, table: Table) -> tuple[float, float]:
         return float(table.sum()), 2.0
@@ -186,6 +195,35 @@ def test_the_method_is_planned_counted_and_merged() -> None:
     assert f.count == pytest.approx(1000, abs=30)
     one, other = halves(kernel, bounds=(0, 1)).add(X[:300]), halves(kernel, bounds=(0, 1)).add(X[300:])
     assert one.merge(other).release(epsilon=9.0, insecure_noise_seed=1).sum([[0.25]])[0] > 500
+
+
+def test_standard_errors_contain_the_approximation() -> None:
+    """With hardly any noise they are about as large as what answers are off by."""
+    kernel = hs.GaussianKernel(dim=1, bandwidth=0.4)
+    uniform = np.linspace(0.0, 1.0, 4001)[:, None]
+    queries = np.linspace(0.05, 0.95, 19)[:, None]
+    f = halves(kernel, bounds=(0, 1)).add(uniform).release(epsilon=1000.0, insecure_noise_seed=1)
+    answers = f.query(queries)
+    off = np.abs(answers.value - kernel.exact_sum(uniform, queries) / len(uniform))
+    assert off.max() > 0.005
+    assert (off < 3.0 * answers.stderr).all()
+
+
+def test_a_reading_that_does_not_state_its_approximation_error_cannot_be_made() -> None:
+    members: dict[str, Any] = {
+        name: value for name, value in vars(HalvesReading).items() if name != "method_variance"
+    }
+    silent: Any = type("Silent", (LinearReading,), members)
+
+    class SilentHalves(Halves):
+        name: ClassVar[str] = "silent halves"
+
+        def _reading(self, kernel: Kernel) -> Any:
+            return silent(self, kernel)
+
+    basis = SilentHalves(Bounds.declared((0, 1), 1, "halves"))
+    with pytest.raises(TypeError, match="method_variance"):
+        hs.Tally(basis, hs.GaussianKernel(dim=1, bandwidth=0.3)).add(X).release(epsilon=1.0).query([[0.5]])
 
 
 def test_the_command_line_knows_them(tmp_path: Path) -> None:

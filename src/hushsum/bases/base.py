@@ -331,14 +331,15 @@ class LinearReading(Reading, Protocol):
         """
         return np.zeros(len(batch))
 
+    @abstractmethod
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
         """The expected squared error of the method itself, were there no noise; zeros where it is exact. The
-        cells have noise of the given variance.
+        cells have noise of the given variance. It has no default: standard errors without it would say that
+        noise is all that an answer is off by.
 
         It depends on where the records are, and is estimated from the released table: as if the records in
         a part of the box that the table resolves were all at one place, a random one. Smooth data err less.
         """
-        return np.zeros(len(batch))
 
     def bias_bound(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
         """How far the method itself may be off, in either direction, for any arrangement of the records;

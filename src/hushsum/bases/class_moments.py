@@ -361,6 +361,14 @@ class ClassMomentsReading(LinearReading):
         lengths = (rows[:, 1:] ** 2).sum(axis=1) / self.basis.radius**2
         return np.asarray(known * lengths * self.basis.sum_gain)
 
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """Of the rounding of records to integers: independent between records, uniform within half a step of
+        each column, as if all were of the query's class.
+        """
+        rows = batch.arrays[0].astype(np.float64)
+        lengths = (rows[:, 1:] ** 2).sum(axis=1) / self.basis.radius**2
+        return np.asarray(max(count, 0.0) * lengths / (12.0 * self.basis.unit**2))
+
     def total(self, table: Table) -> tuple[float, float]:
         """The numbers of all classes together."""
         return float(self.basis.class_counts(table).sum()), self.basis.classes / self.basis.count_weight**2

@@ -290,6 +290,10 @@ class MarginalsReading(LinearReading):
         """The squared weights, the same at every query."""
         return np.full(len(batch), sum(weight**2 for _, weight in self._weights))
 
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """Zeros: cells hold the numbers of records themselves."""
+        return np.zeros(len(batch))
+
     def total(self, table: Table) -> tuple[float, float]:
         """Every marginal adds up to the number of records; those with few cells do so with little noise."""
         cells = np.diff(self.basis.starts).astype(np.float64)

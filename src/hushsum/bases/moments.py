@@ -255,6 +255,16 @@ class MomentsReading(LinearReading):
         ) / self.basis.unit**4
         return gain
 
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """Of the rounding of records to integers: independent between records, uniform within half a step of
+        each column; and of the target's square, which is rounded down to a multiple of 4.
+        """
+        squares = batch.arrays[0].astype(np.float64) ** 2
+        number, step = max(count, 0.0), 1.0 / self.basis.unit
+        total = squares.sum(axis=1)
+        mean = number * step**2 * (total / 12.0 + (1 << _TARGET_SHIFT) / 2.0 * squares[:, -1])
+        return np.asarray(number * total**2 * step**2 / 3.0 + mean**2)
+
     def total(self, table: Table) -> tuple[float, float]:
         """The first cell: the square of the constant feature, for every record."""
         square = self.basis.level**2

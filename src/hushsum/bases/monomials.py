@@ -221,6 +221,26 @@ class MonomialReading(LinearReading):
         gain = fourth / SQUARE_WEIGHT**2 + 2.0 * (total**2 - fourth) / PRODUCT_WEIGHT**2
         return np.asarray(gain / self.basis.unit**2)
 
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """Of the rounding of records to integers: independent between records, uniform within half a step of
+        each column. The square of a rounded product has a mean error too.
+        """
+        squares = np.square(self._queries(batch)).sum(axis=1)
+        step, number = 1.0 / whole_length(self.kernel.dim or 1, self.basis.bits), max(count, 0.0)
+        if self.basis._product.inner_degree() == 1:
+            return np.asarray(number * squares * step**2 / 12.0)
+        mean = number * squares * step**2 / 12.0
+        return np.asarray(number * np.square(squares) * step**2 / 3.0 + mean**2)
+
+    def bias_bound(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """Half a step in every column, of the same sign for all records, as if they were equal."""
+        queries = np.abs(self._queries(batch))
+        step, lengths = 1.0 / whole_length(self.kernel.dim or 1, self.basis.bits), queries.sum(axis=1)
+        if self.basis._product.inner_degree() == 1:
+            return np.asarray(max(count, 0.0) * lengths * step / 2.0)
+        products = np.sqrt(np.square(queries).sum(axis=1)) * lengths * step
+        return np.asarray(max(count, 0.0) * (products + np.square(lengths * step) / 4.0))
+
     def total(self, table: Table) -> None:
         """None: the sums do not hold the number of records."""
         return

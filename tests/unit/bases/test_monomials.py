@@ -139,3 +139,20 @@ def test_the_plan_predicts_the_error_that_is_measured() -> None:
     ]
     assert planned.error / 1.3 < np.mean(off) < planned.error * 1.3
     assert planned.approximation == 0.0
+
+
+@pytest.mark.parametrize("kernel", [hs.DotProductKernel(dim=3), hs.PolynomialKernel(dim=3)])
+def test_standard_errors_contain_the_rounding_of_records(kernel: Any) -> None:
+    """With hardly any noise: of different records in the standard error, of equal ones in its bound."""
+    rng = np.random.default_rng(0)
+    queries = rng.normal(size=(40, 3))
+    for records, equal in (
+        (rng.normal(size=(50_000, 3)) * 0.4, False),
+        ([[0.31, 0.22, -0.4]] * 50_000, True),
+    ):
+        tally = hs.Tally(Monomials(kernel, bits=8), kernel).add(records)
+        answers = tally.release(epsilon=1e4, insecure_noise_seed=1).query(queries, of="sum")
+        off = np.abs(answers.value - kernel.exact_sum(records, queries))
+        assert off.max() > 0.1
+        assert (off <= answers.bound).all()
+        assert equal or (off < 4.0 * answers.stderr).all()

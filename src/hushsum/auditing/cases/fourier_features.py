@@ -9,7 +9,8 @@ from hushsum.auditing.adversarial_records import Pool, dense_records
 from hushsum.auditing.registry import BasisCases, register_basis
 from hushsum.bases.base import Basis
 from hushsum.bases.fourier_features import FourierFeatures
-from hushsum.kernels import GaussianKernel, LaplacianKernel
+from hushsum.kernels import GaussianKernel, LaplacianKernel, MaternKernel
+from hushsum.kernels.scaled import scaled_by
 from hushsum.records.bounds import Bounds
 
 _ATTEMPTS = 1 << 8
@@ -60,6 +61,9 @@ def _far_records(basis: FourierFeatures, box: Bounds, rng: np.random.Generator) 
     return records[[furthest, _PAIRS + furthest]]
 
 
+_MATERN = MaternKernel(dim=20, bandwidth=3.0, smoothness=0.5)
+
+
 def _example(dim: int, features: int, seed: int, half_width: float | None = None) -> FourierFeatures:
     box = None if half_width is None else Bounds((-half_width,) * dim, (half_width,) * dim)
     return FourierFeatures(GaussianKernel(dim=dim, bandwidth=1.0), features, seed, bounds=box)
@@ -73,6 +77,10 @@ register_basis(
             _example(1, 1, 1),
             _example(40, 37, 2),
             FourierFeatures(LaplacianKernel(dim=20, bandwidth=4.0), 17, 3),
+            FourierFeatures(MaternKernel(dim=20, bandwidth=4.0), 17, 8),
+            FourierFeatures(GaussianKernel(dim=20, bandwidth=4.0) * _MATERN, 17, 9),
+            FourierFeatures(0.5 * GaussianKernel(dim=20, bandwidth=4.0) + 0.5 * _MATERN, 17, 10),
+            FourierFeatures(scaled_by(_MATERN, [0.5 + column for column in range(20)]), 17, 11),
             _example(2, 2, 4, half_width=50.0),
             _example(1, 3, 1, half_width=2.0),
             _example(2, 6, 3, half_width=1.5),
