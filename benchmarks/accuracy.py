@@ -33,12 +33,13 @@ from benchmarks.accuracy_auto import (
     exact_density_seconds,
     hash_cells,
 )
-from benchmarks.accuracy_data import COLUMNS, CONTESTS, SETS, Contest, data_folder, on_salary_grid, sample_of
+from benchmarks.accuracy_data import COLUMNS, CONTESTS, SETS, Contest, on_salary_grid, sample_of
 from benchmarks.accuracy_methods import CONTESTANTS, Cell, contestant_named, race_of, runs
 from benchmarks.accuracy_report import write_report
 from benchmarks.accuracy_scaling import CURVES, scaling
 from benchmarks.lsq_features import lsq_rff_cells
 from benchmarks.source_version import Version, version_of_code
+from papers.data import data_folder
 
 SCALING = "scaling"
 QUICK = ("salaries", "nyc")

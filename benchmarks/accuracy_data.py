@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from papers.data import dataset_file
 
 import hushsum as hs
 
@@ -93,18 +92,10 @@ class Contest:
         return hs.EuclideanKernel(dim=self.dim, bandwidth=float(f"{middle:.3g}"))
 
 
-def data_folder() -> Path:
-    """Where $HUSHSUM_DATA points to; ends the program with a plain sentence if it is not set."""
-    folder = os.environ.get("HUSHSUM_DATA")
-    if not folder or not Path(folder).is_dir():
-        raise SystemExit("set HUSHSUM_DATA to the folder that holds skin_segmentation.parquet and the others")
-    return Path(folder)
-
-
 def _table(name: str) -> Any:
     import pyarrow.parquet as pq
 
-    return pq.read_table(data_folder() / f"{name}.parquet")
+    return pq.read_table(dataset_file(name))
 
 
 def _columns(table: Any, names: list[str]) -> Rows:

@@ -26,9 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.accuracy_data import Floats, data_folder
+from benchmarks.accuracy_data import Floats
 from benchmarks.source_version import version_of_code
 from benchmarks.validation_data import records_of
+from papers.data import data_folder
 
 import hushsum as hs
 from hushsum.bases.grid_weights import GridReading

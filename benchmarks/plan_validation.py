@@ -32,10 +32,11 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from benchmarks.accuracy_data import Floats, data_folder
+from benchmarks.accuracy_data import Floats
 from benchmarks.source_version import version_of_code
 from benchmarks.validation_data import SOURCES, TUNED_ON, VARIANTS, records_of
 from benchmarks.validation_report import write_report
+from papers.data import data_folder
 
 import hushsum as hs
 from hushsum.bases.grid_weights import MAX_DIM

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.accuracy_data import data_folder
 from numpy.typing import NDArray
+from papers.data import dataset_file
 from papers.provenance import made_by
 from tests.oracles.local_reports import lines_of, simulated_reports
 
@@ -98,7 +98,7 @@ def measure() -> list[dict[str, Any]]:
     """Errors of every kind of release, for several numbers of persons."""
     import pandas as pd
 
-    frame = pd.read_parquet(data_folder() / "skin_segmentation.parquet", columns=["B", "G", "R"])
+    frame = pd.read_parquet(dataset_file("skin_segmentation"), columns=["B", "G", "R"])
     everything = frame.to_numpy(np.float64).copy()
     rng = np.random.default_rng(0)
     rng.shuffle(everything)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from papers.data import dataset_file
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -32,13 +31,10 @@ class Sample:
 
 @cache
 def table(name: str) -> dict[str, NDArray[np.generic]]:
-    """The columns of a parquet file of $HUSHSUM_DATA, categories as strings."""
+    """The columns of a set, categories as strings."""
     import pyarrow.parquet as pq
 
-    folder = os.environ.get("HUSHSUM_DATA")
-    if folder is None:
-        raise SystemExit("set HUSHSUM_DATA to the folder of the parquet files")
-    read = pq.read_table(Path(folder) / f"{name}.parquet")
+    read = pq.read_table(dataset_file(name))
     return {each: np.array(read[each].to_pylist()) for each in read.column_names}
 
 

@@ -11,7 +11,7 @@ Dandekar, Basu and Bressan, *Evaluation of differentially private non-parametric
 figures 1 to 6. Everything here but these words is made by
 
 ```
-export HUSHSUM_DATA=…            # a folder with the parquet files named below
+python -m papers.data            # the data, or stand-ins: see ../README.md
 python -m papers.functional_perturbation.run all            # or figure_1 … figure_6
 python -m papers.functional_perturbation.run all --quick    # small samples, into build/
 python -m papers.functional_perturbation.run report         # pictures and verdicts again, from the JSON alone

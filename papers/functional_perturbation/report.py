@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from papers.data import marked
 from papers.functional_perturbation.prose import OPENING
 
 from hushsum.plotting.figure import FAINT, GRID, INK, save_figure
@@ -48,7 +49,7 @@ def write_report(folder: Path) -> Path:
         text.append(_made(document))
         text.append("\n".join(f"- {line}" for line in _verdicts(name, panels)))
     path = folder / "README.md"
-    path.write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    path.write_text(marked("\n\n".join(text)) + "\n", encoding="utf-8")
     return path
 
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from papers.data import output_folder
 from papers.functional_perturbation.experiments import (
     QUICK,
     Panels,
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="two repetitions on small samples")
     parser.add_argument("--output", type=Path, help="where results, figures and the report go")
     options = parser.parse_args(arguments)
-    output: Path = options.output or (Path("build/functional_perturbation") if options.quick else _HERE)
+    output: Path = options.output or output_folder(_HERE, quick=options.quick)
     (output / "results").mkdir(parents=True, exist_ok=True)
     for name, experiment in FIGURES.items():
         if name in options.subject or "all" in options.subject:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from papers.data import dataset_file
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -55,28 +54,11 @@ class Split:
     test: NDArray[np.int64]
 
 
-def data_folder() -> Path:
-    """The folder that $HUSHSUM_DATA names; ends the program with a plain sentence if there is none."""
-    named = os.environ.get("HUSHSUM_DATA")
-    if not named:
-        raise SystemExit(
-            "HUSHSUM_DATA is not set: it must name the folder that holds htru2.parquet and the other data "
-            "sets listed in papers/private_race/README.md"
-        )
-    folder = Path(named)
-    if not folder.is_dir():
-        raise SystemExit(f"HUSHSUM_DATA must name a folder, got {named!r}; correct it")
-    return folder
-
-
 def load_dataset(name: str) -> Dataset:
-    """Read one data set from $HUSHSUM_DATA."""
+    """Read one data set."""
     import pyarrow.parquet as pq
 
-    file = data_folder() / f"{name}.parquet"
-    if not file.is_file():
-        raise SystemExit(f"{file.name} is missing in the folder that HUSHSUM_DATA names; put it there")
-    table = pq.read_table(file)
+    table = pq.read_table(dataset_file(name))
     target = _TARGET.get(name, "target")
     features = [c for c in table.column_names if c != target and c not in _LEFT_OUT.get(name, ())]
     columns = [table[c].to_numpy().astype(np.float64) for c in features]

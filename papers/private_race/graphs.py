@@ -13,8 +13,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from papers.data import dataset_file
 from papers.private_race.curves import Curves, Settings
-from papers.private_race.data import PUBLIC_SHARE, Floats, data_folder
+from papers.private_race.data import PUBLIC_SHARE, Floats
 
 import hushsum as hs
 from hushsum import _native
@@ -67,10 +68,7 @@ class Graph:
 
     def edges(self) -> EdgeList:
         """The sets of neighbours, as the library reads them."""
-        path = data_folder() / f"{self.name}.parquet"
-        if not path.is_file():
-            raise SystemExit(f"{path.name} is missing in the folder that HUSHSUM_DATA names; put it there")
-        return hs.read_edges(path, columns=["src", "dst"], directed=self.directed)
+        return hs.read_edges(dataset_file(self.name), columns=["src", "dst"], directed=self.directed)
 
 
 GRAPHS: Final = {

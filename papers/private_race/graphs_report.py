@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from papers.data import marked
 from papers.private_race import graphs
 from papers.private_race.curves import Curves, Subject, load_subject
 from papers.private_race.data import Floats
@@ -42,7 +43,7 @@ at hand. Slashdot is one of the paper's three; Google Plus and Friendster are no
 (`benchmarks/large_graph.py` runs a generated graph of Friendster's size).
 
 ```
-export HUSHSUM_DATA=...                               # a folder with the parquet files of the graphs
+python -m papers.data                                 # the data; see ../README.md
 python -m papers.private_race.graphs_run              # everything; resumes where it stopped
 python -m papers.private_race.graphs_run times        # table 4 alone, in one run
 python -m papers.private_race.graphs_run report       # this page again, from the JSON alone
@@ -138,7 +139,7 @@ def write_page(output: Path) -> Path:
     if times.is_file():
         parts.append(_times(json.loads(times.read_text(encoding="utf-8"))))
     file = output / "GRAPHS.md"
-    file.write_text("\n".join(parts), encoding="utf-8")
+    file.write_text(marked("\n".join(parts)), encoding="utf-8")
     return file
 
 

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from papers.data import output_folder
 from papers.private_race.curves import Curves, Settings, Subject, load_subject
 from papers.private_race.graphs import (
     GRAPHS,
@@ -140,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repetitions", type=int, help=f"{REPETITIONS} by default")
     parser.add_argument("--output", type=Path, help="where results, figure and page go")
     options = parser.parse_args(arguments)
-    output: Path = options.output or (Path("build/private_race") if options.quick else HERE)
+    output: Path = options.output or output_folder(HERE, quick=options.quick)
     results = output / "results"
     results.mkdir(parents=True, exist_ok=True)
     settings = _QUICK if options.quick else Settings(repetitions=REPETITIONS)

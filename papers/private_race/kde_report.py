@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.accuracy_data import CONTESTS
+from papers.data import marked, output_folder
 from papers.private_race.growth import FIXED, growth, tuned_growth
 from papers.private_race.kde import curves_of, reduced_errors
 from papers.private_race.kde_figures import draw_curves, draw_errors
@@ -90,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--again", nargs="+", default=[], choices=list(PARTS), help="measure these anew")
     parser.add_argument("--only", nargs="+", choices=list(PARTS), help="measure no others")
     parser.add_argument("--race", type=Path, default=_RACE, help="results of benchmarks.accuracy")
-    parser.add_argument("--output", type=Path, default=_HERE)
+    parser.add_argument("--output", type=Path, default=output_folder(_HERE, quick=False))
     options = parser.parse_args(arguments)
     if not options.race.is_file():
         raise SystemExit(f"{options.race} is missing; run python -m benchmarks.accuracy first")
@@ -176,7 +177,7 @@ def write_page(
         _made(own),
     ]
     file = output / "DENSITIES.md"
-    file.write_text("\n".join(parts), encoding="utf-8")
+    file.write_text(marked("\n".join(parts)), encoding="utf-8")
     return file
 
 

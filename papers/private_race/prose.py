@@ -12,7 +12,7 @@ machine learning at scale* (CCS 2021), section 5: the sketch as a classifier (fi
 (figure 5), and as a density (figure 2) that tells anomalies. Tables, pictures and this page are made by
 
 ```
-export HUSHSUM_DATA=...          # a folder with the parquet files named below
+python -m papers.data            # the data, or stand-ins: see ../README.md
 python -m papers.private_race.run all            # or classification, regression, anomalies, densities,
                                                  # classification_paper, regression_paper
 python -m papers.private_race.run all --quick    # two repetitions and few budgets, into build/private_race

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from papers.data import marked
 from papers.private_race import anomalies, classification, prose, regression
 from papers.private_race.curves import Subject, load_subject
 from papers.private_race.drawing import GREEN, ORANGE, PURPLE, SKY, Line, draw_subject
@@ -97,7 +98,7 @@ def write_report(output: Path) -> Path:
             parts.append(part(subjects[f"{name}_paper"], subjects.get(name), figures, _TITLES))
     parts.append(_times(subjects))
     file = output / "README.md"
-    file.write_text("\n".join(parts), encoding="utf-8")
+    file.write_text(marked("\n".join(parts)), encoding="utf-8")
     return file
 
 

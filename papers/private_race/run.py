@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from papers.data import output_folder
 from papers.private_race.anomalies import run_anomalies
 from papers.private_race.classification import run_classification
 from papers.private_race.curves import Settings, Subject
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repetitions", type=int, help="10 by default")
     parser.add_argument("--output", type=Path, help="where results, figures and the report go")
     options = parser.parse_args(arguments)
-    output: Path = options.output or (Path("build/private_race") if options.quick else HERE)
+    output: Path = options.output or output_folder(HERE, quick=options.quick)
     results = output / "results"
     results.mkdir(parents=True, exist_ok=True)
     settings = _QUICK if options.quick else Settings()

@@ -112,9 +112,9 @@ def cod_rna(number: int = HELD_OUT) -> HeldOut:
 def covtype(number: int = HELD_OUT) -> HeldOut:
     """Forest data in raw units (metres and degrees), all columns divided by 7,200; σ = 20."""
     import pyarrow.parquet as pq
-    from benchmarks.accuracy_data import data_folder
+    from papers.data import dataset_file
 
-    table = pq.read_table(data_folder() / "covtype.parquet")
+    table = pq.read_table(dataset_file("covtype"))
     names = [name for name in table.column_names if name != "target"]
     rows = np.column_stack([table[name].to_numpy().astype(np.float32) for name in names])
     low = np.array([next((v for k, v in _FOREST_LOW.items() if k in name), 0.0) for name in names])

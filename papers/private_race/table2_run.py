@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from papers.data import output_folder
 from papers.private_race.table2 import (
     DELTA,
     ENTRANTS,
@@ -97,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="one seed and 200 queries")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args(arguments)
-    output: Path = options.output or (Path("build/private_race") if options.quick else HERE)
+    output: Path = options.output or output_folder(HERE, quick=options.quick)
     (output / "results").mkdir(parents=True, exist_ok=True)
     made_by("papers/private_race")  # The version at the start, whatever is edited during a long run.
     names = options.data or list(DATA)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from papers.data import dataset_file
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -48,11 +47,6 @@ def bandwidth_of(gamma: float) -> float:
     return float((0.5 / gamma) ** 0.5)
 
 
-def folder() -> Path:
-    """Where the datasets are."""
-    return Path(os.environ["HUSHSUM_DATA"])
-
-
 def mnist(seed: int, gamma: float = WIDE_GAMMA) -> Setting:
     """Five owners by digit pairs; the target has 3s and 4s at 70 : 30, a quarter of it for validation.
 
@@ -60,7 +54,7 @@ def mnist(seed: int, gamma: float = WIDE_GAMMA) -> Setting:
     """
     import pandas as pd
 
-    frame = pd.read_parquet(folder() / "mnist.parquet")
+    frame = pd.read_parquet(dataset_file("mnist"))
     pixels = np.stack(frame["pixels"].to_list()) / 255.0
     digits = frame["target"].to_numpy().astype(np.int64)
     training = (frame["split"].astype(str) == "train").to_numpy()
@@ -109,7 +103,7 @@ def census_split(seed: int, group: str) -> CensusSplit:
     """
     import pandas as pd
 
-    frame = pd.read_parquet(folder() / "adult.parquet").dropna()
+    frame = pd.read_parquet(dataset_file("adult")).dropna()
     labels = frame["target"].to_numpy().astype(np.int64)
     members = GROUPS[group](frame)
     columns = []

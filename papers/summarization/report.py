@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from papers.data import marked
 from papers.summarization.figures import draw
 from papers.summarization.tables import (
     COMPARED,
@@ -61,5 +62,5 @@ def write_report(folder: Path) -> Path:
             parts.append(text + table(json.loads(path.read_text(encoding="utf-8"))))
     parts.append(THEOREMS + theorem_needs())
     page = folder / "README.md"
-    page.write_text("\n".join(part for part in parts if part), encoding="utf-8")
+    page.write_text(marked("\n".join(part for part in parts if part)), encoding="utf-8")
     return page

@@ -3,7 +3,8 @@
 A cell is one method at one size under one seed. Those with results are not run again, so the command can be
 stopped at any time, or given ``--minutes`` to stop by itself; remove rows from the JSON file to run them
 anew. ``report`` writes the page from the results there are. ``--quick`` has two repetitions of small
-summaries and writes to ``build/summarization``. Needs ``$HUSHSUM_DATA``; all of it takes hours.
+summaries and writes to ``build/summarization``. Data: ``python -m papers.data``. All of
+it takes hours.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from papers.data import output_folder
 from papers.summarization.data import Setting, census, mnist, mnist_paper
 from papers.summarization.experiments import Comparison
 from papers.summarization.groups import run_groups
@@ -120,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--minutes", type=float, default=float("inf"))
     options = parser.parse_args(arguments)
-    output: Path = options.output or (Path("build/summarization") if options.quick else HERE)
+    output: Path = options.output or output_folder(HERE, quick=options.quick)
     output.mkdir(parents=True, exist_ok=True)
     extent = QUICK if options.quick else Extent()
     sizes = extent.sizes if options.sizes is None else tuple(int(each) for each in options.sizes.split(","))

@@ -12,15 +12,16 @@ which keeps no claim. ε covers every message of every round and the validation 
 bound.
 
 `python -m papers.summarization.run mnist`, `… mnist_paper`, `… census`, `… owners`, `… groups`, `… report`;
-`--quick` for small summaries into `build/summarization`; data from `$HUSHSUM_DATA`. Every repetition has
-its own split, features and noise. Sizes are the eight of the paper's figure, as far as they have been
-run: the census has two of them, and MNIST at γ = 0.02 has some from one repetition. Tables say over how many
-repetitions a number is, and a point of fewer than three in a figure is hollow. The same commands run what
-is missing. MMD² is computed with the exact kernel. The published protocol runs here with batches (1/50 of
-the summary a round) instead of one point per round; its broadcasts use its table 1 (d = 140, 1,656 and 5
-iterations, ε 0.01, 0.05 and 0.01/√(5p)). Its seed set D_init of 150 points belongs to no owner, as the
-paper's, which is from another state: images of the digits other than 3 and 4 from MNIST's test part, and
-people from outside the target group of the census who are given to no owner.
+`--quick` for small summaries into `build/summarization`; data from `python -m papers.data` (see
+`../README.md`). Every repetition has its own split, features and noise. Sizes are the eight of the
+paper's figure, as far as they have been run: the census has two of them, and MNIST at γ = 0.02 has some
+from one repetition. Tables say over how many repetitions a number is, and a point of fewer than three
+in a figure is hollow. The same commands run what is missing. MMD² is computed with the exact kernel.
+The published protocol runs here with batches (1/50 of the summary a round) instead of one point per
+round; its broadcasts use its table 1 (d = 140, 1,656 and 5 iterations, ε 0.01, 0.05 and 0.01/√(5p)).
+Its seed set D_init of 150 points belongs to no owner, as the paper's, which is from another state:
+images of the digits other than 3 and 4 from MNIST's test part, and people from outside the target group
+of the census who are given to no owner.
 
 Two constants of the default rule, the validation set's share of the budget (0.6) and how many points
 are collected for each one of the summary (3), were chosen by trials on MNIST's first three repetitions at

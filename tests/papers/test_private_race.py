@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from papers.private_race import anomalies, classification, regression, run
 from papers.private_race.curves import Settings, load_subject
-from papers.private_race.data import Dataset, data_folder, load_dataset, split_records
+from papers.private_race.data import Dataset, split_records
 from papers.private_race.kernel_choice import stratified_folds
 from papers.private_race.report import write_report
 from papers.private_race.scaling import unit_box, whitened
@@ -61,18 +61,6 @@ def test_runs_from_data_to_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert f"figures/{name}.png" in page
         assert json.loads((results / f"{name}.json").read_text(encoding="utf-8"))["repetitions"] == 1
     assert "| sketch |" in page
-
-
-def test_no_data_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("HUSHSUM_DATA", raising=False)
-    with pytest.raises(SystemExit, match="HUSHSUM_DATA is not set"):
-        data_folder()
-    monkeypatch.setenv("HUSHSUM_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(SystemExit, match="must name a folder"):
-        data_folder()
-    monkeypatch.setenv("HUSHSUM_DATA", str(tmp_path))
-    with pytest.raises(SystemExit, match=r"htru2\.parquet is missing"):
-        load_dataset("htru2")
 
 
 def test_splits_share_no_record() -> None:
