@@ -59,7 +59,7 @@ def functions() -> dict[str, Any]:
     plane, space = data[:, :2], data
     box: dict[str, Any] = {"epsilon": 1.0, "bounds": (0, 10)}
     return {
-        "grid, 2 columns, Euclidean": hs.release(plane, bandwidth=1.0, **box),
+        "grid, 2 columns, Euclidean": hs.release(plane, kernel="euclidean", bandwidth=1.0, **box),
         "grid, 2 columns, Gaussian": hs.release(plane, kernel="gaussian", bandwidth=0.2, **box),
         "grid, 3 columns, Gaussian": hs.release(space, kernel="gaussian", bandwidth=0.5, **box),
         "hash rows, 3 columns": hs.release(space, delta=1e-6, bandwidth=1.0, method="race", rows=1000, **box),

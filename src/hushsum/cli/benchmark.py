@@ -20,7 +20,7 @@ def benchmark(
         bool, typer.Option("--public", help="Declare that these records are public; required.")
     ] = False,
     delta: options.Delta = None,
-    kernel: options.KernelName = "gaussian",
+    kernel: options.KernelName = None,
     bandwidth: options.Bandwidth = None,
     power: options.Power = None,
     bounds: options.BoundsText = None,
@@ -54,6 +54,7 @@ def benchmark(
     """
     from hushsum.jobs.benchmark_methods import BenchmarkTerms, PublicRecords, benchmark_methods
     from hushsum.jobs.kernel_and_method import KernelChoice
+    from hushsum.methods.registry import default_kernel
 
     cells = option_values.cell_format(
         decimal=decimal,
@@ -78,7 +79,7 @@ def benchmark(
         measured = benchmark_methods(
             PublicRecords(file, option_values.names(columns, "columns"), cells),
             terms,
-            kernel=KernelChoice(kernel, bandwidth, power),
+            kernel=KernelChoice(kernel or default_kernel(), bandwidth, power),
             public=public,
             progress=progress,
         )

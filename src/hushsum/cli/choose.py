@@ -11,7 +11,7 @@ import typer
 from hushsum.cli import option_values, options
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.option_values import cell_format
-from hushsum.cli.output import tell, warn, write, write_facts, write_json
+from hushsum.cli.output import ask, tell, warn, write, write_facts, write_json
 from hushsum.cli.release_report import DECLINED
 from hushsum.errors import UsageError
 
@@ -61,7 +61,7 @@ def choose(
     density: Annotated[
         float, typer.Option("--density", help="For a bandwidth: the mean kernel value of two records.")
     ] = 0.05,
-    kernel: options.KernelName = "euclidean",
+    kernel: options.KernelName = None,
     power: options.Power = None,
     relation: options.RelationName = "add/remove",
     unit_column: options.UnitColumn = None,
@@ -159,7 +159,7 @@ def _bounds(
 def _bandwidth(
     records: RecordFiles,
     terms: ChoiceTerms,
-    kernel: str,
+    kernel: str | None,
     power: int | None,
     candidates: str | None,
     density: float,
@@ -167,6 +167,7 @@ def _bandwidth(
 ) -> KernelChosen | None:
     from hushsum.jobs.kernel_and_method import KernelChoice
     from hushsum.jobs.private_choice_of_parameters import choose_bandwidth
+    from hushsum.methods.registry import default_kernel
 
     listed = option_values.numbers(candidates or "", "candidates")
     if not listed:
@@ -179,7 +180,7 @@ def _bandwidth(
     return choose_bandwidth(
         records,
         terms,
-        kernel=KernelChoice(kernel, power=power),
+        kernel=KernelChoice(kernel or default_kernel(), power=power),
         candidates=listed,
         density=density,
         approve=ask,
@@ -188,7 +189,7 @@ def _bandwidth(
 
 def _ask(claim: Claim) -> bool:
     tell(claim.sentence())
-    return typer.confirm("Choose?", default=False, err=True)
+    return ask("Choose?")
 
 
 def _write(chosen: BoundsChosen | KernelChosen, terms: ChoiceTerms) -> None:

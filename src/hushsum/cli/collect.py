@@ -25,7 +25,7 @@ def terms(
     dim: Annotated[
         int | None, typer.Option("--dim", help="Number of columns, where they have no names.")
     ] = None,
-    kernel: options.KernelName = "euclidean",
+    kernel: options.KernelName = None,
     bandwidth: options.Bandwidth = None,
     scale: options.Scale = None,
     power: options.Power = None,
@@ -43,11 +43,14 @@ def terms(
     """
     from hushsum.jobs.kernel_and_method import KernelChoice
     from hushsum.jobs.local_reports import publish_terms
+    from hushsum.methods.registry import default_kernel
 
     box = option_values.box(bounds, "bounds")
     made = publish_terms(
         output,
-        KernelChoice(kernel, bandwidth, power, bits, projection, scale=scale, bounds=box),
+        KernelChoice(
+            kernel or default_kernel("race"), bandwidth, power, bits, projection, scale=scale, bounds=box
+        ),
         epsilon=epsilon,
         columns=option_values.names(columns, "columns"),
         dim=dim,

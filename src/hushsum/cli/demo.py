@@ -23,9 +23,7 @@ def demo(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="Folder to write to.")
     ] = "demo",
-    seed: Annotated[
-        int, typer.Option("--seed", help="Public seed of the payroll and of the hash functions.")
-    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Public seed of the payroll.")] = 0,
     json: options.Json = False,
 ) -> None:
     """Release the salaries of a synthetic payroll, send some queries, and compare with the exact answers.

@@ -53,11 +53,12 @@ Threads = Annotated[
     int | None, typer.Option("--threads", help="Default: all cores. The result does not depend on it.")
 ]
 MethodName = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--method",
         help="race: kernels with hash functions; grid: 1 to 4 columns, needs --bounds; fourier_features: "
-        "gaussian, laplacian, matern; or another that counts in a tally.",
+        "gaussian, laplacian, matern; or another that counts in a tally. [default: the first of these that "
+        "takes the kernel]",
         autocompletion=tally_completions,
     ),
 ]
@@ -112,11 +113,12 @@ Structured = Annotated[
     ),
 ]
 KernelName = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--kernel",
-        help="euclidean, manhattan, angular, jaccard, hamming, gaussian, laplacian or matern; or several, "
-        "with their columns: 'euclidean(age, bandwidth=10) * hamming(town)'.",
+        help="gaussian, laplacian, matern, euclidean, manhattan, angular, jaccard or hamming; or several, "
+        "with their columns: 'euclidean(age, bandwidth=10) * hamming(town)'. [default: gaussian; where hash "
+        "rows are requested, euclidean; for sets, jaccard]",
         autocompletion=kernel_completions,
     ),
 ]

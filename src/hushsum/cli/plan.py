@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 BUSY = 0.1
 """The mean kernel value of a place with many records, reported next to that of a place with few records."""
 
-_DEFAULTS: Mapping[str, object] = {"method": "race", "rows": 1000, "width": 1000}
-"""The defaults of ``hushsum tally``."""
+_DEFAULTS: Mapping[str, object] = {"rows": 1000, "width": 1000}
+"""The defaults of ``hushsum tally --method race``."""
 
 
 def plan(
@@ -36,7 +36,7 @@ def plan(
     ] = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
-    kernel: options.KernelName = "euclidean",
+    kernel: options.KernelName = None,
     bandwidth: options.Bandwidth = None,
     scale: options.Scale = None,
     power: options.Power = None,
@@ -94,13 +94,18 @@ def plan(
     """
     from hushsum.jobs.kernel_and_method import KernelChoice
     from hushsum.jobs.plan_release import PublicFile, plan_release
+    from hushsum.methods.registry import default_kernel
+    from hushsum.planning.error_by_trust import TrustModel
 
     source = None
     if public is not None:
         cells = option_values.cell_format(decimal=decimal, encoding=encoding)
         source = PublicFile(public, option_values.names(columns, "columns"), set_column, cells=cells)
     box = option_values.box(bounds, "bounds")
-    choice = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius, scale, box)
+    reports = TrustModel.of(trust, sites, dropouts, colluding).reported
+    sets = set_column is not None
+    name = kernel or default_kernel("race" if reports else method, sets=sets, rows=rows, width=width)
+    choice = KernelChoice(name, bandwidth, power, bits, projection, smoothness, radius, scale, box)
     epsilons = None if epsilon is None else option_values.numbers(epsilon, "epsilon")
     counts = option_values.integers(rows, "rows")
     on_steps = None if steps is None else option_values.numbers(steps, "steps")
@@ -139,7 +144,7 @@ def plan(
         write("How such a release is made: docs/explanation/trust.md")
         return
     given = {
-        "kernel": None if kernel == "euclidean" else kernel,
+        "kernel": None if name == default_kernel() else name,
         "bandwidth": bandwidth,
         "scale": scale,
         "power": power,
@@ -170,12 +175,13 @@ def _write(made: Plan, denser: Plan | None) -> None:
         best=best,
         dense=True,
     )
-    rests = "a bound" if made.basis == "bound" else "an estimate from public data"
     write(
         f"Mean absolute error of f(q)/N for {made.records:,} records; * is the best option.\n"
-        f"The relative error is for places with mean kernel value {made.density:.3g}; the\n"
-        f"approximation error of hash rows is {rests}."
+        f"The relative error is for places with mean kernel value {made.density:.3g}."
     )
+    if any(option.method == "race" for option in shown):
+        rests = "a bound" if made.basis == "bound" else "an estimate from public data"
+        write(f"The approximation error of hash rows is {rests}.")
     if len(made) > len(shown):
         write(f"{len(made) - len(shown)} more options are compared; --json lists them all.")
     if any(option.rounded for option in shown):

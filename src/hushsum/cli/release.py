@@ -66,7 +66,7 @@ def release(
     bounds: options.BoundsText = None,
     bandwidth: options.Bandwidth = None,
     scale: options.Scale = None,
-    kernel: options.KernelName = "euclidean",
+    kernel: options.KernelName = None,
     power: options.Power = None,
     bits: options.Bits = None,
     projection: options.Projection = None,
@@ -164,6 +164,7 @@ def release(
     from hushsum.jobs.release_records import PlanChoice, refuse_record_options, release_records
     from hushsum.jobs.release_tally import release_tally
     from hushsum.kernels.parameters import kernel_in_words
+    from hushsum.methods.registry import default_kernel
     from hushsum.planning.automatic_method import UNDECLARED
     from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
 
@@ -223,7 +224,9 @@ def release(
                 public, option_values.names(columns, "columns"), set_column, cells=of_public_file(cells)
             ),
         )
-        similarity = KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, scale=scale)
+        sizes = {"rows": request.rows if isinstance(request.rows, int) else None, "width": width}
+        name = kernel or default_kernel(method, sets=set_column is not None, **sizes)
+        similarity = KernelChoice(name, bandwidth, power, bits, projection, smoothness, scale=scale)
         if box is None and public is None and method == "auto":
             _suggest_bounds(similarity, option_values.names(columns, "columns"))
         piped = interruptible_input() if STANDARD in sources else nullcontext()

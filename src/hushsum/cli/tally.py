@@ -32,8 +32,8 @@ def tally(
     files: options.RecordFiles,
     output: options.TallyOutput,
     columns: options.Columns = None,
-    method: options.MethodName = "race",
-    kernel: options.KernelName = "euclidean",
+    method: options.MethodName = None,
+    kernel: options.KernelName = None,
     bandwidth: options.Bandwidth = None,
     scale: options.Scale = None,
     power: options.Power = None,
@@ -128,6 +128,7 @@ def tally(
     from hushsum.jobs.tally_graph import EdgeColumns
     from hushsum.jobs.tally_records import tally_records
     from hushsum.kernels.bandwidth_scale import bandwidth_warnings
+    from hushsum.methods.registry import default_kernel
 
     cells = cell_format(
         decimal=decimal,
@@ -140,6 +141,9 @@ def tally(
         encoding=encoding,
     )
     box = option_values.box(bounds, "bounds", cells.dates)
+    name = kernel or default_kernel(
+        method, sets=set_column is not None or edges is not None, rows=rows, width=width
+    )
     graph = None
     if edges is not None:
         graph = EdgeColumns(option_values.names(edges, "edges"), directed, nodes, sorted_edges)
@@ -170,7 +174,7 @@ def tally(
                 cells=cells,
             ),
             output,
-            kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius, scale, box),
+            kernel=KernelChoice(name, bandwidth, power, bits, projection, smoothness, radius, scale, box),
             size=TableSize(
                 method,
                 rows,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hushsum.cli import option_values, options
-from hushsum.cli.output import tell, warnings_printed, write, write_json
+from hushsum.cli.output import ask, tell, warnings_printed, write, write_json
 
 if TYPE_CHECKING:
     from hushsum.jobs.watch_files import StepWritten, Watch, Watcher
@@ -57,8 +57,8 @@ def watch(
     once: Annotated[
         bool, typer.Option("--once", help="Take the steps that are due and exit, as for cron.")
     ] = False,
-    method: options.MethodName = "race",
-    kernel: options.KernelName = "euclidean",
+    method: options.MethodName = None,
+    kernel: options.KernelName = None,
     bandwidth: options.Bandwidth = None,
     scale: options.Scale = None,
     power: options.Power = None,
@@ -125,6 +125,7 @@ def watch(
     from hushsum.jobs.output_files import read_key
     from hushsum.jobs.record_files import RecordFiles
     from hushsum.jobs.watch_files import Watch, start_or_continue
+    from hushsum.methods.registry import default_kernel
     from hushsum.privacy.release_request import ReleaseRequest
     from hushsum.streams.start import StreamRequest
 
@@ -139,6 +140,7 @@ def watch(
         encoding=encoding,
     )
     box = option_values.box(bounds, "bounds", cells.dates)
+    name = kernel or default_kernel(method, sets=set_column is not None, rows=rows, width=width)
     request = ReleaseRequest(
         epsilon=epsilon,
         delta=delta,
@@ -162,7 +164,7 @@ def watch(
             set_column,
             cells=cells,
         ),
-        kernel=KernelChoice(kernel, bandwidth, power, bits, projection, smoothness, radius, scale, box),
+        kernel=KernelChoice(name, bandwidth, power, bits, projection, smoothness, radius, scale, box),
         size=TableSize(
             method,
             rows,
@@ -223,7 +225,7 @@ def _ask(plan: StreamPlan) -> bool:
         f"All {plan.steps} steps together spend it, now; a step has up to {plan.ratio:.2f} × the noise of "
         "one release."
     )
-    return typer.confirm("Start the stream?", default=False, err=True)
+    return ask("Start the stream?")
 
 
 def _tell_start(followed: Watch, watcher: Watcher) -> None:

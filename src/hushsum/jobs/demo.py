@@ -31,9 +31,6 @@ from hushsum.releases.plot import caption_of
 
 BANDWIDTH: Final = 5_000.0
 QUERIES: Final = (20_000.0, 30_000.0, 42_000.0, 70_000.0, 92_000.0, 145_000.0, 220_000.0)
-_ROWS = 4000
-_WIDTH = 256
-"""A salary has about 50 hash values at this bandwidth, so that few of them share one of so many cells."""
 _TRUTH_POINTS = 120
 _CURVE_POINTS = 500
 _MOST_RECORDS = 100_000_000
@@ -113,8 +110,8 @@ def run_demo(
         lambda: tally_records(
             RecordFiles((files["records"],), columns=("salary",)),
             files["tally"],
-            kernel=KernelChoice("euclidean", bandwidth=BANDWIDTH),
-            size=TableSize("race", _ROWS, _WIDTH, seed, SALARY_BOUNDS),
+            kernel=KernelChoice(bandwidth=BANDWIDTH),
+            size=TableSize(bounds=SALARY_BOUNDS),
             threads=threads,
             progress=progress,
         ),

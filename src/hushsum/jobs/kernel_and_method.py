@@ -11,7 +11,7 @@ from hushsum.kernels.bandwidth_scale import OF_BOUNDS, UNITS, in_scale
 from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.kernels.parameters import one_of
 from hushsum.kernels.registry import example_columns, is_expression, named, parameter_names
-from hushsum.methods.registry import method_named, tally_methods
+from hushsum.methods.registry import default_method, method_named, tally_methods
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.records.cell_format import PLAIN, CellFormat
 from hushsum.tally.tally import Tally
@@ -26,7 +26,7 @@ class KernelChoice:
     which the declared ``bounds`` are needed.
     """
 
-    name: str = "euclidean"
+    name: str = "gaussian"
     bandwidth: float | None = None
     power: int | None = None
     bits: int | None = None
@@ -83,10 +83,11 @@ class TableSize:
 
     ``rows`` and ``width`` are for hash rows, ``spacing``, ``degree`` and ``steps`` for grids, ``features``,
     ``groups`` and ``structured`` for Fourier features; None where a method's default will do.
-    ``seed`` is for those that have one.
+    ``seed`` is for those that have one. A ``method`` of None is that which suits the kernel
+    (:func:`hushsum.methods.registry.default_method`).
     """
 
-    method: str = "race"
+    method: str | None = None
     rows: int | None = None
     width: int | None = None
     seed: int = 0
@@ -99,9 +100,11 @@ class TableSize:
     structured: bool | None = None
 
     def __post_init__(self) -> None:
+        if self.method is None:
+            return
         one_of("method", self.method, tally_methods())
-        for name in _sizes():
-            if getattr(self, name) is not None and name not in method_named(self.method).settings:
+        for name in self.given():
+            if name not in method_named(self.method).settings:
                 fitting = ", ".join(each for each in tally_methods() if name in method_named(each).settings)
                 raise UsageError(
                     parameter=name,
@@ -109,6 +112,11 @@ class TableSize:
                     got=f"it for {self.method}",
                     remedy="leave it out",
                 )
+
+    def given(self) -> dict[str, Any]:
+        """The sizes that are declared, by name."""
+        sizes = {name: getattr(self, name) for name in _sizes()}
+        return {name: value for name, value in sizes.items() if value is not None}
 
 
 def _sizes() -> tuple[str, ...]:
@@ -126,6 +134,10 @@ def empty_tally(
     cells: CellFormat = PLAIN,
 ) -> Tally:
     """An empty tally of the requested method, for records that are read as ``cells`` says."""
+    if size.method is None:
+        bounded = size.bounds is not None
+        size = replace(size, method=default_method(kernel, bounded=bounded, **size.given()))
+    assert size.method is not None
     method = method_named(size.method)
     assert method.tally is not None
     if method.needs_bounds and size.bounds is None:
@@ -135,10 +147,9 @@ def empty_tally(
             got="none",
             remedy="give the range of each column",
         )
-    own: dict[str, Any] = {
-        name: getattr(size, name) for name in (*_sizes(), "seed") if name in method.settings
-    }
-    given = {name: value for name, value in own.items() if value is not None}
+    given = size.given()
+    if "seed" in method.settings:
+        given["seed"] = size.seed
     if size.steps is not None:
         given["steps"] = step_of_columns(size.steps)
     tally = method.tally(kernel, **given, bounds=size.bounds, columns=columns, max_per_unit=max_per_unit)

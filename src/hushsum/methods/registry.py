@@ -135,6 +135,43 @@ def tally_methods() -> list[str]:
     return [method.name for method in all_methods() if method.tally is not None]
 
 
+def default_kernel(method: str | None = None, *, sets: bool = False, **sizes: object) -> str:
+    """The name of the kernel where none is given: Gaussian for columns of numbers.
+
+    A kernel that hashes stands in where the method, or a method that has the given ``sizes``, needs one, and
+    for records that are sets. ``"auto"`` and None leave the method open; sizes of None are not given.
+
+    >>> default_kernel(), default_kernel("race"), default_kernel(rows=100), default_kernel(sets=True)
+    ('gaussian', 'euclidean', 'euclidean', 'jaccard')
+    """
+    if sets:
+        return "jaccard"
+    fitting = [method_named(method)] if method in _METHODS else _with_sizes(sizes)
+    kernels = {name for each in fitting for name in each.role.kernels()}
+    return "euclidean" if "gaussian" not in kernels and "euclidean" in kernels else "gaussian"
+
+
+def default_method(kernel: Kernel, *, bounded: bool, **sizes: object) -> str:
+    """The method that counts a kernel in a tally where none is given: hash rows for a kernel that hashes;
+    otherwise a grid in few columns with bounds, and Fourier features or monomials without.
+
+    >>> from hushsum.kernels import GaussianKernel
+    >>> default_method(GaussianKernel(dim=2, bandwidth=1.0), bounded=True)
+    'grid'
+    """
+    counting = [_METHODS[name] for name in ("race", "grid", "fourier_features", "monomials")]
+    suitable = [each for each in counting if each.suits(kernel)] or counting
+    possible = [each for each in suitable if bounded or not each.needs_bounds] or suitable
+    sized = _with_sizes(sizes)
+    return next((each for each in possible if each in sized), possible[0]).name
+
+
+def _with_sizes(sizes: Mapping[str, object]) -> list[Method]:
+    """The methods whose tallies have all sizes that are given."""
+    given = {name for name, value in sizes.items() if value is not None}
+    return [each for each in all_methods() if given <= set(each.settings)]
+
+
 def method_named(name: str) -> Method:
     """The method of that name.
 

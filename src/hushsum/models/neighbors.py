@@ -86,7 +86,7 @@ class PrivateNeighbors(TableModel):
         epsilon: float = 1.0,
         delta: float | None = None,
         min_records: float = 10.0,
-        kernel: Any = "euclidean",
+        kernel: Any = "gaussian",
         bandwidth: float | str | None = None,
         scale: str | None = None,
         power: int = 2,

@@ -13,7 +13,7 @@ from hushsum.kernels.parameters import positive_integer, positive_number
 from hushsum.kernels.registry import HASH_ROWS, is_expression, named_for_plan
 from hushsum.methods.prediction_request import DENSITY_SPREAD, Option, PredictionRequest, typical_density
 from hushsum.methods.race import BOUND, row_variances, row_width
-from hushsum.methods.registry import Method, method_named, planned_methods
+from hushsum.methods.registry import Method, default_kernel, method_named, planned_methods
 from hushsum.planning.error_by_trust import CENTRAL, SHUFFLED, TrustModel
 from hushsum.planning.error_target import promise_for_error
 from hushsum.planning.plan_result import Plan
@@ -38,7 +38,7 @@ def plan(
     delta: float | None = None,
     rho: float | None = None,
     bandwidth: float | None = None,
-    kernel: str | Kernel = "euclidean",
+    kernel: str | Kernel | None = None,
     bounds: DeclaredBounds | None = None,
     method: str = "auto",
     rows: int | Sequence[int] | None = None,
@@ -72,7 +72,8 @@ def plan(
         The number of records, declared or guessed; under add/remove the true number is private, so do not
         pass ``len(X)``.
     dim, bandwidth, kernel
-        As for the kernel; a kernel object replaces all three.
+        As for the kernel; a kernel object replaces all three. The default kernel is that of
+        :func:`hushsum.release`, and Euclidean for reports, which need one that hashes.
     epsilon : float or list of float
         Pure ε unless ``delta`` is given.
     delta, rho : float
@@ -145,22 +146,21 @@ def plan(
     Examples
     --------
     >>> import hushsum as hs
-    >>> p = hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=5.0)
+    >>> hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=3.5, bounds=(0, 255)).best.method
+    'grid'
+    >>> p = hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=5.0, kernel="euclidean")
     >>> p.best.mechanism, p.best.rows
     ('discrete laplace', 5000)
-    >>> p = hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=3.5, kernel="gaussian", bounds=(0, 255))
-    >>> p.best.method
-    'grid'
     >>> hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=5.0, trust="local").best.method
     'reports'
     >>> hs.plan(records=241_000, dim=3, error=0.003, bandwidth=5.0).best.epsilon
-    0.091
-    >>> hs.plan(records=241_000, dim=3, error=0.001, bandwidth=5.0).best.delta
-    1e-06
+    0.15
     """
     number = positive_integer("records", records, at_most=1 << 50)
     model = TrustModel.of(trust, sites, dropouts, colluding)
     tallies_only = tallies_only or model.name != CENTRAL
+    if kernel is None:
+        kernel = default_kernel("race" if model.reported else method, rows=rows, width=width)
     if reading is not None:
         chosen, box, on_steps = reading.kernel, reading.basis.bounds, None
     else:

@@ -11,7 +11,7 @@ from hushsum.errors import ClaimError, DataRefused, UsageError
 from hushsum.kernels.bandwidth_scale import in_scale, warn_of_bandwidth
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.registry import is_expression, named, parameter_names
-from hushsum.methods.registry import method_named
+from hushsum.methods.registry import default_kernel, method_named
 from hushsum.planning.automatic_method import (
     UNDECLARED,
     best_option,
@@ -45,7 +45,7 @@ def release(
     delta: float | None = None,
     rho: float | None = None,
     bandwidth: float | None = None,
-    kernel: str | Kernel = "euclidean",
+    kernel: str | Kernel | None = None,
     bounds: DeclaredBounds | None = None,
     method: str = AUTO,
     records: int | None = None,
@@ -92,8 +92,9 @@ insecure_noise_seed
     bandwidth : float
         How near records must be to count as similar, chosen without looking at them: in the units of the
         data, or as a fraction of the declared range of each column; see ``scale``.
-    kernel : str or Kernel
-        A name, or a kernel object, which then brings its own bandwidth.
+    kernel : str or Kernel, optional
+        A name, or a kernel object, which then brings its own bandwidth. By default Gaussian, and Euclidean
+        where hash rows are requested: by ``method="race"``, ``rows`` or ``width``.
     bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
         Declared; records are clipped to it. Grids, the most accurate method in one to four columns, need it.
     method : str
@@ -144,6 +145,8 @@ insecure_noise_seed
         # A graph is counted by count_graph, and persons with ids: what is released here are records.
         checked_unit(unit, (RECORD,))
     X = in_memory(X)
+    if kernel is None:
+        kernel = default_kernel(method, rows=None if rows == "auto" else rows, width=width)
     if public is not None:
         refuse_private_rows(public, X)
         public = in_memory(public)

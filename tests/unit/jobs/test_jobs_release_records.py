@@ -39,7 +39,7 @@ def files(folder: Path, values: np.ndarray[Any, Any], parts: int = 2) -> tuple[s
 
 def released(folder: Path, paths: tuple[str, ...], **options: Any) -> FunctionReleased:
     request = ReleaseRequest(epsilon=1.0, insecure_noise_seed=options.pop("noise", 3))
-    kernel = options.pop("kernel", KernelChoice("euclidean", 5000.0))
+    kernel = options.pop("kernel", KernelChoice(bandwidth=5000.0))
     choice = options.pop("choice", PlanChoice(bounds=(0.0, 300_000.0)))
     columns = options.pop("columns", None)
     made = release_records(

@@ -31,7 +31,7 @@ def test_the_plan_is_that_of_its_epsilon() -> None:
 
 
 def test_delta_is_taken_where_no_pure_epsilon_suffices() -> None:
-    hashed: dict[str, Any] = {"records": 241_000, "dim": 3, "bandwidth": 5.0}
+    hashed: dict[str, Any] = {"records": 241_000, "kernel": hs.EuclideanKernel(dim=3, bandwidth=5.0)}
     best = hs.plan(**hashed, error=0.001).best
     assert best.delta == 1e-6
     assert best.error <= 0.001 < hs.plan(**hashed, epsilon=100.0).best.error

@@ -79,9 +79,10 @@ def test_the_method_follows_the_kernel_and_what_is_declared() -> None:
     X = records(500)
     assert isinstance(hs.release(X, epsilon=1.0, kernel=GAUSSIAN, bounds=(-1, 1)), CoefficientFunction)
     assert isinstance(hs.release(X, epsilon=1.0, bandwidth=1.0, bounds=(-1, 1)), CoefficientFunction)
-    assert isinstance(hs.release(X, epsilon=1.0, bandwidth=1.0), TableFunction)
+    hashed = hs.release(X, epsilon=1.0, kernel="euclidean", bandwidth=1.0)
+    assert isinstance(hashed, TableFunction)
     # A grid that would take long to ask is not planned.
-    fine = hs.plan(records=500, dim=3, bandwidth=0.01, bounds=(-1, 1), epsilon=1.0)
+    fine = hs.plan(records=500, dim=3, kernel="euclidean", bandwidth=0.01, bounds=(-1, 1), epsilon=1.0)
     assert {option.method for option in fine} == {"race"}
     assert hs.plan(records=500, epsilon=1.0, kernel=GAUSSIAN).best.method == "fourier_features"
     assert hs.release(records(900, 6), epsilon=1.0, kernel="gaussian", bandwidth=1.0).claim.delta == 0.0
@@ -120,7 +121,8 @@ def test_the_typical_density_follows_what_is_declared() -> None:
     assert planned(1, (0, 64)) > planned(3, (0, 64)) > planned(1, (0, 64)) ** 3
     assert planned(30, None) == 0.1
     assert planned(1, (0, 64), density=0.3) == 0.3
-    assert hs.plan(records=1000, dim=30, bandwidth=1.0, epsilon=1.0).density == pytest.approx(0.01)
+    hashed = hs.plan(records=1000, dim=30, kernel="euclidean", bandwidth=1.0, epsilon=1.0)
+    assert hashed.density == pytest.approx(0.01)
 
 
 def test_files_stay_below_the_limit() -> None:

@@ -74,7 +74,7 @@ def test_models_streams_and_public_rows_read_such_files(town: Town, dataset: str
     claim = town.ok("olga", "POST", f"{path}/models/claims", json=body)
     job = town.job(f"{path}/models", {**body, "confirm": claim["confirm"]})
     assert job["state"] == "done", job
-    plan = {"records": 1000, "epsilon": [1.0], "public": public}
+    plan = {"records": 1000, "epsilon": [1.0], "public": public, "kernel": "euclidean"}
     assert "decimal commas" in town.refused("olga", "POST", f"{path}/plans", 422, json=plan)["detail"]
     assert town.ok("olga", "POST", f"{path}/plans", json={**plan, "decimal": ","})["basis"] == "public data"
     tally = counted(town, dataset, COMMAS, decimal=",")["result"]["tally"]

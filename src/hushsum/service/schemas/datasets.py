@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from hushsum.methods.registry import default_kernel
 from hushsum.service.schemas.fields import (
     Column,
     ColumnsRequest,
@@ -77,7 +78,7 @@ class CountRequest(ColumnsRequest, FileRequest):
     """What is counted of records, and how. No parameter may be chosen by looking at the records."""
 
     unit_column: Column | None = None
-    method: TallyMethod = "race"
+    method: TallyMethod | None = None
     rows: Count | None = None
     width: Annotated[int, Field(ge=2, le=10**8)] | None = None
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
@@ -87,6 +88,10 @@ class CountRequest(ColumnsRequest, FileRequest):
     groups: Annotated[int, Field(ge=1, le=1 << 10)] | None = None
     structured: bool | None = None
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+
+    def _default_kernel(self) -> str:
+        sets = self.set_column is not None
+        return default_kernel(self.method, sets=sets, rows=self.rows, width=self.width)
 
 
 class TallyRequest(CountRequest):
@@ -143,6 +148,9 @@ class PlanRequest(KernelRequest, FileRequest):
     relation: Relation = "add/remove"
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
     error: Positive | None = None
+
+    def _default_kernel(self) -> str:
+        return default_kernel(self.method, rows=self.rows, width=self.width)
 
     @model_validator(mode="after")
     def _columns_of_bounds(self) -> Self:

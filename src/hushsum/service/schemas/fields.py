@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from hushsum.jobs.kernel_and_method import KernelChoice
 from hushsum.kernels.expressions import LONGEST
-from hushsum.methods.registry import planned_methods, tally_methods
+from hushsum.methods.registry import default_kernel, planned_methods, tally_methods
 from hushsum.records.bounds import declared_bounds
 from hushsum.records.cell_format import ENCODINGS, CellFormat
 from hushsum.records.dates import EPOCH, NO_DATES, DateFormat
@@ -123,7 +123,7 @@ Count = Annotated[int, Field(ge=1, le=10**8)]
 class KernelRequest(RequestBody):
     """A kernel and its parameters."""
 
-    kernel: Annotated[str, StringConstraints(max_length=LONGEST)] = "euclidean"
+    kernel: Annotated[str, StringConstraints(max_length=LONGEST)] | None = None
     bandwidth: Positive | None = None
     power: Annotated[int, Field(ge=1, le=256)] | None = None
     bits: Annotated[int, Field(ge=1, le=64)] | None = None
@@ -136,7 +136,7 @@ class KernelRequest(RequestBody):
     def choice(self) -> KernelChoice:
         """The kernel of the request, before the number of columns is known."""
         return KernelChoice(
-            self.kernel,
+            self.kernel or self._default_kernel(),
             self.bandwidth,
             self.power,
             self.bits,
@@ -146,6 +146,9 @@ class KernelRequest(RequestBody):
             self.scale,
             self.declared_bounds(),
         )
+
+    def _default_kernel(self) -> str:
+        return default_kernel()
 
     def declared_bounds(self) -> Box | None:
         """The declared bounds."""
