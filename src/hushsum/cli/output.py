@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import typer
 
@@ -18,10 +18,15 @@ from hushsum.errors import PublicAssumption, RepeatedRecords, SuspiciousParamete
 from hushsum.files.durable_files import atomic_file
 from hushsum.jobs.progress import Progress
 
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
 BROKEN_PIPE = 141
 """As a shell reports a program that SIGPIPE ended: the reader had enough, which is not an error."""
 
 _WIDEST = 1000
+_bars: list[Bar] = []
+"""The progress bars that are on the screen."""
 
 
 def write(text: str) -> None:
@@ -77,12 +82,34 @@ def write_table(
 
 def tell(text: str) -> None:
     """Say something on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    with _bars_hidden():
+        print(text, file=sys.stderr, flush=True)
 
 
 def warn(text: str) -> None:
     """Say on standard error what must not be overlooked."""
-    typer.secho(f"WARNING: {text}", fg="red", bold=True, err=True)
+    with _bars_hidden():
+        typer.secho(f"WARNING: {text}", fg="red", bold=True, err=True)
+
+
+def ask(question: str) -> bool:
+    """Whether a person answers yes, on standard error and standard input."""
+    with _bars_hidden():
+        return typer.confirm(question, default=False, err=True)
+
+
+@contextmanager
+def _bars_hidden() -> Iterator[None]:
+    """Take progress bars off the screen, and restore them afterwards: a bar is redrawn over whatever is
+    written meanwhile, and holds back a line that has not ended, as a question has not.
+    """
+    for bar in _bars:
+        bar.stop()
+    try:
+        yield
+    finally:
+        for bar in _bars:
+            bar.start()
 
 
 @contextmanager
@@ -146,13 +173,17 @@ def progress_bar(what: str, *, size: int | None = None) -> Iterator[Progress]:
     total = size or 1.0
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
+        _bars.append(bar)
 
         def at(fraction: float | None) -> None:
             exit_if_interrupted()
             if fraction is not None:
                 bar.update(task, total=total, completed=fraction * total)
 
-        yield at
+        try:
+            yield at
+        finally:
+            _bars.remove(bar)
 
 
 def bytes_in_words(size: int, *, digits: int = 3) -> str:

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, TypeVar
 
 import typer
 
-from hushsum.cli.output import bytes_in_words, tell, warn, write, write_facts, write_json
+from hushsum.cli.output import ask, bytes_in_words, tell, warn, write, write_facts, write_json
 from hushsum.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def asking(output: str) -> Callable[[Claim, Account | None], bool]:
     """Show the claim, and what happens to a file that is there, and ask."""
     exists = Path(output).exists()
 
-    def ask(claim: Claim, account: Account | None) -> bool:
+    def approve(claim: Claim, account: Account | None) -> bool:
         tell(claim.sentence())
         _warn_of(claim)
         if exists and account is None:
@@ -77,9 +77,9 @@ def asking(output: str) -> Callable[[Claim, Account | None], bool]:
             tell(f"{output!r} exists and will be replaced, unless it is this very release.")
         if account is not None:
             tell(f"After it the dataset has {account_in_words(account)}.")
-        return typer.confirm("Release it?", default=False, err=True)
+        return ask("Release it?")
 
-    return ask
+    return approve
 
 
 def confirmed(released: R | None, *, interactive: bool) -> R:
