@@ -49,7 +49,7 @@ def test_a_release_of_numbers_is_gaussian_unless_hash_rows_are_requested(
 
 
 def test_the_plan_and_the_release_of_the_same_options_have_the_same_kernel() -> None:
-    planned = {"records": 2000, "dim": 2, "epsilon": 1.0, "bandwidth": 1.0}
+    planned: dict[str, Any] = {"records": 2000, "dim": 2, "epsilon": 1.0, "bandwidth": 1.0}
     assert hs.plan(**planned, bounds=(-5, 5)).best.method == "grid"
     assert hs.plan(**planned).best.method == "fourier_features"
     assert hs.plan(**planned, rows=[40, 80]).best.method == "race"
@@ -119,13 +119,14 @@ def test_sizes_of_another_method_are_refused_by_name() -> None:
 def test_the_service_counts_as_the_command_does(tmp_path: Path) -> None:
     town = Town(tmp_path)
     dataset = town.dataset()
-    for options, kernel, basis in [
+    counted: list[tuple[dict[str, Any], str, str]] = [
         ({"bounds": [[-5, 5]]}, "gaussian", "grid-weights"),
         ({}, "gaussian", "fourier-features"),
         ({"rows": 20, "width": 30}, "euclidean", "hash-rows"),
-    ]:
-        counted = {"upload": town.upload(dataset), "columns": ["a", "b"], "bandwidth": 1.0, **options}
-        assert town.job(f"/datasets/{dataset}/tallies", counted)["state"] == "done"
+    ]
+    for options, kernel, basis in counted:
+        body = {"upload": town.upload(dataset), "columns": ["a", "b"], "bandwidth": 1.0, **options}
+        assert town.job(f"/datasets/{dataset}/tallies", body)["state"] == "done"
         made = town.ok("olga", "GET", f"/datasets/{dataset}/tallies")[-1]["facts"]
         assert (made["kernel"]["name"], made["basis"]) == (kernel, basis)
     plan = {"records": 2000, "dim": 2, "epsilon": [1.0], "bandwidth": 1.0, "bounds": [[-5, 5]]}

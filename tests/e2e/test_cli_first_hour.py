@@ -144,14 +144,22 @@ class TestWarningsBeforeTheDebit:
     def test_strict_stops_before_anything_is_spent(self, folder: Path) -> None:
         run("ledger", "init", "--ledger", "l.db", "--dataset", "town", "--epsilon", "2")
         booked = ("--ledger", "l.db", "--dataset", "town", "--epsilon", "1")
-        message = refused("release", "people.csv", *self.WIDE, *booked, "--strict", "-o", "f.hush")
-        assert "outside the declared bounds" in message
-        assert "nothing was spent" in message
+        for strict in ((), ("--strict",), ("--allow-clipping", "--strict")):
+            message = refused("release", "people.csv", *self.WIDE, *booked, *strict, "-o", "f.hush")
+            assert "outside" in message
+            assert "nothing was spent" in message
+            assert ("allow_clipping" in message) == ("--allow-clipping" not in strict)
+        for command in ("tally", "heatmap", "fit"):
+            files = (*(("density",) if command == "fit" else ()), "people.csv")
+            box = ("--columns", "pay,age", "--bounds", "0:100,0:120", "--bandwidth", "5")
+            more = ("-o", "x.tally") if command == "tally" else ("--epsilon", "1", "-o", "x.hush")
+            plane = ("--plane",) if command == "heatmap" else ()
+            assert "allow_clipping" in refused(command, *files, *box, *plane, *more)
         assert not (folder / "f.hush").exists()
         assert (
             "| spent | nothing |" in run("ledger", "export", "--ledger", "l.db", "--dataset", "town").stdout
         )
-        told = run("release", "people.csv", *self.WIDE, *booked, "-o", "f.hush")
+        told = run("release", "people.csv", *self.WIDE, *booked, "--allow-clipping", "-o", "f.hush")
         assert "outside the declared bounds" in told.stderr
 
     @pytest.mark.parametrize(
@@ -172,7 +180,8 @@ class TestWarningsBeforeTheDebit:
 
     def test_defaults_of_models(self, folder: Path) -> None:
         given = ("people.csv", "--columns", "age", "--target", "pay", "--epsilon", "1", "-o", "m.hush")
-        assert "clipped" in refused("fit", "regressor", *given, "--strict")
+        assert "allow_clipping" in refused("fit", "regressor", *given)
+        assert "clipped" in refused("fit", "regressor", *given, "--allow-clipping", "--strict")
         assert not (folder / "m.hush").exists()
 
 

@@ -268,7 +268,7 @@ def test_an_interrupted_fit_leaves_nothing(desk: Shell, number: signal.Signals, 
     assert process.wait(timeout=300) == code
     out, err = process.communicate()
     assert out == b""
-    assert err.decode() == ("interrupted\n" if number == signal.SIGINT else "")
+    assert err.decode() == ("interrupted; nothing was spent\n" if number == signal.SIGINT else "")
     assert desk.files() == before
 
 

@@ -4,11 +4,14 @@ import errno
 import gzip
 import os
 import random
+import signal
+import subprocess
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from tests.e2e.cli_process import Shell
+from tests.e2e.cli_process import COMMAND, Shell, environment
 from tests.e2e.conftest import QuickShell
 
 KERNEL = ("--kernel", "euclidean", "--bandwidth", "1")
@@ -252,6 +255,77 @@ def test_a_full_disk_is_told_in_one_sentence(
     said = quick.refused(1, "plot", "one.hush", "-o", f"x.{suffix}")
     assert f"refused the file 'x.{suffix}': no space left on device; free some space" in said
     assert "'x.tally'" in quick.refused(1, "tally", "ok.csv", *KERNEL, "-o", "x.tally")
+
+
+def interrupt(*arguments: object, **options: object) -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def fill_disk(*arguments: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(("fail", "code"), [(fill_disk, 1), (interrupt, 130)])
+def test_a_release_that_fails_after_its_debit_says_so_and_is_repeated_for_nothing(
+    quick: QuickShell, monkeypatch: pytest.MonkeyPatch, fail: Callable[[], None], code: int
+) -> None:
+    def synchronise(descriptor: int) -> None:
+        if ".hush" in os.readlink(f"/proc/self/fd/{descriptor}"):
+            fail()
+
+    quick.ok("ledger", "init", "--ledger", "l.db", "--dataset", "town", "--epsilon", "2")
+    booked = (
+        "release",
+        "ok.tally",
+        "--epsilon",
+        "1",
+        "--ledger",
+        "l.db",
+        "--dataset",
+        "town",
+        "-o",
+        "x.hush",
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr("hushsum.cli.interrupts._received", [])
+        patch.setattr("os.fsync", synchronise)
+        ended = quick.run(*booked)
+    assert ended.code == code
+    assert "the budget is debited; repeat the same command for the release, which costs nothing" in ended.err
+    assert "another folder" not in ended.err, "there it would be another release, and spend again"
+    assert not (quick.folder / "x.hush").exists()
+    quick.ok(*booked)
+    status = quick.ok("ledger", "status", "--ledger", "l.db", "--dataset", "town", "--json").json
+    assert float(status["spent"]["epsilon"]) == 1.0
+
+
+def test_an_interruption_before_the_debit_says_that_nothing_was_spent(shell: Shell) -> None:
+    """In a process of its own: what it has spent is a fact of the process."""
+    records = ("--columns", "a,b", "--bounds", "-9:9", "--bandwidth", "1")
+    for command, said in (("release", "interrupted; nothing was spent\n"), ("tally", "interrupted\n")):
+        more = ("--epsilon", "1", "-o", "x.hush") if command == "release" else ("-o", "x.tally")
+        process = subprocess.Popen(
+            [*COMMAND, command, "-", *records, *more],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=shell.folder,
+            env=environment(),
+        )
+        assert process.stdin is not None
+        # Far more than the pipe holds: when the last byte is taken, reading has begun.
+        process.stdin.write(b"a,b\n" + b"0.5,0.5\n" * 400_000)
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+        assert (process.returncode, err.decode()) == (130, said)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.png", "x", "x.parquet"])
+def test_a_release_is_not_written_under_the_name_of_something_else(quick: QuickShell, name: str) -> None:
+    said = quick.refused(2, "release", "ok.tally", "--epsilon", "1", "-o", name)
+    assert f"--output must end in .hush, got {name!r}" in said
+    box = ("--columns", "a,b", "--bounds", "-9:9", "--epsilon", "1")
+    assert "must end in .hush" in quick.refused(2, "fit", "density", "ok.csv", *box, "-o", name)
 
 
 def test_unexpected_failures_say_how_to_see_more(quick: QuickShell, monkeypatch: pytest.MonkeyPatch) -> None:

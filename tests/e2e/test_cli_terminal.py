@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -106,14 +107,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 BOX = ("--bounds", "-5:5,-5:5", "--bandwidth", "1")
+DAILY = ("--every", "day", "--steps", "3", "--once")
 ASKING = [
     ("release", *POINTS, *BOX, *PROMISE, "-o", "x.hush"),
     ("heatmap", *POINTS, *BOX, *PROMISE, "--plane", "-o", "x.png"),
     ("fit", "density", *POINTS, "--bounds", "-5:5", *PROMISE, "-o", "x.hush"),
     ("synthesize", "points.csv", "--number", "a=-5:5:20", "--number", "b=-5:5:20", *PROMISE, "-o", "x.csv"),
     ("choose", "bounds", *POINTS, "--within", "-10:10", *PROMISE),
-    ("watch", "in", *POINTS[1:], *BOX, *PROMISE, "--every", "day", "--steps", "3", "--once")
-    + ("--state", "x.stream", "-o", "out"),
+    ("watch", "in", *POINTS[1:], *BOX, *PROMISE, *DAILY, "--state", "x.stream", "-o", "out"),
 ]
 
 
@@ -132,6 +133,14 @@ def test_the_question_stays_on_the_screen(folder: Path, arguments: tuple[str, ..
         assert terminal.end() == 1
         assert any(line.endswith("and nothing was spent.") for line in terminal.lines)
     assert not list(folder.glob("x.*"))
+
+
+def test_an_interruption_at_the_question_spends_nothing(folder: Path) -> None:
+    with on_terminal(folder, COMMAND, *ASKING[0]) as terminal:
+        terminal.until(lambda: any(QUESTION in line for line in terminal.lines))
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.end() == 130
+        assert any(line.endswith("interrupted; nothing was spent") for line in terminal.lines)
 
 
 @pytest.mark.parametrize("command", ["release", "heatmap"])

@@ -21,6 +21,8 @@ _SUGGESTION: Final = re.compile(r"\.? *\(?(Did you mean|Possible options:|Did yo
 
 
 _options_of_failed: dict[str, str] = {}
+_spending: list[str] = []
+"""The running command, if it releases and may record that in a ledger."""
 
 
 def failed_surface() -> Surface:
@@ -28,11 +30,17 @@ def failed_surface() -> Surface:
     return Surface("command line", dict(_options_of_failed))
 
 
+def may_have_spent() -> bool:
+    """Whether the command that ran is one that releases."""
+    return bool(_spending)
+
+
 class Command(TyperCommand):
     """A command whose help names no type for flags, which take no value."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run it; an error is spelled with its options."""
+        _spending[:] = [self.name or ""] if "idempotency_key" in ctx.params else []
         with self._spelling(ctx):
             return super().invoke(ctx)
 

@@ -94,6 +94,7 @@ def fit(
     part: options.PartName = None,
     yes: options.Yes = False,
     strict: options.Strict = False,
+    allow_clipping: options.AllowClipping = False,
     json: options.Json = False,
 ) -> None:
     """Fit a model to private records and write a public file. This spends budget and cannot be undone.
@@ -118,6 +119,7 @@ def fit(
     from hushsum.jobs.output_files import STANDARD
     from hushsum.jobs.plan_release import PublicFile
     from hushsum.records.bounds import names_in_words
+    from hushsum.records.data_derived_parameters import clipping_allowed
 
     cells = cell_format(
         decimal=decimal,
@@ -150,7 +152,8 @@ def fit(
     )
     interactive = sys.stdin.isatty() and not yes
     waiting = interruptible_input() if STANDARD in files else nullcontext()
-    with warnings_printed(strict=strict), waiting, progress_bar("counting") as progress:
+    clipped = clipping_allowed(allow_clipping)
+    with warnings_printed(strict=strict), clipped, waiting, progress_bar("counting") as progress:
         counted = count_model(
             choice,
             records,

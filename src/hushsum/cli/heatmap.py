@@ -70,6 +70,7 @@ def heatmap(
     to: options.Recipient = None,
     part: options.PartName = None,
     yes: options.Yes = False,
+    allow_clipping: options.AllowClipping = False,
     threads: options.Threads = None,
     insecure_noise_seed: options.InsecureNoiseSeed = None,
     json: options.Json = False,
@@ -90,6 +91,7 @@ def heatmap(
     from hushsum.jobs.output_files import STANDARD
     from hushsum.jobs.record_files import RecordFiles
     from hushsum.privacy.release_request import ReleaseRequest
+    from hushsum.records.data_derived_parameters import clipping_allowed
 
     choice = MapChoice(bandwidth, option_values.ranges(bounds, "bounds"), not plane, size, level)
     if len(sources) == 1 and is_released(sources[0]):
@@ -114,7 +116,8 @@ def heatmap(
     )
     interactive = sys.stdin.isatty() and not yes
     piped = interruptible_input() if STANDARD in sources else nullcontext()
-    with warnings_printed(), piped, progress_bar("counting", size=bytes_of(sources)) as progress:
+    clipped = clipping_allowed(allow_clipping)
+    with warnings_printed(), clipped, piped, progress_bar("counting", size=bytes_of(sources)) as progress:
         made = make_heat_map(
             RecordFiles(
                 tuple(sources),

@@ -26,6 +26,7 @@ from hushsum.cli.error_wording import (
     failed_surface,
     help_of,
     is_usage_error,
+    may_have_spent,
     sentence_of,
     shows_help,
 )
@@ -167,16 +168,16 @@ def _run() -> int:
     try:
         code = _requested()(prog_name="hushsum", standalone_mode=False)
         if code == INTERRUPTED and was_interrupted():
-            tell("interrupted")
+            tell(_interrupted())
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else UNEXPECTED
     except (KeyboardInterrupt, typer.Abort):
-        tell("interrupted")
+        tell(_interrupted())
         return INTERRUPTED
     except HushsumError as error:
         if debug:
             raise
-        tell(f"hushsum: {error.words(failed_surface())}")
+        tell(f"hushsum: {error.words(failed_surface())}{_debited()}")
         return error.exit_code
     except OSError as error:
         if debug:
@@ -193,7 +194,7 @@ def _run() -> int:
             raise
         tell(
             f"hushsum: something unexpected happened ({type(error).__name__}), and nothing was written; "
-            "set HUSHSUM_DEBUG=1 to see where, and report it"
+            f"set HUSHSUM_DEBUG=1 to see where, and report it{_debited()}"
         )
         return UNEXPECTED
     return code if isinstance(code, int) else 0
@@ -205,7 +206,28 @@ def _refused_by_the_system(error: OSError) -> str:
     where = f" {names[0]!r}" if names else ""
     reason = (error.strerror or "no reason given").lower()
     remedy = _REMEDIES.get(error.errno or 0)
-    return f"the system refused the file{where}: {reason}" + (f"; {remedy}" if remedy else "")
+    if remedy and _debited():
+        # In another folder it would be another release.
+        remedy = remedy.split(", or ")[0]
+    return f"the system refused the file{where}: {reason}" + (f"; {remedy}" if remedy else "") + _debited()
+
+
+def _interrupted() -> str:
+    """What an interruption leaves behind, of a command that spends."""
+    if not may_have_spent():
+        return "interrupted"
+    from hushsum.privacy.spending import what_was_spent
+
+    return f"interrupted; {what_was_spent()}"
+
+
+def _debited() -> str:
+    """The end of a sentence about a release that failed after its debit; mostly empty."""
+    if not may_have_spent():
+        return ""
+    from hushsum.privacy.spending import debit_stands, what_was_spent
+
+    return f"; {what_was_spent()}" if debit_stands() else ""
 
 
 def _misused(error: Any) -> int:

@@ -206,6 +206,14 @@ Strict = Annotated[
     bool,
     typer.Option("--strict", help="Stop at the first warning, before anything is spent."),
 ]
+AllowClipping = Annotated[
+    bool,
+    typer.Option(
+        "--allow-clipping",
+        help="Continue with a warning where most records lie outside the bounds. [default: stop, before "
+        "anything is spent]",
+    ),
+]
 SetColumn = Annotated[
     str | None,
     typer.Option("--set-column", metavar="NAME", help="Column of sets (jaccard): lists of integers."),

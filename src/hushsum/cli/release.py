@@ -45,6 +45,7 @@ _OF_RECORDS = (
     "sheet",
     "encoding",
     "public",
+    "allow_clipping",
 )
 """Options that a tally has from the command that counted it."""
 
@@ -137,6 +138,7 @@ def release(
     part: options.PartName = None,
     yes: options.Yes = False,
     strict: options.Strict = False,
+    allow_clipping: options.AllowClipping = False,
     threads: options.Threads = None,
     encryption_key_file: options.EncryptionKeyFile = None,
     insecure_noise_seed: options.InsecureNoiseSeed = None,
@@ -167,6 +169,7 @@ def release(
     from hushsum.methods.registry import default_kernel
     from hushsum.planning.automatic_method import UNDECLARED
     from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
+    from hushsum.records.data_derived_parameters import clipping_allowed
 
     cells = cell_format(
         decimal=decimal,
@@ -231,7 +234,8 @@ def release(
             _suggest_bounds(similarity, option_values.names(columns, "columns"))
         piped = interruptible_input() if STANDARD in sources else nullcontext()
         counting = progress_bar("counting", size=bytes_of(sources))
-        with reader_may_leave(), warnings_printed(strict=strict), piped, counting as progress:
+        clipped = clipping_allowed(allow_clipping)
+        with reader_may_leave(), warnings_printed(strict=strict), clipped, piped, counting as progress:
             delivered = release_records(
                 RecordFiles(
                     tuple(sources),

@@ -80,6 +80,7 @@ def tally(
             help="Edges that are sorted by their first node already; undirected ones in both directions.",
         ),
     ] = False,
+    allow_clipping: options.AllowClipping = False,
     threads: options.Threads = None,
     encryption_key_file: options.EncryptionKeyFile = None,
     checkpoint: Annotated[
@@ -129,6 +130,7 @@ def tally(
     from hushsum.jobs.tally_records import tally_records
     from hushsum.kernels.bandwidth_scale import bandwidth_warnings
     from hushsum.methods.registry import default_kernel
+    from hushsum.records.data_derived_parameters import clipping_allowed
 
     cells = cell_format(
         decimal=decimal,
@@ -163,7 +165,8 @@ def tally(
         )
     piped = interruptible_input() if STANDARD in files else nullcontext()
     kept = nullcontext() if checkpoint is None else _kept(checkpoint)
-    with warnings_printed(), piped, kept, progress_bar("counting", size=bytes_of(files)) as progress:
+    counting = progress_bar("counting", size=bytes_of(files))
+    with warnings_printed(), clipping_allowed(allow_clipping), piped, kept, counting as progress:
         written = tally_records(
             RecordFiles(
                 tuple(files),

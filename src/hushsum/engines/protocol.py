@@ -94,7 +94,7 @@ class CountingTask:
                 warnings.simplefilter("always", SuspiciousParameter)
                 for batch in batches:
                     name = batch.name
-                    tally.add(batch.records, units=batch.units, threads=self.threads)
+                    tally.add(batch.records, units=batch.units, threads=self.threads, allow_clipping=True)
             found = {str(each.message) for each in caught if issubclass(each.category, SuspiciousParameter)}
             head["warnings"] = sorted(found)
             body = tally_as_pieces(tally)

@@ -269,7 +269,7 @@ def register(
         listed = names or [f"column {number}" for number in range(len(columns))]
         records = columns[0] if len(columns) == 1 and names is None else _table(columns, listed)
         if len(columns[0]):
-            filled.add(records, threads=1)
+            filled.add(records, threads=1, allow_clipping=True)
         return _encrypted(filled, key)
 
     def hush_merge_agg(tallies: Any) -> bytes:

@@ -224,6 +224,7 @@ def heatmap(
     idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
     threads: int | None = None,
+    allow_clipping: bool = False,
 ) -> HeatMap:
     """A private heat map of points: density with intervals, to be drawn and exported. Spends the claim.
 
@@ -246,7 +247,7 @@ def heatmap(
     level : float, default 0.95
         Of the intervals, for the whole map together.
     epsilon, delta, rho, columns, records, relation, population, allow_large_delta, budget, idempotency_key, \
-insecure_noise_seed, threads
+insecure_noise_seed, threads, allow_clipping
         As for :func:`hushsum.release`.
 
     Returns
@@ -289,6 +290,7 @@ insecure_noise_seed, threads
         idempotency_key=idempotency_key,
         insecure_noise_seed=insecure_noise_seed,
         threads=threads,
+        allow_clipping=allow_clipping,
     )
     return HeatMap(function, geographic, level)
 

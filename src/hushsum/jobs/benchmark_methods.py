@@ -22,6 +22,7 @@ from hushsum.methods.registry import method_named, method_names, planned_methods
 from hushsum.planning.plan import AUTO, plan
 from hushsum.planning.release import release
 from hushsum.records.cell_format import PLAIN, CellFormat
+from hushsum.records.data_derived_parameters import clipping_allowed
 from hushsum.releases.base import ReleasedFunction
 
 _LEAST_TRUTH = 1e-12
@@ -226,7 +227,7 @@ class _Benchmark:
 
     def _release(self, name: str, epsilon: float, seed: int) -> ReleasedFunction:
         terms = self.terms
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), clipping_allowed(quiet=True):
             warnings.simplefilter("ignore", SuspiciousParameter)
             if self._is_planned(name):
                 return release(

@@ -108,6 +108,10 @@ def check_function_output(output: str, *, inputs: Sequence[str] = (), interactiv
             ),
             remedy="let its name end in .hush",
         )
+    if path.suffix.lower() != ".hush":
+        raise UsageError(
+            parameter="output", rule="must end in .hush", got=repr(path.name), remedy="rename it"
+        )
     if not path.exists():
         return path
     kind = kind_of(path)

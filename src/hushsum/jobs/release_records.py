@@ -37,6 +37,7 @@ from hushsum.privacy.claim import PERSON, RECORD, checked_unit
 from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.records.arrow import pyarrow
 from hushsum.records.bounds import Bounds, DeclaredBounds
+from hushsum.records.data_derived_parameters import clipping_allowed
 from hushsum.records.private_rows_as_public import refuse_copied_rows
 from hushsum.records.record_batches import open_batches
 from hushsum.releases.base import ReleasedFunction
@@ -282,17 +283,19 @@ def _in_one_call(
     table = _read(records, columns, DeclaredBox.of(kernel, choice.bounds, columns))
 
     def make() -> ReleasedFunction:
-        function = method.release(
-            table,
-            kernel,
-            bounds=choice.bounds,
-            columns=columns,
-            epsilon=epsilon,
-            relation=request.relation,
-            seed=choice.seed,
-            insecure_noise_seed=request.insecure_noise_seed,
-            **option.sizes,
-        )
+        # The budget is debited: what could be refused of the records was refused when they were read.
+        with clipping_allowed(quiet=True):
+            function = method.release(
+                table,
+                kernel,
+                bounds=choice.bounds,
+                columns=columns,
+                epsilon=epsilon,
+                relation=request.relation,
+                seed=choice.seed,
+                insecure_noise_seed=request.insecure_noise_seed,
+                **option.sizes,
+            )
         assert function.claim == claim
         return function
 

@@ -32,6 +32,7 @@ from hushsum.privacy.claim import Relation, exact
 from hushsum.privacy.integer_noise import GAMMA, LAPLACE
 from hushsum.privacy.release_noise import EXACT_INTEGERS, release_noise
 from hushsum.records.bounds import DeclaredBounds
+from hushsum.records.data_derived_parameters import clipping_allowed
 from hushsum.releases.point_errors import FeatureErrors
 from hushsum.releases.weighted_points import PointsFunction
 from hushsum.version import PRODUCER
@@ -157,7 +158,10 @@ def landmarks(
     )
     declared.refuse_private(public, X, "public")
     rng = np.random.default_rng(seed)
-    given = None if public is None else _chosen(declared.records(public).astype(np.float64), number, rng)
+    given = None
+    if public is not None:
+        with clipping_allowed(quiet=True):
+            given = _chosen(declared.records(public).astype(np.float64), number, rng)
     rows = declared.records(X)
 
     def make() -> PointsFunction:

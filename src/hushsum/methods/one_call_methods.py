@@ -11,7 +11,7 @@ import numpy as np
 
 from hushsum._types import Floats, Rows
 from hushsum.errors import ClaimError
-from hushsum.kernels.base import Kernel
+from hushsum.kernels.base import ColumnKernel, Kernel
 from hushsum.methods.registry import Method
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import COUNT_SHARE
@@ -20,6 +20,7 @@ from hushsum.privacy.release_noise import ReleaseNoise
 from hushsum.privacy.release_request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds, declared_bounds
+from hushsum.records.data_derived_parameters import warn_of_parameters
 from hushsum.records.private_rows_as_public import refuse_copied_rows, refuse_private_rows
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.point_errors import FeatureErrors
@@ -201,6 +202,15 @@ class DeclaredBox:
         refuse_copied_rows(public, X, self.kernel.dim, self.columns, parameter=parameter)
 
     def records(self, X: object) -> Rows:
-        """The records, checked, clipped to the box and centred on it; secret."""
+        """The records, checked, clipped to the box and centred on it; secret.
+
+        Raises
+        ------
+        DataRefused
+            also where most of them lie outside of the box, unless that is allowed.
+        """
         rows: Rows = self.kernel.prepare(X, self.bounds, columns=self.columns).arrays[0]
+        if isinstance(self.kernel, ColumnKernel):
+            dim, bandwidth = self.kernel.dim, self.kernel.bandwidth
+            warn_of_parameters(X, rows, self.bounds, dim, bandwidth, self.columns)
         return rows

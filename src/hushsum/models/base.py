@@ -26,7 +26,7 @@ from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.release_request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds
-from hushsum.records.data_derived_parameters import warn_of_clipping
+from hushsum.records.data_derived_parameters import clipping_allowed, refuse_clipping
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.prepared_release import spend_function
@@ -113,7 +113,7 @@ class PrivateModel(DeclaredModel):
         """
         return self._checked(X, reset=reset), None
 
-    def fit(self, X: object, y: object = None, **refused: object) -> Self:
+    def fit(self, X: object, y: object = None, *, allow_clipping: bool = False, **refused: object) -> Self:
         """Count these records and release the model. Spends the budget, once.
 
         A fit that failed while it released, and one that is repeated on the very same array objects with the
@@ -126,13 +126,15 @@ class PrivateModel(DeclaredModel):
             Private records; arrays or frames of finite numbers, clipped to ``bounds``.
         y : array-like of shape (n_samples,), optional
             The target, where the model has one.
+        allow_clipping : bool
+            Fit records that mostly lie outside ``bounds``, with a warning in place of the refusal.
 
         Raises
         ------
         UsageError
             if a parameter breaks a rule.
         DataRefused
-            if the records do.
+            if the records do, or most of them lie outside ``bounds``; nothing is spent.
         BudgetExhausted
             if the budget does not suffice; nothing is released.
 
@@ -148,14 +150,19 @@ class PrivateModel(DeclaredModel):
             refuse_repeated_rows(self.public, X, records, super()._column_names())
         if not self._is_repeated((X, y), records, target):
             state = self._begin()
-            self._count(state.secret, records, target)
+            with clipping_allowed(allow_clipping):
+                self._refuse_clipping(records, target)
+            with clipping_allowed(quiet=True):
+                self._count(state.secret, records, target)
             state.guard = RefitGuard((X, y), self._of_the_owner())
             state.guard.remember(records, target)
             self._state = state
         return self.release()
 
     @until_released
-    def partial_fit(self, X: object, y: object = None, **refused: object) -> Self:
+    def partial_fit(
+        self, X: object, y: object = None, *, allow_clipping: bool = False, **refused: object
+    ) -> Self:
         """Count further records. Spends nothing; :meth:`release` does.
 
         Raises
@@ -171,9 +178,11 @@ class PrivateModel(DeclaredModel):
             refuse_repeated_rows(self.public, X, records, super()._column_names())
         if state is None:
             state = self._begin()
+        with clipping_allowed(allow_clipping):
+            self._refuse_clipping(records, target)
         state.guard = None
         # A batch may go into several tables: one that is interrupted between them must not be counted again.
-        with state.changing():
+        with state.changing(), clipping_allowed(quiet=True):
             self._count(state.secret, records, target)
         self._state = state
         return self
@@ -211,10 +220,10 @@ class PrivateModel(DeclaredModel):
         """Columns of finite numbers, for records and for queries; with ``y`` both."""
         return checked_records(self, X, y, reset=reset)
 
-    def _warn_of_clipping(self, X: Floats) -> None:
-        """For :meth:`_count` of a model that clips records itself: a tally with bounds warns by itself."""
+    def _refuse_clipping(self, X: Floats, y: NDArray[Any] | None) -> None:
+        """Refuse records that mostly lie outside the bounds, or warn where that is allowed."""
         box = Bounds.of(self.column_bounds(), self.n_features_in_)
-        warn_of_clipping(X, box, self._column_names(), level=5)
+        refuse_clipping(X, box, self._column_names(), level=4)
 
     def release(self) -> Self:
         """Draw the noise and make the model public. Spends the budget, once; does nothing when repeated.

@@ -43,7 +43,15 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     classes_: NDArray[Any]
 
     @until_released
-    def partial_fit(self, X: object, y: object = None, classes: object = None, **refused: object) -> Self:
+    def partial_fit(
+        self,
+        X: object,
+        y: object = None,
+        classes: object = None,
+        *,
+        allow_clipping: bool = False,
+        **refused: object,
+    ) -> Self:
         """Count further records. Spends nothing.
 
         Parameters
@@ -53,10 +61,12 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         classes : array-like, optional
             Every label there is, on the first call, in place of the parameter ``classes``. Without either,
             the labels of the first batch are taken as public, and later batches may have no others.
+        allow_clipping : bool
+            As for :meth:`fit`.
         """
         self._given_classes = None if classes is None else _distinct(classes)
         try:
-            return super().partial_fit(X, y, **refused)
+            return super().partial_fit(X, y, allow_clipping=allow_clipping, **refused)
         finally:
             del self._given_classes
 

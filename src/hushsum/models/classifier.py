@@ -226,12 +226,10 @@ class PrivateClassifier(ClassifierDeclaration):
     def _count(self, secret: list[Tally] | KeptRecords, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
         if isinstance(secret, KeptRecords):
-            self._warn_of_clipping(X)
             low, high = np.array(self.column_bounds()).T
             secret.add(np.clip(X, low, high), y.copy())
             return
         if self.method_ != KERNEL:
-            self._warn_of_clipping(X)
             secret[0].add(np.column_stack((y, self._vectors(X, self.effective("bounds"), self._transform))))
             return
         for code, tally in enumerate(secret):

@@ -172,7 +172,6 @@ class ClusterModel(PrivateModel):
         return secret
 
     def _count(self, secret: KeptRecords, X: Floats, y: NDArray[Any] | None) -> None:
-        self._warn_of_clipping(X)
         secret.add(Frame.of(self.column_bounds(), self.scale).inside(X), np.empty((len(X), 0)))
 
     def _draw(self, secret: KeptRecords, promise: Promise) -> Bundle:

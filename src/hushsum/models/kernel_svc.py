@@ -208,7 +208,6 @@ class PrivateKernelSVC(ClassificationModel):
 
     def _count(self, secret: KeptPairs, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
-        self._warn_of_clipping(X)
         secret.add(X, y.astype(np.int64))
 
     def _ready(self, secret: KeptPairs) -> Machines:

@@ -139,7 +139,6 @@ class PrivateLinearSVC(ClassificationModel):
 
     def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
-        self._warn_of_clipping(X)
         self._linear_method().count(
             secret, self._ball(self.effective("bounds"), self.radius), np.column_stack((X, 2.0 * y - 1.0))
         )

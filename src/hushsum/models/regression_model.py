@@ -13,7 +13,7 @@ from hushsum.errors import UsageError, shown
 from hushsum.models.base import PrivateModel
 from hushsum.models.record_checks import showing_nothing
 from hushsum.records.bounds import Bounds
-from hushsum.records.data_derived_parameters import warn_of_clipped_targets, warn_of_clipping
+from hushsum.records.data_derived_parameters import refuse_clipped_targets
 
 
 class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
@@ -29,11 +29,12 @@ class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
         """Records and targets as the model counts them, checked."""
         records, target = self._checked(X, y, reset=reset)
         numbers: NDArray[Any] = showing_nothing(lambda: np.asarray(target, np.float64), y=target)
-        box = Bounds.of(self.column_bounds(records.shape[1]), records.shape[1])
-        warn_of_clipping(records, box, self._column_names(), level=5)
-        if numbers.ndim == 1:
-            warn_of_clipped_targets(numbers, declared_target(self.target_bounds), level=5)
         return records, numbers
+
+    def _refuse_clipping(self, X: Floats, y: NDArray[Any] | None) -> None:
+        super()._refuse_clipping(X, y)
+        if y is not None and y.ndim == 1:
+            refuse_clipped_targets(y, declared_target(self.target_bounds), level=4)
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """R² of the predictions; as private as the points and targets are."""

@@ -187,6 +187,9 @@ class PrivateSynthesizer(PrivateModel):
         declared = self._declared(n_features)
         return marginals(declared if self._named else list(declared.values()), sets=self._sets(declared))
 
+    def _refuse_clipping(self, X: Floats, y: NDArray[Any] | None) -> None:
+        """Nothing: X has the codes of declared columns."""
+
     def _count(self, secret: Tally, X: Any, y: NDArray[Any] | None) -> None:
         secret.add(Batch((X,), len(X)))
 

@@ -30,6 +30,7 @@ from hushsum.privacy.release_request import ReleaseRequest, check_declared_delta
 from hushsum.records.arrow import in_memory
 from hushsum.records.bounds import DeclaredBounds, declared_bounds
 from hushsum.records.columns_by_name import refuse_path
+from hushsum.records.data_derived_parameters import clipping_allowed
 from hushsum.records.declared_steps import DeclaredSteps
 from hushsum.records.mixed_columns import column_names_of
 from hushsum.records.private_rows_as_public import refuse_copied_rows, refuse_private_rows
@@ -69,6 +70,7 @@ def release(
     steps: DeclaredSteps | None = None,
     public: object = None,
     scale: str | None = None,
+    allow_clipping: bool = False,
 ) -> ReleasedFunction:
     """Count records and release them, by the method and with the sizes that are predicted to err least.
     Spends the claim.
@@ -127,12 +129,19 @@ insecure_noise_seed
         ``"units"``, those of the data, otherwise and for kernel objects. The released function has the units
         of the data in any case.
 
+    allow_clipping : bool
+        Release records that mostly lie outside the declared bounds, with a warning in place of the refusal.
+
+    Raises
+    ------
+    DataRefused
+        before anything is spent, if most records lie outside the bounds.
+
     Warns
     -----
     SuspiciousParameter
-        before anything is counted or spent, if the bandwidth does not suit the bounds; and before anything is
-        spent, if most records lie outside the bounds. ``warnings.simplefilter("error",
-        hs.errors.SuspiciousParameter)`` makes an error of it.
+        before anything is counted or spent, if the bandwidth does not suit the bounds.
+        ``warnings.simplefilter("error", hs.errors.SuspiciousParameter)`` makes an error of it.
 
     Examples
     --------
@@ -191,20 +200,21 @@ insecure_noise_seed
         )
         large = {"allow_large_delta": True} if known.approximate else {}
         sized: dict[str, Any] = {"records": records} if known.sized else {}
-        return known.release(
-            X,
-            chosen,
-            bounds=bounds,
-            columns=names,
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            budget=budget,
-            idempotency_key=idempotency_key,
-            insecure_noise_seed=insecure_noise_seed,
-            **sized,
-            **large,
-        )
+        with clipping_allowed(allow_clipping):
+            return known.release(
+                X,
+                chosen,
+                bounds=bounds,
+                columns=names,
+                epsilon=epsilon,
+                delta=delta,
+                relation=relation,
+                budget=budget,
+                idempotency_key=idempotency_key,
+                insecure_noise_seed=insecure_noise_seed,
+                **sized,
+                **large,
+            )
     best = best_option(
         chosen,
         epsilon=epsilon,
@@ -228,19 +238,20 @@ insecure_noise_seed
     )
     planned = method_named(best.method)
     if planned.tally is None:
-        return planned.release(
-            X,
-            chosen,
-            bounds=bounds,
-            columns=names,
-            epsilon=epsilon,
-            relation=relation,
-            seed=seed,
-            budget=budget,
-            idempotency_key=idempotency_key,
-            insecure_noise_seed=insecure_noise_seed,
-            **best.sizes,
-        )
+        with clipping_allowed(allow_clipping):
+            return planned.release(
+                X,
+                chosen,
+                bounds=bounds,
+                columns=names,
+                epsilon=epsilon,
+                relation=relation,
+                seed=seed,
+                budget=budget,
+                idempotency_key=idempotency_key,
+                insecure_noise_seed=insecure_noise_seed,
+                **best.sizes,
+            )
     tally = planned_tally(
         best,
         chosen,
@@ -249,7 +260,7 @@ insecure_noise_seed
         seed=seed,
         **planned_sizes(best, records=records, rows=rows, width=width),
     )
-    tally.add(X, threads=threads)
+    tally.add(X, threads=threads, allow_clipping=allow_clipping)
     request = ReleaseRequest(
         epsilon=epsilon,
         rho=rho,

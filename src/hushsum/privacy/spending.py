@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hushsum.errors import PerSurface, UsageError
+from hushsum.errors import HushsumError, PerSurface, UsageError
 from hushsum.files.container import canonical_json
 from hushsum.privacy.budget import Budget, Debit
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.noise import noise_was_drawn
 
 Make = Callable[[], bytes]
 
@@ -77,6 +78,30 @@ class StagedRelease:
         """Record that the bytes have reached their reader."""
         if self.debit is not None:
             self.debit.publish()
+            _steps[:] = [_PUBLISHED]
+
+
+_DEBITING, _DEBITED, _PUBLISHED = "debiting", "debited", "published"
+_steps: Final[list[str]] = []
+"""How far the last release of this process has come that a ledger records; empty before the first."""
+
+
+def debit_stands() -> bool:
+    """Whether the last release of this process was debited and has not reached its reader."""
+    return _steps[-1:] == [_DEBITED]
+
+
+def what_was_spent() -> str:
+    """What this process has spent, for whoever interrupts it; a part of a sentence."""
+    last = _steps[-1] if _steps else None
+    if last == _PUBLISHED:
+        return "the release was made, and its budget is spent"
+    if last is not None:
+        may = "is" if last == _DEBITED else "may be"
+        return f"the budget {may} debited; repeat the same command for the release, which costs nothing more"
+    if noise_was_drawn():
+        return "noise was drawn: if any of the output was written, it is spent"
+    return "nothing was spent"
 
 
 def stage(booking: Booking | None, claim: Claim, subject: Mapping[str, object], make: Make) -> StagedRelease:
@@ -97,7 +122,13 @@ def stage(booking: Booking | None, claim: Claim, subject: Mapping[str, object], 
     """
     if booking is None:
         return StagedRelease(make(), None)
-    debit = booking.budget.debit(claim, subject=subject, idempotency_key=booking.idempotency_key)
+    _steps.append(_DEBITING)
+    try:
+        debit = booking.budget.debit(claim, subject=subject, idempotency_key=booking.idempotency_key)
+    except HushsumError:
+        _steps.pop()
+        raise
+    _steps[:] = [_DEBITED]
     payload = debit.staged
     if payload is None:
         debit.draw()

@@ -7,10 +7,20 @@ a time; silence proves nothing. Round numbers, at most four significant digits o
 not suspected, so that colours from 0 to 255 that touch both ends stay quiet.
 
 Bounds that most records of a batch lie outside of are a mistake, of units or of the order of columns: all of
-them are clipped, and a release would spend its budget on nothing.
+them are clipped, and a release would spend its budget on nothing. Such a batch is refused before anything is
+debited, unless its owner allows it.
 
 What it finds depends on the data: it is for the owner's eyes, goes into no file, claim or ledger, and shows
 no value.
+
+Privacy
+-------
+A warning or a refusal is a statistic of the records that nothing pays for: whether it appears may change when
+a record or a person is added, removed or replaced. So it is not an output of any mechanism here. Only the
+owner sees it, on the terminal, in the process or in the job that reads the records, and nothing public
+follows from it: a refused batch is counted nowhere, and no noise is drawn. Whoever publishes that a count was
+refused, or answers it by leaving records out, publishes that statistic. A stream is paid before its records
+arrive, and its steps must not depend on them; there it stays a warning.
 """
 
 from __future__ import annotations
@@ -18,6 +28,8 @@ from __future__ import annotations
 import datetime
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import Decimal
 from typing import Any, Final
 
@@ -25,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.errors import SuspiciousParameter
+from hushsum.errors import Argument, DataRefused, SuspiciousParameter
 from hushsum.records.bounds import Bounds
 from hushsum.records.columns_by_name import numbers_of
 
@@ -38,6 +50,9 @@ _FEWEST_RECORDS: Final = 20
 
 _LOOKED_AT: Final = 4096
 """Records of a batch, evenly spaced, that are compared with the bounds."""
+
+
+_ON_CLIPPING: Final[ContextVar[str]] = ContextVar("on clipping", default="refuse")
 
 
 def is_round(value: float) -> bool:
@@ -64,6 +79,18 @@ def _begins_or_ends_month(days: int) -> bool:
     return day.day == 1 or (day + datetime.timedelta(days=1)).day == 1
 
 
+@contextmanager
+def clipping_allowed(allowed: bool = True, *, quiet: bool = False) -> Iterator[None]:
+    """Within the block a batch that mostly lies outside the bounds is warned of, and counted; with False, as
+    around the block. It is ``quiet`` where the batch was checked already.
+    """
+    before = _ON_CLIPPING.set("ignore" if quiet else "warn" if allowed else _ON_CLIPPING.get())
+    try:
+        yield
+    finally:
+        _ON_CLIPPING.reset(before)
+
+
 def warn_of_parameters(
     data: object,
     rows: NDArray[Any],
@@ -72,14 +99,15 @@ def warn_of_parameters(
     bandwidth: float | None,
     columns: Sequence[str] | None = None,
 ) -> None:
-    """Warn the caller's caller of every suspicion, and of bounds that do not fit the records.
+    """Warn the caller's caller of every suspicion, and refuse bounds that do not fit the records.
 
     ``rows`` are the records as they are counted, clipped and relative to the centre of the bounds, and
     ``columns`` their declared names.
     """
-    found = suspicions(data, dim=dim, bounds=bounds, bandwidth=bandwidth, columns=columns)
-    for sentence in (*found, *_clipped(data, rows, bounds, columns)):
+    for sentence in suspicions(data, dim=dim, bounds=bounds, bandwidth=bandwidth, columns=columns):
         warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
+    for column in _clipped(data, rows, bounds, columns):
+        _refuse_or_warn("records", f", foremost in {column}", level=3)
 
 
 def suspicions(
@@ -121,7 +149,7 @@ def suspicions(
 def _clipped(
     data: object, rows: NDArray[Any], bounds: Bounds | None, columns: Sequence[str] | None
 ) -> list[str]:
-    """A sentence if most records of a batch lie outside the bounds.
+    """The column with most of them, if most records of a batch lie outside the bounds.
 
     Only if most of them touch the bounds as they are counted are the data themselves looked at.
     """
@@ -136,43 +164,61 @@ def _clipped(
     return _mostly_outside(values, bounds, columns)
 
 
-def warn_of_clipping(
+def refuse_clipping(
     values: Floats, bounds: Bounds | None, columns: Sequence[str] | None = None, *, level: int = 3
 ) -> None:
-    """Warn the owner if most records of a batch lie outside what is declared, for models that clip by
-    themselves. ``columns`` are their names, and ``level`` is as of ``warnings.warn``.
+    """Refuse a batch of which most records lie outside what is declared, or warn where that is allowed.
+    ``columns`` are their names, and ``level`` is as of ``warnings.warn``.
+
+    Raises
+    ------
+    DataRefused
+        unless :func:`clipping_allowed`.
     """
     if bounds is None or len(values) < _FEWEST_RECORDS:
         return
-    for sentence in _mostly_outside(values[:: -(-len(values) // _LOOKED_AT)], bounds, columns):
-        warnings.warn(sentence, SuspiciousParameter, stacklevel=level)
+    for column in _mostly_outside(values[:: -(-len(values) // _LOOKED_AT)], bounds, columns):
+        _refuse_or_warn("records", f", foremost in {column}", level=level)
 
 
-def warn_of_clipped_targets(targets: Floats, bounds: Bounds, *, level: int = 3) -> None:
-    """Warn the owner if most targets of a batch lie outside what is declared. ``level`` is as of
-    ``warnings.warn``.
-    """
+def refuse_clipped_targets(targets: Floats, bounds: Bounds, *, level: int = 3) -> None:
+    """The same for targets, which have one column."""
     if len(targets) < _FEWEST_RECORDS:
         return
     sample = targets[:: -(-len(targets) // _LOOKED_AT)]
     if 2 * int(((sample < bounds.low[0]) | (sample > bounds.high[0])).sum()) > len(sample):
-        warnings.warn(
-            "most targets of this batch lie outside the declared bounds, and are clipped to them: check the "
-            f"units. {_OWNER}",
-            SuspiciousParameter,
-            stacklevel=level,
+        _refuse_or_warn("targets", "", level=level)
+
+
+def _refuse_or_warn(what: str, where: str, *, level: int) -> None:
+    action = _ON_CLIPPING.get()
+    if action == "ignore":
+        return
+    check = "check the units" + (" and the order of the columns" if where else "")
+    if action == "refuse":
+        raise DataRefused(
+            parameter="bounds" if where else "target_bounds",
+            rule=f"must contain most {what}",
+            got=f"bounds that most {what} of this batch lie outside of{where}",
+            remedy=(
+                f"{check}, or give ",
+                Argument("allow_clipping", True),
+                " to clip them; nothing was spent. This depends on the data: keep it to yourself",
+            ),
         )
+    warnings.warn(
+        f"most {what} of this batch lie outside the declared bounds{where}, and are clipped to them: "
+        f"{check}. {_OWNER}",
+        SuspiciousParameter,
+        stacklevel=level + 1,
+    )
 
 
 def _mostly_outside(sample: Floats, bounds: Bounds, columns: Sequence[str] | None) -> list[str]:
     outside = (sample < np.array(bounds.low)) | (sample > np.array(bounds.high))
     if 2 * int(outside.any(axis=1).sum()) <= len(sample):
         return []
-    foremost = _column(int(outside.sum(axis=0).argmax()), columns)
-    return [
-        f"most records of this batch lie outside the declared bounds, foremost in {foremost}, and are "
-        f"clipped to them: check the units and the order of the columns. {_OWNER}"
-    ]
+    return [_column(int(outside.sum(axis=0).argmax()), columns)]
 
 
 def _column(number: int, columns: Sequence[str] | None) -> str:

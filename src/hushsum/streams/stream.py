@@ -144,7 +144,8 @@ class Stream:
         They are in memory until the next :meth:`step` or :meth:`save`.
         """
         with self._held():
-            self._state.tally.add(X, units=units, threads=threads)
+            # The stream is paid: which steps are released must not depend on the records.
+            self._state.tally.add(X, units=units, threads=threads, allow_clipping=True)
         return self
 
     def remove(self, X: object, *, units: object = None, threads: int | None = None) -> Self:

@@ -27,7 +27,7 @@ from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import ADJACENCY_ROW, PERSON, Relation, unit_in_words
 from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
 from hushsum.records.arrow import in_memory
-from hushsum.records.data_derived_parameters import warn_of_parameters
+from hushsum.records.data_derived_parameters import clipping_allowed, warn_of_parameters
 from hushsum.records.person_caps import UnitCap
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.prepared_release import PreparedRelease
@@ -170,7 +170,9 @@ class Tally:
     def __getstate__(self) -> NoReturn:
         self.__reduce_ex__(2)
 
-    def add(self, X: object, *, units: object = None, threads: int | None = None) -> Tally:
+    def add(
+        self, X: object, *, units: object = None, threads: int | None = None, allow_clipping: bool = False
+    ) -> Tally:
         """Count records; any number of times, in one pass.
 
         Parameters
@@ -182,11 +184,14 @@ class Tally:
             Whose record it is; needed if, and only if, the tally was made with ``max_per_unit``.
         threads : int, optional
             Default: all cores this process may use. The result does not depend on it.
+        allow_clipping : bool
+            Count a batch that mostly lies outside the declared bounds, with a warning.
 
         Raises
         ------
         DataRefused
-            NaN, infinity, wrong width, empty batch, non-numeric columns; the tally is unchanged.
+            NaN, infinity, wrong width, empty batch, non-numeric columns; and a batch that mostly lies outside
+            the declared bounds, unless that is allowed. The tally is unchanged.
 
         Warns
         -----
@@ -199,7 +204,8 @@ class Tally:
         batch = self._basis.prepare(X)
         if isinstance(kernel := self._kernel, ColumnKernel):
             box, columns = self._basis.bounds, self._basis.columns
-            warn_of_parameters(X, batch.arrays[0], box, kernel.dim, kernel.bandwidth, columns)
+            with clipping_allowed(allow_clipping):
+                warn_of_parameters(X, batch.arrays[0], box, kernel.dim, kernel.bandwidth, columns)
         if self._cap is None:
             if units is not None:
                 rule = "must be left out, or the tally made with "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 import hushsum as hs
-from hushsum.errors import SuspiciousParameter
+from hushsum.errors import DataRefused, SuspiciousParameter
 from hushsum.records import data_derived_parameters
 from hushsum.records.data_derived_parameters import is_round
 
@@ -174,8 +175,11 @@ def test_bounds_that_most_records_lie_outside_of(records: list[list[float]], war
     tally = hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0), rows=2, width=10, bounds=BOX)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tally.add(np.array(records))
+        tally.add(np.array(records), allow_clipping=True)
     assert [each.category for each in caught] == [SuspiciousParameter] * warned
+    with pytest.raises(DataRefused, match="most records") if warned else nullcontext() as refused:
+        tally.add(np.array(records))
+    assert "50" not in str(refused)
     assert all("most records of this batch lie outside" in str(each.message) for each in caught)
     assert all("50" not in str(each.message) for each in caught)
 

@@ -123,7 +123,7 @@ def test_what_is_not_a_public_upload_is_refused(town: Town, dataset: str) -> Non
 
 def test_the_same_bytes_are_not_public_under_another_name(town: Town, dataset: str) -> None:
     upload, public = town.upload(dataset, records()), town.upload(dataset, records())
-    body = {**MODEL, "upload": upload, "public": public, "settings": {"bounds": [[-5, 5]]}}
+    body = {**MODEL, "upload": upload, "public": public, "bounds": [[-5, 5]]}
     claim = town.ok("olga", "POST", f"/datasets/{dataset}/models/claims", json=body)
     job = town.job(f"/datasets/{dataset}/models", {**body, "confirm": claim["confirm"]})
     assert job["state"] == "failed"

@@ -14,7 +14,7 @@ from hushsum.privacy.noise.discrete_laplace_sampler import discrete_laplace, lap
 from hushsum.privacy.noise.gamma_radius_sampler import gamma_radius, gamma_radius_variance
 from hushsum.privacy.noise.laplace_share_sampler import discrete_laplace_share
 from hushsum.privacy.noise.skellam_sampler import skellam
-from hushsum.privacy.noise.source import NoiseSource
+from hushsum.privacy.noise.source import NoiseSource, noise_was_drawn
 
 __all__ = [
     "NoiseSource",
@@ -27,5 +27,6 @@ __all__ = [
     "gamma_radius_variance",
     "gaussian_variance",
     "laplace_variance",
+    "noise_was_drawn",
     "skellam",
 ]

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from fractions import Fraction
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import Final, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,14 @@ from hushsum.errors import SecretRefused, UsageError
 
 _MOST_WORDS = 1 << 34
 _MOST_DRAWS = 1 << 24
+
+
+_DRAWN: Final = threading.Event()
+
+
+def noise_was_drawn() -> bool:
+    """Whether this process has drawn noise for any release."""
+    return _DRAWN.is_set()
 
 
 class NoiseSource:
@@ -87,6 +95,7 @@ class NoiseSource:
                     rule="noise source already used", remedy="a source serves one release: make a fresh one"
                 )
             self._opened = True
+        _DRAWN.set()
         return self
 
     def __exit__(

@@ -98,12 +98,14 @@ class TallyRequest(CountRequest):
     """What to count of an upload, and how. No parameter may be chosen by looking at the records.
 
     ``public`` is an upload of rows that the owner declares public: it decides ``bandwidth`` and ``bounds``
-    where they are not given, and the claims of releases say so.
+    where they are not given, and the claims of releases say so. Records that mostly lie outside ``bounds``
+    are refused unless ``allow_clipping``.
     """
 
     upload: Id
     public: Id | None = None
     steps: Annotated[list[GridStep], Field(min_length=1, max_length=4)] | None = None
+    allow_clipping: bool = False
 
 
 class TallyResponse(ResponseBody):

@@ -19,7 +19,8 @@ class ModelClaimRequest(FileRequest):
     error is predicted; it changes nothing else. ``public`` is an upload of rows that the owner declares
     public: it decides ``bounds``, and the settings that may be ``public``, where they are not given. In the
     mode ``exact`` the service keeps the records and answers at most ``most_questions`` different points;
-    ``file`` answers any number, and can be downloaded.
+    ``file`` answers any number, and can be downloaded. Records that mostly lie outside ``bounds`` are refused
+    before anything is debited, unless ``allow_clipping``.
     """
 
     upload: Id
@@ -35,6 +36,7 @@ class ModelClaimRequest(FileRequest):
     seed: Annotated[int, Field(ge=0, lt=1 << 31)] | None = None
     records: Annotated[int, Field(ge=1, le=10**12)] | None = None
     mode: Literal["file", "exact"] = "file"
+    allow_clipping: bool = False
     most_questions: Annotated[int, Field(ge=1, le=5000)] = 1000
     settings: Annotated[
         dict[

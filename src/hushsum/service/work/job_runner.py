@@ -24,6 +24,7 @@ from hushsum.jobs.tally_records import tally_records
 from hushsum.kernels.bandwidth_scale import bandwidth_warnings
 from hushsum.ledger import Ledger
 from hushsum.records.bounds import DeclaredBounds
+from hushsum.records.data_derived_parameters import clipping_allowed
 from hushsum.service.logs import described, log_event
 from hushsum.service.problem_types import problem, problem_of_error
 from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest
@@ -248,7 +249,7 @@ class JobRunner:
         if public is not None:
             refuse_private_file(public, [str(source)])
             kernel, bounds = declared_or_public(kernel, bounds, public)
-        with collect_parameter_warnings(notes):
+        with collect_parameter_warnings(notes), clipping_allowed(request.allow_clipping):
             written = tally_records(
                 RecordFiles(
                     (str(source),),

@@ -16,6 +16,7 @@ from hushsum.jobs.exact_mode_predictions import describe_exact
 from hushsum.jobs.fit_model import count_model, release_model
 from hushsum.jobs.plan_release import PublicFile
 from hushsum.privacy.claim import Claim
+from hushsum.records.data_derived_parameters import clipping_allowed
 from hushsum.service.schemas import ConfirmedModelRequest, ModelClaimRequest
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Datasets, Functions
@@ -78,7 +79,7 @@ class ModelFitter:
     def _release(self, fit: _Fit) -> tuple[str, dict[str, Any]]:
         """Release a model as a public file; returns its digest and its public description."""
         output = self._settings.path("functions", f"{fit.id}.hush")
-        with collect_parameter_warnings(fit.notes):
+        with collect_parameter_warnings(fit.notes), clipping_allowed(fit.request.allow_clipping):
             public = self._public(fit)
             counted = count_model(
                 choice_of(fit.request, self._settings, public),
@@ -127,7 +128,7 @@ class ModelFitter:
             # From an earlier attempt. A new fit might differ in a last bit, and its store would refuse it.
             kept = SecretModel.load(place, encryption_key=key)
         else:
-            with collect_parameter_warnings(fit.notes):
+            with collect_parameter_warnings(fit.notes), clipping_allowed(fit.request.allow_clipping):
                 kept = secret_model(
                     choice_of(fit.request, self._settings, self._public(fit)),
                     files_of(fit.request, str(fit.source)),
