@@ -2,7 +2,7 @@
 
 Without ``--atheris`` inputs are changed by consecutive seeds, and how far a target came is kept in
 ``build/fuzz/NAME.done``, so that a run that was interrupted goes on where it stopped. With it, Atheris
-(``pip install hushsum[fuzz]``) chooses the changes by the code that they reach; what it keeps is in
+(the extra ``fuzz``) chooses the changes by the code that they reach; what it keeps is in
 ``build/fuzz/NAME.corpus``. A finding ends the run and is left in ``build/fuzz`` as NAME.finding; move it to
 ``tests/fuzz/corpus/NAME`` together with the correction.
 

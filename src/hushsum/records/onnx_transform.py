@@ -24,7 +24,7 @@ class OnnxTransform:
     """x ↦ a public model's output for x alone, shortened to ``radius``.
 
     It is slow: every record is a run of the model, on one thread. Where the model is linear, use
-    :class:`hushsum.Transform`. Needs the package onnxruntime (``pip install hushsum[onnx]``).
+    :class:`hushsum.Transform`. Needs the package onnxruntime (the extra ``onnx``).
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def _session(content: bytes) -> Any:
         import onnxruntime
     except ImportError:
         raise UsageError(
-            rule="models in the ONNX format need the package onnxruntime", remedy="pip install hushsum[onnx]"
+            rule="models in the ONNX format need the package onnxruntime", remedy="install hushsum[onnx]"
         ) from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

@@ -236,7 +236,7 @@ def _filesystem(url: str) -> tuple[Any, str]:
         import fsspec
     except ModuleNotFoundError:
         raise UsageError(
-            rule=f"addresses of {scheme} need the package fsspec", remedy="pip install hushsum[remote]"
+            rule=f"addresses of {scheme} need the package fsspec", remedy="install hushsum[remote]"
         ) from None
     known = _quietly(url, lambda: fsspec.filesystem(scheme))
     return fs.PyFileSystem(fs.FSSpecHandler(known)), url if scheme in ("http", "https") else _inner(url)

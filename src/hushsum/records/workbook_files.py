@@ -31,7 +31,7 @@ class WorkbookSource(ColumnarSource):
         if find_spec("openpyxl") is None:
             raise UsageError(
                 rule=(FilePath(name), " needs the package openpyxl to be read"),
-                remedy="pip install 'hushsum[excel]', or export the sheet as CSV",
+                remedy="install hushsum[excel], or export the sheet as CSV",
             )
         self._ids: list[str] = []
         self._mixed = False

@@ -46,6 +46,6 @@ def _shamirs() -> Any:
         import shamirs
     except ModuleNotFoundError:
         raise UsageError(
-            rule="secure aggregation needs the package shamirs", remedy="pip install 'hushsum[federated]'"
+            rule="secure aggregation needs the package shamirs", remedy="install hushsum[federated]"
         ) from None
     return shamirs
