@@ -301,7 +301,6 @@ SIZES: dict[str, dict[str, Any]] = {
     "fourier_series": {"frequencies": 3},
     "trigonometric": {"terms": 6},
     "histogram": {"bins": 12},
-    "grid": {"nodes": 16},
 }
 
 
@@ -425,3 +424,46 @@ def test_the_tight_sensitivity_of_kme_needs_values_that_are_not_negative() -> No
     hs.methods.kme(NUMBERS[:, :1], kernel, **options)
     f = density_function(NUMBERS[:, :1], kernel, bounds=(0, 1), relation="replace")
     assert (f.sensitivity, f.pointwise) == (2.0, 2.0)
+
+
+@pytest.mark.parametrize("name", kernel_names())
+def test_answers_and_errors_are_in_proportion_to_the_weight(name: str) -> None:
+    """A public factor of the kernel is a factor of answers, standard errors and bounds, whatever its size,
+    up to the rounding of noisy numbers to powers of two.
+    """
+    k = plain(name, 1, 0.2)
+    records = records_for(k) if k.dim is None else np.repeat(records_for(k), 20, axis=0)
+    for method, kernel in itertools.product(all_methods(), (2.0 * k, 0.5 * k + k * k)):
+        if not method.role.test(kernel):
+            continue
+
+        def answers(kernel: Kernel, method: Method = method) -> Any:
+            released = method.release(
+                records,
+                kernel,
+                bounds=(0, 1) if isinstance(kernel, ColumnKernel) else None,
+                epsilon=2.0,
+                delta=None if method.pure else 1e-6,
+                relation=method.relations[0],
+                insecure_noise_seed=1,
+                **SIZES.get(method.name, {}),
+            )
+            return released.query(records[:5])
+
+        expected = answers(kernel)
+        # Only what is linear in the table changes its sign with the weight.
+        for weight in (1e-9, 1e9, *([] if method.tally is None else [-3.0])):
+            if method.role.test(weight * kernel):
+                found = answers(weight * kernel)
+                # Eigenvectors may change their signs, and with them the noise of methods that draw in them.
+                near = 0.2 if method.tally is None else 0.02
+                np.testing.assert_allclose(
+                    found.value / weight, expected.value, rtol=near, err_msg=method.name
+                )
+                for each in ("stderr", "bound"):
+                    np.testing.assert_allclose(
+                        getattr(found, each),
+                        abs(weight) * getattr(expected, each),
+                        rtol=0.02,
+                        err_msg=f"{method.name} {each}",
+                    )

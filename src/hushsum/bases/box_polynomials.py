@@ -188,7 +188,8 @@ class BoxPolynomialsReading(LinearReading):
         """How far a box may be from a query and still matter."""
         assert isinstance(self.kernel, ColumnKernel)
         farthest = 4.0 * float(self.basis.half.max())
-        return reach_of(column_profile(self.kernel, "hermite"), self.kernel.width, farthest) + self.basis.side
+        profile, size = column_profile(self.kernel, "hermite"), self.kernel.size_bound()
+        return reach_of(profile, self.kernel.width, farthest, size) + self.basis.side
 
     def _windows(self, batch: Batch, reach: float) -> Iterator[_Window]:
         """For some queries at a time, the boxes around them as far as ``reach``."""

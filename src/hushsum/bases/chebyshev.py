@@ -19,12 +19,15 @@ def column_profile(kernel: Kernel, asker: str) -> ColumnProfile:
     return profile
 
 
-def reach_of(profile: ColumnProfile, width: float, farthest: float) -> float:
-    """A distance beyond which the kernel is below 2e-8, or ``farthest`` where it has not fallen by then."""
-    reach = width
-    while reach < farthest and profile(np.array([reach]))[0] > _NOTHING:
-        reach *= 1.25
-    return reach
+def reach_of(profile: ColumnProfile, width: float, farthest: float, size: float = 1.0) -> float:
+    """A distance beyond which the kernel is below 2e-8 of its ``size``, or ``farthest`` where it has not
+    fallen by then. A difference of kernels may be 0 in between.
+    """
+    places = [width]
+    while places[-1] < farthest:
+        places.append(1.25 * places[-1])
+    seen = np.flatnonzero(np.abs(profile(np.array(places[:-1]))) > _NOTHING * size)
+    return places[int(seen[-1]) + 1] if len(seen) else width
 
 
 def chebyshev_coefficients(

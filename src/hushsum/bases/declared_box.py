@@ -129,7 +129,8 @@ class BoxReading(LinearReading, Protocol):
         """The squared number of records at each place of the lattice."""
         places, shared = self._lattice
         found = self.evaluate(table, Batch((places.astype(np.float32),), len(places)), threads=1)
-        return np.asarray(np.square(np.maximum(found, 0.0)) / shared)
+        # Below 0 is noise alone, unless the kernel may be negative.
+        return np.asarray(np.square(found if self.kernel.signed else np.maximum(found, 0.0)) / shared)
 
     @cached_property
     def _lattice(self) -> tuple[Floats, float]:
@@ -155,7 +156,7 @@ class BoxReading(LinearReading, Protocol):
             sums = [
                 float((self.kernel._pairwise(Batch((each,), len(each)), origin) ** 2).sum()) for each in line
             ]
-            shared *= max(min(sums), _LEAST_SHARED)
+            shared *= max(min(sums), _LEAST_SHARED * self.kernel.size_bound() ** 2)
         return places, shared
 
 

@@ -15,6 +15,7 @@ from hushsum._types import Floats
 from hushsum.bases.grid_reading import GridReader, Term
 from hushsum.bases.splines import ColumnFactors, column_factors, inner_products
 from hushsum.kernels.base import Batch, ProfileKernel
+from hushsum.kernels.product_profiles import Profile
 
 _PHASES = 64
 _WIDER = (math.sqrt(2.0), 2.0, 3.0)
@@ -123,42 +124,40 @@ class ReadingErrors:
     def _bound(self) -> tuple[tuple[Term, ...], float]:
         if all(column.degree == 0 for column in self.reader.columns):
             return (), 0.0
-        widths = self._gaussian_widths()
-        return self._sampled_bound() if widths is None else self._product_bound(widths)
+        one = self._one_gaussian()
+        return self._sampled_bound() if one is None else self._product_bound(one)
 
     @cached_property
     def _typical(self) -> tuple[tuple[Term, ...], float]:
         """The same for the root mean square error over places in a cell; of kernels with a corner, as if the
         error were anywhere within its bound with the same probability.
         """
-        widths = self._gaussian_widths()
-        if widths is not None and self.terms:
-            return self._product_bound(widths, typical=True)
+        one = self._one_gaussian()
+        if one is not None and self.terms:
+            return self._product_bound(one, typical=True)
         shrunk = 1.0 / math.sqrt(3.0)
         return tuple(Term(shrunk * each.height, each.factors) for each in self.terms), shrunk * self.floor
 
-    def _gaussian_widths(self) -> tuple[float, ...] | None:
-        """The standard deviation along each column, of a kernel that is one Gaussian; None of others."""
+    def _one_gaussian(self) -> Profile | None:
+        """The profile of a kernel that is one Gaussian, of any height; None of others."""
         if not self.kernel.smooth:
             return None
         spacings = [each.spacing for each in self.reader.columns]
         sides = [each.spacing * each.nodes for each in self.reader.columns]
         profiles = self.kernel.profiles(spacings=spacings, sides=sides)
         one = profiles[0]
-        return one.scales if len(profiles) == 1 and all(one.gaussian) and one.height == 1.0 else None
+        return one if len(profiles) == 1 and all(one.gaussian) else None
 
-    def _product_bound(
-        self, widths: Sequence[float], *, typical: bool = False
-    ) -> tuple[tuple[Term, ...], float]:
-        """Of a Gaussian: per column the error is at most A·κ + δ, κ a wider Gaussian that is above the
-        kernel; the ``typical`` error is the root of its mean square over places.
+    def _product_bound(self, one: Profile, *, typical: bool = False) -> tuple[tuple[Term, ...], float]:
+        """Of a Gaussian, in units of its height: per column the error is at most A·κ + δ, κ a wider Gaussian
+        that is above the kernel; the ``typical`` error is the root of its mean square over places.
 
         In several columns a record's places in the cells of each are independent: errors join as the root of
         the sum of squares. All of them at their largest, which is √d times that, needs a record at the worst
         place in every column.
         """
         columns = self.reader.columns
-        scales = [width / each.spacing for width, each in zip(widths, columns, strict=True)]
+        scales = [width / each.spacing for width, each in zip(one.scales, columns, strict=True)]
         smooth = [(each.degree, scale) for each, scale in zip(columns, scales, strict=True) if each.degree]
         best: tuple[float, float, float, float] | None = None
         for wider, cut in itertools.product(_WIDER, _CUTS):
@@ -177,11 +176,13 @@ class ReadingErrors:
             for each, scale in zip(columns, scales, strict=True)
         )
         rounding = self.typical_rounding if typical else self.rounding
-        return (Term(height + rounding, factors),), floor
+        size = abs(one.height)
+        return (Term(size * height + rounding, factors),), size * floor
 
     def _sampled_bound(self) -> tuple[tuple[Term, ...], float]:
         """Of other kernels: pairs of a record and a query, near and far. The error at a corner of the kernel
-        is taken as a narrow Gaussian there, what is left as a part of the kernel.
+        is taken as a narrow Gaussian there, what is left as a part of the kernel, or of the sizes of its
+        components.
         """
         columns = self.reader.columns
         rng = np.random.default_rng(0)
@@ -200,17 +201,18 @@ class ReadingErrors:
         away *= units
         cells = away / spacing
         exact, read = self._kernel_at(away), _read(self.reader.terms, inside, cells)
-        errors = np.abs(read - exact)
+        errors, small = np.abs(read - exact), _SMALL * self.kernel.size_bound()
         corners = self._corner_terms()
         # Both as the grid reads them, since that is how the bound is read.
-        near, kept = _read(corners, inside, cells), np.maximum(read, 0.0)
-        far, seen = near < _FAR, kept > _SMALL
-        part = _MARGIN * float((errors / np.maximum(kept, _SMALL))[far & seen].max(initial=0.0))
+        sizes = [Term(abs(term.height), term.factors) for term in self.reader.terms]
+        near, kept = _read(corners, inside, cells), np.maximum(_read(sizes, inside, cells), 0.0)
+        far, seen = near < _FAR, kept > small
+        part = _MARGIN * float((errors / np.maximum(kept, small))[far & seen].max(initial=0.0))
         floor = _MARGIN * float(errors[far & ~seen].max(initial=0.0))
         left = np.maximum(errors - part * kept, 0.0)
         height = _MARGIN * float((left / np.maximum(near, _FAR))[~far].max(initial=0.0)) + self.rounding
         terms = [Term(height * term.height, term.factors) for term in corners]
-        return (*terms, *(Term(part * term.height, term.factors) for term in self.reader.terms)), floor
+        return (*terms, *(Term(part * term.height, term.factors) for term in sizes)), floor
 
     def _corner_terms(self) -> list[Term]:
         """Where the kernel has corners: at the query; along every column for a product over columns."""

@@ -92,7 +92,7 @@ def pfda(
     bounds : (low, high)
         Declared. Records are clipped to it and rounded to the nearest of ``steps`` points.
     penalty : float
-        φ, the smoothing, on the line scaled to length 1.
+        φ, the smoothing, on the line scaled to length 1, in units of sup k(x, x) of the covariance.
     covariance : Kernel, optional
         Of the Gaussian process that is the noise, positive definite; default the kernel itself.
     steps : int
@@ -154,7 +154,8 @@ def pfda(
     low, high = (float(end - box.centre[0]) for end in (box.low[0], box.high[0]))
 
     def make() -> CurveFunction:
-        space, vectors, furthest = _public_part(kernel, process, low, high, number, penalty)
+        smoothing = penalty * process.size_bound()
+        space, vectors, furthest = _public_part(kernel, process, low, high, number, smoothing)
         place = np.rint((rows[:, 0].astype(np.float64) - low) * ((number - 1) / (high - low)))
         shares = np.bincount(np.clip(place, 0, number - 1).astype(np.int64), minlength=number) / len(rows)
         with release_noise(prepared.insecure_noise_seed) as noise:

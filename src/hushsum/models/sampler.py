@@ -170,7 +170,10 @@ class PrivateSampler(TableModel):
         if not diverse:
             return from_list(weights, number, _generator(random_state))
         kernel = self._reading().kernel
-        return diverse_choice(weights, lambda i: kernel.similarity(points[i : i + 1], points)[0], number)
+        size = kernel.size_bound()
+        return diverse_choice(
+            weights, lambda i: kernel.similarity(points[i : i + 1], points)[0] / size, number
+        )
 
     def _advice(self, n_features: int, promise: Promise) -> list[str]:
         if n_features <= MOST_ADVISED:

@@ -114,7 +114,8 @@ def diverse_choice(weights: Floats, similarity: Callable[[int], Floats], number:
     """Positions of heavy items that are unlike one another, in the order in which they are picked.
 
     Each pick enlarges the determinant of √w·S·√w the most, which is the greedy mode of a determinantal point
-    process; S is the kernel, whose row ``similarity(i)`` gives. Costs number² × len(weights).
+    process; S is the kernel over its size, at most 1, whose row ``similarity(i)`` gives. Costs number² ×
+    len(weights).
 
     Notes
     -----
