@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
@@ -81,7 +82,7 @@ class RemoteDataset:
         source : str, path-like, binary file or frame
             A frame of pandas, Polars, PyArrow or DuckDB is sent as an Arrow file, made in memory, without its
             index.
-        format : {"csv", "csv.gz", "parquet", "arrow", "tally"}, optional
+        format : {"csv", "csv.gz", "parquet", "arrow", "xlsx", "tally"}, optional
             By default by the suffix of the file's name. How cells of a CSV file are written is declared where
             they are counted: ``decimal`` and ``encoding`` of :meth:`tally`, :meth:`fit` and :meth:`stream`.
 
@@ -94,8 +95,12 @@ class RemoteDataset:
         """
         with opened_source(source) as (stream, name):
             kind = format or format_of(name)
+            called = PurePath(name).name if name.isprintable() else ""
             made = self._connection.json(
-                "POST", f"{self._path}/uploads", params={"format": kind}, content=in_pieces(stream)
+                "POST",
+                f"{self._path}/uploads",
+                params={"format": kind, **({"name": called[-255:]} if called else {})},
+                content=in_pieces(stream),
             )
         return str(made["id"])
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from hushsum.service.store import Actor, Datasets, Functions, Store
 from hushsum.service.store.job_queue import MOST_ATTEMPTS
 from hushsum.service.work.file_cleanup import GRACE_SECONDS, delete_orphaned_files
 from hushsum.service.work.job_runner import JobRunner
-from tests.in_process_service import Town
+from tests.in_process_service import SMALL, Town, records
 from tests.unit.service.test_models import confirmed, fitted, people, replaced, terms
 
 
@@ -52,6 +54,34 @@ def test_unfinished_and_unknown_files_go_and_the_rest_stays(town: Town) -> None:
     ) == len(old)
     assert not any(path.exists() for path in old)
     assert all(path.exists() for path in kept)
+
+
+def test_uploads_have_a_name_an_age_and_an_end(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are deleted after the hours that the setting says, unless a job needs them."""
+    dataset = town.dataset()
+    path = f"/datasets/{dataset}/uploads"
+    for name in ("pay%20roll.csv", "queued.csv"):
+        town.ok("olga", "POST", f"{path}?format=csv&name={name}", 201, content=records())
+    forgotten, queued = town.ok("olga", "GET", path)
+    assert forgotten["name"] == "pay roll.csv"
+    age = datetime.fromisoformat(forgotten["expires"]) - datetime.fromisoformat(forgotten["created"])
+    assert age == timedelta(hours=town.settings.upload_hours)
+    town.refused("olga", "POST", f"{path}?format=csv&name=a%0Ab", 422, content=records())
+    town.ok(
+        "olga",
+        "POST",
+        f"/datasets/{dataset}/tallies",
+        202,
+        json={"upload": queued["id"], **SMALL},
+        headers={"idempotency-key": "later"},
+    )
+    late = replace(town.settings, upload_hours=1e-9)
+    JobRunner(late, Store.open(late.place)).clean_up()
+    states = {each["name"]: (each["state"], each["expires"]) for each in town.ok("olga", "GET", path)}
+    assert states["pay roll.csv"] == ("deleted", None)
+    assert states["queued.csv"][0] == "waiting"
+    assert not town.settings.path("uploads", f"{forgotten['id']}.csv").exists()
+    assert town.settings.path("uploads", f"{queued['id']}.csv").exists()
 
 
 def test_a_job_that_misses_the_database_is_taken_up_again(

@@ -37,7 +37,13 @@ _IN_PROGRESS: Final[defaultdict[tuple[str, str], int]] = defaultdict(int)
 
 
 async def receive_upload(
-    request: Request, context: Context, dataset: str, caller: Caller, format: str, actor: Actor
+    request: Request,
+    context: Context,
+    dataset: str,
+    caller: Caller,
+    format: str,
+    actor: Actor,
+    name: str | None,
 ) -> Upload:
     """Write a request's body to the uploads folder, in pieces; a failed upload leaves nothing behind.
 
@@ -66,7 +72,7 @@ async def receive_upload(
         with os.fdopen(descriptor, "wb", buffering=0) as stream:
             await _write_body(request, stream, FORMATS[format], grown)
             await run_in_threadpool(_settle, stream, part, path)
-        add = partial(context.datasets.add_upload, id, found.id, format, size, actor, quota=quota)
+        add = partial(context.datasets.add_upload, id, found.id, format, size, actor, name=name, quota=quota)
         return await run_in_threadpool(add)
     except BaseException:
         part.unlink(missing_ok=True)
@@ -78,7 +84,9 @@ async def receive_upload(
             del _IN_PROGRESS[owner]
 
 
-def store_upload(context: Context, dataset: str, content: bytes, format: str, actor: Actor) -> Upload:
+def store_upload(
+    context: Context, dataset: str, content: bytes, format: str, actor: Actor, name: str
+) -> Upload:
     """Store bytes of the service's own, as if its owner had uploaded them.
 
     Raises
@@ -95,7 +103,7 @@ def store_upload(context: Context, dataset: str, content: bytes, format: str, ac
             stream.flush()
             _settle(stream, part, path)
         return context.datasets.add_upload(
-            id, dataset, format, len(content), actor, quota=context.settings.quota
+            id, dataset, format, len(content), actor, name=name, quota=context.settings.quota
         )
     except BaseException:
         part.unlink(missing_ok=True)

@@ -49,13 +49,17 @@ class DatasetResponse(ResponseBody):
 
 
 class UploadResponse(ResponseBody):
-    """An upload. Its content cannot be downloaded."""
+    """An upload. Its content cannot be downloaded. One that waits is deleted when it was counted, and at
+    ``expires`` otherwise, unless a job needs it then.
+    """
 
     id: str
+    name: str | None
     format: str
     size: int
     state: str
     created: str
+    expires: str | None
 
 
 class SampleResponse(ResponseBody):

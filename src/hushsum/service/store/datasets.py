@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -40,6 +40,7 @@ class Upload:
     size: int
     state: str
     created: str
+    name: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,23 +141,27 @@ class Datasets:
             return _kept(connection, owner)
 
     def add_upload(
-        self, id: str, dataset: str, format: str, size: int, actor: Actor, *, quota: Quota | None = None
+        self,
+        id: str,
+        dataset: str,
+        format: str,
+        size: int,
+        actor: Actor,
+        *,
+        name: str | None = None,
+        quota: Quota | None = None,
     ) -> Upload:
-        """Remember an upload that is complete on the disk.
+        """Remember an upload that is complete on the disk; ``name`` is what its owner calls the file.
 
         Raises
         ------
         QuotaExceeded
             if its owner then keeps too many bytes.
         """
-        made = Upload(id, dataset, format, size, WAITING, now())
+        made = Upload(id, dataset, format, size, WAITING, now(), name)
         with self._database.writing() as connection:
             _check_quota(connection, dataset, quota, size, 0)
-            connection.execute(
-                sa.insert(uploads).values(
-                    id=id, dataset=dataset, format=format, size=size, state=WAITING, created=made.created
-                )
-            )
+            connection.execute(sa.insert(uploads).values(**asdict(made)))
             write_log(connection, actor, "upload received", id)
         return made
 

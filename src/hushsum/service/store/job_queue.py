@@ -161,6 +161,10 @@ class JobQueue:
         with self._database.reading() as connection:
             return [_job(row) for row in connection.execute(query)]
 
+    def needs_upload(self, dataset: str, id: str) -> bool:
+        """Whether an unfinished job needs an upload, as its records or as public rows."""
+        return any(self.using(dataset, name, id) for name in ("upload", "public", "uploads"))
+
     def using(self, dataset: str, name: str, id: str) -> bool:
         """Whether an unfinished job needs an upload or a tally; ``name`` is its field: ``tally``, ``upload``,
         ``public``, or ``uploads``, which is a list.

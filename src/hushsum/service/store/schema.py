@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, String, Table, Text
 
-REVISION = "0002"
+REVISION = "0003"
 """The migration this code needs; a test compares it with Alembic's newest."""
 
 OLDEST_CODE = "0001"
@@ -86,6 +86,7 @@ uploads = Table(
     Column("size", BigInteger, nullable=False),
     Column("state", String(20), nullable=False),
     Column("created", String(40), nullable=False),
+    Column("name", String(255)),
 )
 
 tallies = Table(

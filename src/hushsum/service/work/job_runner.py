@@ -158,9 +158,13 @@ class JobRunner:
         return Ledger(self._settings.place, guard=self._settings.guard)
 
     def clean_up(self) -> None:
-        """Delete uploads that were not counted in time, and files that a killed process left."""
+        """Delete uploads that were not counted in time and that no job needs, and files that a killed process
+        left.
+        """
         moment = datetime.now(UTC) - timedelta(hours=self._settings.upload_hours)
         for each in self._datasets.uploads_before(moment.isoformat(timespec="microseconds")):
+            if self._jobs.needs_upload(each.dataset, each.id):
+                continue
             self._datasets.end_upload(each.id, DELETED, Actor("service"))
             self._settings.path("uploads", f"{each.id}.{each.format}").unlink(missing_ok=True)
         delete_orphaned_files(self._settings, self._datasets, self._is_served, self._is_continued)

@@ -71,7 +71,19 @@ def most_numbers(settings: Settings) -> int:
 
 
 def claim_for(choice: ModelChoice, request: ModelClaimRequest) -> Claim:
-    """What the model will claim, before any record is read."""
+    """What the model will claim, before any record is read.
+
+    Raises
+    ------
+    UsageError
+        if records with missing values shall be left out under replace, where their number is public.
+    """
+    claim = _claim_for(choice, request)
+    request.cells().check_relation(str(claim.relation))
+    return claim
+
+
+def _claim_for(choice: ModelChoice, request: ModelClaimRequest) -> Claim:
     # It is computed with made-up records, whose tables are as large as real ones; what a model would warn of
     # in its parameters is in `advice_for`.
     with _ONE_AT_A_TIME, collect_parameter_warnings([]):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -35,7 +36,7 @@ from hushsum.service.schemas import (
     UploadResponse,
     WriteOffRequest,
 )
-from hushsum.service.store import Dataset, Quota
+from hushsum.service.store import Dataset, Quota, Upload
 from hushsum.service.store.database import new_id
 from hushsum.service.store.datasets import DELETED, WAITING, check_quota
 from hushsum.service.work.file_cleanup import delete_exact_model_files
@@ -149,7 +150,7 @@ def show_ledger(dataset: str, caller: Releaser, context: ContextDependency) -> L
 def list_uploads(dataset: str, caller: Uploader, context: ContextDependency) -> list[UploadResponse]:
     """The uploads, and whether each is still stored."""
     found = context.dataset(dataset, caller)
-    return [UploadResponse.model_validate(each) for each in context.datasets.uploads_of(found.id)]
+    return [upload_response(context, each) for each in context.datasets.uploads_of(found.id)]
 
 
 @router.post(
@@ -164,12 +165,15 @@ async def upload(
     context: ContextDependency,
     actor: ActorDependency,
     format: Annotated[Literal["csv", "csv.gz", "parquet", "arrow", "xlsx", "tally"], Query()],
+    name: Annotated[str | None, Query(max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")] = None,
 ) -> UploadResponse:
-    """The bytes of a file of records, or of a .tally file; streamed to the disk, and not downloadable."""
+    """The bytes of a file of records, or of a .tally file; streamed to the disk, and not downloadable.
+
+    ``name`` is what the owner calls the file.
+    """
     assert format in FORMATS
-    return UploadResponse.model_validate(
-        await receive_upload(request, context, dataset, caller, format, actor)
-    )
+    made = await receive_upload(request, context, dataset, caller, format, actor, name)
+    return upload_response(context, made)
 
 
 @router.delete("/{dataset}/uploads/{upload}", status_code=204, response_class=Response)
@@ -180,7 +184,7 @@ def delete_upload(
     found = context.datasets.upload(upload, dataset=context.dataset(dataset, caller).id)
     if found is None or found.state != WAITING:
         raise nothing_here()
-    if any(context.jobs.using(found.dataset, name, found.id) for name in ("upload", "public", "uploads")):
+    if context.jobs.needs_upload(found.dataset, found.id):
         raise Refusal(409, "in-use", "a job needs this upload; cancel the job first, or wait for it")
     context.datasets.end_upload(found.id, DELETED, actor)
     context.settings.path("uploads", f"{found.id}.{found.format}").unlink(missing_ok=True)
@@ -311,6 +315,13 @@ def _some_columns(body: TallyRequest) -> int | None:
 
 def _status(context: Context, dataset: str) -> dict[str, Any]:
     return status_of(context.ledger, dataset)[0].as_json()
+
+
+def upload_response(context: Context, upload: Upload) -> UploadResponse:
+    """An upload, and when it is deleted if nothing counts it."""
+    expires = datetime.fromisoformat(upload.created) + timedelta(hours=context.settings.upload_hours)
+    waits = upload.state == WAITING
+    return UploadResponse(**asdict(upload), expires=expires.isoformat() if waits else None)
 
 
 def dataset_response(context: Context, dataset: Dataset) -> DatasetResponse:

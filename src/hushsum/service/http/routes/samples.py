@@ -6,10 +6,10 @@ from fastapi import APIRouter
 
 from hushsum.ledger import DatasetTerms
 from hushsum.service.http.dependencies import ActorDependency, ContextDependency, Releaser
-from hushsum.service.http.routes.datasets import dataset_response
+from hushsum.service.http.routes.datasets import dataset_response, upload_response
 from hushsum.service.http.uploads import store_upload
 from hushsum.service.sample_records import SAMPLE_NAME, sample_records
-from hushsum.service.schemas import SampleResponse, UploadResponse
+from hushsum.service.schemas import SampleResponse
 from hushsum.service.store.database import new_id
 from hushsum.service.store.datasets import WAITING
 
@@ -36,8 +36,11 @@ def create_sample(caller: Releaser, context: ContextDependency, actor: ActorDepe
     ]
     return SampleResponse(
         dataset=dataset_response(context, found),
-        upload=UploadResponse.model_validate(
-            waiting[0] if waiting else store_upload(context, found.id, sample.csv, "csv", actor)
+        upload=upload_response(
+            context,
+            waiting[0]
+            if waiting
+            else store_upload(context, found.id, sample.csv, "csv", actor, "sample records"),
         ),
         header=list(sample.header),
         columns=list(sample.columns),
