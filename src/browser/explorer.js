@@ -367,7 +367,7 @@ class Explorer {
       const highest = answers.value.reduce((most, value) => Math.max(most, value), Number.MIN_VALUE);
       const hatched = answers.lower.some(Number.isFinite);
       const aspect = this.options.aspect ?? null;
-      this.picture.drawMap({ ranges, labels: names, nx: size, ny: size, aspect }, answers, { hatched, highest });
+      this.picture.drawMap({ ranges, labels: names, nx: size, ny: size, aspect }, answers, { hatched, highest, signed: this.found.kernel.signed });
       this.picture.mark(this.point[this.axes[0]], this.point[this.axes[1]]);
       this._drawLegend(highest);
     }

@@ -80,7 +80,7 @@ export class Picture {
   }
 
   /** @param view {ranges: [[low, high], [low, high]], labels, nx, ny, aspect} and answers */
-  drawMap(view, answers, { hatched, highest }) {
+  drawMap(view, answers, { hatched, highest, signed }) {
     this._measure();
     // While a slider is dragged only the inside of the axes changes.
     const shown = JSON.stringify([view.ranges, view.labels, view.aspect]);
@@ -89,7 +89,7 @@ export class Picture {
       this.shown = shown;
     }
     const { area } = this.frame;
-    this._paint(view, answers, hatched, highest);
+    this._paint(view, answers, { hatched, highest, signed });
     this.context.strokeStyle = this.faint;
     this.context.lineWidth = 1;
     this.context.strokeRect(area.x, area.y, area.width, area.height);
@@ -114,7 +114,7 @@ export class Picture {
    * distinguished from zero. Scaling small images and laying a hatched one over them takes three times as long without a graphics
    * processor.
    */
-  _paint({ nx, ny }, answers, hatched, highest) {
+  _paint({ nx, ny }, answers, { hatched, highest, signed }) {
     const { ratio } = this;
     const { area } = this.frame;
     const [left, top] = [Math.round(area.x * ratio), Math.round(area.y * ratio)];
@@ -139,7 +139,7 @@ export class Picture {
       const nearest = share < 0.5 ? lower : upper;
       for (let i = 0; i < nx; i += 1) {
         row[i] = shades[lower + i] + share * (shades[upper + i] - shades[lower + i]);
-        free[i] = !hatched || answers.lower[nearest + i] > 0 || answers.upper[nearest + i] < 0 ? 1 : 0;
+        free[i] = !hatched || answers.lower[nearest + i] > 0 || (signed && answers.upper[nearest + i] < 0) ? 1 : 0;
       }
       // From cell to cell the shade grows by equal steps; halfway the other cell decides about the hatching.
       const line = at;

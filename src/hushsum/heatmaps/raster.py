@@ -52,8 +52,8 @@ class Raster:
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
-        """Where nothing can be distinguished from zero: the interval contains it."""
-        return np.asarray((self.lower <= 0.0) & (self.upper >= 0.0))
+        """Where nothing can be distinguished from zero, or is below it: a count is never negative."""
+        return np.asarray(self.lower <= 0.0)
 
     @property
     def middles(self) -> tuple[Floats, Floats]:
