@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
 import numpy as np
 from playwright.sync_api import Page, Request, expect
 
@@ -184,3 +187,27 @@ def test_who_may_not_download_is_not_offered_it(visit: Visiting) -> None:
     expect(page.get_by_role("heading", name="Public links")).to_have_count(0)
     page = here.open_function("height and weight")
     expect(page.get_by_role("button", name="Download .hush")).to_be_visible()
+
+
+def test_what_is_hatched_holds_for_the_whole_map(visit: Visiting, world: World) -> None:
+    """Intervals of a map hold for all its points together, answered here or by the service."""
+    here = visit("olga")
+    page = here.open_function("height and weight")
+    here.drawn()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="CSV").click()
+    lines = Path(saved.value.path()).read_text().splitlines()
+    assert lines[0].endswith("value,stderr,lower,upper")
+    value, stderr, lower, _ = np.array([each.split(",")[-4:] for each in lines[1:]], float).T
+    # At each point alone it would be 1.96 standard errors and the approximation error.
+    function = world.olga.function("height and weight")
+    points = np.array([each.split(",")[:2] for each in lines[1:]], float)
+    alone = function.query(points, of="sum")
+    assert ((value - lower) > (alone.value - alone.lower) + stderr).all()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    here.open_function("who earns more")
+    here.drawn()
+    levels = [float(parse_qs(urlsplit(each).query)["level"][0]) for each in asked if "/query?" in each]
+    assert min(abs(level - (1 - 0.05 / 73**2)) for level in levels) < 1e-12
+    assert 0.95 in levels

@@ -118,6 +118,33 @@ def test_differences_have_their_error(call: Call) -> None:
     assert (found["lower"], found["upper"]) == ([-4.0], [16.0])
 
 
+HATCHED = """async ([counts, mode]) => {
+  const { pictureOf } = await import("/assets/app/explorer/picture.js");
+  const names = ["a", "b"];
+  const readings = [["sum", "records", "Count"]];
+  const subject = { counts, classes: null, names, labels: names, readings, title: "f" };
+  const other = mode === "difference" ? { title: "g" } : null;
+  const state = { shown: [0, 1], ranges: [[0, 1], [0, 1]], of: "sum", layer: "value", mode, other };
+  // A row that is clearly below zero, and one that is clearly above it.
+  const value = [-40, -40, 50, 50];
+  const [lower, upper] = [-18, 18].map((reach) => value.map((each) => each + reach));
+  const shown = { value, stderr: value.map(() => 8), lower, upper };
+  const { spec } = pictureOf(subject, state, { xs: [0, 1], ys: [0, 1] }, { shown, others: null });
+  const box = { left: 0, right: 1, top: 0, bottom: 1 };
+  const frame = { x: (v) => v, y: (v) => 1 - v, box, hatch: "hatch" };
+  const hatched = spec.draw(frame).find((each) => each.getAttribute?.("fill") === "hatch");
+  return hatched?.getAttribute("d").split("M").length - 1 || 0;
+}"""
+
+
+def test_negative_counts_are_hatched_and_negative_differences_are_not(visit: Visiting) -> None:
+    """A count below zero is noise, however sure its sign is; a difference may be negative."""
+    page = visit("olga").page
+    assert page.evaluate(HATCHED, [True, "overlay"]) == 1
+    assert page.evaluate(HATCHED, [True, "difference"]) == 0
+    assert page.evaluate(HATCHED, [False, "overlay"]) == 0
+
+
 def test_a_table_for_a_spreadsheet_runs_nothing(call: Call) -> None:
     written = call("parts/copying", "csv", ["=cmd()", 'a "b", c'], [[1.5, None], [-2, "@x"]])
     assert written == '\'=cmd(),"a ""b"", c"\r\n1.5,\r\n-2,\'@x\r\n'
@@ -163,7 +190,8 @@ def test_headers_are_read_and_records_are_not_taken_for_them(call: Call) -> None
     assert not call("release/file_columns", "isText", "gr\ufffd\ufffde,alter\n1,2\n")
     assert not call("release/file_columns", "isText", "a,b\n\x00\x01")
     assert call("release/file_columns", "formatOf", "Pay.CSV.gz") == "csv.gz"
-    assert call("release/file_columns", "formatOf", "pay.xlsx") is None
+    assert call("release/file_columns", "formatOf", "pay.xlsx") == "xlsx"
+    assert call("release/file_columns", "formatOf", "pay.xls") is None
 
 
 def test_the_ramp_grows_lighter_all_the_way(call: Call) -> None:

@@ -52,6 +52,23 @@ def test_let_in_issue_revoke_and_close(visit: Visiting, world: World) -> None:
     expect(page.get_by_role("alert")).to_contain_text("must be new")
 
 
+def test_tokens_are_shown_until_they_are_saved(visit: Visiting, world: World) -> None:
+    here = visit("admin", refusals=(422,))
+    page = here.page
+    for name in ("cora", "dora", "cora"):
+        page.get_by_label("Name").fill(name)
+        page.get_by_role("button", name="Create account").click()
+        if name != "cora" or page.get_by_role("group", name="The token of dora").count() == 0:
+            expect(page.get_by_role("group", name=f"The token of {name}")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("must be new")
+    secrets = page.get_by_label("The token", exact=True)
+    expect(secrets).to_have_count(2)
+    for secret in secrets.all_inner_texts():
+        assert not _refused(world, secret)
+    page.get_by_role("group", name="The token of cora").get_by_role("button", name="I have saved it").click()
+    expect(secrets).to_have_count(1)
+
+
 def test_the_log_has_names_filters_and_a_file(visit: Visiting, world: World) -> None:
     here = visit("admin")
     page = here.page

@@ -3,6 +3,7 @@
 import { ask, get, onSignedOut } from "./api.js";
 import { announce, h } from "./dom.js";
 import { problemBox } from "./parts/feedback.js";
+import { replaceBubbles } from "./parts/form_errors.js";
 import { forget, joinTabs, known, leave, may, me, token } from "./session.js";
 import { themeSwitch } from "./theme.js";
 import { accountView } from "./views/account.js";
@@ -36,6 +37,7 @@ const PLACES = [
   { href: "#/log", name: "Log", scope: "admin" },
 ];
 const lamp = themeSwitch();
+replaceBubbles();
 
 const main = document.getElementById("main");
 let leaveView = () => {};

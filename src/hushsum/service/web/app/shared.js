@@ -8,6 +8,7 @@ import { subjectOf } from "./explorer/subject.js";
 import { claimFacts, claimSentence, facts } from "./parts/claims.js";
 import { fileName, save } from "./parts/copying.js";
 import { empty, loading, problemBox } from "./parts/feedback.js";
+import { replaceBubbles } from "./parts/form_errors.js";
 import { inShort, meaning } from "./parts/meaning.js";
 import { linkOf, linkSource, sharedFile, sharedFunction } from "./sources/link.js";
 import { linkRequests } from "./sources/requests.js";
@@ -15,6 +16,7 @@ import { themeSwitch } from "./theme.js";
 import { whatItIs } from "./views/function_words.js";
 
 const main = document.getElementById("main");
+replaceBubbles();
 const { key, embedded } = linkOf(location.pathname) ?? {};
 
 async function show() {

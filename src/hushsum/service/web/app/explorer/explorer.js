@@ -198,7 +198,11 @@ function explore(place, subject, ranges, { others, requests, compact }) {
     try {
       const request = lattice(subject, state);
       const started = performance.now();
-      const answers = await bothAt(request.points, { signal: waiting.signal, lattice: request.lattice });
+      const answers = await bothAt(request.points, {
+        signal: waiting.signal,
+        lattice: request.lattice,
+        together: state.shown[1] !== null,
+      });
       took = performance.now() - started;
       current = { request, answers };
       origin.textContent = subject.source.origin() ?? "";

@@ -122,8 +122,10 @@ function heat(subject, state, xs, ys, answers, overlaid) {
     ys.length,
     (index) => (shown[index] === null ? null : colour(at(shown[index]))),
   );
+  // A count is never negative: where it is read as such, that is noise.
   const unsure = (index) =>
-    answers.lower[index] !== null && answers.lower[index] <= 0 && answers.upper[index] >= 0;
+    answers.lower[index] !== null && answers.lower[index] <= 0 &&
+    ((subject.counts && !signed) || answers.upper[index] >= 0);
   const layers = [filled(canvas, xs.length, ys.length)];
   const hatch = state.layer === "value" && state.of !== "predict" &&
     answers.value.some((_, index) => unsure(index));
@@ -147,7 +149,7 @@ function heat(subject, state, xs, ys, answers, overlaid) {
       state.other && h("li", {}, signed ? shownName(subject, state) : `Colours: ${subject.title}`),
       overlaid && h("li", {}, `Lines: ${state.other.title}, at ${CONTOURS.map((each) => `${100 * each} %`).join(", ")} of its highest value`),
       hatch &&
-      h("li", {}, h("span", { class: "swatch swatch-hatch" }), "no different from 0, given its error"),
+      h("li", {}, h("span", { class: "swatch swatch-hatch" }), "no different from 0, given the errors of all points together"),
     ],
   };
 }
@@ -177,8 +179,10 @@ function regions(subject, xs, ys, { label, scores, errors, lead }) {
   const canvas = painted(xs.length, ys.length, (at) => faded(classColour(index[at]), dark, firmness(at)));
   // Two scores of one function are each other's opposites, so their difference has twice the error; others are independent.
   const spreadOfLead = subject.classes.length === 2 ? 2 : Math.SQRT2;
+  // For all points together: a normal error exceeds r standard errors with a probability of at most exp(−r²/2).
+  const reach = Math.sqrt(2 * Math.log(label.length / 0.05));
   const unsure = (at) =>
-    errors !== null && lead[at] !== null && lead[at] < 1.96 * spreadOfLead * errors[at][index[at]];
+    errors !== null && lead[at] !== null && lead[at] < reach * spreadOfLead * errors[at][index[at]];
   const layers = [filled(canvas, xs.length, ys.length)];
   const hatch = label.some((_, at) => unsure(at));
   if (hatch) layers.push(hatched(xs, ys, unsure));
@@ -204,7 +208,7 @@ function regions(subject, xs, ys, { label, scores, errors, lead }) {
     layers,
     legend: [
       ...classLegend(subject),
-      hatch && h("li", {}, h("span", { class: "swatch swatch-hatch" }), "undecided, given the error"),
+      hatch && h("li", {}, h("span", { class: "swatch swatch-hatch" }), "undecided, given the errors of all points together"),
     ],
   };
 }

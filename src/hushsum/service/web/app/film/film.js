@@ -246,9 +246,7 @@ function certainty({ shown: { lower, upper }, exact }, since, step) {
   const known = lower.filter((each) => each !== null).length;
   const apart = lower.filter((each, at) => each !== null && (each > 0 || upper[at] < 0)).length;
   const share = known ? Math.round((100 * apart) / known) : 0;
-  return `The change from step ${since} to step ${step} differs from zero in ${share} % of the picture, by 95 % intervals ${
-    exact
-      ? "that hold for all of its points together."
-      : "at each point, which add up the errors of both steps: they are wider than need be, because only the files say how their noise goes together."
+  return `The change from step ${since} to step ${step} differs from zero in ${share} % of the picture, by 95 % intervals that hold for all of its points together${
+    exact ? "." : ": they add up the errors of both steps and are wider than need be, because only the files say how their noise goes together."
   }`;
 }

@@ -17,7 +17,8 @@ export function framesOf(subjects) {
   const kindOf = ({ of, shown, at, ranges, since }) => JSON.stringify([of, shown, hidden(shown, at), ranges, since !== null]);
 
   async function compute({ of, step, since }, { points, lattice }, signal) {
-    const at = (number) => answersAt(subjects[number], of, points, { signal, lattice });
+    const together = since !== null || lattice.axes.length > 1;
+    const at = (number) => answersAt(subjects[number], of, points, { signal, lattice, together });
     if (since === null) return { shown: await at(step), exact: true };
     const [before, after] = await Promise.all([since, step].map((number) => subjects[number].source.local()));
     if (before === null || after === null) {

@@ -11,8 +11,7 @@ export function field(label, control, { hint = null, wide = false } = {}) {
     "div",
     { class: wide ? "field wide" : "field" },
     h("label", { for: control.id }, label),
-    control,
-    about,
+    h("div", { class: "control" }, control, about),
   );
 }
 
@@ -41,7 +40,8 @@ export const number = (attributes = {}) =>
 
 /** A list to choose from; `options` are [value, text] pairs. */
 export function select(options, chosen, attributes = {}) {
-  const control = h("select", attributes, options.map(([value, name]) => h("option", { value }, name)));
+  const long = options.some(([, name]) => name.length > 18);
+  const control = h("select", { class: long ? "long" : null, ...attributes }, options.map(([value, name]) => h("option", { value }, name)));
   if (chosen !== undefined && chosen !== null) control.value = chosen;
   return control;
 }

@@ -52,7 +52,7 @@ export function mark(control, text) {
   const before = control.getAttribute("aria-describedby");
   control.setAttribute("aria-invalid", "true");
   control.setAttribute("aria-describedby", [before, id].filter(Boolean).join(" "));
-  (control.closest(".field") ?? control.parentElement).append(said);
+  (control.closest(".control, .field") ?? control.parentElement).append(said);
   control.unmark = () => {
     said.remove();
     control.removeAttribute("aria-invalid");
@@ -61,6 +61,18 @@ export function mark(control, text) {
     delete control.unmark;
   };
   control.addEventListener("input", () => control.unmark?.(), { once: true });
+}
+
+/** Say what is wrong with a control below it: the browser's bubble would cover its hint. */
+export function replaceBubbles() {
+  document.addEventListener("invalid", (event) => {
+    const control = event.target;
+    event.preventDefault();
+    control.unmark?.();
+    // What is wrong by a rule of the form is said by the form.
+    if (!control.validity.customError) mark(control, control.validity.patternMismatch ? control.title : control.validationMessage);
+    if (control.form.querySelector("input:invalid, select:invalid") === control) control.focus();
+  }, true);
 }
 
 export function clearProblems(names, place) {

@@ -61,6 +61,7 @@ export function gauge(budget, { charges = null, next = 0 } = {}) {
         " left",
         budget.releases > 0 && ` · ${count(budget.releases, "release")}`,
       ),
+      next > 0 && h("span", { class: "gauge-legend" }, h("i", { class: "gauge-new", "aria-hidden": "true" }), `this release, ${letter} ${short(Math.min(next, left))}`),
     ),
   );
 }

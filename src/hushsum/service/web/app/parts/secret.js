@@ -1,8 +1,15 @@
-// A token that is shown once.
+// A token that is shown once, until its reader says that it is saved.
 
 import { announce, h } from "../dom.js";
 
-export function secretBox(title, secret) {
+/** Show a token above earlier ones, which stay: nothing else removes them. */
+export function showSecret(place, title, secret) {
+  const box = secretBox(title, secret);
+  place.prepend(box);
+  box.focus();
+}
+
+function secretBox(title, secret) {
   const shown = h("output", { "aria-label": "The token" }, secret);
   const copy = h("button", {
     type: "button",

@@ -48,7 +48,7 @@ export async function sharing({ id, name }) {
           if (!(await confirm("Revoke this link?", question, "Revoke it"))) return;
           try {
             await ask("DELETE", `/shares/${each.id}`);
-            fresh.replaceChildren();
+            fresh.querySelector(`[data-link="${each.id}"]`)?.remove();
             announce("The link is revoked.");
             await refresh();
           } catch (problem) {
@@ -69,7 +69,7 @@ export async function sharing({ id, name }) {
     list,
     fresh,
     linkForm(id, said, async (made) => {
-      refill(fresh, newLink(name, made));
+      fresh.prepend(newLink(name, made));
       fresh.firstChild.focus();
       await refresh();
     }),
@@ -131,7 +131,7 @@ function linkForm(id, said, made) {
 }
 
 /** The link, which is shown once, and the text that embeds it. */
-function newLink(name, { path, embed }) {
+function newLink(name, { id, path, embed }) {
   const place = h("div", {});
   const link = addressOf(path.slice(path.indexOf("/shared/")));
   const title = name.replace(/&/g, "&amp;").replace(/"/g, "&quot;").replace(/</g, "&lt;");
@@ -147,7 +147,7 @@ function newLink(name, { path, embed }) {
     );
   return h(
     "div",
-    { class: "secret", role: "group", "aria-label": "The new link", tabindex: "-1" },
+    { class: "secret", role: "group", "aria-label": "The new link", "data-link": id, tabindex: "-1" },
     shown("The link", link),
     frame && shown("To embed it", frame),
     place,

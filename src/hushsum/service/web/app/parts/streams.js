@@ -1,8 +1,8 @@
 // The streams of a dataset: the steps so far, and the next one.
 
-import { follow, freshKey, get, post, upload } from "../api.js";
+import { follow, freshKey, get, post } from "../api.js";
 import { announce, h } from "../dom.js";
-import { formatOf } from "../release/file_columns.js";
+import { formatOf, RECORDS, sent } from "../release/file_columns.js";
 import { stepsOf } from "../views/film.js";
 import { problemBox, progress } from "./feedback.js";
 import { field } from "./fields.js";
@@ -25,7 +25,7 @@ function card(dataset, stream, all) {
   const said = h("div", {});
   const status = h("p", { class: "soft" });
   const link = h("div", { class: "row" });
-  const file = h("input", { type: "file", accept: ".csv,.tsv,.gz,.parquet,.pq,.arrow,.feather,.ipc" });
+  const file = h("input", { type: "file", accept: RECORDS });
   const button = h("button", { class: "quiet" }, "Take the next step");
   const leave = new AbortController();
 
@@ -42,7 +42,7 @@ function card(dataset, stream, all) {
     event.preventDefault();
     button.disabled = true;
     try {
-      const uploads = file.files.length ? [await sent(file.files[0])] : [];
+      const uploads = file.files.length ? [await uploaded(file.files[0])] : [];
       const bar = progress("Releasing the step");
       said.replaceChildren(bar.node);
       const job = await post(`/datasets/${dataset.id}/streams/${stream.id}/steps`, { uploads }, {
@@ -62,11 +62,10 @@ function card(dataset, stream, all) {
     }
   }
 
-  async function sent(chosen) {
-    const format = formatOf(chosen.name);
+  async function uploaded(chosen) {
     const bar = progress(`Uploading ${chosen.name}`);
     said.replaceChildren(bar.node);
-    const made = await upload(`/datasets/${dataset.id}/uploads?format=${format ?? "csv"}`, chosen, (part) =>
+    const made = await sent(dataset, chosen, formatOf(chosen.name) ?? "csv", (part) =>
       bar.report(part, `Uploading ${chosen.name}`));
     return made.id;
   }

@@ -22,7 +22,7 @@ export function chooseStep(place, { dataset, models, kernels, uploads, upload, c
   };
   const budget = h("section", { class: "card", "aria-label": "Budget" });
   const terms = termsForm(dataset, look, earlier, declared);
-  const file = fileForm({ names, encoding, changed: () => (columns ? columns.rebuild() : look()) });
+  const file = fileForm({ names, encoding, format: upload?.format, changed: () => (columns ? columns.rebuild() : look()) });
   const columns = tally ? null : columnsForm(names, look, { nameless, declared, dates: file.dates });
   const sample = publicRows(dataset, uploads, upload, look);
   const { written } = file;
@@ -45,7 +45,7 @@ export function chooseStep(place, { dataset, models, kernels, uploads, upload, c
         const [name, promise] = [terms.name(), terms.promise()];
         const names = [...terms.names, ...(current.names ?? []), ["public", sample.control], ...file.names];
         const rows = sample.id();
-        if (tally) return done({ name, promise, names, rows, written: written(), tally: tally.id });
+        if (tally) return done({ name, promise, names, rows, written: written(), tally });
         if (goal.value === SUM) {
           const count = await current.tally();
           if (count && promise) {
@@ -107,7 +107,7 @@ function goals(models, onchange) {
   const control = h(
     "select",
     { onchange },
-    h("option", { value: SUM }, "A function: how many records are near a point"),
+    h("option", { value: SUM }, "A function: records near a point"),
     models.length > 0 && h(
       "optgroup",
       { label: "A model" },

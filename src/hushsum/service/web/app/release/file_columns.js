@@ -1,23 +1,39 @@
-// The names of a file's columns, read in the browser. Only names: bounds must not be read off the records.
+// Files of records: their formats, how they are sent, and the names of their columns, which are read in the browser. Only
+// names: bounds must not be read off the records.
+
+import { upload } from "../api.js";
+import { bytesInWords, moment } from "../format.js";
 
 const HEAD = 1 << 16;
+const ENDINGS = [
+  [".csv.gz", "csv.gz"],
+  [".tsv.gz", "csv.gz"],
+  [".csv", "csv"],
+  [".tsv", "csv"],
+  [".parquet", "parquet"],
+  [".pq", "parquet"],
+  [".arrow", "arrow"],
+  [".feather", "arrow"],
+  [".ipc", "arrow"],
+  [".xlsx", "xlsx"],
+];
+
+/** What a field for such a file accepts. */
+export const RECORDS = `.gz,${ENDINGS.map(([ending]) => ending).join(",")}`;
+export const ENDING_RULE = "the file must end in .csv, .csv.gz, .parquet, .arrow or .xlsx";
 
 /** How a file is named to the service, by its ending; null if it is none of the known ones. */
-export function formatOf(name) {
-  const endings = [
-    [".csv.gz", "csv.gz"],
-    [".tsv.gz", "csv.gz"],
-    [".csv", "csv"],
-    [".tsv", "csv"],
-    [".parquet", "parquet"],
-    [".pq", "parquet"],
-    [".arrow", "arrow"],
-    [".feather", "arrow"],
-    [".ipc", "arrow"],
-    [".tally", "tally"],
-  ];
-  return endings.find(([ending]) => name.toLowerCase().endsWith(ending))?.[1] ?? null;
-}
+export const formatOf = (name) => ENDINGS.find(([ending]) => name.toLowerCase().endsWith(ending))?.[1] ?? null;
+
+/** Send a file to a dataset, by its name; `report` is called with the fraction that is sent. */
+export const sent = (dataset, file, format, report) =>
+  upload(`/datasets/${dataset.id}/uploads?format=${format}&name=${encodeURIComponent(file.name.slice(-255))}`, file, report);
+
+/** An upload in words; `until` says when it is deleted if nothing counts it. */
+export const uploadInWords = ({ name, format, size, created, expires }) => ({
+  what: `${name ?? "an upload without a name"}, ${name ? "" : `${format}, `}${bytesInWords(size)}, of ${moment(created)}`,
+  until: `deleted ${moment(expires)} unless it is counted`,
+});
 
 /** The beginning of a CSV file, packed or not; null for other formats, whose owner types the columns' names. */
 export async function headOf(file, format, encoding = "utf-8") {

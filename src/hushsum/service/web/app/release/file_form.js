@@ -1,7 +1,7 @@
 // How the cells of a file are written. It is declared: nothing is guessed from the records.
 
 import { h } from "../dom.js";
-import { field, select } from "../parts/fields.js";
+import { checkbox, field, select, text } from "../parts/fields.js";
 import { dateFields } from "./date_fields.js";
 
 const POINT = ".";
@@ -24,10 +24,12 @@ const ENCODINGS = [
 
 /**
  * Fields for how a file is written. `names` are the columns of the file, or null where they must be typed; `encoding` is
- * what was chosen for its header.
+ * what was chosen for its header; `format` is that of the upload, where there is one.
  */
-export function fileForm({ names = null, encoding = UTF_8, changed = () => {} } = {}) {
+export function fileForm({ names = null, encoding = UTF_8, format = null, changed = () => {} } = {}) {
   const sign = select(SIGNS, POINT, { onchange: changed });
+  const sheet = text({ maxlength: 31, placeholder: "the first", onchange: changed });
+  const gaps = checkbox("Leave out records with missing values", { onchange: changed });
   const letters = select(ENCODINGS, encoding, { onchange: changed });
   const dates = dateFields(names, changed);
   return {
@@ -43,16 +45,25 @@ export function fileForm({ names = null, encoding = UTF_8, changed = () => {} } 
           { class: "fields" },
           field("Decimal sign", sign, { hint: "Of numbers in a CSV file." }),
           field("Encoding", letters, { hint: "Of a CSV file." }),
+          (format === null || format === "xlsx") && field("Sheet", sheet, { hint: "Of an Excel file." }),
+        ),
+        h(
+          "div",
+          { class: "field" },
+          gaps,
+          h("p", { class: "hint" }, "Those with an empty cell, NA, null, - or the like in a chosen column. Otherwise such a file is refused. How many are left out is not shown."),
         ),
         dates.node,
       ),
     ),
     dates,
-    names: [["decimal", sign], ["encoding", letters], ...dates.names],
+    names: [["decimal", sign], ["encoding", letters], ["sheet", sheet], ["drop_missing", gaps.firstChild], ...dates.names],
     /** The part of a request; what is usual is left out. */
     written: () => ({
       ...(sign.value === POINT ? {} : { decimal: sign.value }),
       ...(letters.value === UTF_8 ? {} : { encoding: letters.value }),
+      ...(sheet.value.trim() ? { sheet: sheet.value.trim() } : {}),
+      ...(gaps.firstChild.checked ? { drop_missing: true } : {}),
       ...dates.written(),
     }),
   };

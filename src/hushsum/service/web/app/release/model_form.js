@@ -7,11 +7,12 @@ import { sentence, short } from "../format.js";
 import { allBounded } from "./columns_form.js";
 import { settingField } from "./setting_field.js";
 
-const MODES = [["file", "Any number of queries, from a file"], ["exact", "Exact answers, a limited number of queries"]];
+const MODES = [["file", "From a file, without limit"], ["exact", "Exactly, a limited number"]];
 
 /** The fields of one kind of model, and what it would claim. */
 export function modelForm(dataset, kind, { columns, terms, upload, names, sample, written, report }, changed) {
   const learns = kind.learns !== null;
+  const perPerson = dataset.budget.terms.max_per_unit ?? 1;
   const aim = () => {
     columns.bar("target", target.value || null);
     changed();
@@ -45,7 +46,7 @@ export function modelForm(dataset, kind, { columns, terms, upload, names, sample
 
   return {
     beside: panel.node,
-    about: h("p", { class: "soft" }, kind.summary),
+    about: h("p", { class: "soft" }, kind.summary, perPerson > 1 && ` Models protect records so far: for persons with up to ${perPerson} records, this one costs ${perPerson} times its ε.`),
     fields: [
       ...(learns ? [field("Column to predict", target)] : []),
       ...(kind.learns === "label"
@@ -116,6 +117,12 @@ export function modelForm(dataset, kind, { columns, terms, upload, names, sample
 function why(promise, kind, dataset) {
   if (promise?.rho) {
     return "Models claim ε and δ, and the budget of this dataset is in ρ. Use a dataset with a budget of ε, or of ε and δ.";
+  }
+  const { unit, max_per_unit: cap } = dataset.budget.terms;
+  if (unit === "person" && (cap === null || kind.relation === "replace")) {
+    return `Models protect records so far, and this dataset protects persons. Release a function instead, or fit the model in a dataset ${
+      cap === null && kind.relation !== "replace" ? "that declares the most records per person" : "that protects records"
+    }.`;
   }
   if (kind.needs_delta && dataset.budget.terms.accounting === "pure") {
     return "This model needs a δ, and the budget of this dataset is in ε only. Use a dataset with a budget of ε and δ.";

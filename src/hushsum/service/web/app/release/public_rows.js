@@ -1,11 +1,9 @@
 // Rows that the owner declares public: another upload of the dataset, chosen or sent here.
 
-import { upload } from "../api.js";
 import { announce, h } from "../dom.js";
 import { problemBox, progress } from "../parts/feedback.js";
 import { field, select } from "../parts/fields.js";
-import { bytesInWords, moment } from "../format.js";
-import { formatOf } from "./file_columns.js";
+import { ENDING_RULE, formatOf, RECORDS, sent, uploadInWords } from "./file_columns.js";
 
 const ABOUT =
   "Rows like the records that anybody may see, such as a published survey. They decide the bandwidth and the bounds that you leave empty, and improve the answers. The claim states the assumption that they are public. A part of the private records is not public.";
@@ -13,12 +11,12 @@ const ABOUT =
 /** The choice of public rows; `own` is the upload of the records, which cannot be it. */
 export function publicRows(dataset, uploads, own, changed) {
   const known = uploads.filter((each) => each.id !== own?.id && each.format !== "tally");
-  const named = (each) => [each.id, `upload of ${moment(each.created)}, ${each.format}, ${bytesInWords(each.size)}`];
+  const named = (each) => [each.id, uploadInWords(each).what];
   const said = h("div", {});
   const taken = select([["", "none"], ...known.map(named)], "", { onchange: changed });
   const file = h("input", {
     type: "file",
-    accept: ".csv,.tsv,.gz,.parquet,.pq,.arrow,.feather,.ipc",
+    accept: RECORDS,
     onchange: () => send(file.files[0]),
   });
   const node = h(
@@ -37,19 +35,17 @@ export function publicRows(dataset, uploads, own, changed) {
   async function send(chosen) {
     if (!chosen) return;
     const format = formatOf(chosen.name);
-    if (format === null || format === "tally") {
-      said.replaceChildren(
-        problemBox({ kind: "file-refused", message: "the file must end in .csv, .csv.gz, .parquet or .arrow" }, { heading: "h3" }),
-      );
+    if (format === null) {
+      said.replaceChildren(problemBox({ kind: "file-refused", message: ENDING_RULE }, { heading: "h3" }));
       return;
     }
     const bar = progress(`Uploading ${chosen.name}`);
     said.replaceChildren(bar.node);
     try {
-      const made = await upload(`/datasets/${dataset.id}/uploads?format=${format}`, chosen, (fraction) =>
+      const made = await sent(dataset, chosen, format, (fraction) =>
         bar.report(fraction, `Uploading ${chosen.name}`));
       uploads.push(made);
-      taken.append(h("option", { value: made.id }, `${chosen.name}, ${bytesInWords(made.size)}`));
+      taken.append(h("option", { value: made.id }, named(made)[1]));
       taken.value = made.id;
       said.replaceChildren();
       announce(`${chosen.name} is used as public rows.`);

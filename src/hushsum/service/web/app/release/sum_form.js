@@ -9,7 +9,7 @@ import { settingField } from "./setting_field.js";
 
 const ABOUT = {
   gaussian: "falls off smoothly",
-  matern: "between Gaussian and Laplacian",
+  matern: "smooth to sharp",
   laplacian: "falls off sharply",
   euclidean: "hash, distance in space",
   manhattan: "hash, distance along the axes",
@@ -90,11 +90,10 @@ export function sumForm(dataset, { kernels, columns, terms, names, sample, writt
       const bounds = columns.bounds();
       plan.ask(
         question(
-          { ...kernelRequest(), ...written(), dim: columns.chosen().length },
+          { ...kernelRequest(), ...written(), dim: columns.chosen().length, relation: relationOf(dataset, written().drop_missing) },
           allBounded(bounds) ? bounds : null,
           terms.promise(),
           terms.records(),
-          dataset,
           person ? numberIn(most) : null,
           sample.id(),
         ),
@@ -133,7 +132,7 @@ export function sumForm(dataset, { kernels, columns, terms, names, sample, writt
 const countsRecords = (kernels, name) => kernels.find((each) => each.name === name)?.signed === false;
 
 /** The column of persons' ids: one of the file's, or typed. It is not a feature. */
-function personColumn(names, columns, person) {
+export function personColumn(names, columns, person) {
   if (!person) return text();
   const bar = () => columns.bar("person", control.value.trim() || null);
   const control = names
@@ -163,15 +162,18 @@ export function existingForm(dataset, tally, { kernels, terms, sample, report })
         plan.clear("Enter how much to spend, and the approximate number of records.");
         return;
       }
-      plan.ask(question({ tally: tally.id }, null, promise, terms.records(), dataset, null, null), {
+      plan.ask(question({ tally: tally.id, relation: relationOf(dataset, facts.add_remove_only) }, null, promise, terms.records(), null, null), {
         counted: countsRecords(kernels, facts.kernel.name),
       });
     },
   };
 }
 
-function question(what, bounds, promise, records, dataset, most, sample) {
-  const request = { ...what, records, relation: dataset.budget.terms.relation };
+/** Where records are left out, their number is not public: only add/remove can be claimed. */
+export const relationOf = (dataset, dropped) => (dropped ? "add/remove" : dataset.budget.terms.relation);
+
+function question(what, bounds, promise, records, most, sample) {
+  const request = { ...what, records };
   if (bounds) request.bounds = bounds;
   if (promise.rho) request.rho = promise.rho;
   else request.epsilon = [promise.epsilon];

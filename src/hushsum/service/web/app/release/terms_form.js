@@ -59,8 +59,8 @@ export function termsForm(dataset, changed, earlier = null, declared = null) {
   const large = field(`${letter} to spend`, amount, {
     hint: `${short(left)} is left; a quarter of it is proposed. Less is safer, and noisier.`,
   });
-  large.append(meant);
-  [large, small].forEach((each, at) => each.append(limits[at].said));
+  amount.parentElement.append(meant);
+  for (const { control, said } of limits) control.parentElement.append(said);
   check();
   return {
     fields: [

@@ -1,11 +1,10 @@
 // Step 1: upload records.
 
-import { upload } from "../api.js";
 import { h } from "../dom.js";
 import { problemBox, progress } from "../parts/feedback.js";
 import { field } from "../parts/fields.js";
 import { bytesInWords, columnLabel, kernelInWords, moment, wayOf } from "../format.js";
-import { formatOf, headerOf, headOf, isText } from "./file_columns.js";
+import { ENDING_RULE, formatOf, headerOf, headOf, isText, RECORDS, sent, uploadInWords } from "./file_columns.js";
 import { encodingChoice } from "./file_form.js";
 
 /** A file to upload, or an upload or tally that waits. `done({upload, columns, nameless, encoding, tally})`. */
@@ -14,7 +13,7 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
   const file = h("input", {
     type: "file",
     required: true,
-    accept: ".csv,.tsv,.gz,.parquet,.pq,.arrow,.feather,.ipc,.tally",
+    accept: `${RECORDS},.tally`,
   });
   const encoding = encodingChoice();
   const button = h("button", {}, "Upload");
@@ -28,14 +27,14 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
       },
     },
     field("A file of records", file, {
-      hint: "CSV or TSV with a header (also .gz), Parquet, Arrow, or a .tally file. One row per record.",
+      hint: "CSV or TSV with a header (also .gz), Parquet, Arrow, Excel (.xlsx), or a .tally file. One row per record.",
     }),
     h("details", {}, h("summary", {}, "Encoding of the text"), field("Encoding of a CSV file", encoding)),
     said,
     h(
       "p",
       { class: "hint" },
-      "It is stored only until it is counted, then deleted. It cannot be read back, and uploading spends no budget.",
+      "It is stored only until it is counted, then deleted; a file that is not counted is deleted at the time that is listed with it. It cannot be read back, and uploading spends no budget.",
     ),
     h("div", { class: "row" }, button),
   );
@@ -46,9 +45,9 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
     said.replaceChildren(problemBox({ kind: "file-refused", message }, { heading: "h3" }));
 
   async function send(chosen) {
-    const format = formatOf(chosen.name);
+    const format = chosen.name.toLowerCase().endsWith(".tally") ? "tally" : formatOf(chosen.name);
     if (format === null) {
-      refuse("the file must end in .csv, .csv.gz, .parquet, .arrow or .tally; save it as one of them");
+      refuse(`${ENDING_RULE}, or be a .tally file; save it as one of them`);
       return;
     }
     const bar = progress(`Uploading ${chosen.name}`);
@@ -69,17 +68,14 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
         refuse(`the columns must have distinct names, and “${twice}” is there twice; rename one of them in the file`);
         return;
       }
-      const made = await upload(
-        `/datasets/${dataset.id}/uploads?format=${format}`,
-        chosen,
-        (fraction) =>
-          bar.report(
-            fraction,
-            `Uploading ${chosen.name}, ${bytesInWords(chosen.size)}${
-              fraction === null ? "" : `: ${Math.round(100 * fraction)} %`
-            }`,
-          ),
-      );
+      const made = await sent(dataset, chosen, format, (fraction) =>
+        bar.report(
+          fraction,
+          `Uploading ${chosen.name}, ${bytesInWords(chosen.size)}${
+            fraction === null ? "" : `: ${Math.round(100 * fraction)} %`
+          }`,
+        ));
+      uploads.push(made);
       done({
         upload: made,
         columns,
@@ -96,11 +92,11 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
 
   function waiting() {
     if (!uploads.length && !tallies.length) return h("div", {});
-    const item = (text, action) =>
+    const item = (text, action, until = null) =>
       h(
         "li",
         { class: "row" },
-        h("span", {}, text),
+        h("span", {}, text, until && h("span", { class: "soft" }, ` · ${until}`)),
         h(
           "button",
           { type: "button", class: "plain", onclick: action },
@@ -114,7 +110,7 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
       h("h2", {}, "Or continue with an earlier upload or tally"),
       h(
         "ul",
-        { class: "stack-small" },
+        { class: "stack-small bare" },
         tallies.map((each) =>
           item(
             `a tally of ${each.facts.columns?.map(columnLabel).join(", ") ?? "sets"}: ${
@@ -123,12 +119,10 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
             () => done({ tally: each }),
           )
         ),
-        uploads.map((each) =>
-          item(
-            `an upload, ${each.format}, ${bytesInWords(each.size)}, of ${moment(each.created)}`,
-            () => done({ upload: each, columns: null, encoding: encoding.value }),
-          )
-        ),
+        uploads.map((each) => {
+          const { what, until } = uploadInWords(each);
+          return item(what, () => done({ upload: each, columns: null, encoding: encoding.value }), until);
+        }),
       ),
     );
   }

@@ -11,7 +11,7 @@ const kept = new Map();
 
 /**
  * A source that answers from the file where the user may download it and the reader can answer it as Python does, and by
- * `query(of, points, signal)` otherwise; see sources/service.js.
+ * `query(of, points, signal, level)` otherwise; see sources/service.js.
  */
 export function fileSource(response, { file, query }) {
   const readable = response.download && !response.facts.model && response.facts.size <= LARGEST_BYTES;
@@ -21,10 +21,12 @@ export function fileSource(response, { file, query }) {
     origin: () => origin,
     /** The function itself, to be answered here; null where the service answers. */
     local: async () => (readable ? (await functionOf(response.sha256, file)).answers : null),
-    async answer(of, points, { signal, lattice = null, glance = false } = {}) {
+    async answer(of, points, { signal, lattice = null, together = false, glance = false } = {}) {
+      // By Bonferroni's inequality.
+      const level = together ? 1 - 0.05 / points.length : 0.95;
       const found = readable && (!glance || kept.has(response.sha256)) ? await functionOf(response.sha256, file) : NONE;
       if (found.answers && !(slow && points.length > 1)) {
-        const answers = await answered(found.answers, of, points, { signal, lattice });
+        const answers = await answered(found.answers, of, points, { signal, lattice, together, level });
         slow ||= answers === null;
         if (answers) {
           origin = "Computed in this page from the function's file, whose checksum was verified. Queries are not sent anywhere.";
@@ -32,7 +34,7 @@ export function fileSource(response, { file, query }) {
         }
       }
       origin = found.reason;
-      return query(of, points, signal);
+      return query(of, points, signal, level);
     },
   };
 }
@@ -70,12 +72,12 @@ async function opened(sha256, file) {
 }
 
 /** Answers as the service reports them; null where that would take too long, or where the reader refuses a query. */
-async function answered(found, of, points, { signal, lattice }) {
+async function answered(found, of, points, { signal, lattice, together, level }) {
   try {
     const whole = lattice && found.quickPictures;
     const parts = whole
-      ? [found.picture(lattice.axes, lattice.steps, lattice.fixed, { of })]
-      : await inSlices(points, signal, (some) => found.query(some, { of }));
+      ? [found.picture(lattice.axes, lattice.steps, lattice.fixed, { of, simultaneous: together })]
+      : await inSlices(points, signal, (some) => found.query(some, { of, level }));
     if (parts === null) return null;
     return listed(parts);
   } catch (error) {

@@ -7,13 +7,14 @@ import { confirm } from "../parts/confirm.js";
 import { problemBox } from "../parts/feedback.js";
 import { checkbox, field, number, numberIn, text } from "../parts/fields.js";
 import { pageHead } from "../parts/page_head.js";
-import { secretBox } from "../parts/secret.js";
+import { showSecret } from "../parts/secret.js";
 import { tokenTable } from "../parts/tokens.js";
 import { me } from "../session.js";
 import { day } from "../format.js";
 
 export async function accountView(place) {
   const said = h("div", { class: "stack" });
+  const secrets = h("div", { class: "stack" });
   const list = h("div", {});
   place.append(
     pageHead("Your account"),
@@ -30,8 +31,9 @@ export async function accountView(place) {
       { class: "section stack" },
       h("h2", {}, "Your tokens"),
       said,
+      secrets,
       list,
-      newToken(said, () => refresh()),
+      newToken(said, secrets, () => refresh()),
     ),
   );
 
@@ -58,7 +60,7 @@ export async function accountView(place) {
   await refresh();
 }
 
-function newToken(said, made) {
+function newToken(said, secrets, made) {
   const label = text({ maxlength: 80 });
   const days = number({ min: 1, step: 1, placeholder: "longest" });
   const scopes = me().scopes.map((each) => checkbox(each, { value: each, checked: true }));
@@ -81,10 +83,9 @@ function newToken(said, made) {
           if (numberIn(days) !== null) request.days = numberIn(days);
           try {
             const token = await post("/tokens", request);
-            const box = secretBox("Your new token", token.secret);
-            said.replaceChildren(box);
-            box.focus();
+            said.replaceChildren();
             await made();
+            showSecret(secrets, "Your new token", token.secret);
           } catch (problem) {
             said.replaceChildren(problemBox(problem));
           }

@@ -216,11 +216,15 @@ function waiting(place, id, uploads, tallies) {
     open.length > 0 &&
       table(
         "Uploads that were not counted",
-        [{ name: "Format", head: true }, { name: "Size", number: true }, { name: "Uploaded" }, { name: "" }],
+        [{ name: "File", head: true }, { name: "Format" }, { name: "Size", number: true }, { name: "Uploaded" }, {
+          name: "Kept until",
+        }, { name: "" }],
         open.map((each) => [
+          each.name ?? "without a name",
           each.format,
           bytesInWords(each.size),
           moment(each.created),
+          moment(each.expires),
           h("button", { type: "button", class: "plain danger", onclick: remove(each) }, "Delete"),
         ]),
         { cards: true },

@@ -8,7 +8,7 @@ import { field, NAMED, select, text } from "../parts/fields.js";
 import { clearProblems, showProblem } from "../parts/form_errors.js";
 import { identityCard } from "../parts/identity.js";
 import { pageHead } from "../parts/page_head.js";
-import { secretBox } from "../parts/secret.js";
+import { showSecret } from "../parts/secret.js";
 import { table } from "../parts/tables.js";
 import { tokenTable } from "../parts/tokens.js";
 import { me } from "../session.js";
@@ -21,12 +21,14 @@ const ROLES = [["analyst", "Analyst: queries functions"], ["owner", "Owner: uplo
 
 export async function peopleView(place) {
   const said = h("div", { class: "stack" });
+  const secrets = h("div", { class: "stack" });
   const list = h("div", { class: "section" }, loading("accounts", 1));
   const tokens = h("section", { class: "section", "aria-live": "polite" });
   place.append(
     pageHead("People", { text: "An administrator manages accounts, and sees neither datasets nor answers." }),
-    newAccount(said, () => refresh()),
+    newAccount(said, secrets, () => refresh()),
     said,
+    secrets,
     list,
     tokens,
   );
@@ -105,7 +107,7 @@ export async function peopleView(place) {
             const made = await tried(said, () => post(path, {}));
             if (!made) return;
             await showTokens(account);
-            showSecret(said, `A token for ${account.name}`, made.secret);
+            showSecret(secrets, `A token for ${account.name}`, made.secret);
           },
         }, "Issue a token"),
       ),
@@ -132,7 +134,7 @@ export async function peopleView(place) {
   await refresh();
 }
 
-function newAccount(said, made) {
+function newAccount(said, secrets, made) {
   const name = text(NAMED);
   const role = select(ROLES, "analyst");
   return h(
@@ -156,7 +158,7 @@ function newAccount(said, made) {
           return;
         }
         await made();
-        showSecret(said, `The token of ${name.value.trim()}`, secret);
+        showSecret(secrets, `The token of ${name.value.trim()}`, secret);
         form.reset();
       },
     },
@@ -172,12 +174,6 @@ function newAccount(said, made) {
       ),
     ),
   );
-}
-
-function showSecret(said, title, secret) {
-  const box = secretBox(title, secret);
-  said.replaceChildren(box);
-  box.focus();
 }
 
 async function tried(said, action, done = null) {

@@ -2,14 +2,15 @@
 
 import { freshKey, get, post } from "../api.js";
 import { announce, h } from "../dom.js";
-import { empty, loading, problemBox } from "../parts/feedback.js";
-import { concerns, showProblem } from "../parts/form_errors.js";
+import { empty, loading } from "../parts/feedback.js";
+import { showProblem } from "../parts/form_errors.js";
 import { gauge, standing } from "../parts/gauge.js";
 import { sampleKey } from "../parts/checklist.js";
 import { pageHead } from "../parts/page_head.js";
 import { remembered } from "../storage.js";
 import { chooseStep } from "../release/choose_step.js";
 import { confirmStep, worked } from "../release/confirm_step.js";
+import { relationOf } from "../release/sum_form.js";
 import { uploadStep } from "../release/upload_step.js";
 
 const STEPS = ["Records", "Choice", "Claim", "Function"];
@@ -25,11 +26,13 @@ export async function releaseView(place, id, tallyId) {
   ]);
   const journey = new AbortController();
   const steps = h("ol", { class: "steps", "aria-label": "Steps" });
+  const said = h("div", { class: "said" });
   const body = h("div", {});
   const known = { dataset, models, kernels, uploads: uploads.filter((each) => each.state === "waiting"), tallies };
   place.replaceChildren(
     pageHead("Upload and release", { from: { href: `#/datasets/${id}`, name: dataset.name } }),
     steps,
+    said,
     body,
   );
   if (standing(dataset.budget).exhausted) {
@@ -49,6 +52,7 @@ export async function releaseView(place, id, tallyId) {
   }
 
   function at(number) {
+    said.replaceChildren();
     steps.replaceChildren(
       ...STEPS.map((name, index) =>
         h(
@@ -100,19 +104,18 @@ export async function releaseView(place, id, tallyId) {
     at(2);
     body.replaceChildren(loading("the claim", 1));
     known.dataset = await get(`/datasets/${id}`);
-    const { relation, unit } = dataset.budget.terms;
+    const { unit } = dataset.budget.terms;
     let back = again;
     let terms = choice.model;
     let paths = { claim: `/datasets/${id}/models/claims`, release: `/datasets/${id}/models` };
     if (!terms) {
-      const tally = choice.tally ?? (await counted(choice.count)).id;
-      terms = { tally, name: choice.name, relation, ...choice.promise };
+      const made = choice.tally ?? (await counted(choice.count));
+      terms = { tally: made.id, name: choice.name, relation: relationOf(dataset, made.facts.add_remove_only), ...choice.promise };
       if (choice.rows) Object.assign(terms, { public: choice.rows, ...choice.written });
       // Persons and records follow from the tally; of a graph the unit is chosen with the dataset.
       if (unit !== "record" && unit !== "person") terms.unit = unit;
       paths = { claim: `/datasets/${id}/claims`, release: `/datasets/${id}/releases` };
       // The upload is deleted once it is counted; going back means other parameters for the same tally.
-      const made = (await get(`/datasets/${id}/tallies`)).find((each) => each.id === tally);
       back = () => choose({ tally: made, earlier: choice });
     }
     try {
@@ -130,7 +133,7 @@ export async function releaseView(place, id, tallyId) {
     location.hash = `#/functions/${made}`;
   }
 
-  /** Do something; if it is refused, say so at the field that it is about, or with a way back. */
+  /** Do something; if it is refused, go back to the form and say so there, at the field that it is about. */
   async function trying(fallback, action, names = []) {
     try {
       await action();
@@ -138,20 +141,8 @@ export async function releaseView(place, id, tallyId) {
       if (problem.name === "AbortError") return;
       if (problem.status === undefined) throw problem;
       const back = problem.back ?? fallback;
-      if (back === fallback && concerns(problem, names)) {
-        fallback();
-        showProblem(problem, names, h("div", {}));
-        return;
-      }
-      body.replaceChildren(
-        h(
-          "div",
-          { class: "stack" },
-          problemBox(problem),
-          h("div", { class: "row" }, h("button", { type: "button", onclick: back }, "Change it")),
-        ),
-      );
-      body.querySelector("[role=alert]").focus();
+      back();
+      showProblem(problem, back === fallback ? names : [], said);
     }
   }
 

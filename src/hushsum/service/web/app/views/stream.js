@@ -3,23 +3,24 @@
 import { get } from "../api.js";
 import { announce, h } from "../dom.js";
 import { empty, loading } from "../parts/feedback.js";
-import { field, hintOf, number, numberIn, select, text } from "../parts/fields.js";
-import { concerns, showProblem } from "../parts/form_errors.js";
+import { field, hintOf, number, numberIn, select } from "../parts/fields.js";
+import { concerns, mark, showProblem } from "../parts/form_errors.js";
 import { gauge, standing } from "../parts/gauge.js";
 import { pageHead } from "../parts/page_head.js";
 import { allBounded, bandwidthHint, columnsForm } from "../release/columns_form.js";
 import { confirmStep } from "../release/confirm_step.js";
+import { formatOf, headerOf, headOf, isText, RECORDS } from "../release/file_columns.js";
 import { fileForm } from "../release/file_form.js";
 import { settingField } from "../release/setting_field.js";
-import { kernelChoices } from "../release/sum_form.js";
+import { kernelChoices, personColumn } from "../release/sum_form.js";
 import { termsForm } from "../release/terms_form.js";
 
 const METHODS = [
-  ["grid", "Grid: one to four columns with bounds"],
-  ["fourier_features", "Fourier features: many columns, smooth kernels"],
-  ["race", "Hash rows: any number of columns, hash kernels"],
+  ["grid", "Grid: up to four columns"],
+  ["fourier_features", "Fourier features: smooth kernels"],
+  ["race", "Hash rows: hash kernels"],
 ];
-const SHOWN = [["all", "all records so far"], ["window", "the last steps only"], ["decay", "all records, older ones count less"]];
+const SHOWN = [["all", "all records so far"], ["window", "the last steps only"], ["decay", "older records count less"]];
 
 export async function streamView(place, id) {
   place.append(loading("the dataset"));
@@ -37,11 +38,12 @@ export async function streamView(place, id) {
     body.replaceChildren(empty("The budget is spent", "Nothing more can be released from this dataset."));
     return undefined;
   }
-  form(body, dataset, kernels, journey.signal);
+  form(body, dataset, kernels, journey.signal, null);
   return () => journey.abort();
 }
 
-function form(body, dataset, kernels, signal) {
+/** `names` are the columns of a file whose header was read here, or null where they are typed. */
+function form(body, dataset, kernels, signal, names) {
   const { unit, max_per_unit: cap, relation } = dataset.budget.terms;
   const person = unit === "person";
   const budget = h("div", {});
@@ -56,8 +58,9 @@ function form(body, dataset, kernels, signal) {
     budget.replaceChildren(gauge(dataset.budget, { next: rho ?? epsilon ?? 0 }));
   };
   const terms = termsForm(dataset, () => look());
-  const file = fileForm({ changed: () => columns.rebuild() });
-  const columns = columnsForm(null, () => look(), { dates: file.dates });
+  const like = h("input", { type: "file", accept: RECORDS, onchange: () => chosen(like.files[0]) });
+  const file = fileForm({ names, changed: () => columns.rebuild() });
+  const columns = columnsForm(names, () => look(), { dates: file.dates });
   const kernel = select(kernelChoices(kernels), "gaussian", { onchange: look });
   const method = select(METHODS, "grid");
   const bandwidth = number({ required: true, min: 0 });
@@ -71,9 +74,9 @@ function form(body, dataset, kernels, signal) {
   const decay = number({ min: 0, max: 1, value: "0.97" });
   const most = field("How many steps", window);
   const rate = field("Weight of a step after one more", decay, { hint: "0.97 halves the weight of records in 23 steps." });
-  const who = text({ required: person });
+  const who = personColumn(names, columns, person);
   const cappedAt = number({ required: person, min: 1, step: 1, value: cap ?? "" });
-  const names = [
+  const controls = [
     ...terms.names,
     ["kernel", kernel],
     ["method", method],
@@ -86,6 +89,14 @@ function form(body, dataset, kernels, signal) {
     ["max_per_unit", cappedAt],
     ...file.names,
   ];
+
+  /** Choose from the columns of a file, if its header names them. */
+  async function chosen(example) {
+    const head = example && (await headOf(example, formatOf(example.name), file.written().encoding));
+    const found = head && isText(head) ? headerOf(head) : null;
+    if (found) form(body, dataset, kernels, signal, found);
+    else if (example) mark(like, "its header could not be read here: type the names of the columns");
+  }
 
   function request() {
     const bounds = columns.bounds();
@@ -122,6 +133,9 @@ function form(body, dataset, kernels, signal) {
     h(
       "div",
       { class: "card stack" },
+      field("A file like those of the steps", like, {
+        hint: "To choose its columns below. Only its first line is read, in this browser, and nothing is sent. Leave it out to type their names.",
+      }),
       columns.node,
       h(
         "div",
@@ -173,7 +187,7 @@ function form(body, dataset, kernels, signal) {
     } catch (problem) {
       if (problem.name === "AbortError") return;
       if (problem.status === undefined) throw problem;
-      showProblem(problem, concerns(problem, names) ? names : [], said);
+      showProblem(problem, concerns(problem, controls) ? controls : [], said);
     }
   }
 
