@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.so' -not -path '*/__pycache__/*')
 
-.PHONY: demo test tests test-slow test-oldest check lint types site collect format docs bench portable clang arm64 sanitize fuzz coverage lock wheel sdist clean
+.PHONY: demo test tests test-slow test-oldest check lint types site collect format docs bench portable clang arm64 sanitize fuzz coverage lock wheel sdist sbom checksums publish clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hushsum demo
@@ -104,12 +104,41 @@ lock: $(VENV)/.dev
 	$(BIN)/pip-compile --quiet --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
 	  --no-header --no-annotate --output-file requirements/dev.lock pyproject.toml
 	sed -i "/^hushsum /d" requirements/dev.lock
+	$(LOCKED) --no-emit-package hushsum --extra service --extra ledger --extra oidc pyproject.toml --output-file requirements/service.lock
+	$(LOCKED) requirements/build.in --output-file requirements/build.lock
+	$(LOCKED) requirements/publish.in --output-file requirements/publish.lock
+
+# For every platform and Python from 3.11 on, with the SHA-256 of each file on the public index, whatever index pip is configured with.
+LOCKED = $(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+  --default-index https://pypi.org/simple
 
 wheel: $(VENV)/.dev
 	$(BIN)/pip wheel --no-deps --wheel-dir dist .
 
 sdist: $(VENV)/.dev
 	$(BIN)/python -m build --sdist --outdir dist .
+
+# What the release workflow does with the files in dist: the tools come from a lock with hashes, in an environment of their own.
+RELEASE := build/release
+PUBLISHING := build/publishing
+$(PUBLISHING)/.installed: requirements/publish.lock
+	$(PYTHON) -m venv $(PUBLISHING)
+	$(PUBLISHING)/bin/pip install --quiet --require-hashes --no-deps -r requirements/publish.lock
+	touch $@
+
+sbom: $(PUBLISHING)/.installed
+	mkdir -p $(RELEASE)
+	$(PUBLISHING)/bin/cyclonedx-py requirements requirements/service.lock --pyproject pyproject.toml --output-reproducible \
+	  --output-file $(RELEASE)/hushsum.cdx.json
+
+checksums:
+	mkdir -p $(RELEASE)
+	cd dist && sha256sum *.whl *.tar.gz > ../$(RELEASE)/SHA256SUMS
+
+# With the identity of the workflow (trusted publishing): no token is stored anywhere.
+publish: $(PUBLISHING)/.installed
+	$(PUBLISHING)/bin/python -m pypi_attestations sign dist/*.whl dist/*.tar.gz
+	$(PUBLISHING)/bin/twine upload --non-interactive --attestations dist/*
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -91,3 +91,68 @@ def test_the_tests_that_targets_name_exist() -> None:
 def test_every_target_is_documented() -> None:
     contributing = (ROOT / "CONTRIBUTING.md").read_text()
     assert [target for target in make_targets() if f"`make {target}`" not in contributing] == []
+
+
+def actions() -> Iterator[tuple[str, str]]:
+    """Every action that a workflow uses, with what follows it on the line."""
+    for workflow in WORKFLOWS:
+        for line in workflow.read_text().splitlines():
+            used = re.search(r"\buses:\s*(\S+)(.*)$", line)
+            if used:
+                yield used[1], used[2]
+
+
+def test_every_action_is_pinned_by_a_commit_with_its_version_beside_it() -> None:
+    """A tag or a branch can be moved to other code, which would run with the permissions of the job."""
+    found = list(actions())
+    assert len(found) >= 20
+    for action, rest in found:
+        assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}", action), action
+        assert re.fullmatch(r" # v\d+\.\d+\.\d+", rest), action
+    commits: dict[str, set[str]] = {}
+    for action, rest in found:
+        name, _, commit = action.partition("@")
+        commits.setdefault(name, set()).add(commit + rest)
+    assert [name for name, several in commits.items() if len(several) > 1] == []
+
+
+def test_a_release_is_published_by_a_tag_from_a_protected_environment_with_provenance() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+    publish = jobs["publish"]
+    assert publish["environment"] == "pypi"
+    assert publish["if"] == "startsWith(github.ref, 'refs/tags/v')"
+    assert publish["permissions"] == {"contents": "read", "id-token": "write", "attestations": "write"}
+    assert not any("permissions" in job for name, job in jobs.items() if name != "publish")
+    used = [step.get("uses", step.get("run", "")).partition("@")[0] for step in publish["steps"]]
+    for needed in ("make sbom", "make checksums", "actions/attest"):
+        assert used.index(needed) < used.index("make publish"), needed
+    assert all(
+        step["with"]["persist-credentials"] is False
+        for job in jobs.values()
+        for step in job["steps"]
+        if step.get("uses", "").startswith("actions/checkout@")
+    )
+
+
+@pytest.mark.parametrize("name", ["service", "build", "publish"])
+def test_locks_pin_every_file_by_its_digest(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.lock").read_text().replace("\\\n", "")
+    lines = [line for line in text.splitlines() if line.strip()]
+    assert lines
+    for line in lines:
+        assert re.match(r"[\w.-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", line), line.split()[0]
+
+
+def test_the_service_lock_has_every_dependency_of_the_image() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    needed = [
+        *project["dependencies"],
+        *extras["service"],
+        *extras["ledger"],
+        *extras["oidc"],
+        *extras["excel"],
+    ]
+    names = {re.split(r"[\[<>=!;~ ]", each)[0].lower().replace("_", "-") for each in needed} - {"hushsum"}
+    locked = set(re.findall(r"^([\w.-]+)==", (ROOT / "requirements" / "service.lock").read_text(), re.M))
+    assert names <= locked

@@ -8,6 +8,7 @@ import secrets
 import shutil
 import subprocess
 from dataclasses import fields
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,60 @@ def test_containers_have_no_powers_and_keep_what_must_persist() -> None:
         assert place in mounts
         assert f'"{place}"' in image
         assert any(each.endswith(f":{place}") for each in service["volumes"])
+
+
+def test_every_container_is_limited_and_the_database_reaches_nothing() -> None:
+    compose = yaml.safe_load(TEXTS[DEPLOY / "compose.yaml"])
+    for name, container in compose["services"].items():
+        assert container["cap_drop"] == ["ALL"], name
+        assert container["security_opt"] == ["no-new-privileges:true"], name
+        assert container["read_only"] is True, name
+        assert {"mem_limit", "cpus", "pids_limit"} <= set(container), name
+    database = compose["services"]["database"]
+    assert "ports" not in database
+    assert [compose["networks"][each]["internal"] for each in database["networks"]] == [True]
+    assert set(database["networks"]) & set(compose["services"]["service"]["networks"])
+    unit = TEXTS[DEPLOY / "systemd" / "hushsum.service"]
+    assert re.search(r"^MemoryMax=\d+G$", unit, re.M)
+
+
+def test_the_image_is_built_from_locked_files() -> None:
+    image = TEXTS[DEPLOY / "Dockerfile"]
+    assert re.search(r"^ARG BASE=", image, re.M), "the base image can be given by its digest"
+    assert set(re.findall(r"^FROM (\S+)", image, re.M)) == {"${BASE}"}
+    installed = re.findall(r"pip (?:install|wheel) [^\\\n]*", image)
+    assert installed
+    for command in installed:
+        assert "--no-deps" in command, command
+        assert {"--require-hashes", "--no-build-isolation", "--no-index"} & set(command.split()), command
+    for lock in re.findall(r"-r (\S+\.lock)", image):
+        assert (DEPLOY.parent / lock).is_file()
+
+
+def test_the_pods_network_is_closed_and_measurements_stay_inside() -> None:
+    kinds: dict[str, list[Any]] = {}
+    for each in yaml.safe_load_all(TEXTS[DEPLOY / "kubernetes" / "hushsum.yaml"]):
+        kinds.setdefault(each["kind"], []).append(each)
+    [policy] = kinds["NetworkPolicy"]
+    assert policy["spec"]["podSelector"] == {}
+    assert set(policy["spec"]["policyTypes"]) == {"Ingress", "Egress"}
+    for rule in policy["spec"]["ingress"]:
+        assert rule["from"]
+        assert rule["ports"]
+    for rule in policy["spec"]["egress"]:
+        assert rule["to"]
+        assert rule["ports"]
+    [workload] = kinds["StatefulSet"]
+    [container] = workload["spec"]["template"]["spec"]["containers"]
+    assert set(container["resources"]["limits"]) == {"cpu", "memory"}
+    [proxies] = [each["value"] for each in container["env"] if each["name"] == "HUSHSUM_TRUSTED_PROXIES"]
+    assert all(ip_network(each).num_addresses <= 256 for each in proxies.split(","))
+    [ingress] = kinds["Ingress"]
+    [rule] = ingress["spec"]["rules"]
+    served = {each["path"]: each["backend"]["service"]["name"] for each in rule["http"]["paths"]}
+    pods = {each["metadata"]["name"]: each["spec"].get("selector") for each in kinds["Service"]}
+    assert pods[served["/"]]
+    assert pods[served["/metrics"]] is None, "nobody outside reads the metrics"
 
 
 def test_the_proxy_keeps_keys_of_links_out_of_its_log() -> None:
