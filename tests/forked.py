@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 _FORKED_WORKERS = 4
+_fork_servers: list[int] = []
 
 
 @cache
@@ -96,6 +98,31 @@ def _command(
     run()
 
 
+def fork_server_of_tests() -> tuple[socket.socket, object]:
+    """In place of `compute_pool.start_fork_server`: a fork of the server that has everything imported."""
+    ours, theirs = socket.socketpair()
+    process = processes().Process(target=_serve_forks, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    assert process.pid is not None
+    _fork_servers.append(process.pid)
+    return ours, process
+
+
+def fork_server_pid() -> int:
+    """The process that the processes of calculations were forked from."""
+    return _fork_servers[-1]
+
+
+def _serve_forks(control: socket.socket) -> None:
+    from hushsum.service.compute import fork_server
+
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    fork_server.main(control.detach())
+
+
 def fork_workers() -> None:
     """Let the service of this process use workers that are forked here: each would import the library for two
     seconds.
@@ -104,6 +131,7 @@ def fork_workers() -> None:
     their settings. A fork of the running service would inherit locks that its other threads hold, and what
     SQLite knows of open files. Where all are used up, the real command is started.
     """
+    from hushsum.service.http import compute_pool
     from hushsum.service.work import worker, worker_pool
 
     waiting = [ForkedWorker(worker.main) for _ in range(_FORKED_WORKERS)] if "serve" in sys.argv[1:2] else []
@@ -116,6 +144,20 @@ def fork_workers() -> None:
         PIPE, DEVNULL, TimeoutExpired = subprocess.PIPE, subprocess.DEVNULL, subprocess.TimeoutExpired
 
     setattr(worker_pool, "subprocess", Forking)  # noqa: B010  (mypy knows that it is a module)
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        ours.close()
+        _serve_forks(theirs)
+    theirs.close()
+    prepared = [(ours, pid)]
+    started = compute_pool.start_fork_server
+
+    def start_fork_server() -> tuple[socket.socket, object]:
+        return prepared.pop() if prepared else started()
+
+    setattr(compute_pool, "start_fork_server", start_fork_server)  # noqa: B010
 
 
 class ForkedWorker:

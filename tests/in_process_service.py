@@ -23,10 +23,16 @@ from starlette.routing import Route
 from hushsum.jobs.describe_file import describe_file
 from hushsum.jobs.describe_model import describe_model
 from hushsum.models.base import PrivateModel
+from hushsum.service.http import compute_pool
 from hushsum.service.http.app import create_app
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Functions, Store
 from hushsum.service.work.job_runner import JobRunner
+from tests.forked import fork_server_of_tests
+
+START_FORK_SERVER = compute_pool.start_fork_server
+# One server of forks for all towns of this process, which need not import everything again.
+setattr(compute_pool, "start_fork_server", fork_server_of_tests)  # noqa: B010
 
 ADMIN = "administrator-of-the-tests-0123456789"
 SECRET = "31415926.5"

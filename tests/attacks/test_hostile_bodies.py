@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 import numpy as np
+import psutil
 import pytest
 
 import hushsum as hs
 from hushsum.errors import DataRefused
+from hushsum.service.http.compute_pool import ComputePool
 from hushsum.service.queries import answer as answering
 from hushsum.service.queries.json_points import BYTES_AROUND, dense_points, largest_json, set_points
+from tests.forked import fork_server_pid
 from tests.in_process_service import Town
 
 Served = tuple[Town, str, str]
@@ -131,14 +133,16 @@ def test_the_longest_points_fit_into_the_bound(served: Served) -> None:
 def test_other_requests_are_answered_while_a_body_is_parsed(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parsing waits here until another request was answered, which it never is if it blocks the loop."""
+    """The process that parses is stopped here until another request was answered, which it never is if the
+    loop or this process waits for it.
+    """
     town, dense, _ = served
-    begun, answered = threading.Event(), threading.Event()
+    path = f"/functions/{dense}/query"
+    town.ok("olga", "POST", path, json={"points": [[0.5, 0.5]] * 20_000})
+    parsing = psutil.Process(fork_server_pid()).children()
 
     def parse(*given: Any, **options: Any) -> Any:
-        begun.set()
-        assert answered.wait(20), "the event loop was blocked"
-        return dense_points(*given, **options)
+        raise AssertionError("a long body was parsed in the process of the event loop")
 
     monkeypatch.setattr(answering, "dense_points", parse)
     body = json.dumps({"points": [[0.5, 0.5]] * 20_000}).encode()
@@ -147,13 +151,17 @@ def test_other_requests_are_answered_while_a_body_is_parsed(
         transport = httpx.ASGITransport(town.app, raise_app_exceptions=False)
         headers = {"authorization": f"Bearer {town.tokens['olga']}", **JSON}
         async with httpx.AsyncClient(transport=transport, base_url="http://town") as client:
-            query = asyncio.create_task(
-                client.post(f"/functions/{dense}/query", content=body, headers=headers)
-            )
-            while not begun.is_set():
-                await asyncio.sleep(0.01)
-            health = await client.get("/healthz")
-            answered.set()
+            for each in parsing:
+                each.suspend()
+            try:
+                query = asyncio.create_task(client.post(path, content=body, headers=headers))
+                while not town.app.state.context.large_queries.running:
+                    await asyncio.sleep(0.01)
+                health = await client.get("/healthz")
+                assert not query.done()
+            finally:
+                for each in parsing:
+                    each.resume()
             return [health.status_code, (await query).status_code]
 
     assert asyncio.run(both()) == [200, 200]
@@ -165,20 +173,18 @@ def test_large_queries_of_one_account_wait_for_each_other(
     """However many bodies an account sends at once, one is in memory; and all are answered."""
     town, dense, _ = served
     at_once, most = 0, 0
-    lock = threading.Lock()
+    calculate = ComputePool.calculate
 
-    def parse(*given: Any, **options: Any) -> Any:
+    async def counted(*given: Any, **options: Any) -> Any:
         nonlocal at_once, most
-        with lock:
-            at_once += 1
-            most = max(most, at_once)
+        at_once += 1
+        most = max(most, at_once)
         try:
-            return dense_points(*given, **options)
+            return await calculate(*given, **options)
         finally:
-            with lock:
-                at_once -= 1
+            at_once -= 1
 
-    monkeypatch.setattr(answering, "dense_points", parse)
+    monkeypatch.setattr(ComputePool, "calculate", counted)
     body = json.dumps({"points": [[0.5, 0.5]] * 9_000}).encode()
 
     async def flood() -> set[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
@@ -21,7 +22,7 @@ from hushsum.service.settings import Settings
 _KEEP_ALIVE_SECONDS = 75
 _WAITING = 2048
 _SWITCH_SECONDS = 0.001
-_LEAVE_SECONDS = 3
+_LEAVE_SECONDS = 2
 """How long running requests may take when the service stops."""
 
 
@@ -45,7 +46,15 @@ def serve(settings: Settings) -> None:
     place = _listen(settings.host, settings.port)
     log_event("serving", host=settings.host, port=settings.port, level=logging.INFO)
     limits = ConnectionLimits(available_connections(), settings.connections_per_address, settings.proxies)
-    server = uvicorn.Server(
+
+    class Server(uvicorn.Server):
+        """uvicorn's server, which ends calculations first, so that nobody waits for them."""
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.state.context.stop_calculations()
+            await super().shutdown(sockets)
+
+    server = Server(
         uvicorn.Config(
             app,
             log_config=None,
@@ -81,4 +90,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    sys.exit(0)
+    # Without waiting for threads, which may wait for the database: what they write is written or not.
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,7 @@ class Sample:
     records: int
 
 
+@cache
 def sample_records() -> Sample:
     """Ages and journeys to work of people who do not exist: two towns, one with a railway.
 

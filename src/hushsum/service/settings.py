@@ -95,9 +95,14 @@ class Settings:
     )
     shared_max_points: int = _setting(10_000, "Most points of one query by a shared link.")
     streams_at_once: int = _setting(10, "Event streams that an account may have open.")
-    large_queries_at_once: int = _setting(
-        2, "Queries of more than 64 KiB that are answered at a time; an account has at most half of them."
+    calculations_at_once: int = _setting(
+        2, "Claims, plans and the like that are calculated at a time; an account has at most half of them."
     )
+    large_queries_at_once: int = _setting(
+        2, "Large or slow queries that are answered at a time; an account has at most half of them."
+    )
+    calculation_seconds: float = _setting(60.0, "Longest time of one such calculation or query.")
+    calculation_memory_bytes: int = _setting(2 << 30, "Memory of the process of each.")
     connections_per_address: int = _setting(
         200, "Open connections from one address, unless it is a trusted proxy."
     )
@@ -189,6 +194,11 @@ class Settings:
     def quota(self) -> Quota:
         """What one owner may keep at once."""
         return Quota(self.owner_bytes, self.owner_cells)
+
+    @property
+    def most_model_numbers(self) -> int:
+        """How many numbers a model may hold: in tables, or in records that it keeps."""
+        return self.max_cells // 4
 
     @property
     def largest_state(self) -> int:

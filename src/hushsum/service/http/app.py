@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
@@ -20,12 +22,19 @@ from hushsum.service.http.authentication import (
     TtlCache,
     only_known_parameters,
 )
+from hushsum.service.http.compute_pool import FORK_SERVER, ComputePool
 from hushsum.service.http.context import Context
 from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.middleware import QueryFastPath, RequestMiddleware
-from hushsum.service.http.openapi import describe
+from hushsum.service.http.openapi import OPENAPI, describe
 from hushsum.service.http.problem_responses import answer_problem
-from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
+from hushsum.service.http.request_limits import (
+    ConcurrencyLimit,
+    FairThreads,
+    RateLimit,
+    address_group,
+    too_often,
+)
 from hushsum.service.http.routes import (
     accounts,
     by_shared_link,
@@ -63,6 +72,18 @@ from hushsum.version import __version__
 if TYPE_CHECKING:
     from hushsum.service.http.oidc.sign_in import SignIn
 
+_THREADS: Final = 32
+_THREADS_EACH: Final = 4
+"""Threads for owners' requests, and as many for queries; an account has a few of each."""
+_NICENESS_OF_CALCULATIONS: Final = 10
+_NICENESS_OF_QUERIES: Final = 5
+"""Of processes that calculate: the service itself, which answers small queries, comes first."""
+
+_MILLISECONDS_AT_ONCE: Final = (250.0, 20.0)
+"""Processor time of one account's queries that are answered on the event loop: per second, and in a burst."""
+_DESCRIPTIONS_PER_SECOND: Final = 5.0
+"""That one address may request."""
+
 FIRST = "admin"
 """The name of the account that the first start creates."""
 
@@ -91,18 +112,35 @@ def create_app(settings: Settings) -> FastAPI:
     worker_pool = WorkerPool(settings)
     authenticator = TokenAuthenticator(Accounts(store.database), settings.cache_seconds)
 
+    calculations, large_queries = (
+        ComputePool(
+            most=most,
+            niceness=niceness,
+            memory=settings.calculation_memory_bytes,
+            seconds=settings.calculation_seconds,
+        )
+        for most, niceness in (
+            (settings.calculations_at_once, _NICENESS_OF_CALCULATIONS),
+            (settings.large_queries_at_once, _NICENESS_OF_QUERIES),
+        )
+    )
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         worker_pool.start()
+        if settings.workers:
+            FORK_SERVER.start()
         try:
             yield
         finally:
+            app.state.context.stop_calculations()
             worker_pool.stop()
 
     app = FastAPI(
         title="Hushsum",
         version=__version__,
         docs_url=None,
+        openapi_url=None,
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
@@ -125,9 +163,11 @@ def create_app(settings: Settings) -> FastAPI:
         function_cache=FunctionCache(RollbackGuards(ServedAnswers(store.database), ledger)),
         metrics=metrics,
         streams=ConcurrencyLimit(settings.streams_at_once),
-        large_queries=FairQueue(
-            each=max(1, settings.large_queries_at_once // 2), most=settings.large_queries_at_once
-        ),
+        threads=FairThreads(each=_THREADS_EACH, most=_THREADS),
+        query_threads=FairThreads(each=_THREADS_EACH, most=_THREADS),
+        calculations=calculations,
+        large_queries=large_queries,
+        answered_at_once=RateLimit(*_MILLISECONDS_AT_ONCE),
         wake=worker_pool.wake,
         workers_alive=worker_pool.alive,
         worker_trouble=worker_pool.trouble,
@@ -210,10 +250,29 @@ def _sign_in(settings: Settings) -> SignIn | None:
 
 def _describe_once(app: FastAPI, routers: list[APIRouter], root_path: str) -> None:
     made: dict[str, Any] = {}
+    encoded: list[bytes] = []
+    lock = threading.Lock()
+    limit = RateLimit(_DESCRIPTIONS_PER_SECOND, 10 * _DESCRIPTIONS_PER_SECOND)
 
     def openapi() -> dict[str, Any]:
         if not made:
             made.update(describe(app, routers, root_path))
         return made
 
+    def encode() -> None:
+        with lock:
+            if not encoded:
+                encoded.append(json.dumps(openapi(), ensure_ascii=False, separators=(",", ":")).encode())
+
+    async def show(request: Request) -> Response:
+        address = address_group(request.scope["client"][0])
+        if not limit.take(address):
+            raise too_often()
+        if not encoded:
+            context: Context = app.state.context
+            await context.threads.run(address, encode)
+        return Response(encoded[0], media_type="application/json")
+
     app.openapi = openapi  # type: ignore[method-assign]
+    # Anybody may ask for it, and to encode half a megabyte takes longer than most requests.
+    app.add_route(OPENAPI, show, include_in_schema=False)

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from fastapi import Request
-from starlette.concurrency import run_in_threadpool
 
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import FairQueue
+from hushsum.service.http.request_limits import FairThreads
 from hushsum.service.store import Accounts, Actor
 
 V = TypeVar("V")
@@ -28,8 +27,9 @@ SCOPES: Final[dict[str, tuple[str, ...]]] = {
 """The scopes that tokens of a role may have. An administrator sees neither datasets nor answers."""
 
 _ONCE_VALID_SECONDS: Final = 3600.0
+_KNOWN_AT_ONCE: Final = 8
 _UNKNOWN_AT_ONCE: Final = 4
-"""Threads that look up tokens which were never valid here."""
+"""Threads that look up tokens which were valid here before, and such which never were."""
 
 E = TypeVar("E", bound=Callable[..., Any])
 
@@ -96,7 +96,9 @@ class TokenAuthenticator:
         self._accounts = accounts
         self._known: TtlCache[Caller] = TtlCache(seconds)
         self._once_valid: TtlCache[bool] = TtlCache(_ONCE_VALID_SECONDS)
-        self._unknown = FairQueue(each=1, most=_UNKNOWN_AT_ONCE)
+        # Threads of their own, so that no other request delays a look-up.
+        self._once_known = FairThreads(each=1, most=_KNOWN_AT_ONCE)
+        self._unknown = FairThreads(each=1, most=_UNKNOWN_AT_ONCE)
 
     async def find(self, token: str, address: str) -> Caller | None:
         """The caller, from the cache or from the database."""
@@ -104,12 +106,18 @@ class TokenAuthenticator:
         if known is not None:
             return known
         if self._once_valid.get(token):
-            return await run_in_threadpool(self.look_up, token)
-        async with self._unknown.place(address), self._unknown.turn():
-            return await run_in_threadpool(self.look_up, token)
+            return await self._once_known.run(token, self._look_up, token)
+        return await self._unknown.run(address, self._look_up, token)
 
-    def look_up(self, token: str) -> Caller | None:
-        """The caller, from the database."""
+    async def check(self) -> None:
+        """Look up a token that nobody has, as the requests of others do."""
+        await self._once_known.run("", self._look_up, "")
+
+    def _look_up(self, token: str) -> Caller | None:
+        """The caller, from the database, unless another request of the same token was faster."""
+        known = self._known.get(token)
+        if known is not None:
+            return known
         generation = self._known.generation
         found = self._accounts.authenticate(token)
         if found is None:

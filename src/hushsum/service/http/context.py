@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from fastapi import Request
 
 from hushsum.ledger import Account, Charge, Ledger
 from hushsum.privacy.claim import Claim
 from hushsum.service.http.authentication import Caller, TokenAuthenticator, TtlCache, nothing_here
+from hushsum.service.http.compute_pool import ComputePool, unless_client_leaves
 from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import ConcurrencyLimit, FairQueue
+from hushsum.service.http.request_limits import ConcurrencyLimit, FairThreads, RateLimit
 from hushsum.service.http.shared_link_lookup import SharedLinks
 from hushsum.service.queries.function_cache import FunctionCache
 from hushsum.service.schemas import (
@@ -36,9 +37,11 @@ from hushsum.service.store import (
     LogReader,
     Shares,
     Store,
+    StoredTally,
 )
 from hushsum.service.work.release_requests import confirmation
 
+V = TypeVar("V")
 JobKind = Literal["release", "model", "stream"]
 """Jobs that spend a claim."""
 
@@ -66,11 +69,30 @@ class Context:
     function_cache: FunctionCache
     metrics: Metrics
     streams: ConcurrencyLimit
-    large_queries: FairQueue
+    threads: FairThreads
+    query_threads: FairThreads
+    calculations: ComputePool
+    large_queries: ComputePool
+    answered_at_once: RateLimit
     wake: Callable[[], None]
     workers_alive: Callable[[], int]
     worker_trouble: Callable[[], str | None]
     sign_in: SignIn | None
+
+    async def in_thread(self, caller: Caller, call: Callable[..., V], /, *given: Any, **options: Any) -> V:
+        """What the call returns, in one of the caller's threads; mostly it waits for the database."""
+        return await self.threads.run(caller.account, call, *given, **options)
+
+    async def calculate(
+        self, request: Request, caller: Caller, calculation: str, /, *, size: int = 1, **about: Any
+    ) -> dict[str, Any]:
+        """The result of one of `hushsum.service.compute.calculations`, which ends when the client leaves.
+
+        Those of about the same ``size`` are expected to take about as long.
+        """
+        kind = f"{calculation} {size.bit_length()}"
+        work = self.calculations.run(caller.account, calculation, about, kind=kind)
+        return await unless_client_leaves(request, work)
 
     def dataset(self, id: str, caller: Caller) -> Dataset:
         """A dataset of the caller; 404 if it belongs to another account."""
@@ -78,6 +100,23 @@ class Context:
         if found is None:
             raise nothing_here()
         return found
+
+    def tally(self, dataset: str, id: str) -> StoredTally:
+        """A tally of a dataset; 422 if it is another's."""
+        stored = self.datasets.tally(id, dataset=dataset)
+        if stored is None:
+            raise Refusal(422, "parameter-refused", "tally must be one of this dataset; create it first")
+        return stored
+
+    @property
+    def stops(self) -> bool:
+        """Whether the service stops."""
+        return self.calculations.closed
+
+    def stop_calculations(self) -> None:
+        """End all calculations, and event streams: the service stops."""
+        self.calculations.close()
+        self.large_queries.close()
 
     def check_booking(self) -> None:
         """Raise if the ledger accepts no debits, because it may be a restored backup."""

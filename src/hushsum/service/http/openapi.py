@@ -17,6 +17,7 @@ from hushsum.service.problem_types import MEDIA_TYPE
 from hushsum.service.schemas import Problem
 from hushsum.version import __version__
 
+OPENAPI: Final = "/openapi.json"
 ANY_TOKEN: Final = ""
 _METHODS: Final = ("get", "post", "put", "delete")
 _STATUSES: Final = {

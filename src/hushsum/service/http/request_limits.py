@@ -9,15 +9,19 @@ import asyncio
 import ipaddress
 import time
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from hushsum.service.http.problem_responses import Refusal
 
+V = TypeVar("V")
 _MOST_NAMES = 10_000
 _PATIENCE_SECONDS = 60.0
 _SLOWEST = 1024.0
@@ -42,14 +46,14 @@ class RateLimit:
         tokens, at = self._buckets.get(name, (self._burst, time.monotonic()))
         return min(self._burst, tokens + (time.monotonic() - at) * self._rate)
 
-    def take(self, name: str) -> bool:
-        """Take one, if one is left."""
+    def take(self, name: str, amount: float = 1.0) -> bool:
+        """Take one, or another amount, if it is left."""
         left = self.left(name)
-        self._buckets[name] = (max(left - 1.0, 0.0), time.monotonic())
+        self._buckets[name] = (max(left - amount, 0.0), time.monotonic())
         self._buckets.move_to_end(name)
         while len(self._buckets) > _MOST_NAMES:
             self._buckets.popitem(last=False)
-        return left >= 1.0
+        return left >= amount
 
 
 class ConcurrencyLimit:
@@ -120,6 +124,28 @@ class FairQueue:
         """One of the common places; hold it while a thread works."""
         async with self._all:
             yield
+
+
+class FairThreads:
+    """Threads of one purpose, at most ``most``, of which each name has at most ``each`` at a time.
+
+    For short work that waits, mostly for the database. What calculates is for `ComputePool`.
+    """
+
+    def __init__(self, *, each: int, most: int) -> None:
+        self._queue = FairQueue(each=each, most=most)
+
+    def place(self, name: str) -> AbstractAsyncContextManager[None]:
+        """One of the name's places, for work that is run elsewhere."""
+        return self._queue.place(name)
+
+    async def run(self, name: str, call: Callable[..., V], /, *given: Any, **options: Any) -> V:
+        """What the call returns, in a thread; it runs to its end if the caller is cancelled."""
+        async with self._queue.place(name), self._queue.turn():
+            # A limiter of its own: the common one counts the threads of all purposes.
+            return await to_thread.run_sync(
+                partial(call, *given, **options), abandon_on_cancel=True, limiter=CapacityLimiter(1)
+            )
 
 
 def address_group(address: str) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from starlette.concurrency import run_in_threadpool
-
 from hushsum.service.http.authentication import TtlCache, nothing_here
-from hushsum.service.http.request_limits import FairQueue, RateLimit, too_often
+from hushsum.service.http.request_limits import FairThreads, RateLimit, too_often
 from hushsum.service.settings import Settings
 from hushsum.service.store import SharedFunction, Shares
 
@@ -33,7 +31,7 @@ class SharedLinks:
         self._addresses = RateLimit(addresses, _BURST_SECONDS * addresses)
         self._links = RateLimit(links, _BURST_SECONDS * links)
         self._failures = RateLimit(settings.failures_per_minute / 60.0, settings.failures_per_minute)
-        self._lookups = FairQueue(each=1, most=_UNKNOWN_AT_ONCE)
+        self._lookups = FairThreads(each=1, most=_UNKNOWN_AT_ONCE)
 
     async def find(self, key: str, address: str) -> SharedFunction:
         """What is behind a key.
@@ -51,8 +49,7 @@ class SharedLinks:
         if found is None:
             generation = self._known.generation
             if _KEY.fullmatch(key):
-                async with self._lookups.place(address), self._lookups.turn():
-                    found = await run_in_threadpool(self._shares.open, key)
+                found = await self._lookups.run(address, self._shares.open, key)
             if found is None:
                 if not self._failures.take(address):
                     raise too_often()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
 from fastapi import Request
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from hushsum.files.container import FileKind
@@ -52,8 +51,9 @@ async def receive_upload(
     QuotaExceeded
         as soon as the owner's stored bytes, including other uploads in progress, exceed the quota.
     """
-    found = await run_in_threadpool(context.dataset, dataset, caller)
-    kept = await run_in_threadpool(context.datasets.kept_by, caller.account)
+    in_thread = partial(context.in_thread, caller)
+    found = await in_thread(context.dataset, dataset, caller)
+    kept = await in_thread(context.datasets.kept_by, caller.account)
     quota = context.settings.quota
     owner = (context.settings.folder, caller.account)
     id = new_id("up")
@@ -70,10 +70,11 @@ async def receive_upload(
             check_quota(quota, Quota(kept.bytes + _IN_PROGRESS[owner], 0))
 
         with os.fdopen(descriptor, "wb", buffering=0) as stream:
-            await _write_body(request, stream, FORMATS[format], grown)
-            await run_in_threadpool(_settle, stream, part, path)
-        add = partial(context.datasets.add_upload, id, found.id, format, size, actor, name=name, quota=quota)
-        return await run_in_threadpool(add)
+            await _write_body(request, partial(in_thread, _write, stream), FORMATS[format], grown)
+            await in_thread(_settle, stream, part, path)
+        return await in_thread(
+            context.datasets.add_upload, id, found.id, format, size, actor, name=name, quota=quota
+        )
     except BaseException:
         part.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
@@ -112,7 +113,10 @@ def store_upload(
 
 
 async def _write_body(
-    request: Request, stream: IO[bytes], magic: bytes, grown: Callable[[int], None]
+    request: Request,
+    write: Callable[[bytes], Awaitable[None]],
+    magic: bytes,
+    grown: Callable[[int], None],
 ) -> None:
     pending = bytearray()
     size = 0
@@ -129,13 +133,13 @@ async def _write_body(
                         422, "data-refused", "the content does not match the format; give the right format"
                     )
             if len(pending) >= _AT_A_TIME:
-                await run_in_threadpool(_write, stream, bytes(pending))
+                await write(bytes(pending))
                 pending.clear()
     except ClientDisconnect:
         raise Refusal(400, "bad-request", "the upload is incomplete; send it again") from None
     if not checked:
         raise Refusal(422, "data-refused", "an upload must not be empty; send the bytes of a file")
-    await run_in_threadpool(_write, stream, bytes(pending))
+    await write(bytes(pending))
 
 
 def _write(stream: IO[bytes], data: bytes) -> None:

@@ -14,7 +14,7 @@ from hushsum.jobs.exact_mode_predictions import ExactModel
 from hushsum.jobs.model_answers import AnsweringModel
 from hushsum.records.arrow import pyarrow
 from hushsum.records.arrow_stream import read_stream
-from hushsum.service.queries.function_cache import Queryable
+from hushsum.service.queries.function_cache import HeavyFunction, Queryable
 from hushsum.service.queries.json_points import dense_points, largest_json, set_points
 from hushsum.service.settings import Settings
 
@@ -31,7 +31,9 @@ _ARROW_PER_NUMBER: Final = 17
 """The widest number has 16 bytes, and one bit marks whether it is null."""
 
 
-def largest_body(function: Queryable, request_type: str, settings: Settings, *, most: int) -> int:
+def largest_body(
+    function: Queryable | HeavyFunction, request_type: str, settings: Settings, *, most: int
+) -> int:
     """The largest body that ``most`` points of this function can need; a larger one is refused before it is
     read.
     """

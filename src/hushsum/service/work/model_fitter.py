@@ -22,7 +22,7 @@ from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Datasets, Functions
 from hushsum.service.store.datasets import USED
 from hushsum.service.work.file_cleanup import delete_exact_model_files
-from hushsum.service.work.model_requests import choice_of, files_of, most_numbers
+from hushsum.service.work.model_requests import choice_of, files_of
 from hushsum.service.work.release_requests import confirmation, public_file
 from hushsum.service.work.running_job import RunningJob, collect_parameter_warnings
 
@@ -82,12 +82,12 @@ class ModelFitter:
         with collect_parameter_warnings(fit.notes), clipping_allowed(fit.request.allow_clipping):
             public = self._public(fit)
             counted = count_model(
-                choice_of(fit.request, self._settings, public),
+                choice_of(fit.request, self._settings.most_model_numbers, public),
                 files_of(fit.request, str(fit.source), public),
                 str(output),
                 ledger=fit.ledger,
                 progress=fit.running.report_progress,
-                most_numbers=most_numbers(self._settings),
+                most_numbers=self._settings.most_model_numbers,
             )
 
         def agreed(claim: Claim, _: object) -> bool:
@@ -130,7 +130,7 @@ class ModelFitter:
         else:
             with collect_parameter_warnings(fit.notes), clipping_allowed(fit.request.allow_clipping):
                 kept = secret_model(
-                    choice_of(fit.request, self._settings, self._public(fit)),
+                    choice_of(fit.request, self._settings.most_model_numbers, self._public(fit)),
                     files_of(fit.request, str(fit.source)),
                     most_questions=fit.request.most_questions,
                     progress=fit.running.report_progress,

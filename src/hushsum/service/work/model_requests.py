@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 from hushsum.errors import UsageError
 from hushsum.jobs.exact_mode_fit import exact_claim
 from hushsum.jobs.fit_model import TrainingFiles, public_features
@@ -15,16 +13,13 @@ from hushsum.models.predicted_error import PredictedError
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds
 from hushsum.service.schemas import ModelClaimRequest, bounds_of
-from hushsum.service.settings import Settings
 from hushsum.service.work.running_job import UPLOAD_NAME, collect_parameter_warnings
 
-_ONE_AT_A_TIME = threading.Lock()
 
-
-def choice_of(
-    request: ModelClaimRequest, settings: Settings, public: PublicFile | None = None
-) -> ModelChoice:
+def choice_of(request: ModelClaimRequest, most: int, public: PublicFile | None = None) -> ModelChoice:
     """The model with its parameters, and the public rows that decide some of them.
+
+    Its tables may have ``most`` cells; see `Settings.most_model_numbers`.
 
     Raises
     ------
@@ -37,7 +32,6 @@ def choice_of(
         _size(chosen.get("rows")) * _size(chosen.get("width")) * tables,
         4 * _size(chosen.get("features")) ** 2,
     ]
-    most = most_numbers(settings)
     if max(cells) > most:
         raise UsageError(
             rule=f"the tables of a model must have at most {most} cells in total",
@@ -61,13 +55,7 @@ def choice_of(
         )
     if public is None:
         return ModelChoice(request.model, given)
-    with _ONE_AT_A_TIME:
-        return ModelChoice(request.model, given, public=public_features(public, request.target))
-
-
-def most_numbers(settings: Settings) -> int:
-    """How many numbers a model may hold: in tables, or in records that it keeps."""
-    return settings.max_cells // 4
+    return ModelChoice(request.model, given, public=public_features(public, request.target))
 
 
 def claim_for(choice: ModelChoice, request: ModelClaimRequest) -> Claim:
@@ -84,9 +72,8 @@ def claim_for(choice: ModelChoice, request: ModelClaimRequest) -> Claim:
 
 
 def _claim_for(choice: ModelChoice, request: ModelClaimRequest) -> Claim:
-    # It is computed with made-up records, whose tables are as large as real ones; what a model would warn of
-    # in its parameters is in `advice_for`.
-    with _ONE_AT_A_TIME, collect_parameter_warnings([]):
+    # What a model would warn of in its parameters is in `advice_for`.
+    with collect_parameter_warnings([]):
         if request.mode == "exact":
             return exact_claim(
                 choice,
@@ -104,15 +91,14 @@ def error_for(choice: ModelChoice, request: ModelClaimRequest) -> PredictedError
     """The predicted error of the model; None without a declared number of records."""
     if request.records is None:
         return None
-    with _ONE_AT_A_TIME:
-        return predicted_error(
-            choice,
-            records=request.records,
-            columns=request.columns,
-            target=request.target,
-            classes=request.classes,
-            exact=request.mode == "exact",
-        )
+    return predicted_error(
+        choice,
+        records=request.records,
+        columns=request.columns,
+        target=request.target,
+        classes=request.classes,
+        exact=request.mode == "exact",
+    )
 
 
 def advice_for(choice: ModelChoice, request: ModelClaimRequest) -> list[str]:

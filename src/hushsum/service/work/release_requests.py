@@ -65,10 +65,17 @@ def public_file(
             remedy="upload rows that anybody may see, or leave it out",
         )
     path = settings.path("uploads", f"{found.id}.{found.format}")
+    return public_rows(str(path), cells, columns, beside_private=private is not None)
+
+
+def public_rows(
+    path: str, cells: CellFormat, columns: Sequence[str] | None = None, *, beside_private: bool
+) -> PublicFile:
+    """A file of public rows; ``beside_private`` if the request has a file of private records too."""
     chosen = None if columns is None else tuple(columns)
     # A sheet is of the private file, where there is one.
-    read = cells if private is None else replace(cells, sheet=None)
-    return PublicFile(str(path), chosen, name=PUBLIC_NAME, cells=read)
+    read = replace(cells, sheet=None) if beside_private else cells
+    return PublicFile(path, chosen, name=PUBLIC_NAME, cells=read)
 
 
 def release_assumptions(request: ReleaseClaimRequest, tally: StoredTally) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ from hushsum.service.logs import described, log_event
 from hushsum.service.settings import Settings
 
 _CHECK_SECONDS = 0.3
-_STOP_SECONDS = 5.0
+_STOP_SECONDS = 0.5
+"""For all workers together. One that is killed leaves nothing undone: its job is resumed."""
 _NOT_FOR_WORKERS = ("HUSHSUM_ADMIN_TOKEN", "HUSHSUM_OIDC_CLIENT_SECRET")
 _SOURCE = str(Path(str(hushsum.__file__)).parents[1])
 
@@ -121,9 +122,10 @@ class WorkerPool:
             if process.stdin is not None:
                 with suppress(OSError):
                     process.stdin.close()
+        end = time.monotonic() + _STOP_SECONDS
         for process in running:
             try:
-                process.wait(_STOP_SECONDS)
+                process.wait(max(0.0, end - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -9,7 +9,13 @@ from fastapi import APIRouter, Query, Response
 
 from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, nothing_here
 from hushsum.service.http.context import Context
-from hushsum.service.http.dependencies import ActorDependency, Admin, AnyCaller, ContextDependency
+from hushsum.service.http.dependencies import (
+    ActorDependency,
+    Admin,
+    AnyCaller,
+    ContextDependency,
+    ThreadedRoute,
+)
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.schemas import (
     AccountRequest,
@@ -25,14 +31,14 @@ from hushsum.service.schemas import (
 from hushsum.service.store import Actor, LogFilter
 from hushsum.service.store.log_reader import MOST_LINES
 
-router = APIRouter(tags=["accounts"])
+router = APIRouter(tags=["accounts"], route_class=ThreadedRoute)
 
 Sequence = Annotated[int, Query(ge=0, lt=1 << 62)]
 Day = Annotated[str, Query(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 
 
 @router.get("/me")
-def me(caller: AnyCaller) -> CallerResponse:
+async def me(caller: AnyCaller) -> CallerResponse:
     """The account that the token belongs to, and its scopes."""
     return CallerResponse(
         account=caller.account,

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import FileResponse
 
 from hushsum.service.http.authentication import nothing_here
-from hushsum.service.http.dependencies import ContextDependency
+from hushsum.service.http.dependencies import ContextDependency, ThreadedRoute
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import address_group
 from hushsum.service.http.routes.functions import QUERY_OPENAPI, answered, function_file
@@ -22,7 +22,7 @@ from hushsum.service.queries.answer import ARROW
 from hushsum.service.schemas import Problem, QueryResponse, SharedFunctionResponse
 from hushsum.service.store import SharedFunction
 
-router = APIRouter(prefix="/shared/{key}", tags=["shared"])
+router = APIRouter(prefix="/shared/{key}", tags=["shared"], route_class=ThreadedRoute)
 
 PAGE: Final = "shared.html"
 _ANY_ORIGIN: Final = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
@@ -55,7 +55,7 @@ async def shared_page(key: str, request: Request, context: ContextDependency) ->
 
 
 @router.get("/embed", response_class=Response, responses={200: {"content": {"text/html": {}}}})
-def shared_widget(found: Shared) -> Response:
+async def shared_widget(found: Shared) -> Response:
     """The same as a widget, for the sites that the owner has declared; 404 if there is none."""
     if not found.origins:
         raise nothing_here()
@@ -63,7 +63,7 @@ def shared_widget(found: Shared) -> Response:
 
 
 @router.get("/function")
-def describe_shared(found: Shared, response: Response) -> SharedFunctionResponse:
+async def describe_shared(found: Shared, response: Response) -> SharedFunctionResponse:
     """The name, the claim and the public description of a shared function."""
     response.headers.update(_ANY_ORIGIN)
     return SharedFunctionResponse.model_validate(found)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from hushsum.bases.base import Reading
-from hushsum.bases.registry import reading_from_json
 from hushsum.jobs.ledger_commands import amount, status_of
-from hushsum.jobs.plan_release import plan_release
 from hushsum.ledger import DatasetTerms
-from hushsum.service.http.authentication import nothing_here
+from hushsum.service.http.authentication import Caller, nothing_here
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import (
     ActorDependency,
     ContextDependency,
     IdempotencyKey,
     Releaser,
+    ThreadedRoute,
     Uploader,
 )
 from hushsum.service.http.problem_responses import Refusal
@@ -42,7 +40,7 @@ from hushsum.service.store.datasets import DELETED, WAITING, check_quota
 from hushsum.service.work.file_cleanup import delete_exact_model_files
 from hushsum.service.work.release_requests import public_file
 
-router = APIRouter(prefix="/datasets", tags=["datasets"])
+router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=ThreadedRoute)
 
 
 @router.get("")
@@ -223,94 +221,75 @@ def delete_tally(
 
 
 @router.post("/{dataset}/tallies", status_code=202)
-def make_tally(
+async def make_tally(
     dataset: str,
     body: TallyRequest,
+    request: Request,
     caller: Uploader,
     context: ContextDependency,
     actor: ActorDependency,
     key: IdempotencyKey,
 ) -> JobResponse:
     """Count an upload into a tally; the upload is deleted as soon as that is done."""
-    found = context.dataset(dataset, caller)
+    found = await context.in_thread(caller, context.dataset, dataset, caller)
     if (body.rows or 1) * (body.width or 1) > context.settings.max_cells:
         raise Refusal(
             422, "parameter-refused", f"rows × width must be at most {context.settings.max_cells}; use fewer"
         )
-    known = context.jobs.of_key(found.id, "tally", key)
+    known = await context.in_thread(caller, context.jobs.of_key, found.id, "tally", key)
     if known is None:
-        upload = context.datasets.upload(body.upload, dataset=found.id)
-        if upload is None or upload.state != WAITING:
-            raise Refusal(
-                422, "parameter-refused", "upload must be one that was not counted; upload the file again"
-            )
-        public_file(
-            context.datasets,
-            context.settings,
-            found.id,
-            body.public,
-            cells=body.cells(),
-            private=body.upload,
-        )
+        upload = await context.in_thread(caller, _checked_upload, context, found.id, body)
         # Errors that do not depend on the records are reported at once.
         if upload.format != "tally":
-            choice = body.choice()
-            if body.public is not None and body.bandwidth is None and not choice.takes_sets:
-                choice = replace(choice, bandwidth=1.0)
-            if body.columns:
-                choice.build(len(body.columns), body.columns)
-            else:
-                choice.example(_some_columns(body))
-        kept = context.datasets.kept_by(caller.account)
+            size = len(body.columns or ())
+            described = body.model_dump(mode="json")
+            await context.calculate(request, caller, "check_tally", size=size, request=described)
+        kept = await context.in_thread(caller, context.datasets.kept_by, caller.account)
         cells = (body.rows or 1) * (body.width or 1)
         check_quota(context.settings.quota, Quota(0, kept.cells + cells))
-    job = context.submit("tally", found, key, body, actor)
+    job = await context.in_thread(caller, context.submit, "tally", found, key, body, actor)
     return JobResponse.model_validate(job)
 
 
 @router.post("/{dataset}/plans")
-def make_plan(dataset: str, body: PlanRequest, caller: Releaser, context: ContextDependency) -> PlanResponse:
+async def make_plan(
+    dataset: str, body: PlanRequest, request: Request, caller: Releaser, context: ContextDependency
+) -> PlanResponse:
     """The predicted error of each release option, from declared quantities; no record is read."""
-    context.dataset(dataset, caller)
-    reading, per_unit = _reading_of(context, dataset, body.tally)
-    public = public_file(context.datasets, context.settings, dataset, body.public, cells=body.cells())
-    planned = plan_release(
-        records=body.records,
-        kernel=body.choice(),
-        dim=body.dim,
-        epsilon=body.epsilon,
-        delta=body.delta,
-        rho=body.rho,
-        rows=body.rows,
-        width=body.width,
-        method=body.method,
-        bounds=body.declared_bounds(),
-        density=body.density,
+    tally, public = await context.in_thread(caller, _planned_from, context, dataset, body, caller)
+    planned = await context.calculate(
+        request,
+        caller,
+        "plan",
+        size=(body.dim or 1) * len(body.epsilon or [1]) * len(body.rows or [1]),
+        request=body.model_dump(mode="json"),
+        tally=tally,
         public=public,
-        relation=body.relation,
-        max_per_unit=body.max_per_unit if reading is None else per_unit,
-        reading=reading,
-        error=body.error,
     )
-    return PlanResponse(**planned.as_json())
+    return PlanResponse(**planned)
 
 
-def _reading_of(context: Context, dataset: str, tally: str | None) -> tuple[Reading | None, int | None]:
-    """A tally's public definition, and how many records a person adds to it; its counts are not read."""
-    if tally is None:
-        return None, None
-    stored = context.datasets.tally(tally, dataset=dataset)
-    if stored is None:
-        raise Refusal(422, "parameter-refused", "tally must be one of this dataset; create it first")
-    return reading_from_json(stored.facts["definition"]), stored.facts["max_per_unit"]
+def _planned_from(
+    context: Context, dataset: str, body: PlanRequest, caller: Caller
+) -> tuple[dict[str, Any] | None, str | None]:
+    """The public description of the tally that a plan is for, and the path of its public rows."""
+    found = context.dataset(dataset, caller)
+    tally = None if body.tally is None else context.tally(found.id, body.tally).facts
+    public = public_file(context.datasets, context.settings, found.id, body.public, cells=body.cells())
+    return tally, None if public is None else public.path
 
 
-def _some_columns(body: TallyRequest) -> int | None:
-    """A placeholder for the unknown number of columns, where only the other parameters are checked."""
-    box = body.declared_bounds()
-    if body.choice().takes_sets:
-        return None
-    return len(box) if box is not None and isinstance(box[0], tuple) else 1
+def _checked_upload(context: Context, dataset: str, body: TallyRequest) -> Upload:
+    """The upload of a tally, and its public rows, if they can be counted."""
+    upload = context.datasets.upload(body.upload, dataset=dataset)
+    if upload is None or upload.state != WAITING:
+        raise Refusal(
+            422, "parameter-refused", "upload must be one that was not counted; upload the file again"
+        )
+    public_file(
+        context.datasets, context.settings, dataset, body.public, cells=body.cells(), private=body.upload
+    )
+    return upload
 
 
 def _status(context: Context, dataset: str) -> dict[str, Any]:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
-from starlette.concurrency import run_in_threadpool
 
 from hushsum.jobs.exact_mode_predictions import ExactModel
 from hushsum.service.http.authentication import ANALYST, Caller, checked_by, needs, nothing_here
+from hushsum.service.http.compute_pool import unless_client_leaves
 from hushsum.service.http.context import Context, context_of
-from hushsum.service.http.dependencies import ActorDependency, ContextDependency, Querier, Releaser
+from hushsum.service.http.dependencies import (
+    ActorDependency,
+    ContextDependency,
+    Querier,
+    Releaser,
+    ThreadedRoute,
+)
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import read_body, too_large
 from hushsum.service.queries.answer import ARROW, JSON, PREDICT, answer, largest_body
+from hushsum.service.queries.function_cache import HeavyFunction, Queryable, function_path, is_exact
 from hushsum.service.schemas import (
     FunctionResponse,
     GrantRequest,
@@ -26,15 +34,24 @@ from hushsum.service.schemas import (
 from hushsum.service.store import Function
 from hushsum.service.work.file_cleanup import delete_exact_model_files
 
-router = APIRouter(prefix="/functions", tags=["functions"])
+router = APIRouter(prefix="/functions", tags=["functions"], route_class=ThreadedRoute)
 
 _NEEDED = needs("query")
-_SMALL = 1 << 12
-"""A body up to this size is answered at once; larger ones in a thread, so that others need not wait."""
+_SMALL: Final = 1 << 12
+_QUICK_SECONDS: Final = 0.0005
+_LONGEST_AT_ONCE_SECONDS: Final = 0.005
+"""A query with a body of at most this size is answered at once if it is expected to take no longer, or if its
+account does not send many of them. Others wait for their turn in processes of their own, so that nobody
+occupies the event loop.
+"""
 
-_LARGE = 1 << 16
-"""Larger bodies wait for their turn, so that no account occupies all memory and threads."""
+_POINT_BYTES: Final = 16
+"""Of a point in a query, for each of its numbers."""
 
+_LIGHT_SECONDS: Final = 0.1
+"""A function that takes longer to load is not loaded here, but in those processes."""
+
+_WEIGH: Final = "weigh"
 _OF: Final = (None, "mean", "sum", PREDICT)
 QUERY_OPENAPI: Final[dict[str, Any]] = {
     "requestBody": {
@@ -75,7 +92,7 @@ async def query(
     key = f"{caller.account} {function}"
     if context.visible.get(key) is None:
         generation = context.visible.generation
-        await run_in_threadpool(_find, context, function, caller)
+        await context.query_threads.run(caller.account, _find, context, function, caller)
         context.visible.put(key, True, generation=generation)
     return await answered(request, context, function, who=caller.account, most=context.settings.max_points)
 
@@ -210,9 +227,13 @@ async def answered(request: Request, context: Context, function: str, *, who: st
         Points that are accepted.
     """
     of, level, only_values, simultaneous = _query_parameters(request)
+    small = int(request.headers.get("content-length", _SMALL + 1)) <= _SMALL
+    body = await read_body(request, _SMALL) if small else None
     opened = context.function_cache.get(function)
     if opened is None:
-        opened = await run_in_threadpool(context.function_cache.load, function, context.settings)
+        opening = _opened(context, function, who)
+        # While a body is still to be read, nobody can say whether the client has left.
+        opened = await (opening if body is None else unless_client_leaves(request, opening))
     request_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if request_type not in (JSON, ARROW):
         raise Refusal(
@@ -221,35 +242,72 @@ async def answered(request: Request, context: Context, function: str, *, who: st
     response_type = ARROW if ARROW in request.headers.get("accept", "") else JSON
     limit = largest_body(opened, request_type, context.settings, most=most)
 
-    def work(body: bytearray) -> tuple[bytes, int]:
-        return answer(
-            opened,
-            body,
-            request_type=request_type,
-            response_type=response_type,
-            of=of,
-            level=level,
-            only_values=only_values,
-            simultaneous=simultaneous,
-            most=most,
-        )
-
+    options: dict[str, Any] = {
+        "request_type": request_type,
+        "response_type": response_type,
+        "of": of,
+        "level": level,
+        "only_values": only_values,
+        "simultaneous": simultaneous,
+        "most": most,
+    }
     declared = int(request.headers.get("content-length", limit))
     if declared > limit:
         raise too_large(limit)
+    pool = context.large_queries
     # Simultaneous intervals draw the noise some hundred times, which takes as long as many points.
-    if declared > _LARGE or simultaneous:
-        async with context.large_queries.place(who):
-            body = await read_body(request, limit)
-            async with context.large_queries.turn():
-                encoded, points = await run_in_threadpool(work, body)
+    kind = f"{function} simultaneous" if simultaneous else function
+    if isinstance(opened, ExactModel):
+        # It stores its answers, and may have to wait for a lock.
+        async with pool.place(who, kind, declared):
+            body = await read_body(request, limit) if body is None else body
+            encoded, points = await context.query_threads.run(who, answer, opened, body, **options)
+    elif (
+        body is not None
+        and not isinstance(opened, HeavyFunction)
+        and _is_quick(context, who, pool.costs.seconds(kind, len(body)))
+    ):
+        start = time.thread_time()
+        encoded, points = answer(opened, body, **options)
+        pool.costs.learn(kind, time.thread_time() - start, len(body))
     else:
-        body = await read_body(request, limit)
-        # A model in exact mode stores its answers, and may have to wait for a lock.
-        quick = len(body) <= _SMALL and not isinstance(opened, ExactModel)
-        encoded, points = work(body) if quick else await run_in_threadpool(work, body)
+        async with pool.place(who, kind, declared):
+            body = await read_body(request, limit) if body is None else body
+            about = {"path": function_path(function, context.settings), "query": options}
+            work = pool.calculate("query", about, body, kind=kind, size=len(body))
+            found, encoded = await unless_client_leaves(request, work)
+            points = found["points"]
     context.metrics.points.inc(points)
     return Response(encoded, media_type=response_type)
+
+
+def _is_quick(context: Context, who: str, seconds: float | None) -> bool:
+    """Whether a query that is expected to take so long is answered on the event loop."""
+    if seconds is None or seconds > _LONGEST_AT_ONCE_SECONDS:
+        return False
+    if seconds <= _QUICK_SECONDS:
+        return True
+    milliseconds = 1000.0 * seconds
+    own = context.answered_at_once
+    return own.left(who) >= milliseconds and own.take(who, milliseconds)
+
+
+async def _opened(context: Context, function: str, who: str) -> Queryable | HeavyFunction:
+    """Load a function. What that costs is found out in a process that can be ended."""
+    cache, settings = context.function_cache, context.settings
+    if not is_exact(function, settings):
+        about = {"path": function_path(function, settings)}
+        async with context.large_queries.place(who, _WEIGH):
+            opened = cache.get(function)
+            if opened is not None:
+                return opened
+            found, _ = await context.large_queries.calculate("weigh", about, kind=_WEIGH)
+            if found["load_seconds"] > _LIGHT_SECONDS:
+                return cache.put(function, HeavyFunction(found["dim"]))
+            if found["answer_seconds"] is not None:
+                size = _POINT_BYTES * (found["dim"] or 1)
+                context.large_queries.costs.learn(function, found["answer_seconds"], size)
+    return await context.query_threads.run(who, cache.load, function, settings)
 
 
 def _query_parameters(request: Request) -> tuple[str | None, float, bool, bool]:

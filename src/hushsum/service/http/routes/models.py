@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from hushsum.jobs.plan_release import PublicFile
 from hushsum.kernels import kernel_names, parameter_names
 from hushsum.kernels.registry import is_signed
+from hushsum.privacy.claim import Claim
+from hushsum.service.http.authentication import Caller
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import (
     ActorDependency,
@@ -16,6 +18,7 @@ from hushsum.service.http.dependencies import (
     IdempotencyKey,
     Releaser,
     RepeatedKey,
+    ThreadedRoute,
 )
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.schemas import (
@@ -26,12 +29,11 @@ from hushsum.service.schemas import (
     ModelClaimResponse,
     ModelKindResponse,
     ModelSettingResponse,
-    PredictedErrorResponse,
 )
 from hushsum.service.store.datasets import WAITING
 from hushsum.service.work.release_requests import confirmation, public_file
 
-router = APIRouter(tags=["models"])
+router = APIRouter(tags=["models"], route_class=ThreadedRoute)
 
 
 @router.get("/kernels")
@@ -55,74 +57,87 @@ def list_kernels(caller: Releaser) -> list[KernelResponse]:
 
 
 @router.get("/models")
-def list_models(caller: Releaser) -> list[ModelKindResponse]:
+async def list_models(
+    request: Request, caller: Releaser, context: ContextDependency
+) -> list[ModelKindResponse]:
     """The models that can be fitted, and the settings of each."""
-    from hushsum.jobs.model_catalogue import model_kinds, setting_as_json  # imports scikit-learn
-
-    return [
-        ModelKindResponse.model_validate(
-            {**asdict(each), "settings": [setting_as_json(setting) for setting in each.settings]}
-        )
-        for each in model_kinds()
-    ]
+    # There, scikit-learn is imported already.
+    found = await context.calculate(request, caller, "list_models")
+    return [ModelKindResponse.model_validate(each) for each in found["models"]]
 
 
 @router.post("/datasets/{dataset}/models/claims")
-def show_model_claim(
+async def show_model_claim(
     dataset: str,
     body: ModelClaimRequest,
+    request: Request,
     caller: Releaser,
     context: ContextDependency,
     key: RepeatedKey = None,
 ) -> ModelClaimResponse:
     """What a model would claim and cost, and its predicted error. Nothing is read or spent."""
-    from hushsum.service.work.model_requests import (  # imports scikit-learn
-        advice_for,
-        choice_of,
-        claim_for,
-        error_for,
-    )
-
-    found = context.dataset(dataset, caller)
-    _check_upload(context, found.id, body)
-    choice = choice_of(body, context.settings, _public(context, found.id, body))
-    claim = claim_for(choice, body)
-    error = error_for(choice, body)
-    charge, after = context.price("model", found, claim, key)
+    found = await context.in_thread(caller, context.dataset, dataset, caller)
+    await context.in_thread(caller, _check_upload, context, found.id, body)
+    calculated = await _calculated(context, request, caller, found.id, body, with_error=True)
+    claim = Claim.from_json(calculated["claim"])
+    charge, after = await context.in_thread(caller, context.price, "model", found, claim, key)
     return ModelClaimResponse(
         claim=claim.in_numbers(),
         cost=charge.as_json(),
         remaining=after.remaining.as_json(),
         confirm=confirmation(found.id, body, claim, of=ModelClaimRequest),
-        predicted=None if error is None else PredictedErrorResponse.model_validate(error),
-        advice=advice_for(choice, body),
+        predicted=calculated["predicted"],
+        advice=calculated["advice"],
     )
 
 
 @router.post("/datasets/{dataset}/models", status_code=202)
-def fit_model(
+async def fit_model(
     dataset: str,
     body: ConfirmedModelRequest,
+    request: Request,
     caller: Releaser,
     context: ContextDependency,
     actor: ActorDependency,
     key: IdempotencyKey,
 ) -> JobResponse:
     """Fit a model on an upload, debit the ledger, and publish it; the upload is deleted then."""
-    from hushsum.service.work.model_requests import choice_of, claim_for  # imports scikit-learn
-
-    found = context.dataset(dataset, caller)
-    choice = choice_of(body, context.settings, _public(context, found.id, body))
-    claim = claim_for(choice, body)
-    return context.submit_confirmed(
+    found = await context.in_thread(caller, context.dataset, dataset, caller)
+    calculated = await _calculated(context, request, caller, found.id, body, with_error=False)
+    return await context.in_thread(
+        caller,
+        context.submit_confirmed,
         "model",
         found,
         key,
         body,
         actor,
-        claim,
+        Claim.from_json(calculated["claim"]),
         of=ModelClaimRequest,
         check=lambda: _check_upload(context, found.id, body, waiting=True),
+    )
+
+
+async def _calculated(
+    context: Context,
+    request: Request,
+    caller: Caller,
+    dataset: str,
+    body: ModelClaimRequest,
+    *,
+    with_error: bool,
+) -> dict[str, Any]:
+    """The claim of a model and, if requested, its predicted error and the advice."""
+    public = await context.in_thread(caller, _public, context, dataset, body)
+    return await context.calculate(
+        request,
+        caller,
+        "model_claim",
+        size=len(body.columns) ** 2 * len(body.classes or [""]),
+        request=body.model_dump(mode="json", include=set(ModelClaimRequest.model_fields)),
+        public=None if public is None else public.path,
+        most_numbers=context.settings.most_model_numbers,
+        with_error=with_error,
     )
 
 

@@ -13,8 +13,9 @@ from fastapi import APIRouter, Request, Response
 
 from hushsum.plotting.web_page import reader_module
 from hushsum.service.http.authentication import nothing_here
+from hushsum.service.http.dependencies import ThreadedRoute
 
-router = APIRouter(tags=["system"])
+router = APIRouter(tags=["system"], route_class=ThreadedRoute)
 
 FRONT: Final = "index.html"
 READER: Final = "reader.js"
@@ -72,13 +73,13 @@ def front() -> bytes:
 
 
 @router.get("/", response_class=Response, responses={200: {"content": {"text/html": {}}}})
-def page() -> Response:
+async def page() -> Response:
     """The web page."""
     return Response(front(), media_type=_MEDIA[".html"])
 
 
 @router.get("/assets/{name:path}", response_class=Response, include_in_schema=False)
-def asset(name: str, request: Request) -> Response:
+async def asset(name: str, request: Request) -> Response:
     """A style sheet or script of the page.
 
     Modules of two versions must never meet in one tab, so a browser always revalidates its copy.

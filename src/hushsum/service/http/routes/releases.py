@@ -9,10 +9,8 @@ from functools import partial
 
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
-from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from hushsum.bases.registry import reading_from_json
 from hushsum.errors import HushsumError
 from hushsum.privacy.claim import Claim
 from hushsum.service.http.authentication import Caller, nothing_here
@@ -23,6 +21,7 @@ from hushsum.service.http.dependencies import (
     IdempotencyKey,
     Releaser,
     RepeatedKey,
+    ThreadedRoute,
     UploaderOrReleaser,
 )
 from hushsum.service.http.problem_responses import Refusal
@@ -33,17 +32,11 @@ from hushsum.service.schemas import (
     JobResponse,
     ReleaseClaimRequest,
 )
-from hushsum.service.store import Job
+from hushsum.service.store import Job, StoredTally
 from hushsum.service.store.job_queue import CANCELLED, ENDED
-from hushsum.service.work.release_requests import (
-    confirmation,
-    public_file,
-    release_assumptions,
-    release_request,
-)
-from hushsum.tally.tally import Tally
+from hushsum.service.work.release_requests import confirmation, public_file, release_assumptions
 
-router = APIRouter(tags=["releases"])
+router = APIRouter(tags=["releases"], route_class=ThreadedRoute)
 
 _LOOK_EVERY = 0.25
 _LONGEST_STREAM = 600.0
@@ -51,17 +44,18 @@ _LOOKS_PER_SECOND = 80.0
 
 
 @router.post("/datasets/{dataset}/claims")
-def show_claim(
+async def show_claim(
     dataset: str,
     body: ReleaseClaimRequest,
+    request: Request,
     caller: Releaser,
     context: ContextDependency,
     key: RepeatedKey = None,
 ) -> ClaimResponse:
     """What a release would claim and cost. Nothing is drawn or spent."""
-    found = context.dataset(dataset, caller)
-    claim = _claim(context, found.id, body)
-    charge, after = context.price("release", found, claim, key)
+    found = await context.in_thread(caller, context.dataset, dataset, caller)
+    claim = await _claim(context, request, caller, found.id, body)
+    charge, after = await context.in_thread(caller, context.price, "release", found, claim, key)
     return ClaimResponse(
         claim=claim.in_numbers(),
         cost=charge.as_json(),
@@ -71,18 +65,21 @@ def show_claim(
 
 
 @router.post("/datasets/{dataset}/releases", status_code=202)
-def release(
+async def release(
     dataset: str,
     body: ConfirmedReleaseRequest,
+    request: Request,
     caller: Releaser,
     context: ContextDependency,
     actor: ActorDependency,
     key: IdempotencyKey,
 ) -> JobResponse:
     """Debit the ledger, draw noise once, and publish the function. The same key never spends twice."""
-    found = context.dataset(dataset, caller)
-    claim = _claim(context, found.id, body)
-    return context.submit_confirmed("release", found, key, body, actor, claim, of=ReleaseClaimRequest)
+    found = await context.in_thread(caller, context.dataset, dataset, caller)
+    claim = await _claim(context, request, caller, found.id, body)
+    return await context.in_thread(
+        caller, context.submit_confirmed, "release", found, key, body, actor, claim, of=ReleaseClaimRequest
+    )
 
 
 @router.get("/datasets/{dataset}/jobs")
@@ -127,7 +124,7 @@ async def follow_job(
     job: str, request: Request, caller: UploaderOrReleaser, context: ContextDependency
 ) -> StreamingResponse:
     """The same as server-sent events named ``job``, until it has ended."""
-    await run_in_threadpool(_job, context, job, caller)
+    await context.in_thread(caller, _job, context, job, caller)
     return EventStream(_events(request, context, job, caller), context.streams, caller.account)
 
 
@@ -158,8 +155,8 @@ async def _events(request: Request, context: Context, id: str, caller: Caller) -
     sent = ""
     token = request.headers["authorization"].partition(" ")[2]
     try:
-        while time.monotonic() < end and not await request.is_disconnected():
-            job = await run_in_threadpool(_job, context, id, caller)
+        while time.monotonic() < end and not context.stops and not await request.is_disconnected():
+            job = await context.in_thread(caller, _job, context, id, caller)
             text = JobResponse.model_validate(job).model_dump_json()
             if text != sent:
                 sent = text
@@ -183,16 +180,23 @@ def _job(context: Context, id: str, caller: Caller) -> Job:
     return found
 
 
-def _claim(context: Context, dataset: str, body: ReleaseClaimRequest) -> Claim:
+async def _claim(
+    context: Context, request: Request, caller: Caller, dataset: str, body: ReleaseClaimRequest
+) -> Claim:
     """The claim, from the tally's public definition: its counts are not read here."""
-    stored = context.datasets.tally(body.tally, dataset=dataset)
-    if stored is None:
-        raise Refusal(422, "parameter-refused", "tally must be one of this dataset; create it first")
-    basis = reading_from_json(stored.facts["definition"]).basis
-    empty = Tally(
-        basis, max_per_unit=stored.facts["max_per_unit"], edge_lists=stored.facts.get("edge_lists", 1)
+
+    def stored_tally() -> StoredTally:
+        public_file(context.datasets, context.settings, dataset, body.public, cells=body.cells())
+        return context.tally(dataset, body.tally)
+
+    stored = await context.in_thread(caller, stored_tally)
+    found = await context.calculate(
+        request,
+        caller,
+        "release_claim",
+        size=stored.cells,
+        request=body.model_dump(mode="json", include=set(ReleaseClaimRequest.model_fields)),
+        tally=stored.facts,
+        assumptions=release_assumptions(body, stored),
     )
-    if stored.facts["add_remove_only"]:
-        empty.restrict_to_add_remove()
-    public_file(context.datasets, context.settings, dataset, body.public, cells=body.cells())
-    return empty.prepare(release_request(body), assumptions=release_assumptions(body, stored)).claim
+    return Claim.from_json(found["claim"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from hushsum.ledger import DatasetTerms
-from hushsum.service.http.dependencies import ActorDependency, ContextDependency, Releaser
+from hushsum.service.http.dependencies import ActorDependency, ContextDependency, Releaser, ThreadedRoute
 from hushsum.service.http.routes.datasets import dataset_response, upload_response
 from hushsum.service.http.uploads import store_upload
 from hushsum.service.sample_records import SAMPLE_NAME, sample_records
@@ -13,7 +13,7 @@ from hushsum.service.schemas import SampleResponse
 from hushsum.service.store.database import new_id
 from hushsum.service.store.datasets import WAITING
 
-router = APIRouter(prefix="/datasets/samples", tags=["datasets"])
+router = APIRouter(prefix="/datasets/samples", tags=["datasets"], route_class=ThreadedRoute)
 
 
 @router.post("", status_code=201)

@@ -8,12 +8,12 @@ from fastapi import APIRouter, Depends, Response
 
 from hushsum.service.http.authentication import Caller, needs, nothing_here
 from hushsum.service.http.context import Context
-from hushsum.service.http.dependencies import ActorDependency, ContextDependency, Releaser
+from hushsum.service.http.dependencies import ActorDependency, ContextDependency, Releaser, ThreadedRoute
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.schemas import IssuedShareResponse, ShareRequest, ShareResponse
 from hushsum.service.store import Function
 
-router = APIRouter(tags=["shares"])
+router = APIRouter(tags=["shares"], route_class=ThreadedRoute)
 
 Revoker = Annotated[Caller, Depends(needs("release", "admin"))]
 

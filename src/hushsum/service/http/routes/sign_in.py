@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from hushsum.service.http.authentication import SCOPES, nothing_here
 from hushsum.service.http.context import Context
-from hushsum.service.http.dependencies import ActorDependency, Admin, ContextDependency
+from hushsum.service.http.dependencies import ActorDependency, Admin, ContextDependency, ThreadedRoute
 from hushsum.service.http.oidc.provider_settings import comparable
 from hushsum.service.http.oidc.sign_in_cookie import FLOW_SECONDS
 from hushsum.service.http.oidc.sign_in_errors import not_admitted
@@ -29,7 +29,7 @@ from hushsum.service.store.identities import TICKET_SECONDS
 if TYPE_CHECKING:
     from hushsum.service.http.oidc.sign_in import SignIn
 
-router = APIRouter(tags=["sign-in"])
+router = APIRouter(tags=["sign-in"], route_class=ThreadedRoute)
 Parameter = Annotated[str | None, Query(max_length=4096)]
 
 FLOW: Final = "hushsum-sign-in"
@@ -51,7 +51,7 @@ _PAGE: Final = """<!doctype html>
 
 
 @router.get("/sign-in")
-def sign_in_options(context: ContextDependency) -> SignInResponse:
+async def sign_in_options(context: ContextDependency) -> SignInResponse:
     """The sign-in provider, if one is configured."""
     provider = context.sign_in
     return SignInResponse(oidc=None if provider is None else ProviderResponse(name=provider.terms.name))

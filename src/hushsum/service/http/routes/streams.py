@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Any
 
-from hushsum.service.http.authentication import nothing_here
+from fastapi import APIRouter, Request
+
+from hushsum.privacy.claim import Claim
+from hushsum.service.http.authentication import Caller, nothing_here
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import (
     ActorDependency,
@@ -12,6 +15,7 @@ from hushsum.service.http.dependencies import (
     IdempotencyKey,
     Releaser,
     RepeatedKey,
+    ThreadedRoute,
 )
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.schemas import (
@@ -27,9 +31,8 @@ from hushsum.service.store import Job, Quota
 from hushsum.service.store.datasets import WAITING, check_quota
 from hushsum.service.store.job_queue import DONE
 from hushsum.service.work.release_requests import confirmation
-from hushsum.streams.start import PreparedStream
 
-router = APIRouter(prefix="/datasets/{dataset}/streams", tags=["streams"])
+router = APIRouter(prefix="/datasets/{dataset}/streams", tags=["streams"], route_class=ThreadedRoute)
 
 
 @router.get("")
@@ -40,46 +43,58 @@ def list_streams(dataset: str, caller: Releaser, context: ContextDependency) -> 
 
 
 @router.post("/claims")
-def show_stream_claim(
+async def show_stream_claim(
     dataset: str,
     body: StreamClaimRequest,
+    request: Request,
     caller: Releaser,
     context: ContextDependency,
     key: RepeatedKey = None,
 ) -> StreamClaimResponse:
     """What a stream would claim and cost, once for all of its steps. Nothing is drawn or spent."""
-    found = context.dataset(dataset, caller)
-    prepared = _prepared(context, body)
-    charge, after = context.price("stream", found, prepared.claim, key)
+    found = await context.in_thread(caller, context.dataset, dataset, caller)
+    prepared = await _prepared(context, request, caller, body)
+    claim = Claim.from_json(prepared["claim"])
+    charge, after = await context.in_thread(caller, context.price, "stream", found, claim, key)
     return StreamClaimResponse(
-        claim=prepared.claim.in_numbers(),
+        claim=claim.in_numbers(),
         cost=charge.as_json(),
         remaining=after.remaining.as_json(),
-        confirm=confirmation(found.id, body, prepared.claim, of=StreamClaimRequest),
-        ratio=prepared.plan.ratio,
-        state_bytes=prepared.plan.state_bytes,
+        confirm=confirmation(found.id, body, claim, of=StreamClaimRequest),
+        ratio=prepared["ratio"],
+        state_bytes=prepared["state_bytes"],
     )
 
 
 @router.post("", status_code=202)
-def start_stream(
+async def start_stream(
     dataset: str,
     body: ConfirmedStreamRequest,
+    request: Request,
     caller: Releaser,
     context: ContextDependency,
     actor: ActorDependency,
     key: IdempotencyKey,
 ) -> JobResponse:
     """Debit the ledger for all steps, once, and start the stream."""
-    found = context.dataset(dataset, caller)
-    prepared = _prepared(context, body)
+    found = await context.in_thread(caller, context.dataset, dataset, caller)
+    prepared = await _prepared(context, request, caller, body)
 
     def check() -> None:
         kept = context.datasets.kept_by(caller.account)
-        check_quota(context.settings.quota, Quota(kept.bytes + prepared.plan.state_bytes, 0))
+        check_quota(context.settings.quota, Quota(kept.bytes + prepared["state_bytes"], 0))
 
-    return context.submit_confirmed(
-        "stream", found, key, body, actor, prepared.claim, of=StreamClaimRequest, check=check
+    return await context.in_thread(
+        caller,
+        context.submit_confirmed,
+        "stream",
+        found,
+        key,
+        body,
+        actor,
+        Claim.from_json(prepared["claim"]),
+        of=StreamClaimRequest,
+        check=check,
     )
 
 
@@ -107,8 +122,8 @@ def take_step(
                     "parameter-refused",
                     "uploads must be files of records that were not counted; upload the file again",
                 )
-    request = StreamStepRequest(uploads=body.uploads, stream=stream)
-    return JobResponse.model_validate(context.submit("step", found, key, request, actor))
+    step = StreamStepRequest(uploads=body.uploads, stream=stream)
+    return JobResponse.model_validate(context.submit("step", found, key, step, actor))
 
 
 def stream_id(job: Job) -> str | None:
@@ -120,22 +135,30 @@ def _is_stream(job: Job) -> bool:
     return job.kind == "stream" and job.state == DONE
 
 
-def _prepared(context: Context, body: StreamClaimRequest) -> PreparedStream:
-    prepared = body.prepare()
-    cells = prepared.cells
-    if cells > context.settings.max_cells:
+async def _prepared(
+    context: Context, request: Request, caller: Caller, body: StreamClaimRequest
+) -> dict[str, Any]:
+    """The claim of a stream, and the bytes of its state."""
+    prepared = await context.calculate(
+        request,
+        caller,
+        "stream_claim",
+        size=body.steps,
+        request=body.model_dump(mode="json", include=set(StreamClaimRequest.model_fields)),
+    )
+    if prepared["cells"] > context.settings.max_cells:
         raise Refusal(
             422,
             "parameter-refused",
             f"a table must have at most {context.settings.max_cells} cells; use fewer",
         )
     # Before anything is paid: a state that no worker can hold would be lost with what was spent on it.
-    if prepared.plan.state_bytes > context.settings.largest_state:
+    if prepared["state_bytes"] > context.settings.largest_state:
         raise Refusal(
             422,
             "parameter-refused",
             f"the state of a stream must have at most {context.settings.largest_state} bytes, got "
-            f"{prepared.plan.state_bytes}; use fewer cells, fewer steps or a shorter window",
+            f"{prepared['state_bytes']}; use fewer cells, fewer steps or a shorter window",
         )
     return prepared
 

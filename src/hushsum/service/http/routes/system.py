@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+import asyncio
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
 
 from hushsum.errors import HushsumError
 from hushsum.service.http import metrics
-from hushsum.service.http.dependencies import ActorDependency, Admin, ContextDependency
+from hushsum.service.http.context import Context
+from hushsum.service.http.dependencies import ActorDependency, Admin, ContextDependency, ThreadedRoute
+from hushsum.service.http.request_limits import address_group
+from hushsum.service.queries.function_cache import answer_once
 from hushsum.service.schemas import HealthResponse, LedgerStateResponse, RestoreRequest, RestoreResponse
 from hushsum.service.store.database import folder_trouble
 
-router = APIRouter(tags=["system"])
+router = APIRouter(tags=["system"], route_class=ThreadedRoute)
+
+READY_SECONDS = 2.0
+_UNREACHABLE: Final = "the database cannot be reached or has another schema"
 
 
 @router.get("/healthz", summary="Whether the process is alive")
@@ -20,8 +29,39 @@ async def healthz() -> HealthResponse:
 
 
 @router.get("/readyz", responses={503: {"model": HealthResponse, "description": "Not ready"}})
-def readyz(context: ContextDependency, response: Response) -> HealthResponse:
-    """Whether the database is reachable and this folder's, the ledger accepts debits, and a worker runs."""
+async def readyz(
+    request: Request,
+    response: Response,
+    context: ContextDependency,
+    only: str | None = None,
+) -> HealthResponse:
+    """Whether an ordinary query is answered in time, the database is reachable and this folder's, the ledger
+    accepts debits, and a worker runs. With `only=queries` the first of these alone.
+    """
+    name = address_group(request.scope["client"][0])
+    try:
+        async with asyncio.timeout(READY_SECONDS):
+            await _answer_query(context)
+            reasons = [] if only == "queries" else await context.threads.run(name, _not_ready, context)
+    except TimeoutError:
+        reasons = [f"an ordinary query takes longer than {READY_SECONDS:g} s: the service is overloaded"]
+    except HushsumError:
+        reasons = [_UNREACHABLE]
+    response.status_code = 503 if reasons else 200
+    return HealthResponse(status="not ready" if reasons else "ok", reasons=reasons)
+
+
+async def _answer_query(context: Context) -> None:
+    """What a small query takes: a token is looked up, a thread of queries is free, one point is answered."""
+    await context.authenticator.check()
+    await context.query_threads.run("", context.store.check)
+    function = context.function_cache.newest()
+    if function is not None:
+        answer_once(function)
+
+
+def _not_ready(context: Context) -> list[str]:
+    """Why owners cannot work now."""
     reasons = []
     try:
         context.store.check()
@@ -34,12 +74,11 @@ def readyz(context: ContextDependency, response: Response) -> HealthResponse:
                 "accepts it; queries of released functions work"
             )
     except HushsumError:
-        reasons.append("the database cannot be reached or has another schema")
+        reasons.append(_UNREACHABLE)
     trouble = context.worker_trouble()
     if trouble is not None:
         reasons.append(trouble)
-    response.status_code = 503 if reasons else 200
-    return HealthResponse(status="not ready" if reasons else "ok", reasons=reasons)
+    return reasons
 
 
 @router.get("/ledger")

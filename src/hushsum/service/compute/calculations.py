@@ -1,0 +1,176 @@
+"""What a request may have calculated in a process of its own: claims, plans, checks, and queries.
+
+A calculation takes plain data and bytes, and returns the same. It opens no database and writes no file, so
+its process can be killed at any time. What it reads from the disk are released functions, which are public,
+and uploads that their owner declares public.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any, Final
+
+from hushsum.bases.registry import reading_from_json
+from hushsum.jobs.model_answers import AnsweringModel
+from hushsum.jobs.model_catalogue import model_kinds, setting_as_json
+from hushsum.jobs.plan_release import plan_release
+from hushsum.releases.base import ReleasedFunction
+from hushsum.service.queries.answer import answer
+from hushsum.service.queries.function_cache import answer_once, released_function
+from hushsum.service.schemas import (
+    ModelClaimRequest,
+    PlanRequest,
+    PredictedErrorResponse,
+    ReleaseClaimRequest,
+    StreamClaimRequest,
+    TallyRequest,
+)
+from hushsum.service.work.model_requests import advice_for, choice_of, claim_for, error_for
+from hushsum.service.work.release_requests import public_rows, release_request
+from hushsum.tally.tally import Tally
+
+_KEPT_FUNCTIONS: Final = 4
+"""Functions that a process keeps in memory."""
+
+Result = tuple[dict[str, Any], bytes]
+
+
+def plan(about: dict[str, Any], body: bytes) -> Result:
+    """The predicted error of each release option."""
+    request = PlanRequest.model_validate(about["request"])
+    tally, public = about["tally"], about["public"]
+    reading = None if tally is None else reading_from_json(tally["definition"])
+    planned = plan_release(
+        records=request.records,
+        kernel=request.choice(),
+        dim=request.dim,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        rho=request.rho,
+        rows=request.rows,
+        width=request.width,
+        method=request.method,
+        bounds=request.declared_bounds(),
+        density=request.density,
+        public=None if public is None else public_rows(public, request.cells(), beside_private=False),
+        relation=request.relation,
+        max_per_unit=request.max_per_unit if tally is None else tally["max_per_unit"],
+        reading=reading,
+        error=request.error,
+    )
+    return planned.as_json(), b""
+
+
+def release_claim(about: dict[str, Any], body: bytes) -> Result:
+    """The claim of a release, from the tally's public definition: its counts are not read."""
+    request = ReleaseClaimRequest.model_validate(about["request"])
+    tally = about["tally"]
+    empty = Tally(
+        reading_from_json(tally["definition"]).basis,
+        max_per_unit=tally["max_per_unit"],
+        edge_lists=tally.get("edge_lists", 1),
+    )
+    if tally["add_remove_only"]:
+        empty.restrict_to_add_remove()
+    prepared = empty.prepare(release_request(request), assumptions=tuple(about["assumptions"]))
+    return {"claim": prepared.claim.as_json()}, b""
+
+
+def model_claim(about: dict[str, Any], body: bytes) -> Result:
+    """The claim of a model and, if the request is for them too, its predicted error and the advice."""
+    request = ModelClaimRequest.model_validate(about["request"])
+    public = about["public"]
+    if public is not None:
+        public = public_rows(public, request.cells(), request.columns, beside_private=True)
+    choice = choice_of(request, about["most_numbers"], public)
+    result: dict[str, Any] = {"claim": claim_for(choice, request).as_json()}
+    if about["with_error"]:
+        error = error_for(choice, request)
+        result["predicted"] = (
+            None if error is None else PredictedErrorResponse.model_validate(error).model_dump()
+        )
+        result["advice"] = advice_for(choice, request)
+    return result, b""
+
+
+def stream_claim(about: dict[str, Any], body: bytes) -> Result:
+    """The claim of a stream, and the size of its table and of its state."""
+    prepared = StreamClaimRequest.model_validate(about["request"]).prepare()
+    found = {
+        "claim": prepared.claim.as_json(),
+        "cells": prepared.cells,
+        "ratio": prepared.plan.ratio,
+        "state_bytes": prepared.plan.state_bytes,
+    }
+    return found, b""
+
+
+def check_tally(about: dict[str, Any], body: bytes) -> Result:
+    """Raise what is wrong with the kernel of a tally and does not depend on the records."""
+    request = TallyRequest.model_validate(about["request"])
+    choice = request.choice()
+    if request.public is not None and request.bandwidth is None and not choice.takes_sets:
+        choice = replace(choice, bandwidth=1.0)
+    if request.columns:
+        choice.build(len(request.columns), request.columns)
+    else:
+        choice.example(_some_columns(request))
+    return {}, b""
+
+
+def list_models(about: dict[str, Any], body: bytes) -> Result:
+    """The models that can be fitted, and the settings of each."""
+    found = [
+        {**asdict(each), "settings": [setting_as_json(setting) for setting in each.settings]}
+        for each in model_kinds()
+    ]
+    return {"models": found}, b""
+
+
+def weigh(about: dict[str, Any], body: bytes) -> Result:
+    """How many numbers a point of a function has, and the processor time that it takes to load the function,
+    with its first answer, and to answer one more point; None if that is refused.
+    """
+    start = time.process_time()
+    # Anew, also if this process has it already.
+    _functions.pop(about["path"], None)
+    function = _loaded(about["path"])
+    answered = answer_once(function)
+    loaded = time.process_time()
+    answer_once(function)
+    answer_seconds = time.process_time() - loaded if answered else None
+    return {"dim": function.dim, "load_seconds": loaded - start, "answer_seconds": answer_seconds}, b""
+
+
+def query(about: dict[str, Any], body: bytes) -> Result:
+    """The encoded answers of a query, and the number of its points."""
+    encoded, points = answer(_loaded(about["path"]), body, **about["query"])
+    return {"points": points}, encoded
+
+
+CALCULATIONS: Final[dict[str, Callable[[dict[str, Any], bytes], Result]]] = {
+    each.__name__: each
+    for each in (plan, release_claim, model_claim, stream_claim, check_tally, list_models, weigh, query)
+}
+
+_functions: OrderedDict[str, ReleasedFunction | AnsweringModel] = OrderedDict()
+
+
+def _loaded(path: str) -> ReleasedFunction | AnsweringModel:
+    """A function, which this process keeps for the next query."""
+    found = _functions.pop(path, None)
+    _functions[path] = found = released_function(path) if found is None else found
+    if len(_functions) > _KEPT_FUNCTIONS:
+        _functions.popitem(last=False)
+    return found
+
+
+def _some_columns(request: TallyRequest) -> int | None:
+    """A placeholder for the unknown number of columns, where only the other parameters are checked."""
+    box = request.declared_bounds()
+    if request.choice().takes_sets:
+        return None
+    return len(box) if box is not None and isinstance(box[0], tuple) else 1
