@@ -58,7 +58,14 @@ class Town:
     """A running application, an administrator, and whoever is let in."""
 
     def __init__(self, folder: Path, like: Town | None = None, **settings: Any) -> None:
-        given: dict[str, Any] = {"workers": 0, "cache_seconds": 0.001, "log_level": "ERROR", **settings}
+        given: dict[str, Any] = {
+            "workers": 0,
+            "cache_seconds": 0.001,
+            "log_level": "ERROR",
+            # A busy machine is not what is tested.
+            "ready_seconds": 120.0,
+            **settings,
+        }
         self.settings = Settings(folder=str(folder / "service"), admin_token=ADMIN, **given)
         if like is not None:
             # Letting people in takes some durable writes, which need not be repeated for every test.

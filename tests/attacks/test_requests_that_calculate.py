@@ -29,7 +29,6 @@ from hushsum.service.http.compute_pool import LONGEST_QUEUE_SECONDS, ComputePool
 from hushsum.service.http.context import Context
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import RateLimit
-from hushsum.service.http.routes import system
 from tests.attacks.test_streams_and_connections import client, connected, eventually
 from tests.forked import fork_server_pid
 from tests.in_process_service import START_FORK_SERVER, Town
@@ -335,9 +334,9 @@ def test_an_owner_has_some_threads_and_not_all(
         assert {each.result().status_code for each in sent} == {200}
 
 
-def test_not_ready_while_queries_wait(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_ready_while_queries_wait(found_town: FoundTown, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether a process lives says nothing about that: `/healthz` stays 200."""
-    monkeypatch.setattr(system, "READY_SECONDS", 0.2)
+    town = found_town(ready_seconds=0.2)
     go = threading.Event()
 
     def authenticate(self: Any, token: str) -> None:
@@ -351,7 +350,8 @@ def test_not_ready_while_queries_wait(town: Town, monkeypatch: pytest.MonkeyPatc
             assert "overloaded" in answer.json()["reasons"][0]
         assert town.ask(None, "GET", "/healthz").status_code == 200
         go.set()
-    monkeypatch.setattr(system, "READY_SECONDS", 120.0)
+    patient = replace(context_of(town), settings=replace(town.settings, ready_seconds=120.0))
+    town.app.state.context = patient
     assert town.ask(None, "GET", "/readyz").json() == {"status": "ok", "reasons": []}
 
 

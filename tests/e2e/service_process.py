@@ -45,6 +45,7 @@ class ServiceProcess:
             "HUSHSUM_ADMIN_TOKEN": ADMIN,
             "HUSHSUM_STATE": str(self.folder / "state"),
             "HUSHSUM_LEASE_SECONDS": "1.5",
+            "HUSHSUM_READY_SECONDS": "60",
             **self.settings,
         }
         self.process = ForkedCommand(

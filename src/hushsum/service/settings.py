@@ -101,6 +101,7 @@ class Settings:
     large_queries_at_once: int = _setting(
         2, "Large or slow queries that are answered at a time; an account has at most half of them."
     )
+    ready_seconds: float = _setting(2.0, "How long an ordinary query may take before /readyz fails.")
     calculation_seconds: float = _setting(60.0, "Longest time of one such calculation or query.")
     calculation_memory_bytes: int = _setting(2 << 30, "Memory of the process of each.")
     connections_per_address: int = _setting(

@@ -20,6 +20,7 @@ import signal
 import socket
 import struct
 import time
+from contextlib import suppress
 from typing import Any, Final
 
 from hushsum.errors import HushsumError
@@ -95,7 +96,9 @@ def _number(value: Any) -> Any:
 def _calculate_forever(link: socket.socket, niceness: int, memory: int) -> None:
     from hushsum.service.work.worker import limit_memory
 
-    os.nice(niceness)
+    # Some service managers forbid it.
+    with suppress(OSError):
+        os.nice(niceness)
     limit_memory(memory)
     with link, link.makefile("rb") as stream:
         link.sendall(READY)

@@ -18,7 +18,6 @@ from hushsum.service.store.database import folder_trouble
 
 router = APIRouter(tags=["system"], route_class=ThreadedRoute)
 
-READY_SECONDS = 2.0
 _UNREACHABLE: Final = "the database cannot be reached or has another schema"
 
 
@@ -38,13 +37,14 @@ async def readyz(
     """Whether an ordinary query is answered in time, the database is reachable and this folder's, the ledger
     accepts debits, and a worker runs. With `only=queries` the first of these alone.
     """
+    most = context.settings.ready_seconds
     name = address_group(request.scope["client"][0])
     try:
-        async with asyncio.timeout(READY_SECONDS):
+        async with asyncio.timeout(most):
             await _answer_query(context)
             reasons = [] if only == "queries" else await context.threads.run(name, _not_ready, context)
     except TimeoutError:
-        reasons = [f"an ordinary query takes longer than {READY_SECONDS:g} s: the service is overloaded"]
+        reasons = [f"an ordinary query takes longer than {most:g} s: the service is overloaded"]
     except HushsumError:
         reasons = [_UNREACHABLE]
     response.status_code = 503 if reasons else 200
