@@ -128,6 +128,8 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         worker_pool.start()
+        # An application may be started again.
+        calculations.closed = large_queries.closed = False
         if settings.workers:
             FORK_SERVER.start()
         try:

@@ -168,11 +168,6 @@ class ComputePool:
         """How many calculations are being made."""
         return len(self._busy)
 
-    @property
-    def idle(self) -> int:
-        """How many processes wait for one."""
-        return len(self._idle)
-
     @asynccontextmanager
     async def place(self, name: str, kind: str, size: float = 1.0) -> AsyncIterator[None]:
         """One of the account's places, in which it may `calculate`.
@@ -227,6 +222,7 @@ class ComputePool:
                 request = {"calculation": calculation, "about": about}
                 answer, blob = await self._exchange(encoded(request, body))
             except TimeoutError:
+                self.costs.learn(kind, self._seconds, size)
                 raise Refusal(
                     422,
                     "time-limit",
@@ -259,7 +255,7 @@ class ComputePool:
 
     async def _exchange(self, request: list[bytes | bytearray]) -> tuple[dict[str, Any], bytes]:
         """Send a request to an idle process, or to a new one, and read its answer."""
-        link, uses = self._idle.pop() if self._idle else (FORK_SERVER.fork(self._niceness, self._memory), 0)
+        link, uses = self._process()
         self._busy.add(link)
         loop = asyncio.get_running_loop()
         try:
@@ -283,6 +279,20 @@ class ComputePool:
         else:
             link.close()
         return answer, bytes(blob)
+
+    def _process(self) -> tuple[socket.socket, int]:
+        """An idle process, or a new one."""
+        while self._idle:
+            link, uses = self._idle.pop()
+            try:
+                link.recv(1, socket.MSG_PEEK)
+            except BlockingIOError:
+                return link, uses
+            except OSError:
+                pass
+            # It has died meanwhile.
+            link.close()
+        return FORK_SERVER.fork(self._niceness, self._memory), 0
 
 
 def _close_all(idle: list[tuple[socket.socket, int]]) -> None:
