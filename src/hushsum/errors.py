@@ -7,6 +7,7 @@
     │   ├── ClaimError        a privacy parameter cannot be claimed             exit 2
     │   ├── QuestionsSpent    a served function answers no more new points      exit 2
     │   ├── QuotaExceeded     an owner would keep more than a service allows    exit 2
+    │   ├── StreamInUse       another process has the stream open               exit 2
     │   ├── AlreadyPublished  this release was made before, its bytes are gone  exit 2
     │   └── AlreadyReleased   a model that was released takes no more records   exit 2, an AttributeError
     ├── BudgetExhausted       the ledger has not enough left                    exit 3
@@ -82,6 +83,7 @@ __all__ = [
     "RepeatedSpending",
     "SecretRefused",
     "ServiceRefused",
+    "StreamInUse",
     "Surface",
     "SuspiciousParameter",
     "UnsoundRule",
@@ -198,6 +200,13 @@ class QuestionsSpent(UsageError):
     """A served function has answered as many distinct points as it may; those it continues to answer."""
 
     kind = "questions-spent"
+    status = 409
+
+
+class StreamInUse(UsageError):
+    """Another process has the stream open; it can be opened when that process has closed it."""
+
+    kind = "stream-in-use"
     status = 409
 
 

@@ -10,9 +10,9 @@ import pytest
 from hushsum.errors import PublicAssumption
 from hushsum.models.base import PrivateModel
 from tests.contract.fitted_models import MODELS
-from tests.ledger_fixtures import postgres, server, sqlite
+from tests.ledger_fixtures import postgres, server, sqlite, state
 
-__all__ = ["model_kind", "postgres", "server", "sqlite"]
+__all__ = ["model_kind", "postgres", "server", "sqlite", "state"]
 
 
 @pytest.fixture(params=MODELS, ids=lambda model: model.__name__)

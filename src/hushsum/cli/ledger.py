@@ -11,7 +11,7 @@ from hushsum.cli import options
 from hushsum.cli.error_wording import Command, Group, help_of
 from hushsum.cli.ledger_maintenance import (
     accept_restore,
-    add_guard,
+    move_guard,
     retire,
     set_budget,
     upgrade,
@@ -126,7 +126,7 @@ def verify(
 ) -> None:
     """Recompute the whole ledger: every hash, every balance, every step. Exit code 5 at the first wrong row.
 
-    Removed events at the end are detected with a receipt or with the rollback guard of this machine.
+    Removed events at the end are detected with a receipt or with the rollback guard.
 
     hushsum ledger verify --ledger ledger.db --receipt receipt.json
     """
@@ -207,7 +207,7 @@ COMMANDS: Final[tuple[Callable[..., None], ...]] = (
     set_budget,
     retire,
     accept_restore,
-    add_guard,
+    move_guard,
     write_off,
     upgrade,
 )

@@ -79,23 +79,26 @@ def accept_restore(ledger: options.Ledger, reason: Reason, json: options.Json = 
         write(f"Accepted. Frozen until written off: {', '.join(frozen) or 'none'}.")
 
 
-def add_guard(
+def move_guard(
     ledger: options.Ledger,
-    receipt: Annotated[
-        str, typer.Option("--receipt", help="New receipt from a machine that uses the ledger.")
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="PLACE", help="File, or URL of another PostgreSQL database."),
     ],
     reason: Reason,
     json: options.Json = False,
 ) -> None:
-    """Use an existing ledger on a machine that has no rollback guard for it.
+    """Move the rollback guard to a place that all machines that use the ledger share.
 
-    hushsum ledger add-guard --ledger ledger.db --receipt receipt.json --reason "second machine"
+    From then on name that place in HUSHSUM_GUARD on every machine.
+
+    hushsum ledger move-guard --ledger postgresql://db/sums --to postgresql://db/guard --reason "two sites"
     """
-    from hushsum.jobs.ledger_commands import open_ledger, read_receipt
+    from hushsum.jobs.ledger_commands import open_ledger
 
     opened = open_ledger(ledger)
-    opened.add_guard(read_receipt(receipt), reason=reason)
-    write_json({"ledger": opened.id}) if json else write(f"Ledger {opened.id} can be used on this machine.")
+    opened.move_guard(to, reason=reason)
+    write_json({"ledger": opened.id}) if json else write("Moved. Name the new place in HUSHSUM_GUARD.")
 
 
 def write_off(

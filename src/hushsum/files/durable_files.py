@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -41,6 +42,121 @@ def _beside(path: Path, mode: int) -> Iterator[IO[bytes]]:
     except BaseException:
         os.unlink(name)
         raise
+
+
+class SharedText:
+    """A short text in a file that several processes read and replace, with a lock beside it.
+
+    Rollback guards are such files: what they record must be durable before anything relies on it.
+
+    Parameters
+    ----------
+    path : path
+    unusable : callable
+        The error to raise where the file cannot be read or written.
+    like : path, optional
+        A file whose owner and permissions this one has; default: readable by its owner alone.
+    """
+
+    def __init__(self, path: Path, unusable: Callable[[], Exception], *, like: Path | None = None) -> None:
+        self.path = path
+        self._unusable = unusable
+        self._like = like
+
+    def prepare(self) -> None:
+        """Make sure that the file can be written, before anything depends on it."""
+        folder = self.path.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError:
+            raise self._unusable() from None
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise self._unusable()
+
+    def read(self) -> str | None:
+        """The text; None without a file, and empty for bytes that are not text."""
+        try:
+            return self.path.read_bytes().decode("utf-8", errors="replace")
+        except FileNotFoundError:
+            return None
+        except OSError:
+            raise self._unusable() from None
+
+    def write(self, text: str) -> None:
+        """Replace the text, durably."""
+        name = None
+        try:
+            descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+                os.fchmod(stream.fileno(), self._mode())
+                self._own(stream.fileno())
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(name, self.path)
+            _sync_folder(self.path.parent)
+        except OSError:
+            if name is not None and os.path.exists(name):
+                os.unlink(name)
+            raise self._unusable() from None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from replacing the text until the block ends."""
+        lock = self.lock()
+        assert lock is not None
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    def lock(self, *, wait: bool = True) -> int | None:
+        """A lock that lasts until its descriptor is closed; None if another process has it."""
+        try:
+            lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, self._mode())
+        except OSError:
+            raise self._unusable() from None
+        try:
+            self._own(lock)
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return None
+        except BaseException:
+            os.close(lock)
+            raise
+        return lock
+
+    def _mode(self) -> int:
+        return 0o600 if self._like is None else self._like.stat().st_mode & 0o666
+
+    def _own(self, descriptor: int) -> None:
+        if self._like is not None and os.geteuid() == 0:
+            owner = self._like.stat()
+            with suppress(OSError):
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
+class GrowingNumber(SharedText):
+    """A number that only grows, such as how many steps or answers have left this machine.
+
+    It is the rollback guard of what the number counts: a copy with fewer is an older one.
+    """
+
+    def known(self) -> int | None:
+        """The number; None if none was ever noted here."""
+        text = self.read()
+        if text is not None and not text.strip().isdigit():
+            raise self._unusable()
+        return None if text is None else int(text)
+
+    def note(self, number: int) -> None:
+        """Record a number durably; a smaller one changes nothing."""
+        self.prepare()
+        with self.locked():
+            known = self.known()
+            if known is None or known < number:
+                self.write(f"{number}\n")
 
 
 def _umask() -> int:

@@ -19,6 +19,7 @@ from hushsum.releases.prepared_release import deliver_function
 
 if TYPE_CHECKING:
     from hushsum.ledger import Account, DatasetBudget
+    from hushsum.ledger.dataset_budget import Fence
 
 R = TypeVar("R", bound=Released)
 
@@ -28,8 +29,8 @@ class LedgerOptions:
     """Where a command records its release: a ledger's path or URL, a dataset in it, and details of the entry.
 
     ``idempotency_key`` is None for one that follows from the command: the bytes of the tally, the claim, the
-    options and the place of the output. ``who`` is None for the user of the process. ``guard`` is the file of
-    the rollback guard beside the data, where the ledger has none of its own; see ``Ledger``.
+    options and the place of the output. ``who`` is None for the user of the process. ``guard`` is where
+    the rollback guard is, and ``fence`` may refuse the debit; see ``Ledger``.
     """
 
     ledger: str
@@ -39,6 +40,7 @@ class LedgerOptions:
     part: str | None = None
     who: str | None = None
     guard: str | None = None
+    fence: Fence | None = None
 
     def budget(self) -> DatasetBudget:
         """The budget of the dataset.
@@ -51,7 +53,7 @@ class LedgerOptions:
         from hushsum.ledger import Ledger
 
         ledger = Ledger(self.ledger, guard=self.guard)
-        return ledger.dataset(self.dataset, part=self.part, to=self.to, who=self.who)
+        return ledger.dataset(self.dataset, part=self.part, to=self.to, who=self.who, fence=self.fence)
 
 
 @dataclass(frozen=True, slots=True)

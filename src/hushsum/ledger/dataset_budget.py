@@ -45,12 +45,14 @@ class DatasetBudget:
         part: str | None = None,
         to: str | None = None,
         who: str | None = None,
+        fence: Fence | None = None,
     ) -> None:
         self.ledger_id = ledger_id
         self.dataset = dataset
         self.part = part
         self._to = to
         self._who = who
+        self._fence = fence
         self._reading = reading
         self._writing = writing
 
@@ -127,6 +129,8 @@ class DatasetBudget:
             if entry is not None:
                 check_same(entry, self.dataset, claim, public, self.part)
             else:
+                if self._fence is not None:
+                    self._fence(journal.connection)
                 charge, after = self._charged(journal.account(self.dataset), claim, self.dataset)
                 body = {
                     "who": person(self._who),
@@ -150,6 +154,11 @@ PIECE = 1 << 24
 
 Transaction = Callable[[], AbstractContextManager[Journal]]
 
+Fence = Callable[[sa.Connection], None]
+"""Called in the transaction of a new debit, with its connection; raises if this process may not spend any
+more, such as a worker whose job was given to another one.
+"""
+
 
 class LedgerDebit:
     """A debit of a :class:`Ledger`. Each step is one short transaction; no lock is held between them.
@@ -171,8 +180,11 @@ class LedgerDebit:
 
     @property
     def staged(self) -> bytes | None:
-        """The bytes that wait to be published; None before *staged* and after *published*."""
-        with self._reading() as journal:
+        """The bytes that wait to be published; None before *staged* and after *published*.
+
+        The rollback guard has them when this returns: whoever staged them may have been killed before.
+        """
+        with self._writing() as journal:
             entry = self._entry(journal)
             return staged_bytes(journal, entry) if entry.step is Kind.STAGED else None
 

@@ -8,6 +8,7 @@ import getpass
 import hashlib
 import json
 import os
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -35,7 +36,7 @@ class Kind(StrEnum):
     BUDGET_CHANGED = "budget changed"
     RETIRED = "retired"
     RESTORE_ACCEPTED = "restore accepted"
-    GUARD_ADDED = "rollback guard added"
+    GUARD_MOVED = "rollback guard moved"
     FROZEN = "frozen"
     WRITTEN_OFF = "written off"
 
@@ -50,6 +51,9 @@ ACCOUNT_KINDS = (
     Kind.WRITTEN_OFF,
 )
 """These change a dataset's account, and carry it as it is after them."""
+
+GUARD_KINDS = (Kind.LEDGER_CREATED, Kind.GUARD_MOVED, Kind.RESTORE_ACCEPTED)
+"""These give the ledger's rollback guard an id, and carry it."""
 
 STEPS = (Kind.DEBITED, Kind.DRAWN, Kind.STAGED, Kind.PUBLISHED)
 """The durable steps of a release, in order."""
@@ -208,6 +212,11 @@ class Entry:
 
     @classmethod
     def _begun(cls, event: Event) -> Entry:
+        if event.kind is not Kind.DEBITED:
+            raise FileRefused(
+                rule=f"event {event.sequence} of the ledger belongs to a debit that was changed or removed",
+                remedy="see which with: hushsum ledger verify",
+            )
         body = event.body
         return cls(
             key=event.key,
@@ -310,6 +319,11 @@ def check_name(what: str, name: str) -> None:
         raise UsageError(
             rule=f"{what} must be a name of 1 to {_LONGEST} printable characters", remedy="give such a one"
         )
+
+
+def new_guard_id() -> str:
+    """A random id of a rollback guard."""
+    return secrets.token_hex(16)
 
 
 def reason_of(text: str) -> str:

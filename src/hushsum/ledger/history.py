@@ -12,7 +12,7 @@ from hushsum.errors import FileRefused, UsageError
 from hushsum.ledger.account import Account
 from hushsum.ledger.database import WAIT_SECONDS, check_revision, connect
 from hushsum.ledger.events import Entry, Event, Receipt, entries_of
-from hushsum.ledger.rollback_guard import guard_of, rollback_refusal, valid_receipts
+from hushsum.ledger.rollback_guard import RollbackGuard, rollback_refusal, valid_receipts
 from hushsum.ledger.transaction import Journal
 from hushsum.ledger.verify import Verification, verify_chain
 
@@ -35,8 +35,10 @@ class LedgerHistory:
         ----------
         place : path or URL
             A file, or ``postgresql://user@host/name``.
-        state, guard : path, optional
-            The folder of the first rollback guard, and the file of the second one; see :meth:`create`.
+        state : path, optional
+            The state folder; default: the user's.
+        guard : path or URL, optional
+            Where the rollback guard is; see :meth:`create`.
         wait_seconds : float
             How long a transaction waits for another process's.
         damaged : bool
@@ -53,12 +55,15 @@ class LedgerHistory:
         with self._database.reading() as connection:
             check_revision(connection)
             journal = Journal.opened(connection, damaged=damaged)
+            if journal is not None and not damaged:
+                journal.check_complete()
         if journal is None:
             raise UsageError(
                 rule="there is no ledger in this database", remedy="make one with: hushsum ledger init"
             )
         self._identity = journal.receipt.ledger
-        self._guard = guard_of(self._identity, place, state, guard)
+        self._place, self._state = place, state
+        self._guard = RollbackGuard(self._identity, place, state, guard)
 
     def __repr__(self) -> str:
         return f"<Ledger {self._identity} on {self._database.dialect}>"
@@ -106,9 +111,21 @@ class LedgerHistory:
             return journal.receipt
 
     def rollback_problem(self) -> str | None:
-        """Why nothing can be recorded: the ledger may not be the newest copy. None if all is well."""
+        """Why nothing can be recorded: the ledger may not be the newest copy. None if all is well.
+
+        Raises
+        ------
+        FileRefused
+            if events are missing from its middle, which no acceptance can mend.
+        """
+        try:
+            known = self._guard.read()
+        except FileRefused as damaged:
+            return str(damaged)
         with self._reading() as journal:
-            return self._refusal(journal)
+            journal.check_complete()
+            problem = rollback_refusal(journal, known)
+        return None if problem is None else str(problem)
 
     def restored_at(self) -> str | None:
         """When a restored backup was last accepted; None if never."""
@@ -119,17 +136,11 @@ class LedgerHistory:
         """Recompute every hash, every balance and every step; compare with the rollback guard and a
         receipt.
         """
-        marks = self._guard.read()
+        marks = self._guard.read().marks
         with self._database.reading() as connection:
             journal = Journal.opened(connection, damaged=True)
             known = [mark.last for mark in marks] if journal is None else valid_receipts(journal, marks)
             return verify_chain(connection, receipts=[*known, *([] if receipt is None else [receipt])])
-
-    def _refusal(self, journal: Journal) -> str | None:
-        try:
-            return rollback_refusal(journal, self._guard.read())
-        except FileRefused as damaged:
-            return str(damaged)
 
     @contextmanager
     def _reading(self) -> Iterator[Journal]:

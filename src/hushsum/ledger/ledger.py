@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from hushsum.errors import ClaimError, FilePath, FileRefused, UsageError
@@ -17,16 +18,15 @@ from hushsum.ledger.database import (
     has_ledger,
     upgrade,
 )
-from hushsum.ledger.dataset_budget import DatasetBudget
+from hushsum.ledger.dataset_budget import DatasetBudget, Fence
 from hushsum.ledger.dataset_terms import Charge, DatasetTerms
-from hushsum.ledger.events import Entry, Kind, Receipt, check_name, person, reason_of
+from hushsum.ledger.events import Entry, Kind, check_name, new_guard_id, person, reason_of
 from hushsum.ledger.history import LedgerHistory
 from hushsum.ledger.rollback_guard import (
     GuardFile,
-    Watermark,
-    contains_event,
-    guard_beside,
-    guard_of,
+    RollbackGuard,
+    check_kept,
+    guard_place,
     record_accepted_restore,
     rollback_refusal,
     watermark_of,
@@ -74,10 +74,12 @@ class Ledger(LedgerHistory):
         who : str, optional
             Who makes it; default: the user of this process.
         state : path, optional
-            The folder of the first rollback guard; default: the user's.
-        guard : path, optional
-            The file of the second rollback guard, beside the data; default: the SQLite file's name with
-            ``.rollback_guard``, and none for PostgreSQL.
+            The state folder, where this machine keeps the last event that it wrote; default: the user's.
+        guard : path or URL, optional
+            The rollback guard, which all machines that use the ledger share: a file, or the URL of another
+            PostgreSQL database than the ledger's. Default: what ``HUSHSUM_GUARD`` names; else the SQLite
+            file's name with ``.rollback_guard``; else, for PostgreSQL, a file in the state folder, and then
+            one machine can use the ledger.
         wait_seconds : float
             How long a transaction waits for another process's.
 
@@ -88,23 +90,21 @@ class Ledger(LedgerHistory):
         FileRefused
             if there is no ledger, but a rollback guard of one: its database was lost.
         """
-        beside = guard_beside(place, guard)
-        lost = None if beside is None else GuardFile(beside).read()
+        named = guard_place(place, guard)
+        beside = named if isinstance(named, Path) else None
         file = file_of(place)
-        if lost is not None and file is not None and not file.exists():
-            raise _lost(beside)
-        guard_of("", place, state, guard).prepare()
+        if file is not None and not file.exists():
+            _refuse_lost(beside)
+        RollbackGuard("", place, state, guard).prepare()
         database = connect(place, create=True, wait_seconds=wait_seconds)
         with database.writing() as connection:
             upgrade(connection)
             journal = Journal.opened(connection, lock=True)
             if journal is None:
-                if lost is not None:
-                    raise _lost(beside)
+                _refuse_lost(beside)
                 journal = Journal.created(connection, uuid.uuid4().hex, person(who))
-        guards = guard_of(journal.receipt.ledger, place, state, guard)
-        if journal.appended:
-            guards.advance(Watermark(journal.receipt))
+                # Before the commit: no other machine may find a ledger without a guard, and begin its own.
+                RollbackGuard(journal.receipt.ledger, place, state, guard).reset(watermark_of(journal))
         return cls(place, state=state, guard=guard, wait_seconds=wait_seconds)
 
     @classmethod
@@ -130,6 +130,8 @@ class Ledger(LedgerHistory):
         check_name("dataset", name)
         account = Account.opened(terms)
         with self._writing() as journal:
+            # A dataset whose events were removed must not begin with its whole budget again.
+            journal.check_complete()
             if name in journal.datasets():
                 raise UsageError(
                     rule=f"dataset {name!r} is in the ledger already", remedy="choose another name"
@@ -138,7 +140,13 @@ class Ledger(LedgerHistory):
         return account
 
     def dataset(
-        self, name: str, *, part: str | None = None, to: str | None = None, who: str | None = None
+        self,
+        name: str,
+        *,
+        part: str | None = None,
+        to: str | None = None,
+        who: str | None = None,
+        fence: Fence | None = None,
     ) -> DatasetBudget:
         """The budget of a dataset, which every releasing call takes as ``budget=``.
 
@@ -150,6 +158,8 @@ class Ledger(LedgerHistory):
             The declared part of the data that the releases read; default: all of it.
         to, who : str, optional
             Who receives the releases, and who makes them (default: the user of this process).
+        fence : callable, optional
+            Called with the connection of the transaction of each new debit; raises to refuse it.
 
         Raises
         ------
@@ -169,7 +179,9 @@ class Ledger(LedgerHistory):
         ...     budget.remaining.in_words()
         'ε 0.75'
         """
-        budget = DatasetBudget(self._identity, name, self._reading, self._writing, part=part, to=to, who=who)
+        budget = DatasetBudget(
+            self._identity, name, self._reading, self._writing, part=part, to=to, who=who, fence=fence
+        )
         # Refuses an unknown dataset or part here rather than at the first release.
         _ = budget.remaining
         return budget
@@ -241,58 +253,48 @@ class Ledger(LedgerHistory):
 
         Every dataset is frozen: what was spent in the lost events is unknown. ``write_off`` charges it and
         opens the dataset. Debits that were not staged stay spent, and can be neither drawn nor voided. It is
-        needed once, on any machine that uses the ledger.
+        needed once, on any machine that uses the ledger. The guard gets a new id: if it was replaced by
+        another one, the old one is of no use from then on, and should be deleted.
 
         Returns the names of the frozen datasets.
         """
         self._guard.prepare()
         with self._database.writing() as connection:
             journal = self._opened(connection, lock=True)
-            if self._refusal(journal) is None:
-                raise UsageError(
-                    rule="the ledger has all that its rollback guard names",
-                    remedy="there is nothing to accept",
-                )
+            journal.check_complete()
+            with suppress(FileRefused):  # a damaged guard is accepted too
+                if rollback_refusal(journal, self._guard.read()) is None:
+                    raise UsageError(
+                        rule="the ledger has all that its rollback guard names",
+                        remedy="there is nothing to accept",
+                    )
             marks = self._guard.readable()
             frozen = record_accepted_restore(journal, marks, who=person(who), reason=reason_of(reason))
             mark = watermark_of(journal)
         self._guard.reset(mark)
         return frozen
 
-    def add_guard(self, receipt: Receipt, *, reason: str, who: str | None = None) -> None:
-        """Begin to use a ledger with a history on a machine that has no rollback guard of it.
+    def move_guard(self, to: str | os.PathLike[str], *, reason: str, who: str | None = None) -> None:
+        """Move the rollback guard to a file, or to a PostgreSQL database, that several machines can share.
 
-        Nothing is frozen. The receipt must have been taken just now, where the ledger is in use: this ledger
-        is then at least as new. An old receipt shows nothing, and a restored backup must be accepted with
-        :meth:`accept_restore` instead.
+        Whoever uses the ledger from then on gives the new place as ``guard``, or names it in
+        ``HUSHSUM_GUARD``; the old place is of no use any more.
 
         Raises
         ------
-        UsageError
-            if there is a rollback guard.
         FileRefused
-            if the ledger does not contain the receipt's event.
+            if the ledger may not be the newest copy.
         """
-        self._guard.prepare()
-        if self._guard.read():
-            raise UsageError(
-                rule="this machine has a rollback guard of the ledger already",
-                remedy="there is nothing to add",
-            )
-        with self._database.writing() as connection:
-            journal = self._opened(connection, lock=True)
-            if not contains_event(journal, receipt):
-                raise FileRefused(
-                    rule=(
-                        "the ledger does not contain the event of the receipt: it is an older copy or "
-                        "another ledger"
-                    ),
-                    remedy="use the newest copy, or accept this one with: hushsum ledger accept-restore",
-                )
-            body = {"who": person(who), "reason": reason_of(reason), "receipt": receipt.as_json()}
-            journal.append(Kind.GUARD_ADDED, body=body)
+        moved = RollbackGuard(self._identity, self._place, self._state, to)
+        moved.prepare()
+        with self._writing() as journal:
+            body = {"who": person(who), "reason": reason_of(reason), "guard": new_guard_id()}
+            journal.append(Kind.GUARD_MOVED, body=body)
             mark = watermark_of(journal)
-        self._guard.advance(mark)
+            # Before the commit, and the old one first: after a crash there may be no guard, but never two.
+            self._guard.shared.reset(replace(mark, guard=None))
+            moved.reset(mark)
+            self._guard = moved
 
     def _book(
         self,
@@ -310,29 +312,31 @@ class Ledger(LedgerHistory):
 
     @contextmanager
     def _writing(self) -> Iterator[Journal]:
-        """Append in one transaction, then move the rollback guard; both or, after a crash, only the first.
+        """Append in one transaction, then advance the rollback guard; both or, after a crash, only the first.
 
-        The guard is read before the lock is taken: it follows commits, so the head that is read under the
-        lock has at least what the guard names, unless the database was put back.
+        The guard is advanced also where nothing was appended: whoever is given what an earlier attempt has
+        staged must not rely on a guard that this attempt did not live to write.
         """
         self._guard.prepare()
-        marks = self._guard.read()
         with self._database.writing() as connection:
             journal = self._opened(connection, lock=True)
-            problem = rollback_refusal(journal, marks)
+            problem = rollback_refusal(journal, self._guard.read())
             if problem is not None:
-                raise FileRefused(rule=problem)
-            if not marks:
-                # A crash after the first commit must not leave a history without a guard.
-                self._guard.advance(watermark_of(journal))
+                raise problem
             yield journal
-            mark = watermark_of(journal) if journal.appended else None
-        if mark is not None:
-            self._guard.advance(mark)
+            mark = watermark_of(journal)
+        if self._guard.advance(mark):
+            known = self._guard.read()
+            with self._reading() as journal:
+                check_kept(journal, mark, known)
 
 
-def _lost(guard: Path | None) -> FileRefused:
-    return FileRefused(
+def _refuse_lost(guard: Path | None) -> None:
+    """Refuse to make a ledger where the guard of another one is, which had more than its creation."""
+    mark = None if guard is None else GuardFile(guard).read()
+    if mark is None or mark.last.sequence <= 1:
+        return
+    raise FileRefused(
         rule=(
             "there is no ledger here, but the rollback guard of one, ",
             FilePath(str(guard), quoted=True),

@@ -1,36 +1,44 @@
 """The rollback guard: how far a ledger had come, kept outside its database.
 
 A restored backup is a valid, older chain of events; only something outside the database can show that it is
-older. So every process that appends to a ledger also writes the last event to two files: one in the user's
-state folder, and one beside the data. A ledger that lacks that event was restored or changed, and nothing is
-debited in it until a person has accepted it. Without either file it is unknown whether the ledger is the
-newest copy, which is treated the same.
+older. So whoever appends to a ledger also writes the last event to its guard. A ledger that lacks that event
+was restored or changed, and nothing is debited in it until a person has accepted it.
 
-The first half of this module has the files, the second the comparison of a ledger with them.
+A ledger has one guard, which all machines that use it share: beside the SQLite file, or where ``guard`` says,
+or, for PostgreSQL without it, in the state folder of the one machine that uses it. The guard has a random id,
+which the ledger's events name. So a machine that cannot reach the guard debits nothing, whatever it knows
+itself: what it knows may be older than the backup that was restored. The state folder of each machine also
+keeps the last event that this machine wrote. That file can only refuse.
+
+The first half of this module has the places, the second the comparison of a ledger with them.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from hushsum.errors import FilePath, FileRefused, LedgerUnavailable
-from hushsum.files.durable_files import state_folder
+import sqlalchemy as sa
+
+from hushsum.error_text import parts_of
+from hushsum.errors import FilePath, FileRefused, LedgerUnavailable, UsageError, Words
+from hushsum.files.durable_files import SharedText, state_folder
 from hushsum.ledger.account import FROZEN, RETIRED
-from hushsum.ledger.database import file_of
-from hushsum.ledger.events import Kind, Receipt
+from hushsum.ledger.database import connect, file_of, has_ledger
+from hushsum.ledger.events import Kind, Receipt, new_guard_id
 from hushsum.ledger.transaction import Journal
 
 SUFFIX = ".rollback_guard"
 """A SQLite ledger's own guard has the name of its file and this suffix."""
 
+VARIABLE = "HUSHSUM_GUARD"
+"""Names the guard of ledgers that are opened without ``guard``: a file or a PostgreSQL URL."""
 
 _REMEDY = (
     "put the newest copy back, or accept this one with: hushsum ledger accept-restore, "
@@ -40,22 +48,23 @@ _REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """The last event that was written, and the last accepted restore up to it (None without one)."""
+    """The last event that was written, the last accepted restore up to it (None without one), and the id of
+    the guard (None in the file of a machine, which can only refuse).
+    """
 
     last: Receipt
     restore: Receipt | None = None
+    guard: str | None = None
 
     @property
     def order(self) -> tuple[int, int]:
         """Later watermarks of one ledger compare as larger, also across an accepted restore."""
         return (0 if self.restore is None else self.restore.sequence, self.last.sequence)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_text(self) -> str:
         """The watermark for a file."""
-        return {
-            **self.last.as_json(),
-            "restore": None if self.restore is None else self.restore.as_json(),
-        }
+        restore = None if self.restore is None else self.restore.as_json()
+        return json.dumps({**self.last.as_json(), "restore": restore, "guard": self.guard})
 
     @classmethod
     def from_text(cls, text: str) -> Watermark:
@@ -66,20 +75,39 @@ class Watermark:
         FileRefused
             if the text is none.
         """
-        last = Receipt.from_text(text)
-        restore = json.loads(text).get("restore")
-        return cls(last, None if restore is None else Receipt.from_text(json.dumps(restore)))
+        last, data = Receipt.from_text(text), json.loads(text)
+        restore, guard = data.get("restore"), data.get("guard")
+        if guard is not None and not isinstance(guard, str):
+            raise FileRefused(rule="this is not a rollback guard")
+        return cls(last, None if restore is None else Receipt.from_text(json.dumps(restore)), guard)
 
 
-class GuardFile:
-    """One file with a watermark, safe for several processes."""
+class _Slot(Protocol):
+    """Where a text is read and replaced by one process at a time."""
 
-    def __init__(self, path: Path, *, like: Path | None = None) -> None:
-        self._path = path
-        self._like = like
+    def read(self) -> str | None: ...
 
-    def __str__(self) -> str:
-        return str(self._path)
+    def write(self, text: str) -> None: ...
+
+
+class GuardPlace(ABC):
+    """One place with a watermark, safe for several processes."""
+
+    name: str
+    place: Words
+    """Its name, and where it is, for messages."""
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Make sure that the place can be written, before anything is debited that would need it."""
+
+    @abstractmethod
+    def _reading(self) -> str | None:
+        """The text that is there."""
+
+    @abstractmethod
+    def _locked(self) -> Any:
+        """A context that gives the `_Slot`, for this process alone."""
 
     def read(self) -> Watermark | None:
         """The watermark, if there is one.
@@ -89,20 +117,43 @@ class GuardFile:
         FileRefused
             if it is damaged: then it is unknown whether the ledger is the newest copy.
         """
-        try:
-            text = self._path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+        return self._parsed(self._reading())
+
+    def advance(self, mark: Watermark) -> bool:
+        """Write a watermark, unless a later one is there; whether one is.
+
+        Raises
+        ------
+        FileRefused
+            if another event with the same number is there: the database was put back while it was in use.
+        """
+        with self._locked() as slot:
+            known = self._parsed(slot.read())
+            if known is None:
+                slot.write(mark.as_text())
+                return False
+            if known.last.ledger != mark.last.ledger:
+                return True
+            if known.order == mark.order and known.last != mark.last:
+                raise _put_back()
+            if known.order < mark.order:
+                slot.write(mark.as_text())
+            return known.order > mark.order
+
+    def reset(self, mark: Watermark) -> None:
+        """Write this watermark, whatever was there."""
+        with self._locked() as slot:
+            slot.write(mark.as_text())
+
+    def _parsed(self, text: str | None) -> Watermark | None:
+        if text is None:
             return None
-        except UnicodeDecodeError:
-            text = ""
-        except OSError:
-            raise self._unusable() from None
         try:
             return Watermark.from_text(text)
         except FileRefused:
             raise FileRefused(
                 rule=(
-                    f"the rollback guard {self._path.name!r} is damaged, so it is unknown whether "
+                    f"the rollback guard {self.name!r} is damaged, so it is unknown whether "
                     "the ledger is the newest copy"
                 ),
                 remedy=(
@@ -111,183 +162,242 @@ class GuardFile:
                 ),
             ) from None
 
+
+class GuardFile(GuardPlace):
+    """A watermark in a file; whoever can use the database ``like`` can use it."""
+
+    def __init__(self, path: Path, *, like: Path | None = None) -> None:
+        self.name = path.name
+        self.place = ("in ", FilePath(path, service="the state folder", quoted=True))
+        self._text = SharedText(path, self._unusable, like=like)
+
     def prepare(self) -> None:
-        """Make sure that the file can be written, before anything is debited that would need it."""
-        folder = self._path.parent
-        try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError:
-            raise self._unusable() from None
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise self._unusable()
+        """Make its folder."""
+        self._text.prepare()
 
-    def advance(self, mark: Watermark) -> None:
-        """Write a watermark, unless a later one is there."""
-        with self._locked():
-            known = self.read()
-            if known is None or (known.last.ledger == mark.last.ledger and known.order < mark.order):
-                self._write(mark)
-
-    def reset(self, mark: Watermark) -> None:
-        """Write this watermark, whatever was there; after a person has accepted the ledger."""
-        with self._locked():
-            self._write(mark)
+    def _reading(self) -> str | None:
+        return self._text.read()
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        try:
-            descriptor = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT, self._mode())
-        except OSError:
-            raise self._unusable() from None
-        try:
-            self._own(descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
-
-    def _write(self, mark: Watermark) -> None:
-        name = None
-        try:
-            descriptor, name = tempfile.mkstemp(prefix=f".{self._path.name}.", dir=self._path.parent)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-                os.fchmod(stream.fileno(), self._mode())
-                self._own(stream.fileno())
-                json.dump(mark.as_json(), stream)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(name, self._path)
-        except OSError:
-            if name is not None and os.path.exists(name):
-                os.unlink(name)
-            raise self._unusable() from None
-
-    def _mode(self) -> int:
-        """Whoever can use the database must be able to use its guard."""
-        return 0o600 if self._like is None else self._like.stat().st_mode & 0o666
-
-    def _own(self, descriptor: int) -> None:
-        if self._like is not None and os.geteuid() == 0:
-            owner = self._like.stat()
-            with suppress(OSError):
-                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+    def _locked(self) -> Iterator[_Slot]:
+        with self._text.locked():
+            yield self._text
 
     def _unusable(self) -> LedgerUnavailable:
         return LedgerUnavailable(
             rule=(
                 "the folder ",
-                FilePath(self._path.parent, service="of the state"),
+                FilePath(self._text.path.parent, service="of the state"),
                 ", which keeps the ledger's rollback guard, cannot be read or written",
             ),
             remedy="make it writable, or name another in HUSHSUM_STATE",
         )
 
 
+_guards = sa.Table(
+    "hushsum_rollback_guards",
+    sa.MetaData(),
+    sa.Column("ledger", sa.String(32), primary_key=True),
+    sa.Column("text", sa.Text, nullable=False),
+)
+
+
+class GuardRow(GuardPlace):
+    """A watermark in a table of another database than the ledger's, which a restore of that one leaves alone.
+
+    Every machine that reaches the database server reaches it.
+    """
+
+    def __init__(self, url: str, ledger: str) -> None:
+        self.name = _guards.name
+        self.place = "in the database that is named for it"
+        self._ledger = ledger
+        self._database = connect(url, create=True)
+        self._prepared = False
+
+    def prepare(self) -> None:
+        """Make the table.
+
+        Raises
+        ------
+        UsageError
+            if a ledger is in this database: a restore would put its guard back with it.
+        """
+        if self._prepared:
+            return
+        with self._database.writing() as connection:
+            if has_ledger(connection):
+                raise UsageError(
+                    parameter="guard",
+                    rule="must be in another database than the ledger's, which a restore leaves alone",
+                    remedy="make a database for it, such as postgresql://user@host/hushsum_guard",
+                )
+            _guards.create(connection, checkfirst=True)
+        self._prepared = True
+
+    def _reading(self) -> str | None:
+        with self._database.reading() as connection:
+            if not sa.inspect(connection).has_table(_guards.name):
+                return None
+            return self._select(connection)
+
+    def _select(self, connection: sa.Connection) -> str | None:
+        query = sa.select(_guards.c.text).where(_guards.c.ledger == self._ledger)
+        found: str | None = connection.execute(query).scalar()
+        return found
+
+    @contextmanager
+    def _locked(self) -> Iterator[_Slot]:
+        with self._database.writing() as connection:
+            if self._database.dialect == "postgresql":
+                # Also where there is no row yet. On SQLite a writer is alone already.
+                connection.exec_driver_sql(f"LOCK TABLE {_guards.name} IN EXCLUSIVE MODE")
+            yield _Row(self, connection)
+
+
+class _Row:
+    def __init__(self, place: GuardRow, connection: sa.Connection) -> None:
+        self._place = place
+        self._connection = connection
+
+    def read(self) -> str | None:
+        return self._place._select(self._connection)
+
+    def write(self, text: str) -> None:
+        mine = _guards.c.ledger == self._place._ledger
+        if not self._connection.execute(sa.update(_guards).where(mine).values(text=text)).rowcount:
+            self._connection.execute(sa.insert(_guards).values(ledger=self._place._ledger, text=text))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known outside of a ledger: where its guard is, the guard's watermark, and all there are."""
+
+    place: Words
+    shared: Watermark | None
+    marks: list[Watermark]
+
+
 class RollbackGuard:
-    """The guard files of one ledger: in the user's state folder, and beside the data.
+    """The guard of one ledger, and the file of this machine.
 
     Parameters
     ----------
     ledger : str
         The ledger's id.
-    beside : path, optional
-        The file beside the data; a ledger in PostgreSQL has one only where its user names one.
-    database : path, optional
-        The SQLite file whose permissions ``beside`` has.
+    place : path or URL
+        Where the ledger is.
     state : path, optional
         The state folder; default: the user's.
+    guard : path or URL, optional
+        Where the guard is; default: what ``HUSHSUM_GUARD`` names, else beside a SQLite file, else in the
+        state folder.
     """
 
     def __init__(
         self,
         ledger: str,
-        *,
-        beside: Path | None = None,
-        database: Path | None = None,
-        state: Path | None = None,
+        place: str | os.PathLike[str],
+        state: str | os.PathLike[str] | None,
+        guard: str | os.PathLike[str] | None,
     ) -> None:
-        folder = (state_folder() if state is None else state) / "ledgers"
-        self._files = [GuardFile(folder / f"{ledger}.json")]
-        if beside is not None:
-            self._files.append(GuardFile(beside, like=database))
+        folder = (state_folder() if state is None else Path(state)) / "ledgers"
+        own = GuardFile(folder / f"{ledger}.json")
+        shared = guard_place(place, guard)
+        self.shared: GuardFile | GuardRow = own
+        if isinstance(shared, Path):
+            self.shared = GuardFile(shared, like=file_of(place))
+        elif shared is not None:
+            self.shared = GuardRow(shared, ledger)
+        self._own = None if self.shared is own else own
 
-    def read(self) -> list[Watermark]:
-        """The watermarks that are there.
+    def read(self) -> Known:
+        """What guard and file say. Read before, or while nobody can append: later it may be ahead.
 
         Raises
         ------
         FileRefused
             if one is damaged.
         """
-        return [mark for each in self._files if (mark := each.read()) is not None]
+        shared = self.shared.read()
+        own = None if self._own is None else self._own.read()
+        return Known(self.shared.place, shared, [each for each in (shared, own) if each is not None])
 
     def readable(self) -> list[Watermark]:
         """The watermarks that are there and are not damaged."""
         found = []
-        for each in self._files:
+        for each in (self.shared, self._own):
             with suppress(FileRefused):
-                if (mark := each.read()) is not None:
+                if each is not None and (mark := each.read()) is not None:
                     found.append(mark)
         return found
 
     def prepare(self) -> None:
-        """Make sure that all files can be written."""
-        for each in self._files:
-            each.prepare()
+        """Make sure that guard and file can be written."""
+        self.shared.prepare()
+        if self._own is not None:
+            self._own.prepare()
 
-    def advance(self, mark: Watermark) -> None:
-        """Write a watermark to all files, unless a later one is there."""
-        for each in self._files:
-            each.advance(mark)
+    def advance(self, mark: Watermark) -> bool:
+        """Write a watermark to both, unless a later one is there; whether one is."""
+        later = self.shared.advance(mark)
+        if self._own is not None:
+            later |= self._own.advance(replace(mark, guard=None))
+        return later
 
     def reset(self, mark: Watermark) -> None:
-        """Write a watermark to all files, whatever was there."""
-        for each in self._files:
-            each.reset(mark)
+        """Write a watermark to both, whatever was there."""
+        self.shared.reset(mark)
+        if self._own is not None:
+            self._own.reset(replace(mark, guard=None))
 
 
-def guard_of(
-    ledger: str,
-    place: str | os.PathLike[str],
-    state: str | os.PathLike[str] | None,
-    guard: str | os.PathLike[str] | None,
-) -> RollbackGuard:
-    """The two guards of a ledger: in the state folder, and beside the data."""
-    return RollbackGuard(
-        ledger,
-        beside=guard_beside(place, guard),
-        database=file_of(place),
-        state=None if state is None else Path(state),
-    )
-
-
-def guard_beside(place: str | os.PathLike[str], guard: str | os.PathLike[str] | None) -> Path | None:
-    """The guard beside the data: the file that was named, or the one beside a SQLite file."""
-    if guard is not None:
-        return Path(guard)
+def guard_place(place: str | os.PathLike[str], guard: str | os.PathLike[str] | None) -> Path | str | None:
+    """Where a ledger's guard is: a file, the URL of a database, or None for the state folder."""
+    named = os.environ.get(VARIABLE) or None if guard is None else os.fspath(guard)
+    if named is not None:
+        return named if "://" in named else Path(named)
     file = file_of(place)
     return None if file is None else file.with_name(file.name + SUFFIX)
 
 
 def watermark_of(journal: Journal) -> Watermark:
     """The watermark of a journal's head."""
-    return Watermark(journal.receipt, journal.last_restore())
+    return Watermark(journal.receipt, journal.last_restore(), journal.guard())
 
 
-def rollback_refusal(journal: Journal, marks: Sequence[Watermark]) -> str | None:
-    """Why nothing may be debited, and what to do; None if the ledger has all that the guard knows.
+def rollback_refusal(journal: Journal, known: Known) -> FileRefused | None:
+    """Why nothing may be debited, and what to do; None if the ledger has all that its guard knows.
 
-    A new ledger, with no event but its creation, needs no guard: there is nothing that it could have lost.
+    Privacy
+    -------
+    Every event is written to the guard before a byte of its release leaves, and every debit needs the guard
+    that the ledger names. So no copy of the database without an event whose release was seen passes here, on
+    whichever machine, as long as the guard itself is not put back or copied.
     """
-    if not marks:
-        if journal.receipt.sequence <= 1:
-            return None
-        return (
-            "the ledger has a history, and no rollback guard shows that this is its newest copy: it may be a "
-            f"restored backup, or the guard was lost; {_REMEDY}; or, with a receipt just taken where "
-            "the ledger is in use: hushsum ledger add-guard"
+    behind = next((text for mark in known.marks if (text := _behind(journal, mark)) is not None), None)
+    if behind is not None:
+        return FileRefused(rule=behind, remedy=_REMEDY)
+    if known.shared is None or known.shared.guard is None:
+        what: Words = (
+            "no rollback guard shows that this ledger is its newest copy: it must be ",
+            *parts_of(known.place),
         )
-    return next((text for mark in marks if (text := _behind(journal, mark)) is not None), None)
+    elif known.shared.guard != journal.guard():
+        what = (
+            "this ledger has another rollback guard than the one ",
+            *parts_of(known.place),
+        )
+    else:
+        return None
+    return FileRefused(
+        rule=what,
+        remedy=(
+            "use the guard of the machine that uses the ledger: name its file or database in "
+            f"{VARIABLE} on every machine (hushsum ledger move-guard puts it where all reach it); if it was "
+            "lost, or this is a restored backup: hushsum ledger accept-restore, which freezes the datasets"
+        ),
+    )
 
 
 def contains_event(journal: Journal, receipt: Receipt) -> bool:
@@ -310,10 +420,11 @@ def valid_receipts(journal: Journal, marks: Sequence[Watermark]) -> list[Receipt
 def record_accepted_restore(
     journal: Journal, marks: Sequence[Watermark], *, who: str, reason: str
 ) -> list[str]:
-    """Record that events may be lost, and freeze every dataset that is not retired."""
+    """Record that events may be lost, give the guard a new id, and freeze every dataset but retired ones."""
     known = [mark.last for mark in marks if mark.last.ledger == journal.receipt.ledger]
     lost = max(known, key=lambda each: each.sequence).as_json() if known else None
-    journal.append(Kind.RESTORE_ACCEPTED, body={"who": who, "reason": reason, "lost": lost})
+    body = {"who": who, "reason": reason, "lost": lost, "guard": new_guard_id()}
+    journal.append(Kind.RESTORE_ACCEPTED, body=body)
     frozen = []
     for name in journal.datasets():
         account = journal.account(name)
@@ -334,10 +445,26 @@ def _behind(journal: Journal, mark: Watermark) -> str | None:
         what = f"ends at event {ends}, and its rollback guard names event {named}"
     else:
         what = f"has another event {mark.last.sequence} than its rollback guard names"
-    return (
-        f"the ledger {what}: it was restored from a backup or changed, and may not have all that was spent; "
-        f"{_REMEDY}"
+    return f"the ledger {what}: it was restored from a backup or changed, and may not have all that was spent"
+
+
+def _put_back() -> FileRefused:
+    return FileRefused(
+        rule="the ledger's database was put back while a release was recorded, which is not delivered",
+        remedy=f"stop everything that uses the ledger; then {_REMEDY}",
     )
+
+
+def check_kept(journal: Journal, mark: Watermark, known: Known) -> None:
+    """Refuse unless the ledger still has an event after which others were recorded.
+
+    Raises
+    ------
+    FileRefused
+        if it was put back to before that event, and continued without it.
+    """
+    if not contains_event(journal, mark.last) or rollback_refusal(journal, known) is not None:
+        raise _put_back()
 
 
 def _replaced(journal: Journal, mark: Watermark) -> bool:

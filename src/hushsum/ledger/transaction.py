@@ -12,7 +12,16 @@ import sqlalchemy as sa
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files.container import canonical_json
 from hushsum.ledger.account import Account
-from hushsum.ledger.events import ACCOUNT_KINDS, GENESIS, Entry, Event, Kind, Receipt
+from hushsum.ledger.events import (
+    ACCOUNT_KINDS,
+    GENESIS,
+    GUARD_KINDS,
+    Entry,
+    Event,
+    Kind,
+    Receipt,
+    new_guard_id,
+)
 from hushsum.ledger.schema import events, head
 
 
@@ -36,7 +45,7 @@ class Journal:
         """The journal of a new ledger, with its first event."""
         connection.execute(sa.insert(head).values(place=1, id=ledger, sequence=0, hash=GENESIS))
         journal = cls(connection, Receipt(ledger, 0, GENESIS))
-        journal.append(Kind.LEDGER_CREATED, body={"who": who})
+        journal.append(Kind.LEDGER_CREATED, body={"who": who, "guard": new_guard_id()})
         return journal
 
     @classmethod
@@ -121,6 +130,7 @@ class Journal:
                 got=f"{dataset!r}",
                 remedy="check the name, or add it with: hushsum ledger init",
             )
+        self._check_complete_after(row.sequence)
         return Account.from_json(self._checked(row).body["account"])
 
     def datasets(self) -> list[str]:
@@ -137,7 +147,10 @@ class Journal:
         # The index on keys leaves the empty ones out, so it is used only where they cannot be meant.
         named = events.c.key != sa.literal_column("''")
         query = sa.select(events).where(events.c.key == key, named).order_by(events.c.sequence)
-        return Entry.of(self._checked(row) for row in self.connection.execute(query))
+        found = [self._checked(row) for row in self.connection.execute(query)]
+        if found:
+            self._check_complete_after(found[-1].sequence)
+        return Entry.of(found)
 
     def last_restore(self) -> Receipt | None:
         """The last event that accepted a restored backup."""
@@ -154,12 +167,37 @@ class Journal:
         event = self._last_restore()
         return None if event is None else event.at
 
+    def guard(self) -> str | None:
+        """The id of the rollback guard under which events are recorded."""
+        found = [event for kind in GUARD_KINDS if (event := self._last(kind)) is not None]
+        last = max(found, key=lambda event: event.sequence, default=None)
+        return None if last is None else last.body["guard"]
+
+    def check_complete(self) -> None:
+        """Refuse a ledger from which events were removed; their contents are for ``verify``.
+
+        Raises
+        ------
+        FileRefused
+            if an event is missing.
+        """
+        self._check_complete_after(0)
+
+    def _check_complete_after(self, sequence: int) -> None:
+        """The last event of a dataset or release is known only if no later event is missing."""
+        query = sa.select(sa.func.count()).select_from(events).where(events.c.sequence > sequence)
+        if self.connection.execute(query).scalar_one() != self._sequence - sequence:
+            raise FileRefused(
+                rule="events were removed from the ledger, and may have spent budget",
+                remedy="see which with: hushsum ledger verify, and restore a backup",
+            )
+
     def _last_restore(self) -> Event | None:
+        return self._last(Kind.RESTORE_ACCEPTED)
+
+    def _last(self, kind: Kind) -> Event | None:
         query = (
-            sa.select(events)
-            .where(events.c.kind == str(Kind.RESTORE_ACCEPTED))
-            .order_by(events.c.sequence.desc())
-            .limit(1)
+            sa.select(events).where(events.c.kind == str(kind)).order_by(events.c.sequence.desc()).limit(1)
         )
         row = self.connection.execute(query).one_or_none()
         return None if row is None else self._checked(row)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +16,7 @@ from threading import RLock
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from hushsum.errors import FileRefused, SecretRefused, UsageError
+from hushsum.files.durable_files import GrowingNumber, state_folder
 
 _APPLICATION = 0x48555348
 _FORMAT = 1
@@ -39,8 +42,8 @@ class RollbackGuard(Protocol):
     missing.
     """
 
-    def known(self) -> int:
-        """How many answers were given at least.
+    def known(self) -> int | None:
+        """How many answers were given at least; None if nothing was ever noted here.
 
         Raises
         ------
@@ -89,12 +92,19 @@ class AnswerStore(Protocol):
     def session(self) -> Any:
         """A context that gives a `StoreSession`, exclusive among threads and processes."""
 
+    def rollback_guard(self) -> RollbackGuard | None:
+        """The guard of this store where no other is given; None if there can be no older copy of it."""
+
 
 class SqliteStore:
     """Answers in one SQLite file, for any number of threads and processes on one machine.
 
     The file is as secret as the data: it holds the path, without which an answer protects nobody. It is made
     readable by its owner alone. Losing it means that the path is lost: a function served anew spends anew.
+
+    How many answers were given is also noted in the folder ``served`` of the user's state folder. An older
+    copy of the file, which would draw a second path, is refused there; so is one with answers and without a
+    note, as after a move to another machine without it.
 
     Parameters
     ----------
@@ -182,6 +192,12 @@ class SqliteStore:
         with self._exclusive() as connection:
             yield _SqliteSession(connection)
 
+    def rollback_guard(self) -> RollbackGuard | None:
+        """The number of answers, in the user's state folder: all copies of this file have the same one."""
+        salt = self.salt(secrets.token_hex(32))
+        name = hashlib.sha256(f"rollback guard {salt}".encode()).hexdigest()[:32]
+        return GrowingNumber(state_folder() / "served" / name, _no_guard)
+
     @contextmanager
     def _reading(self) -> Iterator[StoreSession]:
         with self._lock, self._errors_translated():
@@ -228,6 +244,13 @@ class SqliteStore:
         raise SecretRefused(
             rule="a store of answers must not be pickled", remedy="open its file where it is needed"
         )
+
+
+def _no_guard() -> UsageError:
+    return UsageError(
+        rule="the number of answers that were given cannot be read and written in the state folder",
+        remedy="set HUSHSUM_STATE to a folder that lasts",
+    )
 
 
 def _bound(connection: sqlite3.Connection, facts: dict[str, Any]) -> bool:
@@ -300,6 +323,10 @@ class MemoryStore(SqliteStore):
                 rule="answers in memory must not cross a fork: the path would be continued twice"
             )
         return self._connection
+
+    def rollback_guard(self) -> RollbackGuard | None:
+        """None: memory has no older copy."""
+        return None
 
     def close(self) -> None:
         """Nothing: closing would forget the path."""

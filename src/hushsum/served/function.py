@@ -52,7 +52,7 @@ class ServedFunction:
         jitter: float,
         most_questions: int,
         insecure_noise_seed: int | None,
-        rollback_guard: RollbackGuard | None = None,
+        rollback_guard: RollbackGuard | None,
     ) -> None:
         self.claim = claim
         self._function = function
@@ -61,6 +61,7 @@ class ServedFunction:
         self._most = most_questions
         self._seed = insecure_noise_seed
         self._rollback_guard = rollback_guard
+        self._noted = 0
         self._turn = Lock()
         self._unsure = False
         self._path = GaussianPath(
@@ -89,8 +90,10 @@ class ServedFunction:
         answers = self._store.answers(keys)
         if any(each is None for each in answers):
             answers = self._draw(rows, keys)
-        if self._rollback_guard is not None:
-            self._rollback_guard.note(self._store.count())
+        given = self._store.count()
+        if self._rollback_guard is not None and given > self._noted:
+            self._rollback_guard.note(given)
+            self._noted = given
         values: Floats = self._function.scale * np.array(answers, np.float64)
         return values
 
@@ -117,6 +120,9 @@ class ServedFunction:
                     rule=f"this function answers at most {self._most} distinct points",
                     remedy="query those that were queried, or release a model, which has no limit",
                 )
+            if not answered and self._rollback_guard is not None:
+                # Before the first answer is kept: a store with answers and without a note is an unknown copy.
+                self._rollback_guard.note(0)
             self._unsure = True
             self._catch_up(session)
             points = rows[places]
@@ -133,10 +139,26 @@ class ServedFunction:
             )
             return [session.find(key) for key in keys]
 
+    def _check_newest(self) -> None:
+        """Refuse an older copy of the store."""
+        with self._store.session() as session:
+            self._number_kept(session)
+
     def _number_kept(self, session: StoreSession) -> int:
         """How many answers the store has; refused if there were more."""
-        kept = session.count()
-        if kept < max(len(self._path), 0 if self._rollback_guard is None else self._rollback_guard.known()):
+        kept, known = session.count(), 0
+        if self._rollback_guard is not None:
+            noted = self._rollback_guard.known()
+            if noted is None and kept:
+                raise FileRefused(
+                    rule=(
+                        "the store of answers has some, and nothing shows on this machine that it is its "
+                        "newest copy: continuing an older one would draw a second path"
+                    ),
+                    remedy="bring the folder served of the state folder (HUSHSUM_STATE) along, or serve anew",
+                )
+            known = noted or 0
+        if kept < max(len(self._path), known):
             raise FileRefused(
                 rule=(
                     "the store of answers has fewer than were returned, as an older copy has: continuing "
@@ -182,6 +204,7 @@ def serve(
     budget: Budget | None = None,
     idempotency_key: str | None = None,
     insecure_noise_seed: int | None = None,
+    rollback_guard: RollbackGuard | None = None,
 ) -> ServedFunction:
     """Open a function for questions. Spends ``epsilon`` and ``delta`` once, when its store is first opened.
 
@@ -200,6 +223,14 @@ def serve(
         The least noise, or the paper's √(2 ln(2/δ))·Δ/ε for ε ≤ 1.
     budget, idempotency_key
         As for ``Tally.release``.
+    rollback_guard : RollbackGuard, optional
+        Who remembers how many answers were returned; default: the store's own, which for a `SqliteStore` is a
+        number in the user's state folder.
+
+    Raises
+    ------
+    FileRefused
+        if the store is an older copy: it would answer points a second time, by another path.
 
     Privacy
     -------
@@ -227,8 +258,10 @@ def serve(
         jitter=jitter,
         most_questions=most_questions,
         insecure_noise_seed=insecure_noise_seed,
+        rollback_guard=rollback_guard,
     )
     _open(served, facts, Booking.of(budget, idempotency_key))
+    served._check_newest()
     return served
 
 
@@ -270,8 +303,7 @@ def reopen(
         raise FileRefused(
             rule="the store of answers is not the one that was opened", remedy="restore it, or serve anew"
         )
-    with store.session() as session:
-        served._number_kept(session)
+    served._check_newest()
     return served
 
 
@@ -317,7 +349,7 @@ def _prepared(
         jitter=lam,
         most_questions=most_questions,
         insecure_noise_seed=insecure_noise_seed,
-        rollback_guard=rollback_guard,
+        rollback_guard=store.rollback_guard() if rollback_guard is None else rollback_guard,
     )
     facts = {
         "claim": claim.as_json(),

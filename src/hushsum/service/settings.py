@@ -40,6 +40,11 @@ class Settings:
     database: str = _setting(
         "", "PostgreSQL URL or SQLite path; default: service.db in the folder.", secret=True
     )
+    guard: str = _setting(
+        "",
+        "The ledger's rollback guard: a file, or the URL of another database; default: in the folder.",
+        secret=True,
+    )
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8000, "Port to listen on.")
     root_path: str = _setting("", "Path below which a proxy serves the service, such as /hushsum.")
@@ -182,9 +187,11 @@ class Settings:
         return self.database or str(Path(self.folder) / "service.db")
 
     @property
-    def guard(self) -> str | None:
-        """The ledger's rollback guard in the folder; None if its database is a file, which has its own."""
-        return None if file_of(self.place) is not None else str(Path(self.folder) / "rollback_guard.json")
+    def ledger_guard(self) -> str | None:
+        """The ledger's rollback guard; None if its database is a file, which has its own."""
+        if self.guard or file_of(self.place) is not None:
+            return self.guard or None
+        return str(Path(self.folder) / "rollback_guard.json")
 
     @property
     def most_running(self) -> int:

@@ -8,20 +8,19 @@ the note, which whoever has the stream open holds.
 
 from __future__ import annotations
 
-import fcntl
 import os
 
-from hushsum.errors import FileRefused, UsageError
-from hushsum.files.durable_files import atomic_file, state_folder
+from hushsum.errors import FileRefused, StreamInUse, UsageError
+from hushsum.files.durable_files import GrowingNumber, state_folder
 
 
 class StepGuard:
     """The note of one stream: the number of its last step, and a lock on the stream."""
 
-    __slots__ = ("_lock", "_path")
+    __slots__ = ("_lock", "_note")
 
     def __init__(self, stream: str) -> None:
-        self._path = state_folder() / "streams" / stream
+        self._note = GrowingNumber(state_folder() / "streams" / stream, _unusable)
         self._lock: int | None = None
 
     def hold(self, step: int) -> None:
@@ -32,27 +31,18 @@ class StepGuard:
 
         Raises
         ------
-        UsageError
+        StreamInUse
             if another copy of the state is open.
         FileRefused
             if a later step has been released.
         """
         self.prepare()
-        try:
-            lock = os.open(
-                self._path.with_name(self._path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-            )
-        except OSError:
-            raise self._unusable() from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            raise UsageError(
+        self._lock = self._note.lock(wait=False)
+        if self._lock is None:
+            raise StreamInUse(
                 rule="another process has this stream open, from another copy of its state",
                 remedy="continue that one, and delete the other copies",
-            ) from None
-        self._lock = lock
+            )
         try:
             self.check(step)
             if self.last() < step:
@@ -69,24 +59,11 @@ class StepGuard:
 
     def prepare(self) -> None:
         """Make sure that the note can be written, before anything is spent."""
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError:
-            raise self._unusable() from None
-        if not os.access(self._path.parent, os.W_OK | os.X_OK):
-            raise self._unusable()
+        self._note.prepare()
 
     def last(self) -> int:
         """The number of the last step on this machine; 0 without a note."""
-        try:
-            text = self._path.read_text(encoding="ascii")
-        except FileNotFoundError:
-            return 0
-        except (OSError, UnicodeDecodeError):
-            raise self._unusable() from None
-        if not text.strip().isdigit():
-            raise self._unusable()
-        return int(text)
+        return self._note.known() or 0
 
     def check(self, step: int) -> None:
         """Refuse a state that is older than the last step.
@@ -103,13 +80,13 @@ class StepGuard:
             )
 
     def advance(self, step: int) -> None:
-        """Note a step."""
+        """Note a step. Whoever has the stream open holds the lock of the note."""
         self.prepare()
-        with atomic_file(self._path, mode=0o600) as stream:
-            stream.write(f"{step}\n".encode("ascii"))
+        self._note.write(f"{step}\n")
 
-    def _unusable(self) -> UsageError:
-        return UsageError(
-            rule="the note of a stream's steps cannot be read and written in the state folder",
-            remedy="set HUSHSUM_STATE to a folder that lasts",
-        )
+
+def _unusable() -> UsageError:
+    return UsageError(
+        rule="the note of a stream's steps cannot be read and written in the state folder",
+        remedy="set HUSHSUM_STATE to a folder that lasts",
+    )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hushsum.bases.registry import basis_from_json
-from hushsum.errors import UsageError
+from hushsum.errors import StreamInUse, UsageError
 from hushsum.files.container import Buffer, FileKind, Header, Section, read_container
 from hushsum.files.encoding import REAL, decode_array, encode_array, encoded_size, stored_rational
 from hushsum.files.encryption import read_confidential, stored_size, write_confidential
@@ -47,7 +47,7 @@ class StreamFile:
         except OSError:
             os.close(self._lock)
             self._lock = None
-            raise UsageError(
+            raise StreamInUse(
                 rule="another process has this stream open", remedy="wait until it has ended"
             ) from None
 

@@ -6,6 +6,7 @@ import copy
 import math
 import multiprocessing
 import pickle
+import shutil
 import sqlite3
 import threading
 from pathlib import Path
@@ -25,6 +26,7 @@ from hushsum.errors import (
     SecretRefused,
     UsageError,
 )
+from hushsum.files.durable_files import GrowingNumber
 from hushsum.methods.support_vector_solver import HingeSolution
 from hushsum.privacy.claim import Promise
 from hushsum.privacy.functional_perturbation import path_scale
@@ -337,6 +339,48 @@ def test_an_older_copy_of_the_store_is_refused(tmp_path: Path) -> None:
         reopen(function(), SqliteStore(path), promise, rollback_guard=notes)
     path.write_bytes(newer)
     assert reopen(function(), SqliteStore(path), promise, rollback_guard=notes)([[0.2]]) == reported
+
+
+def test_an_older_copy_of_the_store_is_refused_from_python_too(tmp_path: Path, state: Path) -> None:
+    path = tmp_path / "answers.db"
+    served(path)
+    empty = path.read_bytes()
+    first = served(path)([[0.1]])
+    older = path.read_bytes()
+    served(path)([[0.2]])
+    newest = path.read_bytes()
+    for earlier in (empty, older):
+        path.write_bytes(earlier)
+        with pytest.raises(FileRefused, match="fewer than were returned"):
+            served(path)
+        with pytest.raises(FileRefused, match="fewer than were returned"):
+            reopen(function(), SqliteStore(path), Promise.of(**SPEND))
+    path.write_bytes(newest)
+    assert served(path)([[0.1]]) == first
+    # On another machine nothing is known, unless the notes came along.
+    shutil.move(state, tmp_path / "elsewhere")
+    with pytest.raises(FileRefused, match="newest copy"):
+        served(path)
+    shutil.move(tmp_path / "elsewhere", state)
+    assert served(path)([[0.1]]) == first
+
+
+def test_an_answer_that_was_kept_and_not_noted_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "answers.db"
+    note = GrowingNumber.note
+
+    def dies(guard: GrowingNumber, number: int) -> None:
+        if number:
+            raise KeyboardInterrupt
+        note(guard, number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GrowingNumber, "note", dies)
+        with pytest.raises(KeyboardInterrupt):
+            served(path)([[0.1]])
+    assert served(path)([[0.1]]) == served(path)([[0.1]])
 
 
 def test_an_older_copy_put_under_a_running_function_is_refused(tmp_path: Path) -> None:

@@ -103,7 +103,9 @@ def create_app(settings: Settings) -> FastAPI:
     folder = settings.path("")
     with starting(settings.place, folder, wait_seconds=settings.database_seconds):
         # The ledger first: it notices a database that was lost, before an empty one takes its place.
-        ledger = Ledger.create(settings.place, guard=settings.guard, wait_seconds=settings.database_seconds)
+        ledger = Ledger.create(
+            settings.place, guard=settings.ledger_guard, wait_seconds=settings.database_seconds
+        )
         store = Store.open(settings.place, create=True, wait_seconds=settings.database_seconds)
         settings.tally_key()
         agree_on_folder(store.database, folder)

@@ -27,7 +27,6 @@ class DatabaseGuard:
         self._ledger = ledger
         self._function = function
         self._number = number
-        self._noted = 0
 
     def known(self) -> int:
         """How many answers were given at least.
@@ -56,6 +55,4 @@ class DatabaseGuard:
 
     def note(self, number: int) -> None:
         """Store durably that this many answers are about to be given."""
-        if number > self._noted:
-            self._answers.note(self._function, self._number, number)
-            self._noted = max(number, self._noted)
+        self._answers.note(self._function, self._number, number)

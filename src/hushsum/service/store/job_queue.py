@@ -255,6 +255,15 @@ class JobQueue:
             allowed = jobs.c.paying.is_(True) | (jobs.c.stop.is_(None) & jobs.c.account.in_(owner))
             return _update(connection, job, allowed, paying=True)
 
+    def is_held(self, connection: sa.Connection, job: Job) -> bool:
+        """Whether a job is still this worker's. It stays so until the connection's transaction ends.
+
+        In the transaction of a debit this keeps a worker that was paused for longer than its lease from
+        spending for a job that another worker has taken, or that was reported as failed.
+        """
+        query = sa.select(jobs.c.id).where(*_mine(job)).with_for_update()
+        return connection.execute(query).first() is not None
+
     def postpone(self, job: Job, seconds: float) -> None:
         """Queue a job again, to be started after a delay."""
         with self._database.writing() as connection:
@@ -376,11 +385,15 @@ def _whose_turn(
 def _update(connection: sa.Connection, job: Job, *conditions: sa.ColumnElement[bool], **values: Any) -> bool:
     """Change a job that this worker holds, and add the time since the last change to its account."""
     moment = time.time()
-    mine = (jobs.c.id == job.id, jobs.c.state == RUNNING, jobs.c.attempts == job.attempts)
-    changed = sa.update(jobs).where(*mine, *conditions)
+    changed = sa.update(jobs).where(*_mine(job), *conditions)
     spent = jobs.c.seconds + (moment - jobs.c.touched)
     done = connection.execute(changed.values(seconds=spent, touched=moment, updated=now(), **values))
     return bool(done.rowcount)
+
+
+def _mine(job: Job) -> tuple[sa.ColumnElement[bool], ...]:
+    """The job is held by the worker that claimed it as this attempt."""
+    return (jobs.c.id == job.id, jobs.c.state == RUNNING, jobs.c.attempts == job.attempts)
 
 
 def _job(row: sa.Row[Any]) -> Job:

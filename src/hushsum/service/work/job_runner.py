@@ -57,6 +57,7 @@ from hushsum.service.work.running_job import (
     UPLOAD_NAME,
     JobMustWait,
     JobStopped,
+    LeaseLost,
     RunningJob,
     collect_parameter_warnings,
     renewed_lease,
@@ -104,6 +105,8 @@ class JobRunner:
             except JobStopped:
                 log_event("job stopped", job=job.id, kind=job.kind)
                 self._jobs.end_unpaid(job, *running.ended())
+            except LeaseLost:
+                log_event("job left to another worker", job=job.id, kind=job.kind)
             except JobMustWait:
                 self._jobs.put_back(job, WAIT_SECONDS)
             except LedgerUnavailable as error:
@@ -130,13 +133,13 @@ class JobRunner:
             from hushsum.service.work.model_fitter import ModelFitter  # imports scikit-learn
 
             fitter = ModelFitter(self._settings, self._datasets, self._functions)
-            return fitter.fit(running, self._ledger_options(job))
+            return fitter.fit(running, self._ledger_options(running))
         if job.kind in ("stream", "step"):
             from hushsum.service.work.stream_jobs import StreamSteps
 
             streams = StreamSteps(self._settings, self._datasets, self._functions, self._jobs)
             if job.kind == "stream":
-                return streams.start(running, self._ledger_options(job))
+                return streams.start(running, self._ledger_options(running))
             return streams.step(running)
         return self._release(running)
 
@@ -155,7 +158,7 @@ class JobRunner:
             return True
 
     def _ledger(self) -> Ledger:
-        return Ledger(self._settings.place, guard=self._settings.guard)
+        return Ledger(self._settings.place, guard=self._settings.ledger_guard)
 
     def clean_up(self) -> None:
         """Delete uploads that were not counted in time and that no job needs, and files that a killed process
@@ -214,6 +217,8 @@ class JobRunner:
                 quota = Quota(self._settings.owner_bytes + upload.size, self._settings.owner_cells)
                 self._datasets.add_tally(made, actor, quota=quota)
             except (JobStopped, UsageError):
+                # Another worker may be writing the same file.
+                running.check_lease()
                 output.unlink(missing_ok=True)
                 raise
         self._datasets.end_upload(upload.id, USED, actor)
@@ -320,7 +325,7 @@ class JobRunner:
                 assumptions=release_assumptions(request, stored),
                 encryption_key=self._settings.tally_key(),
                 approve=lambda claim, account: running.pay(),
-                ledger=self._ledger_options(job),
+                ledger=self._ledger_options(running),
             )
         assert released is not None
         facts = describe_file(str(output)).as_json()
@@ -331,14 +336,16 @@ class JobRunner:
         )
         return {"function": id}
 
-    def _ledger_options(self, job: Job) -> LedgerOptions:
+    def _ledger_options(self, running: RunningJob) -> LedgerOptions:
+        job = running.job
         owner = self._accounts.find(id=job.account)
         return LedgerOptions(
             self._settings.place,
             job.dataset,
             idempotency_key=_ledger_key(job),
             who=owner.name if owner is not None else job.account,
-            guard=self._settings.guard,
+            guard=self._settings.ledger_guard,
+            fence=running.fence,
         )
 
     def _problem(self, error: Exception) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from hushsum.service.store.datasets import USED
 from hushsum.service.work.file_cleanup import delete_exact_model_files
 from hushsum.service.work.model_requests import choice_of, files_of
 from hushsum.service.work.release_requests import confirmation, public_file
-from hushsum.service.work.running_job import RunningJob, collect_parameter_warnings
+from hushsum.service.work.running_job import LeaseLost, RunningJob, collect_parameter_warnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,11 @@ class ModelFitter:
         """Open a model in exact mode, which has no public file and no digest."""
         try:
             return self._opened(fit)
+        except LeaseLost:
+            raise
         except Exception:
+            # Another worker may be using the same files.
+            fit.running.check_lease()
             with suppress(HushsumError):
                 self._forget_unpaid(fit.id, fit.ledger)
             raise

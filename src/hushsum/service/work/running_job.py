@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+import sqlalchemy as sa
+
 from hushsum.errors import HushsumError, LedgerUnavailable, SuspiciousParameter
 from hushsum.ledger import Ledger
 from hushsum.service.logs import described, log_event
@@ -30,7 +32,14 @@ class JobStopped(Exception):
 
 
 class JobMustWait(Exception):
-    """An earlier job must finish first; nothing was done."""
+    """Another job or worker must finish first; nothing was done."""
+
+
+class LeaseLost(Exception):
+    """The job is another worker's, or has ended: this one had been silent for longer than its lease.
+
+    Nothing of the job may be touched any more, neither its files nor its budget.
+    """
 
 
 class RunningJob:
@@ -44,6 +53,7 @@ class RunningJob:
         self._reason: str | None = None
         self._since = 0.0
         self._paying = job.paying
+        self._lost = False
 
     @property
     def stopped(self) -> bool:
@@ -57,8 +67,12 @@ class RunningJob:
         ------
         JobStopped
             if the job was stopped; nothing was spent.
+        LeaseLost
+            if the job is no longer this worker's.
         """
         self._progress = fraction
+        if self._lost:
+            raise LeaseLost
         if self.stopped:
             raise JobStopped
 
@@ -69,10 +83,12 @@ class RunningJob:
         ------
         JobStopped
             if the job was cancelled, its account closed or its time is up; nothing was spent.
+        LeaseLost
+            if the job is no longer this worker's.
         LedgerUnavailable
             while a restored ledger is not accepted.
         """
-        if Ledger(self._settings.place, guard=self._settings.guard).rollback_problem() is not None:
+        if Ledger(self._settings.place, guard=self._settings.ledger_guard).rollback_problem() is not None:
             raise LedgerUnavailable(
                 rule=(
                     "the ledger may be a restored backup, and accepts no debits until an "
@@ -80,9 +96,27 @@ class RunningJob:
                 )
             )
         if self.stopped or not self._jobs.begin_paying(self.job):
+            self.check_lease()
             raise JobStopped
         self._paying = True
         return True
+
+    def check_lease(self) -> None:
+        """Raise LeaseLost if the job is no longer this worker's."""
+        self.renew()
+        if self._lost:
+            raise LeaseLost
+
+    def fence(self, connection: sa.Connection) -> None:
+        """Refuse a debit of a job that is no longer this worker's, in the transaction of the debit.
+
+        Raises
+        ------
+        LeaseLost
+            if another worker has the job, or it has ended; nothing was spent.
+        """
+        if not self._jobs.is_held(connection, self.job):
+            raise LeaseLost
 
     def ended(self) -> tuple[str, dict[str, Any]]:
         """The state and the problem of a job that was stopped."""
@@ -98,7 +132,7 @@ class RunningJob:
         """Renew the lease, and read whether the job was stopped."""
         current = self._jobs.renew(self.job, self._settings.lease_seconds, self._progress)
         if current is None:
-            self._stop("cancelled")
+            self._lost = True
         elif current.stop is not None:
             self._stop(current.stop)
         elif current.seconds > self._settings.job_seconds:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hushsum.errors import AlreadyPublished, UsageError
+from hushsum.errors import AlreadyPublished, StreamInUse, UsageError
 from hushsum.files.durable_files import atomic_file
 from hushsum.jobs.deliver_release import LedgerOptions
 from hushsum.jobs.describe_file import describe_file
@@ -51,6 +51,9 @@ class StreamSteps:
         except AlreadyPublished:
             # A worker that died after the payment had written the state before.
             stream = open_stream(path, encryption_key=self._settings.tally_key())
+        except StreamInUse:
+            # A worker that was paused still has it open: it finishes, or finds that its lease is lost.
+            raise JobMustWait from None
         stream.close()
         shows = prepared.terms.noise.view.in_words()
         return {
@@ -71,7 +74,11 @@ class StreamSteps:
         if not self._jobs.is_first_step(job):
             raise JobMustWait
         terms = ConfirmedStreamRequest.model_validate(started.request)
-        with open_stream(self._path(id), encryption_key=self._settings.tally_key()) as stream:
+        try:
+            opened = open_stream(self._path(id), encryption_key=self._settings.tally_key())
+        except StreamInUse:
+            raise JobMustWait from None
+        with opened as stream:
             if job.id not in stream.notes["jobs"]:
                 self._publish_last(stream, job.dataset, terms.name)
                 # Saved with the step: an upload whose job died before it was marked as used stays counted.

@@ -7,7 +7,7 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
-from hushsum.errors import HushsumError
+from hushsum.errors import SERVICE, FileRefused, HushsumError
 from hushsum.service.http import metrics
 from hushsum.service.http.context import Context
 from hushsum.service.http.dependencies import ActorDependency, Admin, ContextDependency, ThreadedRoute
@@ -73,6 +73,8 @@ def _not_ready(context: Context) -> list[str]:
                 "the ledger may be a restored backup: no release is possible until an administrator "
                 "accepts it; queries of released functions work"
             )
+    except FileRefused as damaged:
+        reasons.append(damaged.words(SERVICE))
     except HushsumError:
         reasons.append(_UNREACHABLE)
     trouble = context.worker_trouble()
