@@ -36,10 +36,14 @@ class InSQLite(BudgetPlace):
 
     def change(self, place: str, *statements: str) -> None:
         with connect(place).writing() as connection:
-            for action in ("update", "delete"):
-                connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS hushsum_events_no_{action}")
+            query = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+            triggers = connection.exec_driver_sql(query).all()
+            for name, _ in triggers:
+                connection.exec_driver_sql(f"DROP TRIGGER {name}")
             for each in statements:
                 connection.exec_driver_sql(each)
+            for _, trigger in triggers:
+                connection.exec_driver_sql(trigger)
 
 
 class InPostgreSQL(BudgetPlace):

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -74,6 +75,9 @@ class Database:
                 ),
                 remedy=f"{_AGAIN}",
             ) from error
+        except UnicodeDecodeError:
+            # SQLite quotes a damaged schema in its messages, which Python then cannot decode.
+            raise _damaged() from None
         except exc.DBAPIError as error:
             raise _in_words(error, self._wait_seconds) from error
 
@@ -113,6 +117,32 @@ def upgrade(connection: sa.Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+
+
+def file_damage(connection: sa.Connection) -> str | None:
+    """What is wrong with a SQLite file beside the events: with its pages and indexes, or with the tables and
+    triggers of the ledger. None if nothing is, and for PostgreSQL, whose server has checksums of its pages.
+    """
+    if connection.dialect.name != "sqlite":
+        return None
+    if connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one() != "ok":
+        return "the pages or indexes of its file are damaged"
+    found = _schema(connection)
+    if any(found.get(name) != text for name, text in _declared_schema().items()):
+        return "a table, an index or a trigger that refuses changes of events is missing or was changed"
+    return None
+
+
+@cache
+def _declared_schema() -> dict[str, str | None]:
+    with sa.create_engine("sqlite://").begin() as connection:
+        upgrade(connection)
+        return _schema(connection)
+
+
+def _schema(connection: sa.Connection) -> dict[str, str | None]:
+    rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master")
+    return {row[0]: row[1] for row in rows}
 
 
 def has_ledger(connection: sa.Connection) -> bool:
@@ -267,16 +297,20 @@ def _new_postgresql(url: sa.URL, wait_seconds: float) -> sa.Engine:
     return engine
 
 
+def _damaged() -> FileRefused:
+    return FileRefused(
+        rule="the ledger's file is damaged or no SQLite database", remedy="restore it from a backup"
+    )
+
+
 def _in_words(error: exc.DBAPIError, wait_seconds: float) -> Exception:
     if isinstance(error, exc.DataError):
         return UsageError(
             rule="a name or id has a character that the database cannot keep", remedy="leave it out"
         )
     text = str(error.orig).lower()
-    if "not a database" in text or "malformed" in text:
-        return FileRefused(
-            rule="the ledger's file is damaged or no SQLite database", remedy="restore it from a backup"
-        )
+    if "not a database" in text or "malformed" in text or "could not decode" in text:
+        return _damaged()
     if "no such table" in text or "undefinedtable" in type(error.orig).__name__.lower():
         return FileRefused(
             rule="the ledger's database lacks a table", remedy="it is damaged, restore it from a backup"

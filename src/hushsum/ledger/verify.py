@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from hushsum.errors import FileRefused, HushsumError
 from hushsum.files.container import canonical_json
 from hushsum.ledger.account import FROZEN, OPEN, RETIRED, Account, charge_for
+from hushsum.ledger.database import file_damage
 from hushsum.ledger.dataset_budget import staged_bytes
 from hushsum.ledger.dataset_terms import Charge, DatasetTerms
 from hushsum.ledger.events import ACCOUNT_KINDS, GENESIS, STEPS, Entry, Event, Kind, Receipt
@@ -50,7 +51,7 @@ class _BrokenError(Exception):
 
 
 def verify_chain(connection: sa.Connection, *, receipts: Sequence[Receipt] = ()) -> Verification:
-    """Check hashes, order, balances, steps, staged bytes, the head, and what receipts say."""
+    """Check hashes, order, balances, steps, staged bytes, the head, a SQLite file, and what receipts say."""
     row = connection.execute(sa.select(head)).one_or_none()
     ledger = "" if row is None else row.id
     found = _Recomputed(ledger)
@@ -62,6 +63,9 @@ def verify_chain(connection: sa.Connection, *, receipts: Sequence[Receipt] = ())
             sequence = each.sequence
             found.take(each)
         sequence = None
+        damage = file_damage(connection)
+        if damage is not None:
+            raise _BrokenError(damage)
         if (row.sequence, row.hash) != (found.count, found.last):
             sequence = found.count + 1
             raise _BrokenError("the head row names another event than the last one: the tail is missing")

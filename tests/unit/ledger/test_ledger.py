@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -86,6 +88,66 @@ def test_no_step_of_a_release_reads_the_whole_history(sqlite: str) -> None:
             plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
             assert not [each for each in plan if "SCAN hushsum_events" in each[3]], statement
     connection.close()
+
+
+def logical_content(path: Path) -> list[str] | None:
+    """Every row and definition of a database; None if its pages or indexes are damaged."""
+    connection = sqlite3.connect(path)
+    try:
+        if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+            return None
+        return list(connection.iterdump())
+    except (sqlite3.Error, UnicodeDecodeError):
+        return None
+    finally:
+        connection.close()
+
+
+def test_a_flipped_bit_is_noticed_or_changes_nothing(sqlite: str, tmp_path: Path) -> None:
+    """Of every page: the chain covers the events; indexes, triggers and the head are covered by the rest."""
+    ledger = Ledger.create(sqlite)
+    ledger.create_dataset("d", DatasetTerms.of(epsilon=1))
+    for key in ("a", "b"):
+        debit = ledger.dataset("d").debit(claim_of(epsilon=0.1), subject={}, idempotency_key=key)
+        debit.draw()
+        debit.stage(bytes(3000))
+    debit.publish()
+    whole = Path(sqlite).read_bytes()
+    copy = tmp_path / "copy.db"
+    shutil.copy(f"{sqlite}.rollback_guard", f"{copy}.rollback_guard")
+    before = logical_content(Path(sqlite))
+    chance, noticed = random.Random(5), 0
+    for place in range(0, len(whole), 397):
+        changed = bytearray(whole)
+        changed[place] ^= 1 << chance.randrange(8)
+        copy.write_bytes(changed)
+        try:
+            holds = Ledger(copy, damaged=True).verify().holds
+        except FileRefused:
+            holds = False
+        noticed += not holds
+        # Pages have bytes that nothing uses.
+        assert not holds or logical_content(copy) == before, place
+    assert noticed > 20
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TRIGGER hushsum_events_no_update",
+        "DROP INDEX hushsum_events_key_step",
+        "CREATE TRIGGER hushsum_events_no_update BEFORE UPDATE ON hushsum_events BEGIN SELECT 1; END",
+    ],
+)
+def test_verify_notices_what_no_longer_protects_the_events(sqlite: str, statement: str) -> None:
+    ledger = Ledger.create(sqlite)
+    assert ledger.verify().holds
+    with sqlite3.connect(sqlite) as connection:
+        if statement.startswith("CREATE"):
+            connection.execute("DROP TRIGGER hushsum_events_no_update")
+        connection.execute(statement)
+    connection.close()
+    assert "trigger" in (ledger.verify().problem or "")
 
 
 def test_a_guard_only_moves_forward_unless_reset(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
 from hushsum.ledger.database import Database
+from hushsum.ledger.dataset_budget import Fence
 from hushsum.service.store.database import Actor, new_id, now, write_log
 from hushsum.service.store.schema import accounts, jobs
 
@@ -255,14 +256,19 @@ class JobQueue:
             allowed = jobs.c.paying.is_(True) | (jobs.c.stop.is_(None) & jobs.c.account.in_(owner))
             return _update(connection, job, allowed, paying=True)
 
-    def is_held(self, connection: sa.Connection, job: Job) -> bool:
-        """Whether a job is still this worker's. It stays so until the connection's transaction ends.
+    def fence(self, job: Job, lost: type[Exception]) -> Fence:
+        """Raises ``lost`` in a transaction of this database unless the job is this worker's until its end.
 
-        In the transaction of a debit this keeps a worker that was paused for longer than its lease from
+        In the transaction of a debit it keeps a worker that was paused for longer than its lease from
         spending for a job that another worker has taken, or that was reported as failed.
         """
-        query = sa.select(jobs.c.id).where(*_mine(job)).with_for_update()
-        return connection.execute(query).first() is not None
+
+        def check(connection: sa.Connection) -> None:
+            query = sa.select(jobs.c.id).where(*_mine(job)).with_for_update()
+            if connection.execute(query).first() is None:
+                raise lost
+
+        return check
 
     def postpone(self, job: Job, seconds: float) -> None:
         """Queue a job again, to be started after a delay."""

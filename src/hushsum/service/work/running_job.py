@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-import sqlalchemy as sa
-
 from hushsum.errors import HushsumError, LedgerUnavailable, SuspiciousParameter
 from hushsum.ledger import Ledger
+from hushsum.ledger.dataset_budget import Fence
 from hushsum.service.logs import described, log_event
 from hushsum.service.problem_types import problem
 from hushsum.service.settings import Settings
@@ -107,16 +106,10 @@ class RunningJob:
         if self._lost:
             raise LeaseLost
 
-    def fence(self, connection: sa.Connection) -> None:
-        """Refuse a debit of a job that is no longer this worker's, in the transaction of the debit.
-
-        Raises
-        ------
-        LeaseLost
-            if another worker has the job, or it has ended; nothing was spent.
-        """
-        if not self._jobs.is_held(connection, self.job):
-            raise LeaseLost
+    @property
+    def fence(self) -> Fence:
+        """Raises LeaseLost in the transaction of a debit, if another worker has the job or it has ended."""
+        return self._jobs.fence(self.job, LeaseLost)
 
     def ended(self) -> tuple[str, dict[str, Any]]:
         """The state and the problem of a job that was stopped."""
