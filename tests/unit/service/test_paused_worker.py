@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hushsum.errors import UsageError
+from hushsum.jobs.tally_records import tally_records
 from hushsum.ledger.dataset_budget import DatasetBudget, LedgerDebit
 from hushsum.service.store import Store
 from hushsum.service.work import job_runner
@@ -96,7 +97,6 @@ def test_a_paused_worker_leaves_the_files_of_the_next_one_alone(
     dataset = town.dataset()
     body = {"upload": town.upload(dataset), **SMALL}
     job = submitted(town, f"/datasets/{dataset}/tallies", body)
-    tally_records = job_runner.tally_records
 
     def paused(*_: Any, **__: Any) -> None:
         monkeypatch.setattr(job_runner, "tally_records", tally_records)
