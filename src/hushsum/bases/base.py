@@ -30,6 +30,7 @@ from hushsum.kernels.registry import kernel_as_json, kernel_from_json
 from hushsum.privacy.calibration import Sensitivity, UnitChange
 from hushsum.privacy.claim import PERSON, RECORD, Relation, checked_unit
 from hushsum.records.bounds import Bounds
+from hushsum.records.columns_by_name import columns_of
 
 if TYPE_CHECKING:
     from hushsum.files.mapped_table import PackedTable
@@ -204,6 +205,17 @@ class Basis(Protocol, metaclass=RoleType):
     def prepare_queries(self, data: object) -> Batch:
         """Queries, checked; a query may lie outside the bounds."""
         return self._prepare(data, clip=False)
+
+    def declared_ranges(self) -> tuple[Bounds | None, tuple[str, ...] | None]:
+        """The declared ranges of the columns of numbers, and their names; public."""
+        return self.bounds, self.columns
+
+    def declared_numbers(self, data: object) -> Floats:
+        """The columns of numbers of records as they came, in the order of `declared_ranges`; secret."""
+        kernel = self.counted_kernel()
+        dim = self.bounds.dim if self.bounds is not None else kernel.dim if kernel is not None else None
+        assert dim is not None
+        return columns_of(data, dim, self.columns)
 
     def _prepare(self, data: object, *, clip: bool) -> Batch:
         kernel = self.counted_kernel()

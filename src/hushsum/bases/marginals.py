@@ -20,9 +20,11 @@ from hushsum.kernels.base import Batch, CategoricalKernel, Kernel
 from hushsum.kernels.parameters import check_columns
 from hushsum.privacy.calibration import Sensitivity
 from hushsum.privacy.claim import Relation
+from hushsum.records.bounds import Bounds
 from hushsum.records.declared_columns import DeclaredColumn
 from hushsum.records.declared_columns_json import column_from_json
-from hushsum.records.mixed_columns import mixed_columns
+from hushsum.records.mixed_columns import mixed_columns, numbers_with_missing
+from hushsum.records.number_column import NumberColumn
 
 MOST_CELLS = 1 << 24
 MOST_COLUMNS = 4096
@@ -203,6 +205,30 @@ class Marginals(Basis):
         kept = tuple(self.sets[i] for i in chosen)
         cells = np.concatenate([np.arange(self.starts[i], self.starts[i + 1]) for i in chosen])
         return Marginals(self.encodings, kept, self.columns), cells
+
+    def declared_ranges(self) -> tuple[Bounds | None, tuple[str, ...] | None]:
+        """Those of the declared columns of numbers."""
+        numbers = self._number_columns()
+        if not numbers:
+            return None, None
+        names = None if self.columns is None else tuple(self.columns[i] for i in numbers)
+        ends = list(numbers.values())
+        return Bounds(
+            tuple(float(each.low) for each in ends), tuple(float(each.high) for each in ends)
+        ), names
+
+    def declared_numbers(self, data: object) -> Floats:
+        """Columns of numbers as they came; in place of a missing number the middle of the range."""
+        found = mixed_columns(data, count=len(self.encodings), names=self.columns)
+        columns = []
+        for i, each in self._number_columns().items():
+            values, missing = numbers_with_missing(found[i], f"column {i}")
+            columns.append(np.where(missing, (each.low + each.high) / 2, values))
+        return np.column_stack(columns)
+
+    def _number_columns(self) -> dict[int, NumberColumn]:
+        listed = enumerate(each.column for each in self.encodings)
+        return {i: each for i, each in listed if isinstance(each, NumberColumn)}
 
     def _prepare(self, data: object, *, clip: bool) -> Batch:
         """Codes of each record, shape (n, columns); a batch that was prepared already is checked."""

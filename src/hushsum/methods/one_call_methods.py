@@ -20,7 +20,8 @@ from hushsum.privacy.release_noise import ReleaseNoise
 from hushsum.privacy.release_request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds, declared_bounds
-from hushsum.records.data_derived_parameters import warn_of_parameters
+from hushsum.records.columns_by_name import columns_of
+from hushsum.records.data_derived_parameters import ParameterCheck
 from hushsum.records.private_rows_as_public import refuse_copied_rows, refuse_private_rows
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.point_errors import FeatureErrors
@@ -210,7 +211,10 @@ class DeclaredBox:
             also where most of them lie outside of the box, unless that is allowed.
         """
         rows: Rows = self.kernel.prepare(X, self.bounds, columns=self.columns).arrays[0]
-        if isinstance(self.kernel, ColumnKernel):
-            dim, bandwidth = self.kernel.dim, self.kernel.bandwidth
-            warn_of_parameters(X, rows, self.bounds, dim, bandwidth, self.columns)
+        check = ParameterCheck(self.bounds, bandwidths=_widths(self.kernel), columns=self.columns)
+        check.warn(lambda: columns_of(X, self.bounds.dim, self.columns), rows=rows)
         return rows
+
+
+def _widths(kernel: Kernel) -> list[float]:
+    return [kernel.bandwidth] if isinstance(kernel, ColumnKernel) else []

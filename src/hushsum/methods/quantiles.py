@@ -25,6 +25,7 @@ from hushsum.privacy.private_choice import (
 from hushsum.privacy.spending import Booking, spend_json
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.columns_by_name import numbers_of
+from hushsum.records.data_derived_parameters import ParameterCheck
 from hushsum.records.mixed_columns import column_names_of
 from hushsum.records.person_caps import UnitCap
 
@@ -136,6 +137,7 @@ def private_quantiles(
         insecure_noise_seed=insecure_noise_seed,
     )
     values = _values(X, columns, units, max_per_unit)
+    ParameterCheck(Bounds.of(bounds, columns), columns=column_names_of(X)).warn(values)
 
     def make() -> dict[str, object]:
         questions = []

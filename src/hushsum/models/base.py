@@ -16,17 +16,23 @@ from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
 from hushsum.files.container import canonical_json
 from hushsum.kernels.bandwidth_scale import warn_of_bandwidth
+from hushsum.kernels.base import ColumnKernel
 from hushsum.models.model_declaration import DeclaredModel, all_parameters
 from hushsum.models.model_state import ModelState, until_released
 from hushsum.models.parameters import documented, from_json, to_json
 from hushsum.models.public_rows import refuse_repeated_rows
-from hushsum.models.record_checks import checked_records, generator_of, refuse_fit_arguments
+from hushsum.models.record_checks import (
+    checked_records,
+    generator_of,
+    refuse_fit_arguments,
+    warn_of_fitted_steps,
+)
 from hushsum.models.repeated_fits import RefitGuard, check_first, new_lineage, note_release
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.release_request import check_declared_delta
 from hushsum.privacy.spending import Booking
 from hushsum.records.bounds import Bounds
-from hushsum.records.data_derived_parameters import clipping_allowed, refuse_clipping
+from hushsum.records.data_derived_parameters import ParameterCheck, clipping_allowed
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.prepared_release import spend_function
@@ -151,7 +157,9 @@ class PrivateModel(DeclaredModel):
         if not self._is_repeated((X, y), records, target):
             state = self._begin()
             with clipping_allowed(allow_clipping):
-                self._refuse_clipping(records, target)
+                # One warning of a scaler suffices.
+                warned = warn_of_fitted_steps(self)
+                self._compare(state, X, records, target, whole=not warned)
             with clipping_allowed(quiet=True):
                 self._count(state.secret, records, target)
             state.guard = RefitGuard((X, y), self._of_the_owner())
@@ -179,7 +187,7 @@ class PrivateModel(DeclaredModel):
         if state is None:
             state = self._begin()
         with clipping_allowed(allow_clipping):
-            self._refuse_clipping(records, target)
+            self._compare(state, X, records, target, whole=False)
         state.guard = None
         # A batch may go into several tables: one that is interrupted between them must not be counted again.
         with state.changing(), clipping_allowed(quiet=True):
@@ -220,10 +228,25 @@ class PrivateModel(DeclaredModel):
         """Columns of finite numbers, for records and for queries; with ``y`` both."""
         return checked_records(self, X, y, reset=reset)
 
-    def _refuse_clipping(self, X: Floats, y: NDArray[Any] | None) -> None:
-        """Refuse records that mostly lie outside the bounds, or warn where that is allowed."""
+    def _compare(
+        self, state: ModelState, X: object, records: Floats, target: NDArray[Any] | None, *, whole: bool
+    ) -> None:
+        """Warn the owner of declared parameters that the records give away; refuse those that do not fit."""
+        if not state.checks:
+            state.checks = self._parameter_checks()
+        for check, values in zip(state.checks, self._compared(X, records, target), strict=True):
+            check.warn(values, whole=whole)
+
+    def _parameter_checks(self) -> list[ParameterCheck]:
+        """Of the records, and of whatever else :meth:`_compared` returns, in the same order."""
+        kernels = self.compared_by(self.n_features_in_)
+        widths = [each.bandwidth for each in kernels if isinstance(each, ColumnKernel)]
         box = Bounds.of(self.column_bounds(), self.n_features_in_)
-        refuse_clipping(X, box, self._column_names(), level=4)
+        return [ParameterCheck(box, bandwidths=widths, columns=self._column_names())]
+
+    def _compared(self, X: object, records: Floats, target: NDArray[Any] | None) -> list[Floats]:
+        """The records as they came, before clipping."""
+        return [records]
 
     def release(self) -> Self:
         """Draw the noise and make the model public. Spends the budget, once; does nothing when repeated.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.errors import AlreadyReleased, SecretRefused, UsageError
 from hushsum.models.repeated_fits import RefitGuard
+from hushsum.records.data_derived_parameters import ParameterCheck
 from hushsum.releases.bundle import Bundle
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -39,6 +40,7 @@ class ModelState:
         self.key = secrets.token_hex(16) if key is None else key
         self.broken = False
         self.guard: RefitGuard | None = None
+        self.checks: list[ParameterCheck] = []
         self.bundle: Bundle | None = None
         self.reading: Any = None
         self.lock = Lock()
@@ -68,7 +70,7 @@ class ModelState:
 
     def settle(self, bundle: Bundle, reading: object) -> None:
         """Keep what was released and forget the records."""
-        self.bundle, self.reading, self.secret = bundle, reading, None
+        self.bundle, self.reading, self.secret, self.checks = bundle, reading, None, []
 
     def __repr__(self) -> str:
         return "<ModelState CONFIDENTIAL>" if self.bundle is None else "<ModelState released>"

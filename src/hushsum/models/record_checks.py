@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from hushsum.errors import DataRefused, HushsumError, UsageError, shown
+from hushsum.errors import DataRefused, HushsumError, SuspiciousParameter, UsageError, shown
 from hushsum.records.arrow import as_columns, from_package, has_arrow_interface, in_memory, pyarrow
 from hushsum.records.columns_by_name import DAYS, ENCODE, first_column, is_not_numeric
+from hushsum.records.data_derived_parameters import level_outside
 
 T = TypeVar("T")
 
@@ -207,6 +212,50 @@ def generator_of(random_state: Any) -> np.random.RandomState:
         got=shown(random_state),
         remedy="try 0",
     )
+
+
+_NOTHING_LEARNED: Final = ("n_features_in_", "feature_names_in_", "n_output_features_")
+"""Fitted attributes that say how wide records are, which is public."""
+
+
+def warn_of_fitted_steps(model: BaseEstimator) -> bool:
+    """Warn if a scikit-learn pipeline fits another step to the private records before this model; whether it
+    does.
+
+    A pipeline hands the last step an array and nothing else, so the pipeline that runs is looked for among
+    the callers. What learned from the records outside of a pipeline is not found.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    learned: list[str] = []
+    while frame is not None and not learned:
+        pipeline = frame.f_locals.get("self")
+        if isinstance(pipeline, Pipeline) and pipeline.steps[-1][1] is model:
+            learned = [name for _, step in pipeline.steps[:-1] for name in _learned(step)]
+        frame = frame.f_back
+    if learned:
+        warnings.warn(
+            f"{' and '.join(learned)} before {type(model).__name__} in the pipeline was fitted to the "
+            "private records, and no claim covers what it learned. Use hushsum.models.PublicEncoder, which "
+            "takes declared ranges and categories, or fit the step to public data and wrap it in "
+            "sklearn.frozen.FrozenEstimator.",
+            SuspiciousParameter,
+            stacklevel=level_outside(),
+        )
+    return bool(learned)
+
+
+def _learned(step: Any) -> list[str]:
+    """The names of estimators, within others too, that keep something of what they were fitted to."""
+    inner = getattr(step, "steps", None) or getattr(
+        step, "transformers_", getattr(step, "transformer_list", ())
+    )
+    if inner:
+        return [name for each in inner for name in _learned(each[1])]
+    # A private model has paid for what it learned.
+    if isinstance(step, str) or step is None or hasattr(type(step), "claim_"):
+        return []
+    kept = [name for name in vars(step) if name.endswith("_") and not name.startswith("_")]
+    return [type(step).__name__] if set(kept) - set(_NOTHING_LEARNED) else []
 
 
 def refuse_fit_arguments(arguments: dict[str, object]) -> None:

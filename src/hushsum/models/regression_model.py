@@ -13,7 +13,7 @@ from hushsum.errors import UsageError, shown
 from hushsum.models.base import PrivateModel
 from hushsum.models.record_checks import showing_nothing
 from hushsum.records.bounds import Bounds
-from hushsum.records.data_derived_parameters import refuse_clipped_targets
+from hushsum.records.data_derived_parameters import TARGETS, ParameterCheck
 
 
 class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
@@ -31,10 +31,15 @@ class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
         numbers: NDArray[Any] = showing_nothing(lambda: np.asarray(target, np.float64), y=target)
         return records, numbers
 
-    def _refuse_clipping(self, X: Floats, y: NDArray[Any] | None) -> None:
-        super()._refuse_clipping(X, y)
-        if y is not None and y.ndim == 1:
-            refuse_clipped_targets(y, declared_target(self.target_bounds), level=4)
+    def _parameter_checks(self) -> list[ParameterCheck]:
+        return [
+            *super()._parameter_checks(),
+            ParameterCheck(declared_target(self.target_bounds), what=TARGETS),
+        ]
+
+    def _compared(self, X: object, records: Floats, target: NDArray[Any] | None) -> list[Floats]:
+        assert target is not None
+        return [records, target.reshape(len(records), -1)]
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """R² of the predictions; as private as the points and targets are."""

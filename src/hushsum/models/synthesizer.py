@@ -44,6 +44,7 @@ from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE
 from hushsum.privacy.release_noise import PERMUTE_AND_FLIP, release_noise
 from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.records import arrow
+from hushsum.records.data_derived_parameters import ParameterCheck
 from hushsum.records.declared_columns import DeclaredColumn
 from hushsum.records.mixed_columns import choose_mixed
 from hushsum.records.number_column import NumberColumn
@@ -180,15 +181,21 @@ class PrivateSynthesizer(PrivateModel):
                 self.feature_names_in_ = np.array(names, object)
         return self._empty().basis.prepare(X).arrays[0], None
 
+    def _parameter_checks(self) -> list[ParameterCheck]:
+        box, names = self._empty().basis.declared_ranges()
+        return [] if box is None else [ParameterCheck(box, columns=names or self._column_names())]
+
+    def _compared(self, X: object, records: Any, target: NDArray[Any] | None) -> list[Floats]:
+        """The columns of numbers: what is counted are labels."""
+        basis = self._empty().basis
+        return [] if basis.declared_ranges()[0] is None else [basis.declared_numbers(X)]
+
     def _start(self, seed: int) -> Tally:
         return self._empty()
 
     def _empty(self, n_features: int | None = None) -> Tally:
         declared = self._declared(n_features)
         return marginals(declared if self._named else list(declared.values()), sets=self._sets(declared))
-
-    def _refuse_clipping(self, X: Floats, y: NDArray[Any] | None) -> None:
-        """Nothing: X has the codes of declared columns."""
 
     def _count(self, secret: Tally, X: Any, y: NDArray[Any] | None) -> None:
         secret.add(Batch((X,), len(X)))

@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records import arrow
 
@@ -107,6 +108,12 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
     if not len(parts[0].values):
         refuse_empty()
     return parts
+
+
+def columns_of(data: object, dim: int, columns: Sequence[str] | None) -> Floats:
+    """The same as one array in double precision."""
+    parts = numbers_of(data, dim=dim, columns=columns)
+    return np.concatenate([part.values.astype(np.float64) for part in parts], axis=1)
 
 
 def refuse_path(data: object) -> None:

@@ -1,17 +1,24 @@
 """Detect declared parameters that look as if they had been computed from the private records, or that do not
-fit them.
+fit them; and records that were scaled by something fitted to them.
 
-A bound that is the batch's own minimum, or a bandwidth that is Silverman's rule of it, publishes a statistic
-of the data that was not paid for. The test detects only the common ways to do that, and only for one batch at
-a time; silence proves nothing. Round numbers, at most four significant digits or next to a power of two, are
-not suspected, so that colours from 0 to 255 that touch both ends stay quiet.
+Bounds that are the minimum and maximum of the records, or a bandwidth that is Silverman's rule of them,
+publish a statistic of the data that was not paid for. What is noticed, per column:
 
-Bounds that most records of a batch lie outside of are a mistake, of units or of the order of columns: all of
-them are clipped, and a release would spend its budget on nothing. Such a batch is refused before anything is
-debited, unless its owner allows it.
+- both bounds are attained and no record lies beyond them, over all batches so far, unless all records are
+  integers (codes, counts, ages) or both bounds are numbers that people choose: with one significant digit,
+  with two of which the second is a 5, multiples of 12 up to 360, and neighbours of powers of two. So shares
+  from 0 to 1, hours from 0 to 24 and colours from 0 to 255 stay quiet;
+- a bound with more than four significant digits is the extreme of a batch, a common quantile of it, or its
+  mean and a whole number of standard deviations, also rounded to the digits declared;
+- a bandwidth with more than four significant digits is a rule of thumb computed from a batch;
+- most records of a batch lie outside the bounds: a mistake, of units or of the order of columns. All of them
+  would be clipped, and a release would spend its budget on nothing. Such a batch is refused before anything
+  is debited, unless its owner allows it;
+- all records of a fit have standard deviation 1, or median 0 and quartiles 1 apart, or extremes at 0 or ±1
+  that single records attain, or uncorrelated columns of mean 0, all to the last digits.
 
-What it finds depends on the data: it is for the owner's eyes, goes into no file, claim or ledger, and shows
-no value.
+Only these are noticed; silence proves nothing. What is found depends on the data: it is for the owner's eyes,
+goes into no file, claim or ledger, and shows no value.
 
 Privacy
 -------
@@ -26,11 +33,13 @@ arrive, and its steps must not depend on them; there it stays a warning.
 from __future__ import annotations
 
 import datetime
+import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -39,7 +48,6 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.errors import Argument, DataRefused, SuspiciousParameter
 from hushsum.records.bounds import Bounds
-from hushsum.records.columns_by_name import numbers_of
 
 _ROUND_DIGITS: Final = 4
 _OWNER: Final = "This warning depends on the data: keep it to yourself."
@@ -51,8 +59,24 @@ _FEWEST_RECORDS: Final = 20
 _LOOKED_AT: Final = 4096
 """Records of a batch, evenly spaced, that are compared with the bounds."""
 
+_DECLARE: Final = "declare bounds from what is known of the subject, or pay for them with hs.private_bounds."
+_FULL_CIRCLE: Final = 360
+_TAILS: Final = (0.001, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.25)
+"""Quantiles that bounds are made of."""
 
+_EXACT: Final = 1e-9
+_SINGLE: Final = 1e-6
+"""How near a statistic is to what a scaler makes of it, in double and in single precision."""
+
+_CONTINUOUS: Final = 0.75
+"""The part of the values of a column that are different, unless they lie on a grid, as colours do."""
+
+_INSIDE: Final = ("hushsum.", "sklearn.")
+
+_IGNORE: Final = "ignore"
 _ON_CLIPPING: Final[ContextVar[str]] = ContextVar("on clipping", default="refuse")
+
+RECORDS, TARGETS = "records", "targets"
 
 
 def is_round(value: float) -> bool:
@@ -69,9 +93,11 @@ def is_round(value: float) -> bool:
     digits = Decimal(repr(value)).normalize().as_tuple().digits
     if len(digits) <= _ROUND_DIGITS:
         return True
-    if not value.is_integer():
-        return False
-    return any(near.bit_count() == 1 for near in range(abs(int(value)) - 1, abs(int(value)) + 2))
+    return value.is_integer() and _is_near_power_of_two(int(value))
+
+
+def _is_near_power_of_two(value: int) -> bool:
+    return any(near.bit_count() == 1 for near in range(abs(value) - 1, abs(value) + 2))
 
 
 def _begins_or_ends_month(days: int) -> bool:
@@ -79,123 +105,184 @@ def _begins_or_ends_month(days: int) -> bool:
     return day.day == 1 or (day + datetime.timedelta(days=1)).day == 1
 
 
+def is_natural(value: float) -> bool:
+    """Whether a person would choose the number as an end of a range that is known beforehand.
+
+    >>> [is_natural(each) for each in (0.0, -180.0, 0.25, 24.0, 255.0, 4.3, 87.0)]
+    [True, True, True, True, True, False, False]
+    """
+    digits = Decimal(repr(float(value))).normalize().as_tuple().digits
+    if len(digits) == 1 or (len(digits) == 2 and digits[1] == 5):
+        return True
+    return float(value).is_integer() and (
+        (value % 12 == 0 and abs(value) <= _FULL_CIRCLE) or _is_near_power_of_two(int(value))
+    )
+
+
 @contextmanager
 def clipping_allowed(allowed: bool = True, *, quiet: bool = False) -> Iterator[None]:
     """Within the block a batch that mostly lies outside the bounds is warned of, and counted; with False, as
     around the block. It is ``quiet`` where the batch was checked already.
     """
-    before = _ON_CLIPPING.set("ignore" if quiet else "warn" if allowed else _ON_CLIPPING.get())
+    before = _ON_CLIPPING.set(_IGNORE if quiet else "warn" if allowed else _ON_CLIPPING.get())
     try:
         yield
     finally:
         _ON_CLIPPING.reset(before)
 
 
-def warn_of_parameters(
-    data: object,
-    rows: NDArray[Any],
-    bounds: Bounds | None,
-    dim: int,
-    bandwidth: float | None,
-    columns: Sequence[str] | None = None,
-) -> None:
-    """Warn the caller's caller of every suspicion, and refuse bounds that do not fit the records.
-
-    ``rows`` are the records as they are counted, clipped and relative to the centre of the bounds, and
-    ``columns`` their declared names.
+def level_outside() -> int:
+    """The ``stacklevel`` of a warning, for who calls this: that of the code that called Hushsum, also through
+    scikit-learn.
     """
-    for sentence in suspicions(data, dim=dim, bounds=bounds, bandwidth=bandwidth, columns=columns):
-        warnings.warn(sentence, SuspiciousParameter, stacklevel=3)
-    for column in _clipped(data, rows, bounds, columns):
-        _refuse_or_warn("records", f", foremost in {column}", level=3)
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_INSIDE):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
-def suspicions(
-    data: object,
-    *,
-    dim: int,
-    bounds: Bounds | None,
-    bandwidth: float | None,
-    columns: Sequence[str] | None = None,
-) -> list[str]:
-    """A sentence for every declared parameter that the batch itself gives away; mostly none.
+class ParameterCheck:
+    """Compares declared bounds and bandwidths with each batch of the records they were declared for.
+
+    It remembers, for each column, whether the records so far attain its bounds, and no value. It is secret
+    like the records, and part of no file.
 
     Parameters
     ----------
-    data : records of shape (n, dim)
-        As they came, before clipping.
-    bounds, bandwidth
-        What was declared, if it was.
+    bounds, bandwidths
+        What was declared.
+    columns : sequence of str, optional
+        The names of the columns.
+    what : str
+        What messages call the records: "records" or "targets".
     """
-    odd_sides = [] if bounds is None else list(_odd_sides(bounds))
-    odd_bandwidth = None if bandwidth is None or is_round(bandwidth) else bandwidth
-    if not odd_sides and odd_bandwidth is None:
-        return []
-    values = _columns(data, dim, columns)
-    found = [
-        f"the {side} bound of {_column(column, columns)} has many digits and is this batch's own extreme: "
-        f"declare bounds from what is known of the subject, or pay for them with hs.private_bounds. {_OWNER}"
-        for column, side, bound in odd_sides
-        if _read_off(bound, float(values[:, column].min() if side == "low" else values[:, column].max()))
-    ]
-    if odd_bandwidth is not None and any(_read_off(odd_bandwidth, rule) for rule in _rules_of_thumb(values)):
-        found.append(
-            "the bandwidth has many digits and is a rule of thumb computed from this batch: choose it by the "
-            f"subject, or pay for it with hs.choose_kernel. {_OWNER}"
-        )
-    return found
+
+    __slots__ = ("_bandwidths", "_bounds", "_columns", "_fractions", "_inside", "_told", "_watched", "_what")
+
+    def __init__(
+        self,
+        bounds: Bounds | None,
+        *,
+        bandwidths: Iterable[float] = (),
+        columns: Sequence[str] | None = None,
+        what: str = RECORDS,
+    ) -> None:
+        self._bounds = bounds
+        self._bandwidths = [each for each in bandwidths if not is_round(each)]
+        self._columns = columns
+        self._what = what
+        self._told: set[str] = set()
+        pairs = [] if bounds is None else list(zip(bounds.low, bounds.high, strict=True))
+        self._watched = [i for i, pair in enumerate(pairs) if not all(map(is_natural, pair))]
+        # Of the lower and the upper end of each watched column: 1 if all records so far lie strictly inside,
+        # 0 if some attain it, −1 if some lie beyond it.
+        self._inside = np.ones((2, len(self._watched)))
+        self._fractions = np.zeros(len(self._watched), bool)
+
+    def warn(
+        self,
+        batch: Floats | Callable[[], Floats],
+        *,
+        rows: NDArray[Any] | None = None,
+        whole: bool = False,
+    ) -> None:
+        """Warn of everything that a batch gives away and that was not said before; refuse one that the bounds
+        mostly clip.
+
+        Within :func:`clipping_allowed` with ``quiet`` nothing is compared: a model has done it.
+
+        Parameters
+        ----------
+        batch : array of shape (n, dim), or a callable that returns it
+            As it came, before clipping; only called where it is needed.
+        rows : array, optional
+            The batch as it is counted, clipped and relative to the centre of the bounds: only if most of
+            these touch the bounds are the data themselves looked at.
+        whole : bool
+            Whether these are all records, so that a scaling that was fitted to them shows.
+
+        Raises
+        ------
+        DataRefused
+            if most records lie outside the bounds, unless :func:`clipping_allowed`.
+        """
+        if _ON_CLIPPING.get() == _IGNORE:
+            return
+        look: Callable[[], Floats] = cache(batch) if callable(batch) else lambda: batch
+        found = [*self._statistics(look)]
+        if whole:
+            found += _fitted_scaling(look(), self._what)
+        for sentence in found:
+            if sentence not in self._told:
+                self._told.add(sentence)
+                warnings.warn(f"{sentence} {_OWNER}", SuspiciousParameter, stacklevel=level_outside())
+        self._refuse_clipping(look, rows)
+
+    def _statistics(self, look: Callable[[], Floats]) -> Iterator[str]:
+        bounds = self._bounds
+        if bounds is not None and self._watched:
+            values = look()[:, self._watched]
+            low, high = (np.array(side)[self._watched] for side in (bounds.low, bounds.high))
+            self._inside = np.minimum(
+                self._inside, np.sign([values.min(axis=0) - low, high - values.max(axis=0)])
+            )
+            self._fractions |= (values != np.floor(values)).any(axis=0)
+            for i, column in enumerate(self._watched):
+                odd = [
+                    side
+                    for side, bound in (("low", bounds.low[column]), ("high", bounds.high[column]))
+                    if not is_round(bound)
+                    and any(_read_off(bound, each) for each in _ends(values[:, i], bound, side))
+                ]
+                for side in odd:
+                    yield (
+                        f"the {side} bound of {self._column(column)} has many digits and is a statistic "
+                        f"of this batch of {self._what}: {_DECLARE}"
+                    )
+                if not odd and self._fractions[i] and not self._inside[:, i].any():
+                    yield (
+                        f"the bounds of {self._column(column)} are the smallest and the largest value of "
+                        f"the {self._what}: {_DECLARE}"
+                    )
+        if self._bandwidths:
+            rules = list(_rules_of_thumb(look()))
+            if any(_read_off(each, rule) for each in self._bandwidths for rule in rules):
+                yield (
+                    "the bandwidth has many digits and is a rule of thumb computed from this batch: choose "
+                    "it by the subject, or pay for it with hs.choose_kernel."
+                )
+
+    def _refuse_clipping(self, look: Callable[[], Floats], rows: NDArray[Any] | None) -> None:
+        """Refuse a batch of which most records lie outside the bounds, or warn where that is allowed."""
+        bounds = self._bounds
+        if bounds is None:
+            return
+        if rows is not None:
+            if rows.ndim != 2 or len(rows) < _FEWEST_RECORDS:
+                return
+            low, high = bounds.clip_and_centre(np.array([bounds.low, bounds.high]))
+            sample = rows[:: -(-len(rows) // _LOOKED_AT)]
+            if 2 * int(((sample <= low) | (sample >= high)).any(axis=1).sum()) <= len(sample):
+                return
+        values = look()
+        if len(values) < _FEWEST_RECORDS:
+            return
+        sample = values[:: -(-len(values) // _LOOKED_AT)]
+        outside = (sample < np.array(bounds.low)) | (sample > np.array(bounds.high))
+        if 2 * int(outside.any(axis=1).sum()) <= len(sample):
+            return
+        foremost = self._column(int(outside.sum(axis=0).argmax()))
+        _refuse_or_warn(self._what, "" if self._what == TARGETS else f", foremost in {foremost}")
+
+    def _column(self, number: int) -> str:
+        if self._what == TARGETS:
+            return "the target"
+        return f"column {number if self._columns is None else repr(str(self._columns[number]))}"
 
 
-def _clipped(
-    data: object, rows: NDArray[Any], bounds: Bounds | None, columns: Sequence[str] | None
-) -> list[str]:
-    """The column with most of them, if most records of a batch lie outside the bounds.
-
-    Only if most of them touch the bounds as they are counted are the data themselves looked at.
-    """
-    if bounds is None or rows.ndim != 2 or len(rows) < _FEWEST_RECORDS:
-        return []
-    step = -(-len(rows) // _LOOKED_AT)
-    low, high = bounds.clip_and_centre(np.array([bounds.low, bounds.high]))
-    sample = rows[::step]
-    if 2 * int(((sample <= low) | (sample >= high)).any(axis=1).sum()) <= len(sample):
-        return []
-    values = _columns(data, bounds.dim, columns)[::step]
-    return _mostly_outside(values, bounds, columns)
-
-
-def refuse_clipping(
-    values: Floats, bounds: Bounds | None, columns: Sequence[str] | None = None, *, level: int = 3
-) -> None:
-    """Refuse a batch of which most records lie outside what is declared, or warn where that is allowed.
-    ``columns`` are their names, and ``level`` is as of ``warnings.warn``.
-
-    Raises
-    ------
-    DataRefused
-        unless :func:`clipping_allowed`.
-    """
-    if bounds is None or len(values) < _FEWEST_RECORDS:
-        return
-    for column in _mostly_outside(values[:: -(-len(values) // _LOOKED_AT)], bounds, columns):
-        _refuse_or_warn("records", f", foremost in {column}", level=level)
-
-
-def refuse_clipped_targets(targets: Floats, bounds: Bounds, *, level: int = 3) -> None:
-    """The same for targets, which have one column."""
-    if len(targets) < _FEWEST_RECORDS:
-        return
-    sample = targets[:: -(-len(targets) // _LOOKED_AT)]
-    if 2 * int(((sample < bounds.low[0]) | (sample > bounds.high[0])).sum()) > len(sample):
-        _refuse_or_warn("targets", "", level=level)
-
-
-def _refuse_or_warn(what: str, where: str, *, level: int) -> None:
-    action = _ON_CLIPPING.get()
-    if action == "ignore":
-        return
+def _refuse_or_warn(what: str, where: str) -> None:
     check = "check the units" + (" and the order of the columns" if where else "")
-    if action == "refuse":
+    if _ON_CLIPPING.get() == "refuse":
         raise DataRefused(
             parameter="bounds" if where else "target_bounds",
             rule=f"must contain most {what}",
@@ -210,27 +297,64 @@ def _refuse_or_warn(what: str, where: str, *, level: int) -> None:
         f"most {what} of this batch lie outside the declared bounds{where}, and are clipped to them: "
         f"{check}. {_OWNER}",
         SuspiciousParameter,
-        stacklevel=level + 1,
+        stacklevel=level_outside(),
     )
 
 
-def _mostly_outside(sample: Floats, bounds: Bounds, columns: Sequence[str] | None) -> list[str]:
-    outside = (sample < np.array(bounds.low)) | (sample > np.array(bounds.high))
-    if 2 * int(outside.any(axis=1).sum()) <= len(sample):
+def _ends(values: Floats, bound: float, side: str) -> Iterator[float]:
+    """The statistics of a column that people take for a bound."""
+    sign = -1.0 if side == "low" else 1.0
+    extreme = float(values.min() if side == "low" else values.max())
+    yield extreme
+    mean = float(values.mean())
+    for divisor in {len(values), max(len(values) - 1, 1)}:
+        spread = float(np.sqrt(((values - mean) ** 2).sum() / divisor))
+        yield from (mean + sign * times * spread for times in range(1, 7))
+    # A quantile lies inside the range of the records.
+    if sign * (extreme - bound) > 0:
+        yield from np.quantile(values, [each if side == "low" else 1.0 - each for each in _TAILS]).tolist()
+
+
+def _fitted_scaling(values: Floats, what: str) -> list[str]:
+    """A sentence if the records look as if a scaler had been fitted to exactly them."""
+    fractional = values[:, (values != np.floor(values)).any(axis=0)]
+    if len(values) < _FEWEST_RECORDS or not fractional.shape[1]:
         return []
-    return [_column(int(outside.sum(axis=0).argmax()), columns)]
+    found = _scaling_in_words(fractional)
+    if found is None:
+        return []
+    return [
+        f"these {what} have {found}, as if a scaler had been fitted to them. What it learned is a statistic "
+        "of private data that no claim covers: scale by declared ranges, with hushsum.models.PublicEncoder, "
+        "or with a scaler that was fitted to public data."
+    ]
 
 
-def _column(number: int, columns: Sequence[str] | None) -> str:
-    return f"column {number if columns is None else repr(str(columns[number]))}"
-
-
-def _odd_sides(bounds: Bounds) -> Iterator[tuple[int, str, float]]:
-    for column, (low, high) in enumerate(zip(bounds.low, bounds.high, strict=True)):
-        if not is_round(low):
-            yield column, "low", low
-        if not is_round(high):
-            yield column, "high", high
+def _scaling_in_words(values: Floats) -> str | None:
+    mean, spread = values.mean(axis=0), values.std(axis=0)
+    unbiased = spread * (len(values) / (len(values) - 1)) ** 0.5
+    for each in (spread, unbiased):
+        if (np.abs(each - 1.0) < _EXACT).any():
+            return "a standard deviation of 1"
+        if ((np.abs(each - 1.0) < _SINGLE) & (np.abs(mean) < _SINGLE)).any():
+            return "mean 0 and a standard deviation of 1"
+    lower, middle, upper = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
+    if ((np.abs(middle) < _EXACT) & (np.abs(upper - lower - 1.0) < _EXACT)).any():
+        return "median 0 and quartiles that are 1 apart"
+    smallest, largest, alone = values.min(axis=0), values.max(axis=0), np.array([1, 2])
+    at_ends = (np.abs(values) > 1.0 - _EXACT).sum(axis=0)
+    if (np.abs(np.abs(values).max(axis=0) - 1.0) < _EXACT).all() and np.isin(at_ends, alone).all():
+        both = np.isin(smallest, (0.0, -1.0)) & (np.abs(largest - 1.0) < _EXACT)
+        if (both.all() or values.shape[1] > 1) and all(
+            len(np.unique(column)) > _CONTINUOUS * len(column) for column in values.T
+        ):
+            return "extremes at 0 or ±1 in every column, each attained by one record"
+    centred = (np.abs(mean) < _EXACT * spread).all()
+    if centred and values.shape[1] > 1:
+        correlations = np.abs(np.corrcoef(values.T) - np.eye(values.shape[1]))
+        if (correlations < _EXACT).all():
+            return "columns of mean 0 without any correlation"
+    return None
 
 
 def _read_off(declared: float, statistic: float) -> bool:
@@ -260,8 +384,3 @@ def _rules_of_thumb(values: Floats) -> Iterator[float]:
         correction = (total / divisor) ** 0.5
         for spread in (*spreads.tolist(), float(spreads.mean()), together):
             yield from (spread * correction * factor for factor in factors)
-
-
-def _columns(data: object, dim: int, columns: Sequence[str] | None) -> Floats:
-    parts: list[NDArray[Any]] = [part.values for part in numbers_of(data, dim=dim, columns=columns)]
-    return np.concatenate([part.astype(np.float64) for part in parts], axis=1)

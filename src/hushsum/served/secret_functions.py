@@ -18,6 +18,8 @@ from hushsum.methods.feature_functions import GAP_REACHED, allowed_gap, gap_miss
 from hushsum.methods.support_vector_solver import MatrixGram, solve_hinge
 from hushsum.privacy.claim import Relation
 from hushsum.records.bounds import Bounds
+from hushsum.records.columns_by_name import columns_of
+from hushsum.records.data_derived_parameters import TARGETS, ParameterCheck
 
 MOST_RECORDS = 1 << 17
 _PAIRS_AT_A_TIME = 1 << 22
@@ -216,7 +218,9 @@ def gaussian_process_function(
             remedy="give (low, high) and 1.0",
         )
     half = (target.high[0] - target.low[0]) / 2.0
-    values = np.clip(np.asarray(y, np.float64).reshape(-1), target.low[0], target.high[0])
+    given = np.asarray(y, np.float64).reshape(-1)
+    ParameterCheck(target, what=TARGETS).warn(given[:, np.newaxis])
+    values = np.clip(given, target.low[0], target.high[0])
     if len(values) != len(rows) or not np.isfinite(values).all():
         raise UsageError(
             parameter="y", rule="must have one finite number for each record of X", remedy="check both"
@@ -329,6 +333,7 @@ def _records(X: object, kernel: Kernel, bounds: object) -> tuple[Bounds, Rows]:
             remedy="give (low, high), or one pair for each column",
         )
     rows: Rows = kernel.prepare(X, box).arrays[0] + np.float32(0.0)
+    ParameterCheck(box).warn(lambda: columns_of(X, box.dim, None), rows=rows)
     if not 0 < len(rows) <= MOST_RECORDS:
         raise UsageError(
             rule=f"a served function takes 1 to {MOST_RECORDS} records", remedy="release a model instead"

@@ -27,7 +27,7 @@ from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import ADJACENCY_ROW, PERSON, Relation, unit_in_words
 from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
 from hushsum.records.arrow import in_memory
-from hushsum.records.data_derived_parameters import clipping_allowed, warn_of_parameters
+from hushsum.records.data_derived_parameters import ParameterCheck, clipping_allowed
 from hushsum.records.person_caps import UnitCap
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.prepared_release import PreparedRelease
@@ -72,6 +72,7 @@ class Tally:
         "_basis",
         "_broken",
         "_cap",
+        "_check",
         "_count",
         "_kernel",
         "_lists",
@@ -99,6 +100,7 @@ class Tally:
         self._broken, self._lock, self._lists = False, threading.Lock(), edge_lists
         self._restricted = False
         self._cap: UnitCap | None = None
+        self._check: ParameterCheck | None = None
         if max_per_unit is not None:
             refused_changes.refuse_persons_in_graphs(basis)
             self._cap = UnitCap(positive_integer("max_per_unit", max_per_unit, at_most=MAX_PER_UNIT))
@@ -202,10 +204,8 @@ class Tally:
             refused_changes.refuse_single_rows()
         X = in_memory(X)
         batch = self._basis.prepare(X)
-        if isinstance(kernel := self._kernel, ColumnKernel):
-            box, columns = self._basis.bounds, self._basis.columns
-            with clipping_allowed(allow_clipping):
-                warn_of_parameters(X, batch.arrays[0], box, kernel.dim, kernel.bandwidth, columns)
+        with clipping_allowed(allow_clipping):
+            self._compare_parameters(X, batch)
         if self._cap is None:
             if units is not None:
                 rule = "must be left out, or the tally made with "
@@ -221,6 +221,18 @@ class Tally:
             raise DataRefused(parameter="units", rule=rule, got="another number", remedy="align them")
         self._accumulate(batch.select(keep), 1, threads, first=lambda: cap.commit(pending))
         return self
+
+    def _compare_parameters(self, X: object, batch: Batch) -> None:
+        """Warn whoever called `add` of parameters that these records give away or do not fit."""
+        if isinstance(X, Batch):
+            return
+        by_columns = isinstance(self._kernel, ColumnKernel)
+        if self._check is None:
+            box, columns = self._basis.declared_ranges()
+            widths = [self._kernel.bandwidth] if isinstance(self._kernel, ColumnKernel) else []
+            self._check = ParameterCheck(box, bandwidths=widths, columns=columns)
+        rows = batch.arrays[0] if by_columns else None
+        self._check.warn(lambda: self._basis.declared_numbers(X), rows=rows)
 
     def remove(self, X: object, *, threads: int | None = None) -> Tally:
         """Take records out that were added before; they must be the same records.

@@ -1,15 +1,34 @@
-"""Records that mostly lie outside the declared bounds are refused before anything is spent."""
+"""Records that mostly lie outside the declared bounds are refused before anything is spent; the owner is warned
+of declared parameters that are statistics of the records, and of records scaled by something fitted to them.
+"""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    PolynomialFeatures,
+    PowerTransformer,
+    RobustScaler,
+    StandardScaler,
+)
 
 import hushsum as hs
 from hushsum.errors import DataRefused, SuspiciousParameter, UsageError
+from hushsum.models import NumberColumn, PublicEncoder
 from hushsum.models.base import MODELS
 from tests.recording_budget import RecordingBudget
 
@@ -100,3 +119,107 @@ def test_a_stream_that_is_paid_warns() -> None:
     stream = hs.stream(tally, steps=3, epsilon=1.0, delta=1e-6)
     with pytest.warns(SuspiciousParameter, match="most records"):
         stream.add(RECORDS)
+
+
+TENTHS = RECORDS.round(1).clip(0.3, 55.7)
+READ_OFF = {name: (float(TENTHS[name].min()), float(TENTHS[name].max())) for name in TENTHS}
+
+
+@pytest.mark.parametrize("name", [*NAMED, "PrivateSynthesizer"])
+@pytest.mark.parametrize("batches", [1, 4])
+def test_bounds_that_were_read_off_the_records_are_noticed_once(name: str, batches: int) -> None:
+    bounds = {"age": READ_OFF["age"], "share": (0.0, 1.0)}
+    model = model_of(name, bounds=bounds, target_bounds=(0.0, 1.0))
+    size = len(TENTHS) // batches
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for start in range(0, len(TENTHS), size):
+            model.partial_fit(TENTHS[start : start + size], LABELS[start : start + size])
+    found = [each for each in caught if each.category is SuspiciousParameter]
+    assert [str(each.message).partition(":")[0] for each in found] == [
+        "the bounds of column 'age' are the smallest and the largest value of the records"
+    ]
+    assert found[0].filename == __file__
+
+
+def test_target_bounds_that_were_read_off_are_noticed() -> None:
+    model = hs.PrivateRegressor(bounds=(0.0, 1.0), target_bounds=READ_OFF["age"])
+    with pytest.warns(SuspiciousParameter, match="the bounds of the target are the smallest"):
+        model.fit(TENTHS[["share"]].to_numpy(), TENTHS["age"].to_numpy())
+
+
+NOISY = RNG.normal(50.0, 9.0, (200, 2))
+LEARNING = [
+    StandardScaler(),
+    StandardScaler(with_mean=False),
+    MinMaxScaler(),
+    MinMaxScaler((-1, 1)),
+    MaxAbsScaler(),
+    RobustScaler(),
+    PowerTransformer(),
+    PCA(2),
+]
+RECORD_BY_RECORD = [
+    FunctionTransformer(lambda X: X / 100.0),
+    Normalizer(),
+    PolynomialFeatures(1, include_bias=False),
+    PublicEncoder([NumberColumn(0, 100), NumberColumn(0, 100)]),
+    FrozenEstimator(StandardScaler().fit(RNG.normal(50.0, 10.0, (50, 2)))),
+    "passthrough",
+]
+
+
+@pytest.mark.parametrize(
+    "step", LEARNING, ids=lambda step: step if isinstance(step, str) else type(step).__name__
+)
+def test_a_step_that_learns_from_the_records_is_noticed(step: Any) -> None:
+    wide = hs.PrivateHistogram(bounds=(-100.0, 100.0))
+    for pipeline in (
+        make_pipeline(clone(step), clone(wide)),
+        make_pipeline(make_pipeline(clone(step)), clone(wide)),
+        make_pipeline(ColumnTransformer([("all", clone(step), [0, 1])]), clone(wide)),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            pipeline.fit(NOISY)
+        (warning,) = [each for each in caught if each.category is SuspiciousParameter]
+        assert warning.filename == __file__
+        assert f"{type(step).__name__} before PrivateHistogram in the pipeline" in str(warning.message)
+        assert "PublicEncoder" in str(warning.message)
+        assert "FrozenEstimator" in str(warning.message)
+    outside = clone(step).fit_transform(NOISY)
+    with pytest.warns(SuspiciousParameter, match="as if a scaler had been fitted.*keep it to yourself"):
+        clone(wide).fit(outside)
+
+
+def test_a_scaled_target_is_noticed() -> None:
+    target = NOISY[:, 1]
+    scaled = (target - target.mean()) / target.std(ddof=1)
+    with pytest.warns(SuspiciousParameter, match="these targets have a standard deviation of 1"):
+        hs.PrivateRegressor(bounds=(0, 100), target_bounds=(-5, 5)).fit(NOISY[:, :1], scaled)
+
+
+@pytest.mark.parametrize(
+    "step", RECORD_BY_RECORD, ids=lambda step: step if isinstance(step, str) else type(step).__name__
+)
+def test_a_step_that_learns_nothing_of_the_records_is_left_in_peace(step: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_pipeline(step, hs.PrivateHistogram(bounds=(-100.0, 100.0))).fit(NOISY)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        RNG.uniform(0.0, 1.0, (300, 2)),
+        np.clip(RNG.uniform(-0.1, 1.1, (300, 1)), 0.0, 1.0),
+        RNG.integers(0, 256, (300, 3)) / 255.0,
+        np.tile([-1.0, 1.0], 150)[:, np.newaxis],
+        np.column_stack([np.tile([0.0, 1.0], 150), RNG.normal(0.0, 1.0, 300)]),
+    ],
+    ids=["uniform", "shares", "pixels", "signs", "flags"],
+)
+def test_records_that_nothing_was_fitted_to_are_left_in_peace(records: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hs.PrivateHistogram(bounds=(-5.0, 5.0)).fit(records)

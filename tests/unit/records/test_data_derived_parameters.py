@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import hushsum as hs
+from hushsum.bases.base import Basis
 from hushsum.errors import DataRefused, SuspiciousParameter
-from hushsum.records import data_derived_parameters
-from hushsum.records.data_derived_parameters import is_round
+from hushsum.models import NumberColumn
+from hushsum.records.data_derived_parameters import is_natural, is_round
+from hushsum.served.secret_functions import density_function, gaussian_process_function
 
 POINTS = np.random.default_rng(0).normal(50.0, 10.0, size=(1000, 2))
 LOW, HIGH = (float(side) for side in (POINTS[:, 0].min(), POINTS[:, 0].max()))
@@ -44,6 +48,20 @@ def test_no_value_is_shown() -> None:
     (sentence,) = warned(POINTS, bounds=[(LOW, 200), (0, 200)])
     assert str(LOW)[:4] not in sentence
     assert "keep it to yourself" in sentence
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (float(POINTS[:, 0].mean() - 3 * POINTS[:, 0].std()), 200.0),
+        (0.0, float(POINTS[:, 0].mean() + 2 * POINTS[:, 0].std(ddof=1))),
+        (float(np.quantile(POINTS[:, 0], 0.01)), 200.0),
+        (0.0, float(np.quantile(POINTS[:, 0], 0.975))),
+    ],
+)
+def test_a_bound_that_is_another_statistic_is_noticed(low: float, high: float) -> None:
+    (sentence,) = warned(POINTS, bounds=[(low, high), (0, 200)])
+    assert "is a statistic of this batch" in sentence
 
 
 @pytest.mark.parametrize(
@@ -104,7 +122,7 @@ def test_round_parameters_are_never_compared_with_the_data(monkeypatch: pytest.M
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(data_derived_parameters, "_columns", never)
+    monkeypatch.setattr(Basis, "declared_numbers", never)
     assert warned(POINTS, bandwidth=2.5, bounds=(0, 100)) == []
 
 
@@ -192,3 +210,95 @@ def test_warnings_look_at_the_columns_that_are_counted() -> None:
     tally = hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0), rows=2, width=10, bounds=box)
     with pytest.warns(SuspiciousParameter, match="the high bound of column 'age'"):
         tally.add(frame)
+
+
+TENTHS = np.round(np.random.default_rng(1).normal(50.0, 9.0, (300, 2)), 1)
+"""As people record them: their extremes have three digits."""
+EXTREMES = [(float(values.min()), float(values.max())) for values in TENTHS.T]
+NAMED = pd.DataFrame(TENTHS, columns=["age", "weight"])
+KERNEL = hs.GaussianKernel(dim=2, bandwidth=5.0)
+READ_OFF = "the bounds of column {} are the smallest and the largest value of the records"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [TENTHS, TENTHS.tolist(), NAMED, pl.from_pandas(NAMED), pa.Table.from_pandas(NAMED)],
+    ids=["array", "lists", "pandas", "polars", "arrow"],
+)
+@pytest.mark.parametrize("batches", [1, 30])
+def test_bounds_that_are_the_minimum_and_the_maximum_are_noticed(data: Any, batches: int) -> None:
+    tally = hs.grid(KERNEL, bounds=[EXTREMES[0], (0, 200)])
+    size = -(-len(TENTHS) // batches)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for start in range(0, len(TENTHS), size):
+            tally.add(data[start : start + size])
+    (warning,) = caught
+    assert READ_OFF.format("0") in str(warning.message)
+    assert "keep it to yourself" in str(warning.message)
+    assert not any(str(end) in str(warning.message) for end in EXTREMES[0])
+
+
+@pytest.mark.parametrize(
+    ("values", "pair"),
+    [
+        (np.linspace(0.0, 1.0, 60), (0, 1)),
+        (np.linspace(0.0, 24.0, 70), (0, 24)),
+        (np.linspace(-180.0, 180.0, 77), (-180, 180)),
+        (np.linspace(0.0, 0.25, 77), (0, 0.25)),
+        (np.arange(17.0, 91.0), (17, 90)),
+        (np.tile([0.0, 1.0], 50), (0, 1)),
+        (TENTHS[:, 0], (EXTREMES[0][0] - 0.1, EXTREMES[0][1])),
+        (TENTHS[:, 0], (EXTREMES[0][0], EXTREMES[0][1] - 0.1)),
+    ],
+    ids=["share", "hour", "degrees", "quarter", "whole numbers", "indicator", "one end", "clipped"],
+)
+def test_bounds_with_another_source_are_left_in_peace(values: Any, pair: tuple[float, float]) -> None:
+    tally = hs.grid(hs.GaussianKernel(dim=1, bandwidth=pair[1] / 4), bounds=pair)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tally.add(values.reshape(-1, 1))
+
+
+COLUMNS = {name: NumberColumn(*pair) for name, pair in zip(NAMED, EXTREMES, strict=True)}
+SURFACES: dict[str, Any] = {
+    "release": lambda: hs.release(NAMED, kernel=KERNEL, bounds=EXTREMES, epsilon=1.0),
+    "mwem": lambda: hs.release(NAMED, kernel=KERNEL, bounds=EXTREMES, epsilon=1.0, method="mwem"),
+    "landmarks": lambda: hs.release(NAMED, kernel=KERNEL, bounds=EXTREMES, epsilon=1.0, method="landmarks"),
+    "combination": lambda: hs.release(
+        NAMED, kernel=KERNEL + hs.GaussianKernel(dim=2, bandwidth=9.0), bounds=EXTREMES, epsilon=1.0
+    ),
+    "marginals": lambda: hs.marginals(COLUMNS).add(NAMED),
+    "synthesizer": lambda: hs.PrivateSynthesizer(columns=COLUMNS).fit(NAMED),
+    "quantiles": lambda: hs.private_quantiles(NAMED, [0.5], bounds=EXTREMES, epsilon=1.0),
+}
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_they_are_noticed_wherever_records_and_bounds_meet(surface: str) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        SURFACES[surface]()
+    found = [str(each.message) for each in caught if each.category is SuspiciousParameter]
+    assert len(found) == 2
+    for name, sentence in zip(NAMED, sorted(found), strict=True):
+        assert READ_OFF.format(repr(name)) in sentence
+
+
+def test_served_functions_and_their_targets_are_compared_too() -> None:
+    with pytest.warns(SuspiciousParameter, match=READ_OFF.format("0")):
+        density_function(TENTHS[:, :1], hs.GaussianKernel(dim=1, bandwidth=5.0), bounds=EXTREMES[0])
+    with pytest.warns(SuspiciousParameter, match="the bounds of the target are"):
+        gaussian_process_function(
+            TENTHS[:, :1],
+            TENTHS[:, 1],
+            hs.GaussianKernel(dim=1, bandwidth=5.0),
+            bounds=(0, 100),
+            target_bounds=EXTREMES[1],
+            noise=1.0,
+        )
+
+
+def test_natural_ends() -> None:
+    assert all(map(is_natural, (0.0, 1.0, -1.0, 0.5, 15.0, 200.0, 1e6, 255.0, 1023.0, 36.0, 360.0)))
+    assert not any(map(is_natural, (4.3, 7.9, 87.0, 372.0, 123.0, 0.11)))
