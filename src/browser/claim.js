@@ -95,17 +95,56 @@ function promised(claim) {
   if (!claim.secure) return "No protection: the noise came from a seed, for tests only.";
   const who = `one ${unitInWords(claim)}`;
   const what = claim.relation === "add/remove" ? "is in the data or is not" : "is this one or another";
+  const plain = inPlainWords(claim);
   if (claim.rho !== null)
-    return `${significant(claim.rho)}-zero-concentrated differential privacy: it hides whether ${who} ${what}.`;
+    return `${significant(claim.rho)}-zero-concentrated differential privacy: it hides whether ${who} ${what}${plain}`;
   if (claim.delta)
     return (
       "Whatever anyone knows or computes, the probability of any set of answers changes to at most " +
-      `e^${significant(claim.epsilon)} times itself plus ${significant(claim.delta)} because ${who} ${what}.`
+      `e^${significant(claim.epsilon)} times itself plus ${significant(claim.delta)} because ${who} ${what}${plain}`
     );
   return (
     `Whatever anyone knows or computes, no answer is more than e^${significant(claim.epsilon)} times as ` +
-    `likely or unlikely because ${who} ${what}.`
+    `likely or unlikely because ${who} ${what}${plain}`
   );
+}
+
+/** How the sentence ends: the factor, and how often a guess is right, as bounds for people; as in Python. */
+function inPlainWords(claim) {
+  const factor = claim.epsilon === null ? "" : `: ${times(claim.epsilon)}`;
+  return (
+    `${factor}. A guess which of the two it is, by somebody who knows everything else, is right at most ` +
+    `${inHundred(bestGuess(claim))} times in 100.`
+  );
+}
+
+const MOST_TIMES = 1e6;
+const ROUNDING = 1e-9;
+
+/** How often a guess between neighbouring datasets is right at most; the proof is in Python. */
+function bestGuess({ epsilon, delta, rho }) {
+  if (rho !== null) return (1 + Math.min(Math.sqrt(rho / 2), Math.sqrt(-Math.expm1(-rho)))) / 2;
+  const odds = Math.exp(-epsilon);
+  return Math.min(1, (1 + odds * delta) / (1 + odds));
+}
+
+/** e^ε with three digits, never rounded down. */
+function times(epsilon) {
+  if (epsilon >= Math.log(MOST_TIMES)) return "a factor above a million";
+  const places = 2 - Math.floor(Math.log10(Math.exp(epsilon)));
+  const rounded = Math.ceil(Math.exp(epsilon) * 10 ** places - ROUNDING) / 10 ** places;
+  const [whole, part] = rounded.toFixed(Math.max(places, 0)).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return `at most ${part === undefined ? grouped : `${grouped}.${part}`} times as likely`;
+}
+
+/** A probability in whole percent, or with places where it is nearly certain; never rounded down. */
+function inHundred(probability) {
+  for (let places = 0; places < 4; places += 1) {
+    const rounded = Math.ceil(100 * probability * 10 ** places - ROUNDING) / 10 ** places;
+    if (rounded < 100) return rounded.toFixed(places);
+  }
+  return "100";
 }
 
 /** Fifteen significant digits, as Python's format ".15g". */

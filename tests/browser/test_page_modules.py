@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page
 from scipy.stats import norm
 
 from hushsum.jobs.model_catalogue import model_names
+from hushsum.privacy.claim import Promise, in_plain_words
 from tests.browser.populated_service import World
 from tests.browser.visitor import Visit, Visiting
 
@@ -93,6 +94,16 @@ def test_claims_are_bounds_and_never_rounded_down(call: Call) -> None:
     for rho in (0.01, 0.5, 3.0):
         exactly = norm.cdf(np.sqrt(2 * rho) / 2)
         assert exactly <= call("parts/meaning", "bestGuess", {"epsilon": None, "delta": 0, "rho": rho}) <= 1
+
+
+def test_the_page_says_what_python_says(call: Call) -> None:
+    for epsilon, delta, rho in ((0.3, 0.0, None), (1.0, 1e-6, None), (4.0, 0.0, None), (None, 0.0, 0.25)):
+        said = in_plain_words(Promise.of(epsilon=epsilon, delta=delta or None, rho=rho))
+        numbers = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        guess = call("parts/meaning", "inHundred", call("parts/meaning", "bestGuess", numbers))
+        assert f"right at most {guess} times in 100" in said
+        if epsilon is not None:
+            assert call("parts/meaning", "inShort", numbers) in said.replace(".50 times", ".5 times")
 
 
 def test_a_quarter_is_proposed_and_counts_are_whole(call: Call) -> None:

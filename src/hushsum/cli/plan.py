@@ -176,8 +176,11 @@ def _write(made: Plan, denser: Plan | None) -> None:
         dense=True,
     )
     write(
-        f"Mean absolute error of f(q)/N for {made.records:,} records; * is the best option.\n"
-        f"The relative error is for places with mean kernel value {made.density:.3g}."
+        f"{made.in_words()}
+"
+        "Errors are mean absolute errors of the share of records near a point, f(q)/N. The
+"
+        f"relative error is for places with {made.density:.3g} of all records near."
     )
     if any(option.method == "race" for option in shown):
         rests = "a bound" if made.basis == "bound" else "an estimate from public data"

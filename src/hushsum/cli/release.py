@@ -165,7 +165,7 @@ def release(
     from hushsum.jobs.record_files import RecordFiles
     from hushsum.jobs.release_records import PlanChoice, refuse_record_options, release_records
     from hushsum.jobs.release_tally import release_tally
-    from hushsum.kernels.parameters import kernel_in_words
+    from hushsum.kernels.parameters import error_in_words, kernel_in_words
     from hushsum.methods.registry import default_kernel
     from hushsum.planning.automatic_method import UNDECLARED
     from hushsum.privacy.release_request import DEFAULT_COUNT_SHARE, ReleaseRequest
@@ -267,7 +267,9 @@ def release(
     if released.option is not None:
         facts.append(("method", released.option.method))
         assumed = f"{UNDECLARED:,} records; declare --records" if records is None else f"{records:,} records"
-        facts.append(("predicted error", f"{released.option.error:.2g} of f(q)/N for {assumed}"))
+        number = UNDECLARED if records is None else records
+        error = error_in_words(released.function.kernel, released.option.error, number)
+        facts.append(("predicted error", f"{error}, for {assumed}"))
     if released.table is not None:
         facts.append(("rows × width", f"{released.table[0]} × {released.table[1]}"))
     report(released, facts, json=json, interactive=interactive)

@@ -21,7 +21,7 @@ from hushsum.jobs.record_files import RecordFiles
 from hushsum.jobs.release_tally import release_tally
 from hushsum.jobs.tally_records import tally_records
 from hushsum.kernels.base import Kernel
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.parameters import answer_in_words, positive_integer
 from hushsum.plotting.curve import Curve, draw_curve
 from hushsum.plotting.figure import new_figure, save_figure
 from hushsum.privacy.claim import Claim
@@ -142,7 +142,7 @@ def _draw(files: dict[str, str], salaries: Floats) -> None:
         caption=caption_of(function.claim, ""),
     )
     curve = Curve(x, answers.value, answers.lower, answers.upper, answers.level, truth=(exact_at, exact))
-    draw_curve(axes, curve, x_label="yearly salary", y_label="kernel sum f(q)")
+    draw_curve(axes, curve, x_label="yearly salary", y_label=answer_in_words(function.kernel, "sum"))
     save_figure(figure, files["picture"])
 
 

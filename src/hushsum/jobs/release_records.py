@@ -17,7 +17,7 @@ from hushsum.jobs.release_tally import FunctionReleased, deliver_release, descri
 from hushsum.jobs.tally_records import count_records
 from hushsum.kernels.bandwidth_scale import warn_of_bandwidth
 from hushsum.kernels.base import Kernel
-from hushsum.kernels.parameters import one_of
+from hushsum.kernels.parameters import error_in_words, one_of
 from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease
 from hushsum.methods.prediction_request import Option
 from hushsum.methods.registry import method_named, planned_methods
@@ -147,7 +147,11 @@ def release_records(
         prepared.claim,
         make,
         sources=[*(path for path in records.paths if path != STANDARD), *_paths(choice.public)],
-        subject={**prepared.subject, **described_tally(tally, output)},
+        subject={
+            **prepared.subject,
+            **described_tally(tally, output),
+            "error": _predicted(options[0], tally.reading.kernel, choice),
+        },
         settings=[
             repr(kernel),
             repr(choice),
@@ -306,6 +310,7 @@ def _in_one_call(
         sources=records.paths,
         subject={
             "method": method.name,
+            "error": _predicted(option, kernel, choice),
             **described(
                 kernel, output, columns=columns, bounds=Bounds.of(choice.bounds, kernel.dim or 1, columns)
             ),
@@ -316,6 +321,13 @@ def _in_one_call(
         approve=approve,
         ledger=ledger,
     )
+
+
+def _predicted(option: Option, kernel: Kernel, choice: PlanChoice) -> str:
+    """What the ledger says of the error: the one that was planned for, which no record decides."""
+    number = choice.records or UNDECLARED
+    source = "assumed" if choice.records is None else "declared"
+    return f"{error_in_words(kernel, option.error, number)}; predicted for {number:,} records, as {source}"
 
 
 def _read(records: RecordFiles, columns: Sequence[str] | None, box: DeclaredBox) -> Any:

@@ -138,6 +138,44 @@ def kernel_in_words(kernel: Kernel) -> str:
     return f"{kernel.name} ({shown})"
 
 
+def counts_records(kernel: Kernel) -> bool:
+    """Whether a kernel sum is about a number of records: those near a query count 1, others 0 or between."""
+    from hushsum.kernels.combination import CombinationKernel
+
+    return not kernel.signed and not any(
+        isinstance(each, CombinationKernel) for each in (kernel, *kernel.parts())
+    )
+
+
+def answer_in_words(kernel: Kernel, of: str) -> str:
+    """What an answer of a released function is, as pictures label it: "records near here"."""
+    if not counts_records(kernel):
+        return "sum of similarities" if of == "sum" else "mean similarity"
+    return "records near here" if of == "sum" else "share of records near here"
+
+
+def records_in_words(number: float) -> str:
+    """An error in records, with two digits.
+
+    >>> records_in_words(32.4), records_in_words(12_345.0), records_in_words(0.123)
+    ('± 32 records', '± 12,000 records', '± 0.12 records')
+    """
+    rounded = float(f"{number:.2g}")
+    return f"± {rounded:,.0f} records" if rounded >= 10 else f"± {rounded:g} records"
+
+
+def error_in_words(kernel: Kernel, error: float, records: float) -> str:
+    """The mean absolute error of mean kernel values for people: in records, and as a share of all.
+
+    >>> from hushsum.kernels import GaussianKernel
+    >>> error_in_words(GaussianKernel(dim=1, bandwidth=1.0), 0.0013, 25_000)
+    '± 32 records near a typical point, 0.13 % of all'
+    """
+    if not counts_records(kernel):
+        return f"± {error:.2g} of the mean similarity at a typical point"
+    return f"{records_in_words(error * records)} near a typical point, {100 * error:.2g} % of all"
+
+
 MAX_DIM = 1 << 20
 _MOST_BANDWIDTHS = 4
 MAX_POWER = 256

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from hushsum.ledger.account import Account
 from hushsum.ledger.dataset_terms import Accounting
 from hushsum.ledger.events import Entry, Event, Kind, Receipt
-from hushsum.privacy.claim import PERSON, Relation, unit_in_words
+from hushsum.privacy.claim import PERSON, Promise, Relation, in_plain_words, unit_in_words
 
 _SHOWN = (Kind.BUDGET_CHANGED, Kind.RETIRED, Kind.RESTORE_ACCEPTED, Kind.FROZEN, Kind.WRITTEN_OFF)
 
@@ -63,13 +64,14 @@ class DisclosureReport:
         if epsilon is None:
             return (
                 f"All releases together are {float(spent.rho):g}-zero-concentrated differentially private: "
-                f"they hide whether {who} {what}."
+                f"they hide whether {who} {what}{_plainly(rho=spent.rho)}"
             )
         delta = terms.report_delta if terms.accounting is Accounting.ZCDP else spent.delta
         slack = f", except with probability {float(delta):g}" if delta else ""
         return (
             f"Whatever anyone knows or computes, no outcome of all releases together is more than "
-            f"e^{epsilon:g} times as likely or unlikely because {who} {what}{slack}."
+            f"e^{epsilon:g} times as likely or unlikely because {who} {what}{slack}"
+            f"{_plainly(epsilon=epsilon, delta=delta)}"
         )
 
     def as_markdown(self) -> str:
@@ -115,6 +117,18 @@ _DESCRIBED = ("model", "method", "kernel", "columns", "bounds")
 """What a report says of a release, where the ledger knows it."""
 
 
+_UNKNOWN_ERROR = "not recorded; `hushsum show` of the file states what is known of it"
+
+
+def _plainly(
+    *, epsilon: float | None = None, delta: Fraction | None = None, rho: Fraction | None = None
+) -> str:
+    """The end of the sentence; nothing is spent before the first release."""
+    if not epsilon and not rho:
+        return "."
+    return in_plain_words(Promise.of(epsilon=epsilon, delta=delta or None, rho=rho))
+
+
 def _release(entry: Entry) -> list[str]:
     name = entry.subject.get("output", entry.key)
     facts = [f"- when: {entry.at}", f"- by: {_plain(entry.who)}", f"- to: {_plain(entry.to or 'not stated')}"]
@@ -127,6 +141,7 @@ def _release(entry: Entry) -> list[str]:
     facts += [
         f"- {fact}: {_plain(str(entry.subject[fact]))}" for fact in _DESCRIBED if entry.subject.get(fact)
     ]
+    facts.append(f"- error: {_plain(str(entry.subject.get('error') or _UNKNOWN_ERROR))}")
     facts.append(f"- mechanism: {entry.claim.mechanism}, {entry.claim.arithmetic}")
     facts += [f"- state: {state}", f"- charged: {entry.charge.in_words()}"]
     if entry.sha256 is not None:

@@ -247,7 +247,7 @@ def plan(
             if model.reported
             else _nothing(chosen, reading, methods, box is not None)
         )
-    return Plan(tuple(options), number, place, BOUND if measured is None else measured.source)
+    return Plan(tuple(options), number, place, BOUND if measured is None else measured.source, chosen)
 
 
 def _methods(name: str, kernel: Kernel, *, tallies_only: bool) -> list[Method]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from hushsum import _html
 from hushsum.errors import UsageError
+from hushsum.kernels.base import Kernel
+from hushsum.kernels.parameters import error_in_words
 from hushsum.methods.prediction_request import Option
 from hushsum.methods.race import BOUND
 from hushsum.planning.sizes_as_text import in_bytes, in_seconds
@@ -31,6 +33,7 @@ class Plan:
     records: int
     density: float
     basis: str
+    kernel: Kernel
 
     @property
     def best(self) -> Option:
@@ -95,10 +98,14 @@ class Plan:
         more = len(self.options) - len(self.shown(most))
         rest = f" {more} more options are in plan.options." if more else ""
         return (
-            f"Mean absolute error of f(q)/N for {self.records:,} records "
-            f"at mean kernel value {self.density:.3g}; "
-            f"the error of hash rows is {what}. * is best for what was requested.{rest}"
+            f"{self.in_words()} Errors are mean absolute errors of the share of records near a point, "
+            f"f(q)/N, where it is {self.density:.3g}; the error of hash rows is {what}.{rest}"
         )
+
+    def in_words(self) -> str:
+        """The error of the best option, in one sentence."""
+        error = error_in_words(self.kernel, self.best.error, self.records)
+        return f"* is best for what was requested: {error}, for {self.records:,} records."
 
     def __str__(self) -> str:
         head, rows = self.table()

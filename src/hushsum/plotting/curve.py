@@ -26,7 +26,7 @@ _LINE = 0.008
 class Curve:
     """Values and intervals along one column, shape (n,); ``truth`` only for data one may look at.
 
-    Intervals are NaN where they are not known.
+    Intervals are NaN where they are not known; ``stderr`` is the median standard error.
     """
 
     HEIGHT: ClassVar[float] = 4.8
@@ -39,6 +39,7 @@ class Curve:
     level: float
     truth: tuple[Floats, Floats] | None = None
     simultaneous: bool = False
+    stderr: float | None = None
 
 
 def _is_narrow(curve: Curve, known: NDArray[np.bool_]) -> bool:

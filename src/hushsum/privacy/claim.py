@@ -186,6 +186,62 @@ def unit_in_words(unit: str, per_unit: int) -> str:
     return f"{unit} (the neighbours of one node in one list of edges)" if unit == ADJACENCY_ROW else unit
 
 
+_MOST_TIMES = 1e6
+"""A larger factor has no meaning for people."""
+
+
+def in_plain_words(promise: Promise) -> str:
+    """How a sentence about a promise ends: the factor, and how often a guess is right, as bounds for people.
+
+    >>> in_plain_words(Promise.of(epsilon=1.0))
+    ': at most 2.72 times as likely. A guess which of the two it is, by somebody who knows everything else, \
+is right at most 74 times in 100.'
+    """
+    factor = "" if promise.epsilon is None else f": {_times(float(promise.epsilon))}"
+    return (
+        f"{factor}. A guess which of the two it is, by somebody who knows everything else, is right at most "
+        f"{_in_hundred(best_guess(promise))} times in 100."
+    )
+
+
+def best_guess(promise: Promise) -> float:
+    """How often a guess between two neighbouring datasets is right at most, if both are equally likely.
+
+    Of ε and δ: the sum of both errors of a test is at least 2 (1 − δ)/(1 + e^ε). Of ρ: the divergence is at
+    most ρ, so the total variation is at most √(ρ/2) (Pinsker) and √(1 − e^−ρ) (Bretagnolle and Huber).
+
+    >>> round(best_guess(Promise.of(epsilon=1.0)), 3), round(best_guess(Promise.of(rho=0.1)), 3)
+    (0.731, 0.612)
+    """
+    if promise.rho is not None:
+        rho = float(promise.rho)
+        return (1.0 + min(math.sqrt(rho / 2.0), math.sqrt(-math.expm1(-rho)))) / 2.0
+    assert promise.epsilon is not None
+    odds = math.exp(-float(promise.epsilon))
+    return min(1.0, (1.0 + odds * float(promise.delta)) / (1.0 + odds))
+
+
+def _times(epsilon: float) -> str:
+    """e^ε with three digits, never rounded down, since it is a bound."""
+    if epsilon >= math.log(_MOST_TIMES):
+        return "a factor above a million"
+    places = 2 - math.floor(math.log10(math.exp(epsilon)))
+    rounded = math.ceil(math.exp(epsilon) * 10.0**places - _ROUNDING) / 10.0**places
+    return f"at most {rounded:,.{max(places, 0)}f} times as likely"
+
+
+def _in_hundred(probability: float) -> str:
+    """A probability in whole percent, or with places where it is nearly certain; never rounded down."""
+    for places in range(4):
+        rounded = math.ceil(100.0 * probability * 10**places - _ROUNDING) / 10**places
+        if rounded < 100:
+            return f"{rounded:.{places}f}"
+    return "100"
+
+
+_ROUNDING = 1e-9
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What a release promises about every unit, whatever an attacker knows or later computes.
@@ -263,16 +319,20 @@ arithmetic='integers')
             "is in the data or is not" if self.relation is Relation.ADD_REMOVE else "is this one or another"
         )
         if self.rho is not None:
-            return f"{self.rho:.15g}-zero-concentrated differential privacy: it hides whether {who} {what}."
-        if self.delta:
-            return (
-                "Whatever anyone knows or computes, the probability of any set of answers changes to at most "
-                f"e^{self.epsilon:.15g} times itself plus {self.delta:.15g} because {who} {what}."
+            promised = (
+                f"{self.rho:.15g}-zero-concentrated differential privacy: it hides whether {who} {what}"
             )
-        return (
-            f"Whatever anyone knows or computes, no answer is more than e^{self.epsilon:.15g} times as "
-            f"likely or unlikely because {who} {what}."
-        )
+        elif self.delta:
+            promised = (
+                "Whatever anyone knows or computes, the probability of any set of answers changes to at most "
+                f"e^{self.epsilon:.15g} times itself plus {self.delta:.15g} because {who} {what}"
+            )
+        else:
+            promised = (
+                f"Whatever anyone knows or computes, no answer is more than e^{self.epsilon:.15g} times as "
+                f"likely or unlikely because {who} {what}"
+            )
+        return f"{promised}{in_plain_words(self.promise)}"
 
     def _repr_html_(self) -> str:
         """The claim in words and numbers, for notebooks."""

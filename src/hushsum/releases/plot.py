@@ -12,6 +12,7 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.base import CategoricalKernel, ColumnKernel, Kernel
+from hushsum.kernels.parameters import answer_in_words, counts_records, records_in_words
 from hushsum.plotting.curve import Curve, draw_curve
 from hushsum.plotting.figure import bare_figure, new_figure
 from hushsum.plotting.two_column_map import TwoColumnMap, draw_heat_map
@@ -151,14 +152,15 @@ def draw(function: ReleasedFunction, view: View, ax: Axes | None = None) -> Axes
         ax = new_figure(
             title=_title(function.kernel, view.quantity),
             caption=caption_of(
-                function.claim, f"{slice_note(function.columns, view)} {_note(picture)}".strip()
+                function.claim,
+                f"{slice_note(function.columns, view)} {_note(function, view, picture)}".strip(),
             ),
             height=picture.HEIGHT,
             pyplot=True,
         )[1]
     else:
         ax.set_title(_title(function.kernel, view.quantity))
-    _draw_on(ax, picture, view)
+    _draw_on(ax, function.kernel, picture, view)
     return ax
 
 
@@ -167,10 +169,12 @@ def figure_of(function: ReleasedFunction, view: View) -> Figure:
     picture = _picture(function, view)
     figure, ax = new_figure(
         title=_title(function.kernel, view.quantity),
-        caption=caption_of(function.claim, f"{slice_note(function.columns, view)} {_note(picture)}".strip()),
+        caption=caption_of(
+            function.claim, f"{slice_note(function.columns, view)} {_note(function, view, picture)}".strip()
+        ),
         height=picture.HEIGHT,
     )
-    _draw_on(ax, picture, view)
+    _draw_on(ax, function.kernel, picture, view)
     return figure
 
 
@@ -179,7 +183,7 @@ def thumbnail(function: ReleasedFunction) -> bytes:
     view = View.of(function)
     number = _SMALL_CURVE_POINTS if len(view.axes) == 1 else _SMALL_HEAT_POINTS
     figure, ax = bare_figure()
-    _draw_on(ax, _picture(function, view, number), view, small=True)
+    _draw_on(ax, function.kernel, _picture(function, view, number), view, small=True)
     stream = io.BytesIO()
     figure.savefig(stream, format="png")
     return stream.getvalue()
@@ -196,7 +200,13 @@ def _picture(function: ReleasedFunction, view: View, number: int | None = None) 
         points, (x,) = view.points(dim, number or _CURVE_POINTS)
         answers = view.answers(function, points)
         return Curve(
-            x, answers.value, answers.lower, answers.upper, view.level, simultaneous=view.simultaneous
+            x,
+            answers.value,
+            answers.lower,
+            answers.upper,
+            view.level,
+            simultaneous=view.simultaneous,
+            stderr=_median(answers.stderr),
         )
     points, (x, y) = view.points(dim, number or _HEAT_POINTS)
     answers = view.answers(function, points)
@@ -213,8 +223,10 @@ def _picture(function: ReleasedFunction, view: View, number: int | None = None) 
     )
 
 
-def _draw_on(ax: Axes, picture: Curve | TwoColumnMap, view: View, *, small: bool = False) -> None:
-    value_label = "kernel sum f(q)" if view.quantity == "sum" else "mean kernel value f(q)/N"
+def _draw_on(
+    ax: Axes, kernel: Kernel, picture: Curve | TwoColumnMap, view: View, *, small: bool = False
+) -> None:
+    value_label = answer_in_words(kernel, view.quantity)
     if isinstance(picture, Curve):
         draw_curve(ax, picture, x_label=view.labels[0], y_label=value_label, legend=not small)
         return
@@ -227,12 +239,19 @@ def _median(stderr: Floats) -> float | None:
     return float(np.median(known)) if len(known) else None
 
 
-def _note(picture: Curve | TwoColumnMap) -> str:
-    if isinstance(picture, Curve):
-        return "" if np.isfinite(picture.lower).any() else "The standard error is not known."
+def _note(function: ReleasedFunction, view: View, picture: Curve | TwoColumnMap) -> str:
+    """The error in words that need no mathematics, and what a line in the picture means."""
     if picture.stderr is None:
         return "The standard error is not known."
-    note = f"Standard error {picture.stderr:.2g} (median)."
+    if not counts_records(function.kernel):
+        note = f"Standard error {picture.stderr:.2g} (median)."
+    elif view.quantity == "sum":
+        note = f"Standard error {records_in_words(picture.stderr)} (median)."
+    else:
+        number = records_in_words(picture.stderr * max(function.count, 0.0))
+        note = f"Standard error {number} (median), {100 * picture.stderr:.2g} % of all."
+    if isinstance(picture, Curve):
+        return note
     if picture.has_edge:
         together = "together " if picture.simultaneous else ""
         note += f" Dashed: where the {picture.level:.0%} intervals of all points {together}lie above 0."
@@ -374,13 +393,14 @@ def _fixed(
 
 
 def _title(kernel: Kernel, of: str) -> str:
-    what = "Released kernel sum" if of == "sum" else "Released mean kernel value"
+    words = answer_in_words(kernel, of).replace("near here", "near each point")
+    what = f"{words[0].upper()}{words[1:]}"
     if not isinstance(kernel, ColumnKernel):
-        return f"{what}, {kernel.name}"
+        return f"{what}: {kernel.name}"
     widths = kernel.column_bandwidths()
     shown = widths[:1] if len(set(widths)) == 1 else widths[:_MOST_BANDWIDTHS]
     more = " × …" if len(shown) < len(set(widths)) else ""
-    return f"{what}, {kernel.unscaled().name}, bandwidth {' × '.join(f'{each:.4g}' for each in shown)}{more}"
+    return f"{what}: {kernel.unscaled().name}, bandwidth {' × '.join(f'{each:.4g}' for each in shown)}{more}"
 
 
 def slice_note(columns: tuple[str, ...] | None, view: View) -> str:

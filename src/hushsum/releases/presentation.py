@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from hushsum import _html
 from hushsum.errors import HushsumError
 from hushsum.kernels.base import Kernel
-from hushsum.kernels.parameters import kernel_in_words
+from hushsum.kernels.parameters import counts_records, kernel_in_words, records_in_words
 from hushsum.kernels.registry import kernel_as_json
 from hushsum.privacy.claim import Claim
 from hushsum.records.bounds import Bounds, bounds_in_words, names_in_words
@@ -35,6 +37,7 @@ class Presented:
             bounds=self.bounds,
             producer=self.producer,
             details=self.details(),
+            error=_error_in_the_middle(self),
         )
 
     def plot(
@@ -113,6 +116,14 @@ class Presented:
         )
 
 
+def _error_in_the_middle(function: ReleasedFunction) -> float | None:
+    """The standard error of a kernel sum in the middle of the declared bounds; None where there is none."""
+    if function.bounds is None or function.dim != function.bounds.dim:
+        return None
+    error = float(function.query(function.bounds.centre[np.newaxis], of="sum").stderr[0])
+    return error if np.isfinite(error) else None
+
+
 def _small(function: ReleasedFunction) -> str:
     """A small picture, where there is one that shows the whole function."""
     if function.dim not in (1, 2) or function.bounds is None:
@@ -130,7 +141,7 @@ UNKNOWN_ERRORS: Final = "not known: answers have no interval"
 """The description of a function whose method has no error estimate."""
 
 COMMON: Final = (
-    "kind", "claim", "kernel", "dim", "columns", "bounds", "estimated_count", "producer",
+    "kind", "claim", "kernel", "dim", "columns", "bounds", "estimated_count", "error", "producer",
 )  # fmt: skip
 """The names in JSON of the facts that every function has."""
 
@@ -152,7 +163,8 @@ class Detail:
 class Description:
     """What may be said about a released function: everything here is public. Print it for a table.
 
-    ``details`` are what its kind has beside the facts that every function has.
+    ``details`` are what its kind has beside the facts that every function has. ``error`` is the standard
+    error of a kernel sum in the middle of the bounds, where it is known.
     """
 
     claim: Claim
@@ -164,6 +176,7 @@ class Description:
     bounds: Bounds | None
     producer: str
     details: tuple[Detail, ...] = ()
+    error: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The facts as JSON values."""
@@ -175,6 +188,7 @@ class Description:
             "columns": None if self.columns is None else list(self.columns),
             "bounds": None if self.bounds is None else self.bounds.as_json(),
             "estimated_count": {"value": self.count, "stderr": self.count_stderr},
+            "error": self.error,
             **{detail.name: detail.value for detail in self.details},
             "producer": self.producer,
         }
@@ -190,8 +204,16 @@ class Description:
             ("bounds", bounds_in_words(self.bounds)),
             *((each.label or each.name, each.words) for each in self.details if each.words is not None),
             ("records", count),
+            *([] if self.error is None else [("error", self._error_in_words(self.error))]),
             ("producer", self.producer),
         ]
+
+    def _error_in_words(self, error: float) -> str:
+        where = "in the middle of the bounds"
+        if not counts_records(self.kernel):
+            return f"± {error:.2g} of a sum of similarities {where}"
+        share = f", {100 * error / self.count:.2g} % of all" if self.count > 0 else ""
+        return f"{records_in_words(error)} near a point {where}{share}"
 
     def __str__(self) -> str:
         rows = self.facts()

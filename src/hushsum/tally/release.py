@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushsum.bases.base import Basis, Cells, Reading, RowReading, Table
 from hushsum.bases.hash_rows import LARGE_TABLE
 from hushsum.errors import ClaimError, UsageError, shown
-from hushsum.kernels.parameters import positive_integer
+from hushsum.kernels.parameters import counts_records, positive_integer, records_in_words
 from hushsum.privacy.calibration import Calibration, UnitChange, calibrate, laplace_noise
 from hushsum.privacy.claim import PERSON, Claim, Promise, Relation, checked_unit, exact
 from hushsum.privacy.integer_noise import GAMMA, IntegerNoise
@@ -174,6 +174,24 @@ def release_table(
         step=step if packed else 1,
     )
     return function if packed else function.rounded_at_release(step)
+
+
+def noise_in_words(reading: Reading, promise: Promise, options: ReleaseOptions) -> str | None:
+    """The noise of an answer in the middle of the bounds, for people; None where a query has no place.
+
+    It follows from public parameters alone, before anything is drawn. Under pure ε fewer rows may be
+    published, with less noise.
+    """
+    basis, kernel = reading.basis, reading.kernel
+    if kernel.dim is None or any(each.dim is None for each in kernel.parts()):
+        return None
+    middle = np.ones(kernel.dim) if basis.bounds is None else basis.bounds.centre
+    published = basis.prefix(options.rows or basis.shape[0])
+    gain = published.reading(kernel).noise_covariance(published.prepare_queries(middle[np.newaxis]))[0, 0]
+    error = math.sqrt(float(gain) * options.calibration(published, promise).table.variance)
+    if not counts_records(kernel):
+        return f"noise of at most ± {error:.2g} of a sum of similarities, in the middle of the bounds"
+    return f"noise of at most {records_in_words(error)} near a point, in the middle of the bounds"
 
 
 def check_release(basis: Basis, promise: Promise, options: ReleaseOptions) -> None:

@@ -32,7 +32,13 @@ from hushsum.records.person_caps import UnitCap
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.prepared_release import PreparedRelease
 from hushsum.tally import refused_changes
-from hushsum.tally.release import ReleaseOptions, check_release, claimed_unit, release_table
+from hushsum.tally.release import (
+    ReleaseOptions,
+    check_release,
+    claimed_unit,
+    noise_in_words,
+    release_table,
+)
 
 _LARGEST = int(np.iinfo(np.int64).max)
 MAX_PER_UNIT = 1 << 20
@@ -354,7 +360,11 @@ insecure_noise_seed
             with self._held():
                 return release_table(self.reading, self._table, self._count, promise, options)
 
-        subject = {"fingerprint": self.fingerprint, **request.public_options}
+        subject = {
+            "fingerprint": self.fingerprint,
+            "error": None if self._kernel is None else noise_in_words(self.reading, promise, options),
+            **request.public_options,
+        }
         return PreparedRelease(options.claim(promise), subject, request.booking, make)
 
     def save(self, path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> None:

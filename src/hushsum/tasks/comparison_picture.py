@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from hushsum.kernels.parameters import answer_in_words
 from hushsum.plotting.curve import Curve
 from hushsum.plotting.figure import BLUE, FAINT, INK, VERMILION, bare_figure, new_figure
 from hushsum.plotting.ticks import label_ticks
@@ -63,8 +64,8 @@ def _new(comparison: Comparison, view: View, *, pyplot: bool) -> tuple[Figure, A
 
 
 def _title(comparison: Comparison, view: View) -> str:
-    what = "kernel sums" if view.quantity == "sum" else "mean kernel values"
-    return f"Difference of {what}, {comparison.names[0]} − {comparison.names[1]}"
+    words = answer_in_words(comparison.f.kernel, view.quantity).replace("near here", "near each point")
+    return f"Difference of {words}, {comparison.names[0]} − {comparison.names[1]}"
 
 
 def _draw_on(ax: Axes, comparison: Comparison, view: View, *, small: bool = False) -> None:

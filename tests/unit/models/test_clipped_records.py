@@ -1,5 +1,5 @@
-"""Records that mostly lie outside the declared bounds are refused before anything is spent; the owner is warned
-of declared parameters that are statistics of the records, and of records scaled by something fitted to them.
+"""Records that mostly lie outside the declared bounds are refused before anything is spent; the owner is
+warned of parameters that are statistics of the records, and of records scaled by something fitted to them.
 """
 
 from __future__ import annotations

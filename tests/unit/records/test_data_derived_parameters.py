@@ -260,7 +260,7 @@ def test_bounds_with_another_source_are_left_in_peace(values: Any, pair: tuple[f
         tally.add(values.reshape(-1, 1))
 
 
-COLUMNS = {name: NumberColumn(*pair) for name, pair in zip(NAMED, EXTREMES, strict=True)}
+COLUMNS = {str(name): NumberColumn(*pair) for name, pair in zip(NAMED, EXTREMES, strict=True)}
 SURFACES: dict[str, Any] = {
     "release": lambda: hs.release(NAMED, kernel=KERNEL, bounds=EXTREMES, epsilon=1.0),
     "mwem": lambda: hs.release(NAMED, kernel=KERNEL, bounds=EXTREMES, epsilon=1.0, method="mwem"),
