@@ -176,10 +176,8 @@ def _write(made: Plan, denser: Plan | None) -> None:
         dense=True,
     )
     write(
-        f"{made.in_words()}
-"
-        "Errors are mean absolute errors of the share of records near a point, f(q)/N. The
-"
+        f"{made.in_words()}\n"
+        "Errors are mean absolute errors of the share of records near a point, f(q)/N. The\n"
         f"relative error is for places with {made.density:.3g} of all records near."
     )
     if any(option.method == "race" for option in shown):

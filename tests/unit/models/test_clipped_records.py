@@ -149,6 +149,12 @@ def test_target_bounds_that_were_read_off_are_noticed() -> None:
 
 
 NOISY = RNG.normal(50.0, 9.0, (200, 2))
+
+
+def wide() -> hs.PrivateHistogram:
+    return hs.PrivateHistogram(bounds=(-100.0, 100.0))
+
+
 LEARNING = [
     StandardScaler(),
     StandardScaler(with_mean=False),
@@ -173,11 +179,10 @@ RECORD_BY_RECORD = [
     "step", LEARNING, ids=lambda step: step if isinstance(step, str) else type(step).__name__
 )
 def test_a_step_that_learns_from_the_records_is_noticed(step: Any) -> None:
-    wide = hs.PrivateHistogram(bounds=(-100.0, 100.0))
     for pipeline in (
-        make_pipeline(clone(step), clone(wide)),
-        make_pipeline(make_pipeline(clone(step)), clone(wide)),
-        make_pipeline(ColumnTransformer([("all", clone(step), [0, 1])]), clone(wide)),
+        make_pipeline(clone(step), wide()),
+        make_pipeline(make_pipeline(clone(step)), wide()),
+        make_pipeline(ColumnTransformer([("all", clone(step), [0, 1])]), wide()),
     ):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -189,7 +194,7 @@ def test_a_step_that_learns_from_the_records_is_noticed(step: Any) -> None:
         assert "FrozenEstimator" in str(warning.message)
     outside = clone(step).fit_transform(NOISY)
     with pytest.warns(SuspiciousParameter, match="as if a scaler had been fitted.*keep it to yourself"):
-        clone(wide).fit(outside)
+        wide().fit(outside)
 
 
 def test_a_scaled_target_is_noticed() -> None:

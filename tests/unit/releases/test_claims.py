@@ -83,8 +83,8 @@ SENTENCES = [
         claim(Promise.of(epsilon=1, delta=1e-6), relation=Relation.REPLACE),
         "Whatever anyone knows or computes, the probability of any set of answers changes to at most "
         "e^1 times itself plus 1e-06 because one record is this one or another: at most 2.72 times as "
-        "likely. A guess which of the two it is, by somebody who knows everything else, is right at most 74 times in "
-        "100.",
+        "likely. A guess which of the two it is, by somebody who knows everything else, is right at most 74 "
+        "times in 100.",
     ),
     (
         claim(Promise.of(rho=0.25), unit="person", records_per_unit=3),
