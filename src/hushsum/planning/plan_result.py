@@ -105,7 +105,7 @@ class Plan:
     def in_words(self) -> str:
         """The error of the best option, in one sentence."""
         error = error_in_words(self.kernel, self.best.error, self.records)
-        return f"* is best for what was requested: {error}, for {self.records:,} records."
+        return f"The best option (*) has an error of {error}, for {self.records:,} records."
 
     def __str__(self) -> str:
         head, rows = self.table()
