@@ -181,6 +181,32 @@ def test_an_administrator_ends_any_link_and_a_closed_account_has_none(town: Town
     town.refused(None, "GET", f"/shared/{second}/function", 404)
 
 
+def test_functions_of_a_closed_account_answer_nobody(town: Town) -> None:
+    """As its links do, although analysts had been granted them."""
+    function = released(town)
+    town.ok("olga", "PUT", f"/functions/{function}/grants/anna", json={"download": True})
+    point = f"/functions/{function}/query"
+    town.ok("anna", "POST", point, json=POINT)
+    town.ok("anna", "GET", f"/functions/{function}/file")
+    town.ok("admin", "DELETE", f"/accounts/{town.ids['olga']}", 204)
+    town.refused("anna", "POST", point, 404, json=POINT)
+    town.refused("anna", "GET", f"/functions/{function}", 404)
+    town.refused("anna", "GET", f"/functions/{function}/file", 404)
+    assert town.ok("anna", "GET", "/functions") == []
+
+
+@pytest.mark.parametrize(("port", "status"), [(65_535, 201), (65_536, 422), (99_999, 422)])
+def test_the_port_of_an_origin_exists(shared: tuple[Town, str, str], port: int, status: int) -> None:
+    town, function, _ = shared
+    answer = town.ask(
+        "olga",
+        "POST",
+        f"/functions/{function}/shares",
+        json={"origins": [f"https://example.org:{port}"]},
+    )
+    assert answer.status_code == status
+
+
 def test_a_link_expires(shared: tuple[Town, str, str]) -> None:
     town, function, _ = shared
     key = share(town, function, days=1)

@@ -88,6 +88,13 @@ def test_what_is_hardly_http(place: ServiceProcess, name: str) -> None:
     check(place, heard)
 
 
+@pytest.mark.parametrize("data", [b"GET /openapi.json\r\n\r\n", b"GET /openapi.json HTTP/0.9\r\n\r\n"])
+def test_a_request_without_headers_is_refused(place: ServiceProcess, data: bytes) -> None:
+    heard = send(place, data)
+    assert b"hushsum" not in heard.replace(b"urn:hushsum:problem", b"")
+    check(place, heard)
+
+
 @pytest.mark.parametrize("number", [200, pytest.param(5000, marks=pytest.mark.slow)])
 def test_requests_with_a_few_wrong_bytes(place: ServiceProcess, number: int) -> None:
     chance = random.Random(number)

@@ -24,6 +24,10 @@ _MOST_HANDSHAKES = 64
 """Connections under way that have not proven a key; further ones are closed at once."""
 
 
+_MOST_OF_A_SITE = 8
+"""Connections of one key at once: a site needs one, and a few more while lost ones time out."""
+
+
 class ServerProcess:
     """All sites of one run.
 
@@ -166,10 +170,11 @@ class ServerProcess:
 
     def _converse(self, connection: TlsConnection) -> None:
         site = connection.peer
-        with connection, self._counted(site):
+        with connection:
             try:
-                while self._exchange(connection, site):
-                    pass
+                with self._counted(site):
+                    while self._exchange(connection, site):
+                        pass
             except PeerLost:
                 self._log(f"site {short(site)} went away")
             except HushsumError as refused:
@@ -180,6 +185,10 @@ class ServerProcess:
     @contextmanager
     def _counted(self, site: str) -> Iterator[None]:
         with self._changed:
+            if self._connections[site] >= _MOST_OF_A_SITE:
+                raise PeerRefused(
+                    rule=f"this site has {_MOST_OF_A_SITE} connections open", remedy="end the others first"
+                )
             self._connections[site] += 1
         try:
             yield

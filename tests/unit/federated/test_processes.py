@@ -7,7 +7,7 @@ import pickle
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,9 @@ from hushsum.federated.site_process import SiteProcess
 from hushsum.transport import control_messages
 from hushsum.transport.addresses import Address, Patience
 from hushsum.transport.peer_identity import Identity
+from hushsum.transport.serialization import unpack
 from hushsum.transport.state_folder import StateFolder
+from hushsum.transport.tls_connection import connect
 from tests.aggregation_runs import Run, identity, small_terms, table_of
 
 PATIENCE = Patience(wait=60.0, transfer=60.0, lost=60.0)
@@ -111,6 +113,43 @@ def test_sites_and_a_server_open_the_sum() -> None:
         here.joined()
     assert not here.failed
     assert np.array_equal(state.sum, sum(table_of(site, here.terms) for site in here.terms.sites))
+
+
+def test_one_site_has_a_limited_number_of_connections() -> None:
+    terms = small_terms(3)
+    served: list[str] = []
+
+    class Watched(ServerProcess):
+        def _exchange(self, connection: Any, site: str) -> bool:
+            served.append(site)
+            return super()._exchange(connection, site)
+
+    with stage(terms) as here, ExitStack() as opened:
+        port, first = here.listener.getsockname()[1], terms.sites[0]
+        server = threading.Thread(target=lambda: here.serve(Watched), daemon=True)
+        server.start()
+        most = server_process._MOST_OF_A_SITE
+        for number in range(most + 5):
+            link = connect(
+                here.keys[first],
+                "127.0.0.1",
+                port,
+                identity(SERVER).fingerprint,
+                timeout=60.0,
+                transfer=60.0,
+            )
+            opened.enter_context(link)
+            said = link.receive(most=1 << 20, wait=60.0)
+            if number >= most:
+                with pytest.raises(PeerRefused, match="connections open"):
+                    raise PeerRefused(rule=control_messages.reason_in(unpack(said, "refusal")[1]))
+        assert served == [first] * most
+        opened.close()
+        for site in terms.sites:
+            here.start(site)
+        server.join(60.0)
+        here.joined()
+    assert not here.failed
 
 
 def test_a_site_that_never_comes_is_left_out() -> None:

@@ -192,6 +192,18 @@ def test_a_disabled_account_ends_at_once(town: Town) -> None:
     town.refused("admin", "DELETE", f"/accounts/{me['account']}", 409)
 
 
+@pytest.mark.parametrize("twice", ["authorization", "host"])
+def test_a_header_that_decides_who_asks_whom_is_sent_once(town: Town, twice: str) -> None:
+    """A proxy may read the first of two, and this service the last."""
+    own = {"authorization": f"Bearer {town.tokens['olga']}", "host": "testserver"}
+    once = list(own.items())
+    assert town.ask(None, "GET", "/me", headers=once).status_code == 200
+    for other in (own[twice], "Bearer x"):
+        answer = town.ask(None, "GET", "/me", headers=[(twice, other), *once])
+        assert answer.status_code == 400
+        assert answer.json()["type"].endswith("bad-request")
+
+
 def test_an_expired_token_is_none(town: Town) -> None:
     store = Store.open(town.settings.place)
     with store.database.writing() as connection:

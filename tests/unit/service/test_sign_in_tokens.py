@@ -140,8 +140,13 @@ class TestTheIdToken:
             {"exp": "9999999999"},
             {"exp": True},
             {"exp": float("nan")},
+            {"exp": float("inf")},
+            {"exp": 10**400},
             {"iat": None},
             {"iat": float("nan")},
+            {"iat": float("-inf")},
+            {"nbf": float("-inf")},
+            {"nbf": float("nan")},
         ],
         ids=str,
     )

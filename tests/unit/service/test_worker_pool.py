@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -144,3 +146,29 @@ def test_a_worker_that_does_not_read_blocks_nobody(pool_of: Callable[[Start], Wo
     [slot] = pool._slots
     assert slot.process is not None
     os.kill(slot.process.pid, 9)
+
+
+def test_a_worker_without_its_database_waits_and_logs_no_words_of_the_driver(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    place = f"postgresql://someone:canary-password@127.0.0.1:{port}/canary"
+    settings = Settings(folder=str(tmp_path), database=place)
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "hushsum.service.work.worker"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert worker.stdin is not None
+    assert worker.stderr is not None
+    with worker, worker.stderr as log:
+        worker.stdin.write(settings.for_worker().encode() + b"\n")
+        worker.stdin.flush()
+        lines = [log.readline() for _ in range(2)]
+        worker.stdin.close()
+        lines += log.readlines()
+        assert worker.wait() == 0
+    found = [json.loads(line) for line in lines]
+    assert [each["event"] for each in found] == ["worker waits"] * len(found)
+    assert [each["pause_seconds"] for each in found[:2]] == [1.0, 2.0]
+    assert b"canary" not in b"".join(lines)
+    assert str(port).encode() not in b"".join(lines)

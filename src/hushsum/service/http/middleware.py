@@ -58,6 +58,7 @@ _HEADERS: Final = [
     ),
     (b"cache-control", b"no-store"),
 ]
+_ONCE: Final = (b"authorization", b"host")
 _SECURE: Final = (b"strict-transport-security", b"max-age=63072000")
 _ANY_ORIGIN: Final = [
     (b"access-control-allow-origin", b"*"),
@@ -118,6 +119,7 @@ class RequestMiddleware:
                 address = f"{self._settings.root_path}/"
                 await RedirectResponse(address, 308)(scope, receive, reply)
                 return
+            _check_form(scope)
             limit = await self._admit(scope, headers)
             name = self._limited_name(scope)
             if name is None:
@@ -222,6 +224,15 @@ class RequestMiddleware:
             ms=round(seconds * 1000, 2),
             **facts,
         )
+
+
+def _check_form(scope: Scope) -> None:
+    """Refuse requests of which two readers may understand different things: a proxy might take the first of
+    two headers where this service takes the last, and HTTP/0.9 has no headers at all.
+    """
+    names = [name for name, _ in scope["headers"]]
+    if scope["http_version"] == "0.9" or any(names.count(each) > 1 for each in _ONCE):
+        raise Refusal(400, "bad-request", "send HTTP/1.1 with one Host and at most one Authorization header")
 
 
 def _with_security_headers(headers: Any, id: str, *, secure: bool) -> list[tuple[bytes, bytes]]:

@@ -17,9 +17,9 @@ _ORIGIN = re.compile(
 
 def _checked_origin(text: str) -> str:
     """One site: a scheme and a host, without wildcards or paths, as it stands in a response header."""
-    host = text.partition("://")[2].partition(":")[0]
+    host, _, port = text.partition("://")[2].partition(":")
     plain = text.startswith("http://") and host not in ("localhost", "127.0.0.1")
-    if not _ORIGIN.fullmatch(text) or plain:
+    if not _ORIGIN.fullmatch(text) or plain or int(port or "443") > 65_535:
         raise PydanticCustomError("must be a site such as https://www.example.org", "not an origin")
     return text
 

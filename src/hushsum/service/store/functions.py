@@ -83,13 +83,13 @@ class Functions:
             )
 
     def visible_to(self, account: str) -> list[Function]:
-        """What an account owns or was granted, oldest first."""
+        """What an account owns or was granted, oldest first; nothing of an owner whose account is closed."""
         with self._database.reading() as connection:
             rows = connection.execute(_visible(account).order_by(functions.c.created))
             return [_function(row, account) for row in rows]
 
     def find(self, id: str, *, account: str) -> Function | None:
-        """A function, if this account owns it or was granted it."""
+        """A function, if this account owns it or was granted it, and its owner's account is not closed."""
         with self._database.reading() as connection:
             row = connection.execute(_visible(account).where(functions.c.id == id)).one_or_none()
         return None if row is None else _function(row, account)
@@ -140,8 +140,10 @@ def _visible(account: str) -> sa.Select[Any]:
     return (
         sa.select(functions, datasets.c.owner, grants.c.download)
         .join(datasets, datasets.c.id == functions.c.dataset)
+        .join(accounts, accounts.c.id == datasets.c.owner)
         .outerjoin(grants, mine)
         .where((datasets.c.owner == account) | (grants.c.account == account))
+        .where(accounts.c.disabled.is_(False))
     )
 
 

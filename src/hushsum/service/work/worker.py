@@ -8,6 +8,7 @@ its job.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import resource
 import sys
@@ -22,6 +23,7 @@ from hushsum.service.work.job_runner import JobRunner
 
 _IDLE_SECONDS = 1.0
 _CLEANUP_SECONDS = 600.0
+_LONGEST_PAUSE_SECONDS = 10.0
 
 
 def main() -> None:
@@ -31,7 +33,8 @@ def main() -> None:
     limit_memory(settings.worker_memory_bytes)
     wake = threading.Event()
     threading.Thread(target=_listen, args=(wake,), daemon=True).start()
-    work = JobRunner(settings, Store.open(settings.place), abandon=_leave)
+    sys.excepthook = lambda _, error, __: log_event("worker failed", level=logging.ERROR, **described(error))
+    work = JobRunner(settings, _opened(settings.place), abandon=_leave)
     cleaned = 0.0
     while True:
         try:
@@ -46,6 +49,18 @@ def main() -> None:
         if not busy:
             wake.wait(_IDLE_SECONDS)
             wake.clear()
+
+
+def _opened(place: str) -> Store:
+    """The store, once its database can be reached."""
+    pause = _IDLE_SECONDS
+    while True:
+        try:
+            return Store.open(place)
+        except Exception as error:
+            log_event("worker waits", level=logging.ERROR, pause_seconds=pause, **described(error))
+        time.sleep(pause)
+        pause = min(2.0 * pause, _LONGEST_PAUSE_SECONDS)
 
 
 def limit_memory(most: int) -> None:

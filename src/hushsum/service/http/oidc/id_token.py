@@ -16,6 +16,7 @@ from hushsum.service.http.oidc.sign_in_errors import not_proven
 
 SKEW_SECONDS: Final = 60.0
 _SIGNED: Final = jwt.PyJWS(algorithms=list(KIND_OF))
+_LAST_TIME: Final = 253_402_300_800
 _LONGEST_SUBJECT: Final = 255
 
 
@@ -103,8 +104,9 @@ def _check_times(claims: dict[str, Any], started: float, now: float) -> None:
 
 def _time(claims: dict[str, Any], name: str) -> float:
     found = claims.get(name)
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        raise not_proven(f"its token has no {name}")
+    # Seconds up to the year 9999: JSON also allows Infinity, NaN and integers of any length.
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < _LAST_TIME:
+        raise not_proven(f"its token has no usable {name}")
     return found
 
 

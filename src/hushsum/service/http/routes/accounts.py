@@ -94,6 +94,7 @@ def disable_account(
         raise nothing_here()
     context.authenticator.clear_cache()
     context.shared_links.clear_cache()
+    context.visible.clear()
     return Response(status_code=204)
 
 
