@@ -1,4 +1,4 @@
-"""Files whose checksum holds and whose content does not: refused when they are loaded, never when used."""
+"""Files whose checksum holds and whose content does not: refused when they are read or first queried."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from hushsum.errors import FileRefused, PublicAssumption
 from hushsum.models import PrivateClassifier, PrivateModes
 from hushsum.models.load import load_model
 from tests.fuzz.mutate import joined, split
+from tests.fuzz.released import use_model
 from tests.released_cases import RELEASES
 
 Change = Callable[[dict[str, Any]], object]
@@ -105,9 +106,9 @@ MODELS: list[tuple[str, str, Change]] = [
 def test_a_model_that_could_not_be_used_is_refused(
     models: dict[str, bytes], name: str, what: str, change: Change
 ) -> None:
-    assert load_model(io.BytesIO(models[name]))
+    use_model(load_model(io.BytesIO(models[name])))
     with pytest.raises(FileRefused):
-        load_model(io.BytesIO(changed(models[name], change)))
+        use_model(load_model(io.BytesIO(changed(models[name], change))))
 
 
 def test_files_inside_files_do_not_nest(files: dict[str, bytes]) -> None:

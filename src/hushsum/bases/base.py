@@ -96,6 +96,12 @@ class Basis(Protocol, metaclass=RoleType):
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """How far one record moves the sum, for the given neighbours."""
 
+    def costly_sensitivity(self, relation: Relation) -> bool:
+        """Whether `sensitivity` may take longer than reading a file of the table; a file's noise is then
+        compared with its claim when the file is first used.
+        """
+        return False
+
     @abstractmethod
     def accumulate(self, table: Any, batch: Batch, *, step: int, threads: int) -> None:
         """Add ``step`` times each record's vector to a table that `new_table` made, in place."""

@@ -110,8 +110,8 @@ class BernsteinLattice(BoxBasis):
         most, squares = 1.0, 1.0
         for half in self.half.tolist():
             spacing = 2.0 * half / self.degree / width
-            most *= min(_endless_sum(spacing), self.degree + 1.0)
-            squares *= min(_endless_sum(spacing * math.sqrt(2.0)), self.degree + 1.0)
+            most *= _endless_sum(spacing, self.degree + 1.0)
+            squares *= _endless_sum(spacing * math.sqrt(2.0), self.degree + 1.0)
         slack = _ROUNDING**self.dim
         return math.floor(self.scale * most * slack), math.floor(self.scale**2 * squares * slack)
 
@@ -276,10 +276,12 @@ def _outer(vectors: list[Floats]) -> Floats:
     return product
 
 
-def _endless_sum(spacing: float) -> float:
-    """Σ over all integers j of exp(−(j·spacing)²/2); from above, up to rounding."""
-    reach = math.ceil(40.0 / spacing) + 1 if spacing > 1e-6 else 0
-    if not reach:
-        return math.inf
-    j = np.arange(1, reach + 1) * spacing
-    return 1.0 + 2.0 * math.fsum(np.exp(-0.5 * j * j).tolist())
+def _endless_sum(spacing: float, most: float) -> float:
+    """Σ over all integers j of exp(−(j·spacing)²/2), from above, up to rounding; at most ``most``.
+
+    It is at least √(2π)/spacing, by Poisson's formula, so that few terms decide.
+    """
+    if spacing * most <= 2.5:
+        return most
+    j = np.arange(1, math.ceil(40.0 / spacing) + 2) * spacing
+    return min(1.0 + 2.0 * math.fsum(np.exp(-0.5 * j * j).tolist()), most)

@@ -176,11 +176,16 @@ class FourierFeatures(Basis):
         together by the diameter of the features of the box, where that is known.
         """
         moved = feature_sensitivity(self.features // self.groups, relation)
-        box, plain = self.bounds, self.groups == 1 and not self.structured
-        if relation is Relation.ADD_REMOVE or not plain or box is None or box.dim > MOST_COLUMNS:
+        if self.bounds is None or not self.costly_sensitivity(relation):
             return moved
-        square = remembered_squared_diameter(self.frequencies, box.half_width)
+        square = remembered_squared_diameter(self.frequencies, self.bounds.half_width)
         return replace(moved, l1=min(moved.l1, math.isqrt(2 * self.features * square)), l2_squared=square)
+
+    def costly_sensitivity(self, relation: Relation) -> bool:
+        """Where the diameter is bounded on a lattice, which takes tenths of a second for any few features."""
+        plain = self.groups == 1 and not self.structured
+        within = self.bounds is not None and self.bounds.dim <= MOST_COLUMNS
+        return relation is Relation.REPLACE and plain and within
 
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
         """Add ``step`` times each record's integers to every row, or to those of its group.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,7 +56,7 @@ class FourierSeries(BoxBasis):
     taper : float
         A pair's weight is k̂ to this power: 0 gives equal shares of the budget, as published. 2/3 minimises
         Laplace noise of an answer and 1/2 Gaussian noise, which is then a path of the Gaussian process whose
-        covariance is the kernel. Pairs whose weight vanishes are left out.
+        covariance is the kernel. Pairs whose weight would be below 64, or half of the scale, are left out.
 
     Privacy
     -------
@@ -107,49 +106,99 @@ class FourierSeries(BoxBasis):
         return 2.0 * self.half + self.padding * gaussian_width(self.kernel, self.name)
 
     @cached_property
+    def _decays(self) -> list[Floats]:
+        """What each order of a column adds to −log k̂: from 0, never falling, shape (frequencies + 1,) each.
+
+        Correctly rounded operations alone: weights and their rounding agree on every machine.
+        """
+        found = []
+        for column in range(self.dim):
+            phases = np.arange(self.frequencies + 1) * self._widths[column]
+            decay = 2.0 * math.pi * math.pi * phases * phases
+            decay[0] = 0.0
+            found.append(decay)
+        return found
+
+    @property
+    def _widths(self) -> Floats:
+        return gaussian_width(self.kernel, self.name) / self.period
+
+    def _reach(self, before: Floats, decay: Floats) -> NDArray[np.int64]:
+        """The highest order of a column that is kept, for each decay of the columns before it.
+
+        Sums and products are rounded without changing their order, so what is kept has no gaps, and the order
+        is found by halving.
+        """
+        if self.taper == 0.0:
+            return np.full(len(before), self.frequencies)
+        # Weights of at least _LEAST_WEIGHT, or half of the scale: powers of two, as the scale is one.
+        most = max(self.scale.bit_length() - _LEAST_WEIGHT.bit_length(), 1) * math.log(2.0)
+        reach = np.zeros(len(before), np.int64)
+        for bit in range(self.frequencies.bit_length() - 1, -1, -1):
+            further = reach + (1 << bit)
+            decays = before + decay[np.minimum(further, self.frequencies)]
+            kept = (further <= self.frequencies) & (decays * self.taper <= most)
+            reach = np.where(kept, further, reach)
+        return reach
+
+    @cached_property
+    def _pairs(self) -> int:
+        """How many pairs are kept, with the constant: counted by the sizes of all columns but one, so that a
+        short file does not cost what it declares.
+        """
+        if self.taper == 0.0:
+            return int((2 * self.frequencies + 1) ** self.dim // 2 + 1)
+        decay, times = np.zeros(1), np.ones(1, np.int64)
+        for added in self._decays[:-1]:
+            reach = self._reach(decay, added)
+            place, order = _ranges(reach * 0, reach)
+            decay, times = decay[place] + added[order], times[place] * np.where(order > 0, 2, 1)
+        return int((times * (2 * self._reach(decay, self._decays[-1]) + 1)).sum() // 2 + 1)
+
+    @cached_property
     def series(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """Frequencies of the pairs (P, dim), their integer weights, and k̂; the constant comes first."""
-        highest = self.frequencies
-        pairs = [
-            m
-            for m in itertools.product(range(-highest, highest + 1), repeat=self.dim)
-            if m >= (0,) * self.dim
-        ]
-        frequency = np.array(sorted(pairs, key=lambda m: (sum(k * k for k in m), m)), np.int64)
-        # Correctly rounded operations alone: weights and their rounding agree on every machine.
-        decay = np.zeros(len(frequency))
-        constant = 1.0
-        for column in range(self.dim):
-            width = gaussian_width(self.kernel, self.name) / self.period[column]
-            decay += 2.0 * math.pi * math.pi * (frequency[:, column] * width) * (frequency[:, column] * width)
-            constant *= width * math.sqrt(2.0 * math.pi)
+        frequency, decay = np.zeros((1, 0), np.int64), np.zeros(1)
+        for column, added in enumerate(self._decays):
+            reach = self._reach(decay, added)
+            place, order = _ranges(-reach if column else reach * 0, reach)
+            frequency = np.column_stack((frequency[place], order))
+            decay = decay[place] + added[np.abs(order)]
+        # Of two opposite frequencies, the one whose first order that is not 0 is positive.
+        first = np.take_along_axis(frequency, (frequency != 0).argmax(axis=1)[:, np.newaxis], axis=1)[:, 0]
+        frequency, decay = frequency[first >= 0], decay[first >= 0]
+        place = np.lexsort((*frequency.T[::-1], np.square(frequency).sum(axis=1)))
+        frequency, decay = frequency[place], decay[place]
         if self.taper > 0.0:
             weight = np.rint(self.scale * exponential_of_minus(decay * self.taper)).astype(np.int64)
             weight[0] = round(self.scale / math.sqrt(2.0))
         else:
             weight = np.full(len(frequency), self.scale, np.int64)
-        kept = weight >= min(_LEAST_WEIGHT, self.scale // 2)
-        return frequency[kept], weight[kept], constant * exponential_of_minus(decay)[kept]
+        constant = math.prod(float(width) * math.sqrt(2.0 * math.pi) for width in self._widths)
+        return frequency, weight, constant * exponential_of_minus(decay)
 
     @property
     def shape(self) -> tuple[int, int]:
         """(1, coefficients): the constant, then a cosine and a sine for each pair."""
-        return 1, 2 * len(self.series[1]) - 1
+        return 1, 2 * self._pairs - 1
 
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """From the pairs' weights; see the class."""
-        first, *weights = (int(w) for w in self.series[1])
+        first = int(self.series[1][0])
+        weights = [
+            (int(w), int(n)) for w, n in zip(*np.unique(self.series[1][1:], return_counts=True), strict=True)
+        ]
         added = Sensitivity(
-            l1=first + sum(math.isqrt(2 * w * w) for w in weights),
-            l2_squared=first * first + sum(w * w for w in weights),
-            largest=max(first, *weights),
+            l1=first + sum(n * math.isqrt(2 * w * w) for w, n in weights),
+            l2_squared=first * first + sum(n * w * w for w, n in weights),
+            largest=max(first, *(w for w, _ in weights), 0),
         )
         if relation is Relation.ADD_REMOVE:
             return added
         exchanged = Sensitivity(
-            l1=sum(math.isqrt(8 * w * w) for w in weights),
-            l2_squared=sum(4 * w * w for w in weights),
-            largest=2 * max(weights),
+            l1=sum(n * math.isqrt(8 * w * w) for w, n in weights),
+            l2_squared=sum(4 * n * w * w for w, n in weights),
+            largest=2 * max((w for w, _ in weights), default=0),
         )
         return larger(added, exchanged)
 
@@ -183,6 +232,13 @@ class FourierSeries(BoxBasis):
         return SeriesReading(self, kernel)
 
 
+def _ranges(low: NDArray[np.int64], high: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All integers from each low to its high, in turn: the place of the pair, and the integer."""
+    length = high - low + 1
+    place = np.repeat(np.arange(len(low)), length)
+    return place, np.arange(len(place)) - np.repeat(np.cumsum(length) - length - low, length)
+
+
 @dataclass(frozen=True)
 class SeriesReading(BoxReading):
     """The records' coefficients times the kernel's own."""
@@ -198,8 +254,8 @@ class SeriesReading(BoxReading):
         """Σ k̂·(coefficient/W)·wave, each pair twice for its mirror image: summed over one column after the
         other, since a wave is the product of those of the columns.
         """
-        coefficients, orders = self._coefficients(table), 2 * self.basis.frequencies + 1
-        numbers = 2 * (self.basis.dim * orders + -(-len(coefficients) // orders))
+        coefficients, orders = self._coefficients(table), 2 * int(self._highest[-1]) + 1
+        numbers = 2 * (int((2 * self._highest + 1).sum()) + -(-len(coefficients) // orders))
         answers = np.empty(len(batch))
         for start, stop in blocks(len(batch), numbers):
             queries = queries_of(batch)[start:stop]
@@ -208,24 +264,29 @@ class SeriesReading(BoxReading):
         return answers
 
     def _coefficients(self, table: Table) -> Complexes:
-        """c with an answer Re Σ c_m·e^{2πi·m·q}, for m from 0 to M in the first column and from −M in the
-        others, the last fastest; flat.
+        """c with an answer Re Σ c_m·e^{2πi·m·q}, for m from 0 to the highest order that is kept in the first
+        column, and from its negative in the others, the last fastest; flat.
         """
         frequency, weight, kernel = self.basis.series
-        pairs, highest = len(frequency), self.basis.frequencies
+        pairs, highest = len(frequency), self._highest
         gain = 2.0 * kernel[1:] / weight[1:]
         flat = table.reshape(-1).astype(np.float64)
-        dense = np.zeros((highest + 1, *(2 * highest + 1,) * (self.basis.dim - 1)), np.complex128)
-        place = (frequency[:, 0], *(frequency[:, column] + highest for column in range(1, self.basis.dim)))
+        dense = np.zeros((highest[0] + 1, *(2 * highest[1:] + 1)), np.complex128)
+        place = (frequency[:, 0], *(frequency[:, 1:] + highest[1:]).T)
         constant = kernel[0] / weight[0] * flat[0]
         dense[place] = np.concatenate(([constant], gain * (flat[1:pairs] - 1j * flat[pairs:])))
         return dense.reshape(-1)
 
+    @cached_property
+    def _highest(self) -> NDArray[np.int64]:
+        """The highest order that is kept in each column, shape (dim,)."""
+        return np.asarray(np.abs(self.basis.series[0]).max(axis=0))
+
     def _column_waves(self, queries: Floats) -> list[Complexes]:
         """e^{2πi·m·q} in each column, for the same m."""
-        order = np.arange(self.basis.frequencies + 1, dtype=np.float64)
         found: list[Complexes] = []
         for column in range(self.basis.dim):
+            order = np.arange(self._highest[column] + 1, dtype=np.float64)
             turns = queries[:, column, np.newaxis] / self.basis.period[column]
             cosine, sine = cosine_and_sine(order * turns)
             waves = cosine + 1j * sine

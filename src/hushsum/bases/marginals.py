@@ -39,7 +39,7 @@ class ColumnEncoding:
     @property
     def size(self) -> int:
         """How many labels a value may have."""
-        return len(self.column.labels)
+        return self.column.size
 
     def as_json(self) -> dict[str, Any]:
         """The declaration."""
@@ -278,7 +278,8 @@ class MarginalsReading(LinearReading):
                 remedy="make one with that dim",
             )
         power = kernel.agreement_power()
-        if not self._needed.keys() <= {each.members for each in self.basis.sets}:
+        enough = len(self.basis.sets) >= (dim if power == 1 else dim + math.comb(dim, 2))
+        if not enough or not self._needed.keys() <= {each.members for each in self.basis.sets}:
             raise UsageError(
                 parameter="kernel",
                 rule=f"with power {power} reads all marginals of up to {power} columns",

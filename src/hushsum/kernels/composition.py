@@ -178,7 +178,8 @@ def _normal_product(dim: int, factors: Sequence[Factor]) -> Kernel:
             parameter="kernel", rule=f"must have at most {MOST_FACTORS} factors", got=len(merged)
         )
     alone = merged[0]
-    if len(merged) == 1 and alone.columns == tuple(range(dim)) and alone.kernel.dim is not None:
+    whole = len(alone.columns) == dim and alone.columns == tuple(range(dim))
+    if len(merged) == 1 and whole and alone.kernel.dim is not None:
         return alone.kernel
     return product_of(dim, merged)
 

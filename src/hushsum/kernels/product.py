@@ -276,7 +276,8 @@ def product_of(dim: int, factors: Sequence[Factor]) -> ProductKernel:
         if all(isinstance(kernel, SpectralKernel) for kernel in kernels):
             columns.append(SpectralProduct)
         taken = sorted(itertools.chain(*(each.columns for each in factors)))
-        if taken == list(range(dim)) and all(isinstance(kernel, ProfileKernel) for kernel in kernels):
+        whole = len(taken) == dim and taken == list(range(dim))
+        if whole and all(isinstance(kernel, ProfileKernel) for kernel in kernels):
             columns.append(ProfileProduct)
         roles += columns[1:] or columns
     signed = any(kernel.signed for kernel in kernels)

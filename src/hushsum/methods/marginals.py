@@ -83,7 +83,7 @@ def marginals(
             remedy="declare each column",
         )
     names = [str(name) for name in columns] if named else None
-    sizes = [len(each.labels) for each in declared]
+    sizes = [each.size for each in declared]
     limit = positive_integer("most_cells", most_cells, at_most=MOST_CELLS)
     chosen = all_pairs(sizes, limit) if sets is None else positions_of(sets, len(declared), names)
     basis = Marginals.of(declared, chosen, names)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from hushsum._types import Floats, PathOrFile
-from hushsum.errors import UsageError
+from hushsum.errors import FileRefused, HushsumError, UsageError
 from hushsum.files.container import canonical_json
 from hushsum.kernels.bandwidth_scale import warn_of_bandwidth
 from hushsum.kernels.base import ColumnKernel
@@ -39,6 +41,21 @@ from hushsum.releases.prepared_release import spend_function
 
 MODELS: dict[str, type[PrivateModel]] = {}
 """Every model by the name of its class, for files."""
+
+
+@contextmanager
+def sensible_file() -> Iterator[None]:
+    """What goes wrong inside is the fault of the file that the model was read from."""
+    try:
+        yield
+    except FileRefused:
+        raise
+    except HushsumError as error:
+        raise FileRefused(rule=("the file's model makes no sense: ", *error.parts())) from None
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError):
+        raise FileRefused(
+            rule="the file's model makes no sense, though its checksum holds", remedy="ask who wrote it"
+        ) from None
 
 
 class PrivateModel(DeclaredModel):
@@ -96,9 +113,11 @@ class PrivateModel(DeclaredModel):
         """What predictions are computed from; also called for a model that was loaded."""
         return bundle
 
-    def _columns_of_part(self, name: str) -> int:
-        """How many columns a released part compares, for the check of a file."""
-        return self.n_features_in_
+    def _part_columns(self) -> Mapping[str, int | None]:
+        """The released parts that the bundle may hold, and how many columns each compares: a file with others
+        is refused. None leaves the number to :meth:`_open`.
+        """
+        return {}
 
     def _facts(self) -> dict[str, Any]:
         """Further public facts for the bundle, such as the classes; known when counting starts."""
@@ -345,13 +364,38 @@ class PrivateModel(DeclaredModel):
         return np.asarray(np.clip(queries, low, high))
 
     def _reading(self) -> Any:
-        """What :meth:`_open` made of what was released."""
+        """What :meth:`_open` made of what was released.
+
+        A model that was read from a file is opened and queried once here, not when it is read: what a short
+        file requires to be computed is computed for whoever queries it.
+
+        Raises
+        ------
+        FileRefused
+            if the parts of a file do not fit together.
+        """
         if not self.__sklearn_is_fitted__():
             raise self._not_fitted()
         state = self._state
         if state.reading is None and state.bundle is not None:
-            state.reading = self._open(state.bundle)
+            with sensible_file():
+                state.reading = self._open(state.bundle)
+                try:
+                    self._probe()
+                    if state.from_file and canonical_json(self._described()) != canonical_json(state.facts):
+                        raise ValueError("a model has one description")
+                except BaseException:
+                    state.reading = None
+                    raise
         return state.reading
+
+    def _probe(self) -> None:
+        """Query a model that was read once, inside its bounds: parts that do not fit together fail here."""
+        names = ("decision_function", "score_samples", "predict", "sample")
+        answer = next(getattr(self, name) for name in names if hasattr(self, name))
+        # A point without column names is fine here.
+        with np.errstate(all="ignore"), warnings.catch_warnings(category=UserWarning, action="ignore"):
+            answer(*([] if answer.__name__ == "sample" else [self._example()]))
 
     def _fitted(self, name: str) -> Any:
         """A parameter as it was when the records were counted."""

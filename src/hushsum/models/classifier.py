@@ -291,10 +291,10 @@ class PrivateClassifier(ClassifierDeclaration):
             scaling = ColumnScaling.of(self._box(self._fitted("bounds")), bundle.arrays[_QUANTILES])
         return TransformedRule(LinearRule.of(part, spread), transform, scaling)
 
-    def _columns_of_part(self, name: str) -> int:
-        if name != _PART:
-            return self.n_features_in_
-        return int(self._state.bundle.parts[name].basis.dim) + 1  # type: ignore[union-attr]
+    def _part_columns(self) -> dict[str, int] | dict[str, None]:
+        if self.method_ != KERNEL:
+            return {_PART: None}
+        return {f"class {code}": self.n_features_in_ for code in range(len(self.classes_))}
 
     @property
     def _digest(self) -> str | None:
@@ -340,7 +340,7 @@ class PrivateClassifier(ClassifierDeclaration):
     @property
     def class_prior_(self) -> Floats:
         """How frequent each class is, by the private counts; only after the release."""
-        reading: SketchReading | TransformedRule = self._open(self.released_)
+        reading: SketchReading | TransformedRule = self._reading()
         counts = reading.counts if reading.counts.any() else np.ones(len(reading.counts))
         priors: Floats = counts / counts.sum()
         return priors

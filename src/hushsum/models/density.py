@@ -277,6 +277,9 @@ class PrivateDensity(PrivateModel):
     def _draw(self, secret: TableSums | FunctionalSums, promise: Promise) -> Bundle:
         return self._bundle(promise, parts=secret.release(self._claim(promise)))
 
+    def _part_columns(self) -> dict[str, int]:
+        return {each["part"]: self.n_features_in_ for each in self._state.facts["kernels"]}
+
     def _open(self, bundle: Bundle) -> list[_Estimate]:
         box = self._box(self._fitted("bounds"))
         estimates = []

@@ -132,7 +132,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.output == "codes":
             return np.column_stack([each.codes(chunks, where) for each, chunks, where in parts])
         if self.output == "sets":
-            return _tokens([(each.codes(chunks, where), len(each.labels)) for each, chunks, where in parts])
+            return _tokens([(each.codes(chunks, where), each.size) for each, chunks, where in parts])
         return np.concatenate([self._one_hot(*part) for part in parts], axis=1)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
@@ -211,7 +211,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _one_hot(self, each: DeclaredColumn, chunks: Any, where: str) -> Floats:
         if not isinstance(each, NumberColumn):
-            return np.eye(len(each.labels))[each.codes(chunks, where)]
+            return np.eye(each.size)[each.codes(chunks, where)]
         values, missing = each.numbers(chunks, where)
         if self.scale:
             values = 2.0 * (values - each.low) / (each.high - each.low) - 1.0

@@ -197,9 +197,9 @@ class PrivateGaussianProcessRegressor(RegressionModel):
                 remedy=("give ", Argument("delta", 1e-6)),
             )
 
-    def _columns_of_part(self, name: str) -> int:
+    def _part_columns(self) -> dict[str, int]:
         # The moments of cosines and sines, of a constant and of the target.
-        return 2 * self._features() + 2
+        return {"moments": 2 * self._features() + 2}
 
     def _features(self) -> int:
         return self.features if isinstance(self.features, int) else _AUTO_FEATURES[self.inputs]

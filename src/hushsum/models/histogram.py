@@ -151,6 +151,9 @@ class PrivateHistogram(PrivateModel):
     def _claim(self, promise: Promise) -> Claim:
         return replace(super()._claim(promise), relation=Relation.of(self.relation))
 
+    def _part_columns(self) -> dict[str, int]:
+        return {PART: self.n_features_in_}
+
     def _open(self, bundle: Bundle) -> CoefficientFunction:
         part = bundle.parts[PART]
         if not isinstance(part, CoefficientFunction) or not isinstance(part.basis, Bins):
@@ -162,7 +165,7 @@ class PrivateHistogram(PrivateModel):
     @property
     def counts_(self) -> Floats:
         """Noisy counts, one axis for each column; only after the release."""
-        part = self._open(self.released_)
+        part = self._reading()
         assert isinstance(part.basis, Bins)
         counts: Floats = part.table.reshape(part.basis.bins).astype(np.float64)
         return counts
@@ -170,12 +173,12 @@ class PrivateHistogram(PrivateModel):
     @property
     def count_stderr_(self) -> float:
         """The standard deviation of the noise of one bin; only after the release."""
-        return float(self._open(self.released_).noise.variance ** 0.5)
+        return float(self._reading().noise.variance ** 0.5)
 
     @property
     def bin_edges_(self) -> list[Floats]:
         """The edges of the bins of each column, shape (bins + 1,) each; only after the release."""
-        part = self._open(self.released_)
+        part = self._reading()
         assert isinstance(part.basis, Bins)
         box = part.basis.bounds
         return [

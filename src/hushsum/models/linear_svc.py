@@ -127,9 +127,9 @@ class PrivateLinearSVC(ClassificationModel):
     def _ball(self, bounds: Any, radius: Any) -> UnitBall:
         return unit_ball(self._box(bounds), (-1.0, 1.0), radius)
 
-    def _columns_of_part(self, name: str) -> int:
+    def _part_columns(self) -> dict[str, int]:
         # A constant beside the features.
-        return self.n_features_in_ + 1
+        return dict.fromkeys(("class 0", "class 1"), self.n_features_in_ + 1)
 
     def _kept_per_record(self, n_features: int) -> int:
         return n_features + 1 if self.method in KEEPING else 0
@@ -163,13 +163,13 @@ class PrivateLinearSVC(ClassificationModel):
     @property
     def coef_(self) -> Floats:
         """The normal of the plane, shape (1, n_features); only after the release."""
-        normal: Floats = self._open(self.released_)[0][np.newaxis]
+        normal: Floats = self._reading()[0][np.newaxis]
         return normal
 
     @property
     def intercept_(self) -> Floats:
         """The decision function where every column is zero, shape (1,); only after the release."""
-        return np.array([self._open(self.released_)[1]])
+        return np.array([self._reading()[1]])
 
     def decision_function(self, X: object) -> Floats:
         """On which side of the plane each point lies, and how far, shape (n_queries,)."""

@@ -43,6 +43,7 @@ class ModelState:
         self.checks: list[ParameterCheck] = []
         self.bundle: Bundle | None = None
         self.reading: Any = None
+        self.from_file = False
         self.lock = Lock()
 
     @classmethod

@@ -264,6 +264,9 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
             offset = chosen.values[0][0]
         return self._bundle(promise, parts={"similarity": function}, arrays={"offset": np.array([offset])})
 
+    def _part_columns(self) -> dict[str, int]:
+        return {"similarity": self.n_features_in_}
+
     def _open(self, bundle: Bundle) -> _Reading:
         function = bundle.parts["similarity"]
         return _Reading(function, float(bundle.arrays["offset"][0]), not enough_records([function]))

@@ -227,9 +227,9 @@ class PrivateRegressor(RegressionModel):
                 remedy=("give ", Argument("delta", 1e-6)),
             )
 
-    def _columns_of_part(self, name: str) -> int:
+    def _part_columns(self) -> dict[str, int]:
         # Columns with a constant and the target.
-        return {"moments": self.n_features_in_ + 2, "sketch": self.n_features_in_ + 2, "level": 2}[name]
+        return {"moments": self.n_features_in_ + 2, "sketch": self.n_features_in_ + 2, "level": 2}
 
     def _kept_per_record(self, n_features: int) -> int:
         # Which method "auto" takes is not known before the columns are.
@@ -280,13 +280,13 @@ class PrivateRegressor(RegressionModel):
     @property
     def coef_(self) -> Floats:
         """The slope of each column, shape (n_features,); only after the release."""
-        slopes: Floats = self._open(self.released_)[0]
+        slopes: Floats = self._reading()[0]
         return slopes
 
     @property
     def intercept_(self) -> float:
         """The model's value where every column is zero; only after the release."""
-        return self._open(self.released_)[1]
+        return float(self._reading()[1])
 
     def predict(self, X: object) -> Floats:
         """The target at each point, shape (n_queries,), within ``target_bounds``."""

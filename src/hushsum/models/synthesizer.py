@@ -246,6 +246,9 @@ class PrivateSynthesizer(PrivateModel):
         fitted = fit_marginals(table, self._state.seed if seed is None else seed)
         return {_MIXTURE: fitted.mixture.as_units(), _ERRORS: fitted.errors}
 
+    def _part_columns(self) -> dict[str, int]:
+        return {PART: self.n_features_in_}
+
     def _open(self, bundle: Bundle) -> FittedMarginals:
         table = bundle.parts[PART]
         if not isinstance(table, NoisyTable) or not isinstance(basis := table.basis, Marginals):
@@ -316,14 +319,16 @@ class PrivateSynthesizer(PrivateModel):
     @property
     def function_(self) -> NoisyTable:
         """The released marginals, a function of the Hamming kernel; only after the release."""
-        return self._open(self.released_).table
+        fitted: FittedMarginals = self._reading()
+        return fitted.table
 
     def _check_together(self, promise: Promise) -> None:
         if self.columns is None:
             return
         declared = self._declared()
-        self._sets(declared)
         check_labels(declared.values())
+        if self.pairs is not None:
+            self._sets(declared)
 
     @property
     def _named(self) -> bool:
@@ -349,19 +354,20 @@ class PrivateSynthesizer(PrivateModel):
         return len(self._declared()) if known else super()._width(n_features)
 
     def _sets(self, declared: Mapping[str, DeclaredColumn]) -> list[tuple[int, ...]]:
-        sizes = [len(each.labels) for each in declared.values()]
-        chosen = all_pairs(sizes, self.most_cells)
+        sizes = [each.size for each in declared.values()]
         if self.pairs is None:
-            return chosen
-        given = positions_of(self.pairs, len(sizes), list(declared) if self._named else None)
-        if not set(given) <= {each for each in chosen if len(each) == 2}:
+            return all_pairs(sizes, self.most_cells)
+        given = set(positions_of(self.pairs, len(sizes), list(declared) if self._named else None))
+        if not all(len(set(each)) == len(each) == 2 for each in given) or any(
+            sizes[i] * sizes[j] > self.most_cells for i, j in given
+        ):
             raise UsageError(
                 parameter="pairs",
                 rule=f"must be pairs of different columns, each with at most {self.most_cells} cells",
                 got="others",
                 remedy="list pairs, or declare fewer labels",
             )
-        return [each for each in chosen if len(each) == 1 or each in set(given)]
+        return [*((i,) for i in range(len(sizes))), *sorted(given)]
 
     def _rule(self, promise: Promise) -> str:
         if self.marginals != AUTO:
@@ -384,7 +390,7 @@ class PrivateSynthesizer(PrivateModel):
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         declared = self._declared(n_features)
-        sizes = [len(each.labels) for each in declared.values()]
+        sizes = [each.size for each in declared.values()]
         pairs = [each for each in self._sets(declared) if len(each) == 2]
         number, left = len(sizes) + len(pairs), promise
         if self._rule(promise) == TREE:

@@ -16,7 +16,7 @@ MOST_LABELS: Final = 1 << 13
 
 def check_labels(columns: Iterable[DeclaredColumn]) -> None:
     """Refuse more labels than can be fitted, before anything is spent."""
-    labels = sum(len(each.labels) for each in columns)
+    labels = sum(each.size for each in columns)
     if labels > MOST_LABELS:
         raise UsageError(
             parameter="columns",
@@ -62,4 +62,4 @@ def bounds_of_column(column: DeclaredColumn) -> tuple[float, float]:
     """The declared range of a column of numbers, or of the codes of its labels."""
     if isinstance(column, NumberColumn):
         return float(column.low), float(column.high)
-    return 0.0, float(len(column.labels))
+    return 0.0, float(column.size)

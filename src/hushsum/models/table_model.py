@@ -118,6 +118,9 @@ class TableModel(PrivateModel):
         """What else the bundle holds, computed from the released sketch alone."""
         return {}
 
+    def _part_columns(self) -> dict[str, int]:
+        return {PART: self.n_features_in_}
+
     def _open(self, bundle: Bundle) -> NoisyTable:
         sketch = bundle.parts[PART]
         if not isinstance(sketch, NoisyTable):
@@ -176,4 +179,5 @@ class TableModel(PrivateModel):
     @property
     def function_(self) -> NoisyTable:
         """The released function itself; only after the release."""
-        return self._open(self.released_)
+        table: NoisyTable = self._reading()
+        return table

@@ -35,6 +35,10 @@ class DeclaredColumn(Protocol):
     def labels(self) -> tuple[str, ...]:
         """What a value may be, in the order of the codes."""
 
+    @property
+    def size(self) -> int:
+        """The number of labels, without making them: a file may declare more than it could list."""
+
     def codes(self, chunks: Any, where: str) -> Codes:
         """The position of each value's label; raises ``DataRefused`` without showing a value."""
 
@@ -122,6 +126,11 @@ class CategoryColumn:
         )
         return tuple(_as_text(each) for each in self.values) + extra
 
+    @property
+    def size(self) -> int:
+        """The number of labels."""
+        return len(self.values) + (self.unknown == OTHER) + (self.missing == "category")
+
     def codes(self, chunks: Any, where: str) -> Codes:
         """Positions in :attr:`labels`."""
         position, missing = self._positions(chunks, where)
@@ -135,7 +144,7 @@ class CategoryColumn:
                 remedy=("add it to the public list, or declare ", Argument("unknown", "other")),
             )
         position[unknown] = len(self.values)
-        position[missing] = len(self.labels) - 1
+        position[missing] = self.size - 1
         return position
 
     @property
@@ -203,6 +212,11 @@ class FlagColumn:
     def labels(self) -> tuple[str, ...]:
         """False and true, and "missing" where it is declared."""
         return ("false", "true", MISSING) if self.missing == "category" else ("false", "true")
+
+    @property
+    def size(self) -> int:
+        """The number of labels."""
+        return len(self.labels)
 
     def codes(self, chunks: Any, where: str) -> Codes:
         """Positions in :attr:`labels`."""

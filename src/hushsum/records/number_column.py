@@ -113,6 +113,11 @@ class NumberColumn:
         parts[-1] = parts[-1][:-1] + "]"
         return tuple(parts) + (() if self.fill is None else (MISSING,))
 
+    @property
+    def size(self) -> int:
+        """The number of labels."""
+        return self.parts + (self.fill is not None)
+
     def numbers(self, chunks: Any, where: str) -> tuple[Floats, NDArray[np.bool_]]:
         """Numbers clipped to the range, missing ones filled, and which of them were missing."""
         values, missing = numbers_with_missing(chunks, where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -40,6 +40,7 @@ class Bundle:
         Public facts as JSON values: which model, its parameters, the columns, and under which assumptions
         the claim holds.
     parts : mapping of str to ReleasedFunction
+        Of a file, each is read when it is first used: who reads a model checks the names before.
     arrays : mapping of str to array
         Of ``float64`` or ``int64``, read-only.
 
@@ -57,7 +58,9 @@ class Bundle:
     def __post_init__(self) -> None:
         canonical_json(dict(self.about))
         arrays = {name: _frozen(values) for name, values in self.arrays.items()}
-        for name, value in (("about", dict(self.about)), ("parts", dict(self.parts)), ("arrays", arrays)):
+        parts = self.parts if isinstance(self.parts, _StoredParts) else MappingProxyType(dict(self.parts))
+        object.__setattr__(self, "parts", parts)
+        for name, value in (("about", dict(self.about)), ("arrays", arrays)):
             object.__setattr__(self, name, MappingProxyType(value))
 
     def __repr__(self) -> str:
@@ -70,6 +73,28 @@ class Bundle:
 
     def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
         return pickled(self)
+
+
+class _StoredParts(Mapping[str, ReleasedFunction]):
+    """The parts of a file by name, each read when it is first used."""
+
+    def __init__(self, stored: dict[str, memoryview]) -> None:
+        self._stored = stored
+        self._read: dict[str, ReleasedFunction] = {}
+
+    def __getitem__(self, name: str) -> ReleasedFunction:
+        if name not in self._read:
+            self._read[name] = load_function(io.BytesIO(self._stored[name]))
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._stored
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stored)
+
+    def __len__(self) -> int:
+        return len(self._stored)
 
 
 def _frozen(values: NDArray[Any]) -> NDArray[Any]:
@@ -151,10 +176,7 @@ def _build(header: Header, payload: memoryview) -> Bundle:
     if not isinstance(header["about"], dict) or not isinstance(header["producer"], str):
         raise TypeError("about")
     pieces = _cut(payload, [entry["size"] for entry in header["parts"]])
-    parts = {
-        entry["name"]: load_function(io.BytesIO(piece))
-        for entry, piece in zip(header["parts"], pieces, strict=True)
-    }
+    parts = _StoredParts(dict(zip((entry["name"] for entry in header["parts"]), pieces, strict=True)))
     shapes = [_shape(entry) for entry in header["arrays"]]
     sizes = [
         encoded_size(shape, entry["type"], reals=True)

@@ -51,9 +51,9 @@ class CoefficientFunction(NoisyTable):
 
     def __repr__(self) -> str:
         rows, width = self.basis.shape
-        return (
-            f"ReleasedFunction({self.kernel!r}, {self.basis.name} of {rows} × {width}, claim={self.claim!r})"
-        )
+        table = f"{self.basis.name} of {rows} × {width}"
+        stated = "" if self.unchecked is None else ", noise not yet compared with the claim"
+        return f"ReleasedFunction({self.kernel!r}, {table}, claim={self.claim!r}{stated})"
 
     def _own_count(self) -> tuple[float, float] | None:
         total = self.reading.total(self.table)

@@ -61,6 +61,10 @@ class NoisyTable(Presented, ABC):
     step: int = 1
     stream_step: StreamStep | None = None
     parts: tuple[str, ...] = ()
+    unchecked: Callable[[NoisyTable], None] | None = None
+    """Compares the noise that a file states with its claim, where that takes longer than reading the file;
+    None once it is done, as it is where it takes no time. It raises ``FileRefused``.
+    """
 
     def __post_init__(self) -> None:
         if isinstance(self.cells, np.ndarray):
@@ -68,8 +72,27 @@ class NoisyTable(Presented, ABC):
 
     @property
     def table(self) -> Table:
-        """The noisy cells as an array; unpacks all of them where they are packed."""
+        """The noisy cells as an array; unpacks all of them where they are packed.
+
+        Raises
+        ------
+        FileRefused
+            if they were read from a file whose noise does not keep its claim.
+        """
+        self.check_noise()
         return self.cells if isinstance(self.cells, np.ndarray) else self.cells.unpacked()
+
+    def check_noise(self) -> None:
+        """Compare the noise of a file with its claim, unless that was done; queries and descriptions do.
+
+        Raises
+        ------
+        FileRefused
+            if the noise does not keep the claim.
+        """
+        if self.unchecked is not None:
+            self.unchecked(self)
+            object.__setattr__(self, "unchecked", None)
 
     @abstractmethod
     def __call__(self, Q: object) -> Floats:
@@ -282,6 +305,7 @@ class NoisyTable(Presented, ABC):
 
     def details(self) -> tuple[Detail, ...]:
         """The table, its noise, and the fingerprint of what it counts."""
+        self.check_noise()
         rows, width = self.basis.shape
         deviation = math.sqrt(self.noise.variance)
         noise = {**self.noise.as_json(), "standard_deviation": deviation}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from hushsum._types import PathOrFile
 from hushsum.bases.base import Cells, Table
 from hushsum.bases.registry import basis_from_json, reading_as_json, reading_from_json
+from hushsum.errors import FileRefused
 from hushsum.files.container import Buffer, FileKind, Header, Section, write_container
 from hushsum.files.encoding import (
     check_packed,
@@ -24,7 +26,7 @@ from hushsum.files.encoding import (
 )
 from hushsum.privacy.accounting.skellam import skellam_rho
 from hushsum.privacy.calibration import root_above
-from hushsum.privacy.claim import Claim
+from hushsum.privacy.claim import Claim, Relation
 from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE, NONE, SKELLAM, SUM, IntegerNoise
 from hushsum.privacy.noise_shares import protecting_noises
 from hushsum.privacy.trust_model import SITE_NOISE
@@ -99,10 +101,27 @@ def _unit(function: NoisyTable) -> int:
     return step if step == 1 or not (function.table % step).any() else 1
 
 
+def _check_noise_later(function: NoisyTable) -> None:
+    """`_check_noise` when a function that was read is first used."""
+    try:
+        _check_noise(function)
+    except (TypeError, ValueError, ArithmeticError):
+        raise FileRefused(
+            rule="the noise that the file states does not keep its claim", remedy="ask who wrote it"
+        ) from None
+
+
 def _check_noise(function: NoisyTable) -> None:
     """Refuse a file whose noise cannot keep its claim; finds mistakes, not forgery.
 
     Pure ε and ρ add up exactly. For (ε, δ) the audit recomputes δ, which takes longer.
+
+    Privacy
+    -------
+    A file is public when it is read: what it reveals was decided when it was written, so the check protects
+    no record. It protects readers, and owners who passed a mistaken file on, from believing its claim. So no
+    answer, description, copy or sum of a file is given before the check; where the sensitivity takes long to
+    compute (`Basis.costly_sensitivity`), the first of them does it instead of the reading.
     """
     stated = (function.noise, function.count_noise)
     if function.stream_step is not None:
@@ -272,6 +291,9 @@ def _build(header: Header, payload: memoryview) -> NoisyTable:
         raise ValueError("a public number of records")
     pages = {name: header[name] for name in paged}
     check_spelling(header, {**_header(function, header["table"]), **pages})
+    relations = [claim.relation] if function.stream_step is None else list(Relation)
+    if any(function.basis.costly_sensitivity(each) for each in relations):
+        return replace(function, unchecked=_check_noise_later)
     _check_noise(function)
     return function
 

@@ -103,8 +103,9 @@ def test_a_file_with_another_transformation_is_refused() -> None:
     stream = io.BytesIO()
     mixed.save(stream)
     stream.seek(0)
+    read: Any = load_model(stream)
     with pytest.raises(FileRefused):
-        load_model(stream)
+        read.predict(X)
 
 
 def test_batches_and_one_fit_count_the_same() -> None:

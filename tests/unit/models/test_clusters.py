@@ -186,8 +186,9 @@ def test_damaged_arrays_of_a_file_are_refused() -> None:
         buffer = io.BytesIO()
         Bundle(bundle.claim, bundle.about, bundle.parts, {**bundle.arrays, name: value}).save(buffer)
         buffer.seek(0)
+        model: Any = hs.load(buffer)
         with pytest.raises(FileRefused):
-            hs.load(buffer)
+            model.predict(X)
     buffer = io.BytesIO()
     Bundle(kmeans.claim, {**kmeans.about, "source": "elsewhere"}, {}, kmeans.arrays).save(buffer)
     buffer.seek(0)
