@@ -90,13 +90,14 @@ class Town:
         self.tokens[name] = self.ok("admin", "POST", path, 201, json={})["secret"]
 
     def ask(self, who: str | None, method: str, path: str, **options: Any) -> Any:
-        headers = dict(options.pop("headers", {}))
+        given = options.pop("headers", {})
+        headers = list(given.items()) if isinstance(given, dict) else list(given)
         if who is not None:
-            headers["authorization"] = f"Bearer {self.tokens.get(who, who)}"
+            headers.append(("authorization", f"Bearer {self.tokens.get(who, who)}"))
         return asyncio.run(self._send(method, path, headers, options))
 
     async def _send(
-        self, method: str, path: str, headers: dict[str, str], options: dict[str, Any]
+        self, method: str, path: str, headers: list[tuple[str, str]], options: dict[str, Any]
     ) -> httpx.Response:
         content = options.get("content")
         if content is not None and not isinstance(content, bytes):

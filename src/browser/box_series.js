@@ -215,24 +215,27 @@ function movedBy(series) {
 
 /** Frequencies of the pairs, their integer weights, and the kernel's coefficients; the constant comes first. */
 function pairsOf({ dim, scale }, highest, period, taper, gaussianWidth) {
-  let pairs = [[]];
-  for (let c = 0; c < dim; c += 1)
-    pairs = pairs.flatMap((m) => Array.from({ length: 2 * highest + 1 }, (_, k) => [...m, k - highest]));
-  pairs = pairs.filter((m) => {
-    const first = m.find((k) => k !== 0);
-    return first === undefined || first > 0;
-  });
-  const size = (m) => m.reduce((sum, k) => sum + k * k, 0);
-  pairs.sort((a, b) => size(a) - size(b) || compare(a, b));
   const widths = period.map((each) => gaussianWidth / each);
+  const added = (k, c) => (k === 0 ? 0.0 : 2.0 * Math.PI * Math.PI * (k * widths[c]) * (k * widths[c]));
+  // Weights of at least LEAST_WEIGHT, or half of the scale: powers of two, as the scale is one.
+  const most = taper > 0.0 ? Math.max(Math.log2(scale / LEAST_WEIGHT), 1) * Math.LN2 : Infinity;
+  let found = [{ m: [], decay: 0.0 }];
+  for (let c = 0; c < dim; c += 1)
+    found = found.flatMap(({ m, decay }) => {
+      let reach = 0;
+      while (reach < highest && (taper === 0.0 || (decay + added(reach + 1, c)) * taper <= most)) reach += 1;
+      // Of two opposite frequencies, the one whose first order that is not 0 is positive.
+      const least = m.every((k) => k === 0) ? 0 : -reach;
+      return Array.from({ length: reach - least + 1 }, (_, i) => ({ m: [...m, least + i], decay: decay + added(least + i, c) }));
+    });
+  const size = ({ m }) => m.reduce((sum, k) => sum + k * k, 0);
+  found.sort((a, b) => size(a) - size(b) || compare(a.m, b.m));
   const constant = widths.reduce((product, width) => product * (width * Math.sqrt(2.0 * Math.PI)), 1.0);
-  const found = pairs.map((m, i) => {
-    const decay = m.reduce((sum, k, c) => sum + 2.0 * Math.PI * Math.PI * (k * widths[c]) * (k * widths[c]), 0.0);
+  return found.map(({ m, decay }, i) => {
     let weight = scale;
     if (taper > 0.0) weight = i === 0 ? evenRound(scale / Math.sqrt(2.0)) : evenRound(scale * Math.exp(-decay * taper));
     return { m, weight, kernel: constant * Math.exp(-decay) };
   });
-  return found.filter(({ weight }) => weight >= Math.min(LEAST_WEIGHT, Math.floor(scale / 2)));
 }
 
 function compare(a, b) {

@@ -156,15 +156,15 @@ function significant(value) {
   return `${String(Number(mantissa))}e${exponent < 0 ? "-" : "+"}${size}`;
 }
 
-const LAPLACE = "discrete laplace";
-const GAUSSIAN = "discrete gaussian";
+export const LAPLACE = "discrete laplace";
+export const GAUSSIAN = "discrete gaussian";
 const GAMMA = "gamma radius";
 const BINOMIAL = "binomial";
 const SKELLAM = "skellam";
 const SUM = "sum";
 const NONE = "none";
 const MOST_TERMS = 2 ** 16;
-const SUMS = ["factorised discrete gaussian", "interval sums discrete laplace"];
+export const SUMS = ["factorised discrete gaussian", "interval sums discrete laplace"];
 
 /** The law of noise on integers: its mechanism and the variance of one draw. */
 export function noiseFrom(value) {

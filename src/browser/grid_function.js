@@ -4,6 +4,7 @@ import { GridReader, termOf } from "./grid_reading.js";
 import { affordable, box, columnNames, fields, list, require, whole } from "./header.js";
 import { profilesOf } from "./profiles.js";
 import { FileRefused } from "./refusal.js";
+import { wholeRoot } from "./special_functions.js";
 
 const WHOLE = 2 ** 20;
 const MOST_CELLS = 2 ** 26;
@@ -11,6 +12,25 @@ const MOST_DIM = 4;
 const MOST_PRODUCTS = 2 ** 28;
 const PARTS = { 1: WHOLE, 2: 2 ** 16, 3: 2 ** 16, 4: 2 ** 13 };
 const PLACES = { 1: 2 ** 16, 2: 2 ** 14, 3: 2 ** 14, 4: 2 ** 12 };
+
+/** The largest sum of squares of the rounded weights in one column, by the number of columns and the degree. */
+const SQUARES = {
+  1: { 2: 652835545120, 3: 549755986038, 4: 480605151774, 5: 435988059714 },
+  2: { 2: 2550169090, 3: 2147494408, 4: 1877429602, 5: 1703120158 },
+  3: { 2: 2550169090, 3: 2147494408, 4: 1877429602, 5: 1703120158 },
+  4: { 2: 39843714, 3: 33557006, 4: 29342204, 5: 26617928 },
+};
+
+/** The largest squared norm of the weights of a record; as `_norm_bounds` in Python. */
+function squaredNorm(dim, smooth) {
+  const [whole, parts] = [BigInt(WHOLE), BigInt(PARTS[dim])];
+  const under = parts ** BigInt(2 * smooth.length);
+  const over = smooth.reduce((product, degree) => product * BigInt(SQUARES[dim][degree]), whole ** 2n);
+  if (parts ** BigInt(smooth.length) <= whole) return over / under;
+  const number = smooth.reduce((product, degree) => product * (degree + 1), 1);
+  const norm = wholeRoot(over / under + (over % under ? 1n : 0n)) + 1n;
+  return (norm + BigInt(Math.floor(Math.sqrt(number)) >> 1) + 1n + BigInt((number + 1) >> 1)) ** 2n;
+}
 
 /** What a header says of a grid: {shape, box, columns, cells, degrees, nodes}. */
 export function gridBasis(parameters) {
@@ -24,7 +44,8 @@ export function gridBasis(parameters) {
   const nodes = cells.map((each, i) => each + Math.max(degrees[i], 1));
   require(nodes.reduce((a, b) => a * b, 1) <= MOST_CELLS);
   const shape = [nodes[0], nodes.slice(1).reduce((a, b) => a * b, 1)];
-  const moved = (many) => ({ l1: many * BigInt(WHOLE), l2Squared: null });
+  const squared = squaredNorm(dim, degrees.filter((each) => each > 0));
+  const moved = (many) => ({ l1: many * BigInt(WHOLE), l2Squared: many * squared });
   return { name: "grid-weights", moved, shape, box: bounds, columns: columnNames(parameters.columns, dim), cells, degrees, nodes };
 }
 

@@ -20,7 +20,7 @@ import { kernelFrom, plainKernels } from "./kernels.js";
 import { MonomialReading, monomialsBasis } from "./monomials.js";
 import { FileRefused, QueryRefused, nonsense, unsupported } from "./refusal.js";
 import { digestOf } from "./sha256.js";
-import { changeBetween, stepFrom } from "./stream_steps.js";
+import { changeBetween, checkStream, stepFrom } from "./stream_steps.js";
 
 const FEWEST_BLOCKS = 8;
 const SMALL_PART = 0.02;
@@ -135,8 +135,10 @@ class TableFunction extends ReleasedFunction {
       claim: claimFrom(header.claim), producer: text(header.producer), kernel, box: basis.box, columns: basis.columns,
       basis: basis.name, shape: basis.shape, noise, step, table: cells,
     }); // prettier-ignore
-    // Of a step of a stream the noise of all steps keeps the claim, which Python checks.
-    if (basis.moved && !("stream" in header)) {
+    this.streamStep = "stream" in header ? stepFrom(header.stream) : null;
+    // Of a step of a stream the noise of all steps keeps the claim.
+    if (this.streamStep) checkStream(this.streamStep, this.claim, [noise, countNoise], basis.moved, cells.length);
+    else if (basis.moved) {
       const moved = basis.moved(this.claim.relation === "replace" ? 2n : 1n, this.claim.unit === "person");
       checkNoise(this.claim, noise, countNoise, moved, cells.length);
     }
@@ -146,7 +148,6 @@ class TableFunction extends ReleasedFunction {
     this.cellVariance = noise.variance + (rounded * (step ** 2 - 1)) / 12.0;
     this.countNoise = countNoise;
     this.noisyCount = noisyCount;
-    this.streamStep = "stream" in header ? stepFrom(header.stream) : null;
   }
 
   /** The same function with another table of the same shape: the change since another step; see `changeBetween`. */
@@ -560,7 +561,8 @@ const BUNDLE = {
   },
   build(header, payload) {
     fields(header, ["type", "claim", "about", "producer", "parts", "arrays"]);
-    require(isObject(header.about));
+    require(isObject(header.about) && typeof header.about.model === "string");
+    require(header.parts.length + header.arrays.length > 0);
     let start = 0;
     const parts = header.parts.map(({ name, size }) => {
       const bytes = payload.subarray(start, start + size);

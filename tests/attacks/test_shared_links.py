@@ -187,7 +187,7 @@ def test_functions_of_a_closed_account_answer_nobody(town: Town) -> None:
     town.ok("olga", "PUT", f"/functions/{function}/grants/anna", json={"download": True})
     point = f"/functions/{function}/query"
     town.ok("anna", "POST", point, json=POINT)
-    town.ok("anna", "GET", f"/functions/{function}/file")
+    assert town.ask("anna", "GET", f"/functions/{function}/file").status_code == 200
     town.ok("admin", "DELETE", f"/accounts/{town.ids['olga']}", 204)
     town.refused("anna", "POST", point, 404, json=POINT)
     town.refused("anna", "GET", f"/functions/{function}", 404)

@@ -6,14 +6,20 @@ import io
 import json
 import random
 from base64 import b64encode
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
+import hushsum as hs
 from hushsum.errors import HushsumError
+from hushsum.models.base import PrivateModel
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.load import load_released
+from hushsum.releases.noisy_table import NoisyTable
 from tests.fuzz.mutate import joined, mutated_hush, split
 from tests.golden import make as tables
 from tests.golden import make_points as points
@@ -34,8 +40,13 @@ def _mutants(number: int, seed: int) -> list[bytes]:
 
 
 def _read_by_python(data: bytes) -> bool:
+    """Whether Python reads a file and, of a model, all of its parts."""
     try:
-        load_released(io.BytesIO(data))
+        found = hs.load(io.BytesIO(data))
+        if isinstance(found, PrivateModel):
+            list(found.released_.parts.values())
+        elif isinstance(found, NoisyTable):
+            found.check_noise()
     except HushsumError:
         return False
     return True
@@ -50,6 +61,77 @@ def _check(mutants: list[bytes]) -> None:
         if "refused" not in each:
             assert _read_by_python(data)
     assert any("refused" in each for each in found)
+
+
+@cache
+def _stated() -> list[bytes]:
+    """Files whose noise is stated in different ways: steps of streams, vectors, grids, series, models."""
+    grid = hs.grid(hs.GaussianKernel(dim=1, bandwidth=0.3), bounds=(0, 1))
+    rows = hs.race(hs.EuclideanKernel(1, 1.0), rows=3, width=4)
+    plane: list[list[float]] = [[0.1, 0.2]] * 40
+    tallies: list[Callable[[], hs.Tally]] = [
+        lambda: hs.grid(hs.GaussianKernel(dim=2, bandwidth=0.3), bounds=[(0, 1)] * 2),
+        lambda: hs.monomials(hs.DotProductKernel(dim=2, radius=1.0)),
+        lambda: hs.monomials(hs.PolynomialKernel(dim=2, radius=1.0)),
+    ]
+    over_time: list[dict[str, Any]] = [
+        {"rho": 0.5},
+        {"epsilon": 1.0},
+        {"epsilon": 1.0, "delta": 1e-6, "window": 2},
+    ]
+    at_once: list[dict[str, Any]] = [{"rho": 0.5}, {"epsilon": 1.0}, {"rho": 0.5, "relation": "replace"}]
+    made: list[Any] = [
+        hs.stream(tally, steps=5, insecure_noise_seed=1, **more).add([[0.2], [0.4]]).step()
+        for tally in (grid, rows)
+        for more in over_time
+    ]
+    for make in tallies:
+        for more in at_once:
+            made.append(make().add(plane).release(insecure_noise_seed=1, **more))
+    files = []
+    for each in made:
+        buffer = io.BytesIO()
+        each.save(buffer)
+        files.append(buffer.getvalue())
+    return files
+
+
+def _less_noise(data: bytes, rng: random.Random) -> bytes:
+    """One number of the claim or of the noise changed by a little, or one letter of a name."""
+    prefix, header, payload = split(data)
+    about = json.loads(header)
+    where = rng.choice([about["claim"], about["noise"], about["count"]["noise"], about])
+    if "stream" in about and where is about:
+        where = rng.choice([about["stream"]["noise"]["table"], about["stream"]["noise"]["count"]])
+    name = rng.choice(sorted(name for name, value in where.items() if isinstance(value, str)))
+    if name in ("parameter", "epsilon", "rho"):
+        factor = rng.choice([Fraction(999, 1000), Fraction(99, 100), Fraction(1, 2), Fraction(1001, 1000)])
+        where[name] = str(Fraction(where[name]) * factor)
+    else:
+        at = rng.randrange(len(where[name]))
+        where[name] = where[name][:at] + "9" + where[name][at + 1 :]
+    return joined(prefix, json.dumps(about).encode(), payload)
+
+
+@pytest.mark.parametrize("change", [_less_noise, mutated_hush], ids=["less noise", "anything"])
+def test_what_python_refuses_is_refused(change: Callable[[bytes, random.Random], bytes]) -> None:
+    rng = random.Random(12)
+    _check([*_stated(), *(change(data, rng) for data in _stated() for _ in range(MUTANTS))])
+
+
+def test_what_states_its_noise_rightly_is_read() -> None:
+    found = answered([{"base64": b64encode(data).decode(), "probe": True} for data in _stated()])
+    assert not [each for each in found if "refused" in each or "threw" in each]
+
+
+def test_an_empty_model_is_refused() -> None:
+    header = {"type": "bundle", "about": {}, "arrays": [], "parts": [], "producer": "x"}
+    header["claim"] = json.loads(split(_seeds()[0])[1])["claim"]
+    for about in ({}, {"model": "PrivateModes"}):
+        data = joined(_seeds()[0][:24], json.dumps({**header, "about": about}).encode(), b"")
+        assert not _read_by_python(data)
+        (found,) = answered([{"base64": b64encode(data).decode(), "probe": True}])
+        assert "refused" in found
 
 
 def test_mutants_are_refused_or_read() -> None:

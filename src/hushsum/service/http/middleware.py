@@ -232,7 +232,9 @@ def _check_form(scope: Scope) -> None:
     """
     names = [name for name, _ in scope["headers"]]
     if scope["http_version"] == "0.9" or any(names.count(each) > 1 for each in _ONCE):
-        raise Refusal(400, "bad-request", "send HTTP/1.1 with one Host and at most one Authorization header")
+        raise Refusal(
+            400, "bad-request", "send one Host header and at most one Authorization header, over HTTP/1.1"
+        )
 
 
 def _with_security_headers(headers: Any, id: str, *, secure: bool) -> list[tuple[bytes, bytes]]:
