@@ -56,7 +56,8 @@ class CoefficientFunction(NoisyTable):
         return f"ReleasedFunction({self.kernel!r}, {table}, claim={self.claim!r}{stated})"
 
     def _own_count(self) -> tuple[float, float] | None:
-        total = self.reading.total(self.table)
+        # Whoever asks what kind of object this is looks at its count; that is not yet a use of the table.
+        total = self.reading.total(self._unpacked)
         return None if total is None else (total[0], total[1] * self.cell_variance)
 
     def __call__(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:

@@ -80,6 +80,10 @@ class NoisyTable(Presented, ABC):
             if they were read from a file whose noise does not keep its claim.
         """
         self.check_noise()
+        return self._unpacked
+
+    @property
+    def _unpacked(self) -> Table:
         return self.cells if isinstance(self.cells, np.ndarray) else self.cells.unpacked()
 
     def check_noise(self) -> None:
