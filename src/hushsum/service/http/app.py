@@ -79,7 +79,7 @@ _NICENESS_OF_CALCULATIONS: Final = 10
 _NICENESS_OF_QUERIES: Final = 5
 """Of processes that calculate: the service itself, which answers small queries, comes first."""
 
-_MILLISECONDS_AT_ONCE: Final = (250.0, 20.0)
+_MILLISECONDS_AT_ONCE: Final = (100.0, 20.0)
 """Processor time of one account's queries that are answered on the event loop: per second, and in a burst."""
 _DESCRIPTIONS_PER_SECOND: Final = 5.0
 """That one address may request."""

@@ -38,11 +38,12 @@ router = APIRouter(prefix="/functions", tags=["functions"], route_class=Threaded
 
 _NEEDED = needs("query")
 _SMALL: Final = 1 << 12
-_QUICK_SECONDS: Final = 0.0005
 _LONGEST_AT_ONCE_SECONDS: Final = 0.005
-"""A query with a body of at most this size is answered at once if it is expected to take no longer, or if its
-account does not send many of them. Others wait for their turn in processes of their own, so that nobody
-occupies the event loop.
+_FEW_POINTS_BYTES: Final = 1 << 9
+_QUICK_SECONDS: Final = 0.0003
+"""A query with a body of at most this size, which is expected to take no longer, is answered at once: without
+a further condition if it has few points and is quick, else if its account has not sent many of them. Others
+wait for their turn in processes of their own, so that nobody occupies the event loop.
 """
 
 _POINT_BYTES: Final = 16
@@ -265,7 +266,7 @@ async def answered(request: Request, context: Context, function: str, *, who: st
     elif (
         body is not None
         and not isinstance(opened, HeavyFunction)
-        and _is_quick(context, who, pool.costs.seconds(kind, len(body)))
+        and _is_quick(context, who, len(body), pool.costs.seconds(kind, len(body)))
     ):
         start = time.thread_time()
         encoded, points = answer(opened, body, **options)
@@ -281,11 +282,11 @@ async def answered(request: Request, context: Context, function: str, *, who: st
     return Response(encoded, media_type=response_type)
 
 
-def _is_quick(context: Context, who: str, seconds: float | None) -> bool:
+def _is_quick(context: Context, who: str, size: int, seconds: float | None) -> bool:
     """Whether a query that is expected to take so long is answered on the event loop."""
     if seconds is None or seconds > _LONGEST_AT_ONCE_SECONDS:
         return False
-    if seconds <= _QUICK_SECONDS:
+    if size <= _FEW_POINTS_BYTES and seconds <= _QUICK_SECONDS:
         return True
     milliseconds = 1000.0 * seconds
     own = context.answered_at_once
