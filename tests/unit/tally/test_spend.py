@@ -56,7 +56,10 @@ def test_exactly_the_claim_that_is_released_is_debited(tally: Tally) -> None:
     budget = RecordingBudget()
     f = tally.release(epsilon=0.5, delta=1e-6, relation="replace", budget=budget)
     options = {"rows": "auto", "count_share": "1/50", "rounded": False}
-    assert budget.requested == [(f.claim, {"fingerprint": tally.fingerprint, **options})]
+    ((claim, subject),) = budget.requested
+    assert claim == f.claim
+    assert "± " in str(subject.pop("error"))
+    assert subject == {"fingerprint": tally.fingerprint, **options}
 
 
 def test_nothing_is_drawn_without_a_debit(tally: Tally, drawn: list[int]) -> None:
