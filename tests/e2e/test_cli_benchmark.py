@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.e2e.conftest import QuickShell
 
 COMMON = ("--epsilon", "0.5,2", "--bandwidth", "0.5", "--bounds=-6:6", "--columns", "a", "--repeats", "1")
@@ -50,3 +51,36 @@ def test_files_are_read_as_declared(quick: QuickShell) -> None:
     assert "--drop-missing" in quick.refused(6, *plain, *dates, *bounds, "--decimal", ",")
     measured = quick.ok(*plain, *dates, *bounds, "--decimal", ",", "--drop-missing", "--json").json
     assert measured["records"] == 300
+
+
+def test_the_kernel_is_that_of_release_for_the_same_options(quick: QuickShell) -> None:
+    """Ranges that differ by more than ten times make the bandwidth a fraction of each."""
+    rows = [f"{i % 97 / 97},{i % 89 * 3000}" for i in range(500)]
+    (quick.folder / "people.csv").write_text("\n".join(["age,pay", *rows, ""]))
+    box = ("people.csv", "--columns", "age,pay", "--bounds", "0:1,0:300000", "--epsilon", "1")
+    for given in (("--bandwidth", "0.1"), ("--bandwidth", "0.2", "--scale", "bounds"), MATERN):
+        quick.ok("release", *box, *given, "-o", "x.hush")
+        released = quick.ok("show", "x.hush", "--json").json["kernel"]
+        few = ("--methods", "grid", "--repeats", "1", "--queries", "20", "--json")
+        measured = quick.ok("benchmark", *box, *given, "--public", *few).json
+        assert measured["kernel"] == released
+        assert measured["methods"][0]["relative"] < 0.5, "149 % is what another kernel shows"
+
+
+MATERN = ("--kernel", "matern", "--smoothness", "1.5", "--bandwidth", "0.1")
+
+
+def test_without_a_terminal_a_line_says_how_far_it_is(
+    quick: QuickShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = ("benchmark", "ok.csv", "--public", *COMMON, "--methods", "grid", "--queries", "20", "--json")
+    assert quick.ok(*few).err == "", "short work says nothing"
+    monkeypatch.setattr("hushsum.cli.output._SECONDS_OF_A_LINE", 0.0)
+    lines = quick.ok(*few).err.splitlines()
+    assert [line.split(",")[0] for line in lines] == [
+        "benchmarking: 0%",
+        "benchmarking: 50%",
+        "benchmarking: 50%",
+        "benchmarking: 100%",
+    ]
+    assert "2357" not in " ".join(lines), "never a number of records"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ BROKEN_PIPE = 141
 """As a shell reports a program that SIGPIPE ended: the reader had enough, which is not an error."""
 
 _WIDEST = 1000
+_SECONDS_OF_A_LINE = 20.0
 _bars: list[Bar] = []
 """The progress bars that are on the screen."""
 
@@ -147,13 +149,13 @@ def bytes_of(files: Sequence[str]) -> int | None:
 
 @contextmanager
 def progress_bar(what: str, *, size: int | None = None) -> Iterator[Progress]:
-    """A bar on standard error while the block runs, if that is a terminal.
+    """A bar on standard error while the block runs, if that is a terminal, and otherwise a line now and then.
 
     It shows a fraction, the time that is left and, for ``size`` bytes, the rate; never a number of records.
     Telling it how far the work is also lets a signal end it.
     """
     if not sys.stderr.isatty():
-        yield lambda _: exit_if_interrupted()
+        yield _lines_of(what)
         return
     from rich.console import Console
     from rich.progress import (
@@ -184,6 +186,22 @@ def progress_bar(what: str, *, size: int | None = None) -> Iterator[Progress]:
             yield at
         finally:
             _bars.remove(bar)
+
+
+def _lines_of(what: str) -> Progress:
+    """Progress for a log: a line whenever some time has passed, so that short work says nothing."""
+    start = last = time.monotonic()
+
+    def at(fraction: float | None) -> None:
+        nonlocal last
+        exit_if_interrupted()
+        now = time.monotonic()
+        if now - last >= _SECONDS_OF_A_LINE:
+            last = now
+            part = "" if fraction is None else f" {fraction:.0%},"
+            tell(f"{what}:{part} {now - start:.0f} s so far")
+
+    return at
 
 
 def bytes_in_words(size: int, *, digits: int = 3) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -151,19 +151,23 @@ def benchmark_methods(
     for name in terms.methods or ():
         if name != AUTO:
             method_named(name)
-    X = _read(records)
-    made = kernel.build(X.shape[1])
+    X, names = _read(records)
+    made = kernel.build(X.shape[1], names)
     queries = X[np.random.default_rng(0).choice(len(X), min(number, len(X)), replace=False)]
     race = _Benchmark(X, made, queries, terms)
     measured, left_out = [], {}
     runs = list(_runs(made, terms))
     for i, (name, epsilon) in enumerate(runs):
-        if progress is not None:
-            progress(i / len(runs))
+
+        def repeated(part: float, done: int = i) -> None:
+            if progress is not None:
+                progress((done + part) / len(runs))
+
+        repeated(0.0)
         if name in left_out:
             continue
         try:
-            measured.append(race.run(name, epsilon))
+            measured.append(race.run(name, epsilon, repeated))
         except HushsumError as error:
             left_out[name] = str(error)
     order = sorted(measured, key=lambda each: (terms.epsilons.index(each.epsilon), each.error))
@@ -195,8 +199,8 @@ class _Benchmark:
         if isinstance(kernel, GaussianProfileKernel):
             self.exact["scikit-learn KernelDensity"] = self._sklearn_seconds(kernel.gaussian_width())
 
-    def run(self, name: str, epsilon: float) -> MethodMeasured:
-        """Means over releases with fresh noise."""
+    def run(self, name: str, epsilon: float, report: Callable[[float], None]) -> MethodMeasured:
+        """Means over releases with fresh noise; ``report`` is told the fraction of them that is done."""
         errors, relative, built, query_seconds = [], [], [], []
         function: ReleasedFunction | None = None
         for seed in range(self.terms.repeats):
@@ -208,6 +212,7 @@ class _Benchmark:
             built.append(ended - start)
             errors.append(away.mean())
             relative.append((away / np.maximum(self.truth, _LEAST_TRUTH)).mean())
+            report((seed + 1) / self.terms.repeats)
         assert function is not None
         file = io.BytesIO()
         function.save(file)
@@ -277,6 +282,7 @@ class _Benchmark:
         return (time.perf_counter() - start) / len(some)
 
 
-def _read(records: PublicRecords) -> NDArray[np.float64]:
+def _read(records: PublicRecords) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     blocks = read_columns(records.path, records.columns, records.cells)
-    return blocks.choose(tuple(blocks.blocks))
+    names = tuple(blocks.blocks)
+    return blocks.choose(names), names
