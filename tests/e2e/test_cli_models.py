@@ -191,7 +191,7 @@ REFUSED: list[tuple[int, str, str]] = [
     (2, "named twice", "fit modes visits.csv ./visits.csv FIT NEW"),
     (2, ".tally is for", "fit modes visits.csv FIT -o x.tally"),
     (2, "is an input too", "fit modes visits.csv FIT -o visits.csv"),
-    (2, "exists and is not a released", "fit modes visits.csv FIT -o requested.csv"),
+    (2, "must end in .hush", "fit modes visits.csv FIT -o requested.csv"),
     (2, "missing option '--epsilon'", "fit modes visits.csv NEW"),
     (2, "epsilon", "fit modes visits.csv --epsilon -1 NEW"),
     (2, "JSON cannot both", "fit modes visits.csv FIT --json -o -"),

@@ -23,8 +23,13 @@ KERNEL = ("--kernel", "euclidean", "--bandwidth", "1")
         ("nan.csv", b"a,b\n1,2\n3,nan\n", 6, "'b' must be finite, got NaN"),
         ("inf.csv", b"a,b\n1,2\n3,inf\n", 6, "'b' must be finite"),
         ("text.csv", b"a,b\n1,2\n3,secretword\n", 6, "'b'"),
-        ("gap.csv", b"a,b\n1,2\n3,\n", 6, "'b' must not have missing values"),
-        ("again.csv", b"a,b\n1,2\na,b\n3,4\n", 6, "got its own name; remove lines that repeat the header"),
+        ("gap.csv", b"a,b\n1,2\n3,\n", 6, "got missing values (first in line 3)"),
+        (
+            "again.csv",
+            b"a,b\n1,2\na,b\n3,4\n",
+            6,
+            "got its own name (first in line 3); remove lines that repeat the header",
+        ),
         ("title.csv", b"Pay,\nof 2025,\na,b\n1,2\n", 2, "must name columns of the data"),
         ("titles.csv", b"Pay,,\na,b,c\n1,2,3\n", 2, "if titles or notes stand above the header"),
         ("windows.csv", "a,b,Größe\n1,2,3\n".encode("cp1252"), 6, "such as --encoding windows-1252"),
@@ -33,8 +38,8 @@ KERNEL = ("--kernel", "euclidean", "--bandwidth", "1")
         ("header.csv", b"a,b\n", 6, "at least one record"),
         ("empty.csv", b"", 6, "empty file"),
         ("numbers.csv", b"1,2\n3,4\n", 6, "must name the columns"),
-        ("NA.csv", b"a,b\n1,2\n3,NA\n", 6, "got missing values; correct or drop those records"),
-        ("commas.csv", b"a;b\n1;2,5\n", 6, "got decimal commas; give --decimal ,"),
+        ("NA.csv", b"a,b\n1,2\n3,NA\n", 6, "got missing values (first in line 3); correct those records"),
+        ("commas.csv", b"a;b\n1;2,5\n", 6, "got decimal commas (first in line 2); give --decimal ,"),
         ("gzip.csv", b"\x1f\x8b\x08junk", 6, "got gzipped data; unpack it first"),
         ("parquet.csv", b"PAR1junk", 6, "got Parquet; give the path"),
         ("junk.parquet", random.Random(1).randbytes(3000), 6, "cannot be read as Parquet"),
@@ -115,8 +120,9 @@ def test_names_and_files_that_are_not_replaced(quick: QuickShell) -> None:
     assert "let its name end in .tally" in quick.refused(2, "merge", "ok.tally", "one.tally", "-o", "x.hush")
     assert "let its name end in .hush" in quick.refused(2, *release, "x.tally")
     assert "is confidential" in quick.refused(2, *release, "mislabelled.hush")
-    assert "is not a released function" in quick.refused(2, *release, "ok.csv")
-    (quick.folder / "notes.txt").write_text("not to be lost")
+    for name in ("notes.txt", "notes.hush"):
+        (quick.folder / name).write_text("not to be lost")
+    assert "is not a released function" in quick.refused(2, *release, "notes.hush")
     assert "is not a tally" in quick.refused(2, "tally", "ok.csv", *KERNEL, "-o", "notes.txt")
     assert {name: (quick.folder / name).read_bytes() for name in before} == before
     first = (quick.folder / "one.hush").read_bytes()
@@ -134,7 +140,7 @@ def test_names_and_files_that_are_not_replaced(quick: QuickShell) -> None:
         ("tally", "ok.csv", "--kernel", "euclidean", "-o", "x.tally"),
         ("tally", "ok.csv", "--bandwidth", "-1", "-o", "x.tally"),
         ("tally", "ok.csv", "--bandwidth", "nan", "-o", "x.tally"),
-        ("tally", "ok.csv", "--kernel", "gaussian", "--bandwidth", "1", "-o", "x.tally"),
+        ("tally", "ok.csv", "--method", "race", "--kernel", "gaussian", "--bandwidth", "1", "-o", "x.tally"),
         ("tally", "ok.csv", *KERNEL, "--bits", "3", "-o", "x.tally"),
         ("tally", "ok.csv", *KERNEL, "--rows", "0", "-o", "x.tally"),
         ("tally", "ok.csv", *KERNEL, "--bounds", "0-255", "-o", "x.tally"),

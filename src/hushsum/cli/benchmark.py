@@ -31,6 +31,7 @@ def benchmark(
     columns: options.Columns = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    missing: options.Missing = None,
     dates: options.Dates = None,
     date_format: options.DatePattern = None,
     date_unit: options.DateUnit = "days",
@@ -69,6 +70,7 @@ def benchmark(
         date_origin=date_origin,
         sheet=sheet,
         encoding=encoding,
+        missing=missing,
     )
     box = option_values.box(bounds, "bounds", cells.dates)
     terms = BenchmarkTerms(

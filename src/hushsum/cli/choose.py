@@ -34,6 +34,7 @@ def choose(
     columns: options.Columns = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    missing: options.Missing = None,
     dates: options.Dates = None,
     date_format: options.DatePattern = None,
     date_unit: options.DateUnit = "days",
@@ -113,6 +114,7 @@ def choose(
         date_origin=date_origin,
         sheet=sheet,
         encoding=encoding,
+        missing=missing,
     )
     records = RecordFiles(
         tuple(files),

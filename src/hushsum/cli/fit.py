@@ -57,6 +57,7 @@ def fit(
     columns: options.Columns = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    missing: options.Missing = None,
     dates: options.Dates = None,
     date_format: options.DatePattern = None,
     date_unit: options.DateUnit = "days",
@@ -130,6 +131,7 @@ def fit(
         date_origin=date_origin,
         sheet=sheet,
         encoding=encoding,
+        missing=missing,
     )
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     path_or_file = released_file(output, json=json)

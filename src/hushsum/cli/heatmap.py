@@ -59,6 +59,7 @@ def heatmap(
     max_per_unit: options.MaxPerUnit = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    missing: options.Missing = None,
     sheet: options.Sheet = None,
     encoding: options.Encoding = "utf-8",
     relation: options.RelationName = "add/remove",
@@ -124,7 +125,11 @@ def heatmap(
                 option_values.names(columns, "columns"),
                 unit_column,
                 cells=option_values.cell_format(
-                    decimal=decimal, drop_missing=drop_missing, sheet=sheet, encoding=encoding
+                    decimal=decimal,
+                    drop_missing=drop_missing,
+                    sheet=sheet,
+                    encoding=encoding,
+                    missing=missing,
                 ),
             ),
             output,

@@ -182,6 +182,7 @@ def cell_format(
     date_origin: str = "1970-01-01",
     sheet: str | None = None,
     encoding: str = "utf-8",
+    missing: str | None = None,
 ) -> CellFormat:
     """What is declared about the cells of files."""
     from hushsum.records.cell_format import CellFormat
@@ -189,7 +190,7 @@ def cell_format(
 
     columns = names(dates, "dates") or ()
     written = DateFormat(columns, date_format, date_unit, date_origin)
-    return CellFormat(decimal, drop_missing, written, sheet, encoding)
+    return CellFormat(decimal, drop_missing, written, sheet, encoding, names(missing, "missing") or ())
 
 
 def of_public_file(cells: CellFormat) -> CellFormat:

@@ -180,6 +180,14 @@ DropMissing = Annotated[
     bool,
     typer.Option("--drop-missing", help="Leave out records with a missing value, instead of refusing them."),
 ]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        "--missing",
+        metavar="MARKERS",
+        help="Cells that stand for a missing value, such as k.A.,999, beside empty ones, NA and the like.",
+    ),
+]
 Dates = Annotated[
     str | None,
     typer.Option(

@@ -38,6 +38,7 @@ _OF_RECORDS = (
     "set_column",
     "decimal",
     "drop_missing",
+    "missing",
     "dates",
     "date_format",
     "date_unit",
@@ -94,6 +95,7 @@ def release(
     set_column: options.SetColumn = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    missing: options.Missing = None,
     dates: options.Dates = None,
     date_format: options.DatePattern = None,
     date_unit: options.DateUnit = "days",
@@ -180,6 +182,7 @@ def release(
         date_origin=date_origin,
         sheet=sheet,
         encoding=encoding,
+        missing=missing,
     )
     recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
     target = released_file(output, json=json)

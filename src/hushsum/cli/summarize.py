@@ -59,6 +59,7 @@ def owner(
     ] = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    missing: options.Missing = None,
     dates: options.Dates = None,
     date_format: options.DatePattern = None,
     date_unit: options.DateUnit = "days",
@@ -123,6 +124,7 @@ def owner(
             date_origin=date_origin,
             sheet=sheet,
             encoding=encoding,
+            missing=missing,
         ),
     )
     address = parse_address(listen, "listen")

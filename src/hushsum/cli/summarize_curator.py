@@ -59,6 +59,7 @@ def curator(
     columns: options.ComparedColumns = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    missing: options.Missing = None,
     dates: options.Dates = None,
     date_format: options.DatePattern = None,
     date_unit: options.DateUnit = "days",
@@ -150,6 +151,7 @@ def curator(
             date_origin=date_origin,
             sheet=sheet,
             encoding=encoding,
+            missing=missing,
         ),
     )
     if pace <= 0:

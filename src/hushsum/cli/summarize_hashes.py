@@ -49,6 +49,7 @@ def validation(
     columns: options.ComparedColumns = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    missing: options.Missing = None,
     dates: options.Dates = None,
     date_format: options.DatePattern = None,
     date_unit: options.DateUnit = "days",
@@ -100,6 +101,7 @@ def validation(
             date_origin=date_origin,
             sheet=sheet,
             encoding=encoding,
+            missing=missing,
         ),
     )
     if choice.ledger is None:

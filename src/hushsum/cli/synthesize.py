@@ -66,6 +66,7 @@ def synthesize(
     ] = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    missing: options.Missing = None,
     sheet: options.Sheet = None,
     encoding: options.Encoding = "utf-8",
     seed: Annotated[
@@ -107,7 +108,7 @@ def synthesize(
             rows=rows,
             seed=seed,
             cells=option_values.cell_format(
-                decimal=decimal, drop_missing=drop_missing, sheet=sheet, encoding=encoding
+                decimal=decimal, drop_missing=drop_missing, sheet=sheet, encoding=encoding, missing=missing
             ),
             interactive=interactive,
             approve=model_approval(output, interactive=interactive),

@@ -61,6 +61,7 @@ def tally(
     set_column: options.SetColumn = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    missing: options.Missing = None,
     dates: options.Dates = None,
     date_format: options.DatePattern = None,
     date_unit: options.DateUnit = "days",
@@ -141,6 +142,7 @@ def tally(
         date_origin=date_origin,
         sheet=sheet,
         encoding=encoding,
+        missing=missing,
     )
     box = option_values.box(bounds, "bounds", cells.dates)
     name = kernel or default_kernel(

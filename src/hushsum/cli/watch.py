@@ -82,6 +82,7 @@ def watch(
     set_column: options.SetColumn = None,
     decimal: options.Decimal = ".",
     drop_missing: options.DropMissing = False,
+    missing: options.Missing = None,
     dates: options.Dates = None,
     date_format: options.DatePattern = None,
     date_unit: options.DateUnit = "days",
@@ -138,6 +139,7 @@ def watch(
         date_origin=date_origin,
         sheet=sheet,
         encoding=encoding,
+        missing=missing,
     )
     box = option_values.box(bounds, "bounds", cells.dates)
     name = kernel or default_kernel(method, sets=set_column is not None, rows=rows, width=width)

@@ -79,9 +79,11 @@ def _batches(path: str, file: str, columns: Mapping[str, DeclaredColumn], cells:
             # Of declared kinds, never of inferred ones, which one record could change.
             for name in written:
                 position = batch.schema.get_field_index(name)
-                found = _words_of(batch.column(position), columns[name], name, file)
+                found = _words_of(batch.column(position), columns[name], name, file, cells)
                 batch = batch.set_column(position, name, found)
-            yield batch
+            if not source.faults:
+                yield cells.without_numbers(batch, numbers)
+        source.faults.check()
 
 
 def _is_text(column: DeclaredColumn) -> bool:
@@ -91,15 +93,16 @@ def _is_text(column: DeclaredColumn) -> bool:
     )
 
 
-def _words_of(text: Any, column: DeclaredColumn, name: str, file: str) -> Any:
+def _words_of(text: Any, column: DeclaredColumn, name: str, file: str, cells: CellFormat) -> Any:
     """The categories or truth values that the text of a column writes, missing cells as nulls."""
     pa, compute = pyarrow(), pyarrow("compute")
     if isinstance(column, CategoryColumn):
         # "NA" may be a category that somebody declared.
         usual = pyarrow("csv").ConvertOptions().null_values
-        absent = pa.array([each for each in usual if each not in column.labels], pa.string())
+        marked = [*usual, *cells.missing]
+        absent = pa.array([each for each in marked if each not in column.labels], pa.string())
         return compute.if_else(compute.is_in(text, value_set=absent), pa.scalar(None, pa.string()), text)
-    trimmed = compute.utf8_trim_whitespace(without_missing(text))
+    trimmed = compute.utf8_trim_whitespace(without_missing(text, cells.markers))
     true = compute.is_in(trimmed, value_set=pa.array(_TRUE))
     known = compute.or_(true, compute.is_in(trimmed, value_set=pa.array((*_FALSE, None))))
     if not compute.all(known, min_count=0).as_py():

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hushsum.errors import Argument, DataRefused, FilePath, UsageError, Words, shown
+from hushsum.errors import Argument, DataRefused, FilePath, Part, UsageError, Words, shown
 from hushsum.records.arrow import pyarrow
 from hushsum.records.dates import NO_DATES, DateFormat
 
@@ -30,10 +31,14 @@ class CellFormat:
         Of a workbook; by default its first.
     encoding : str
         Of CSV files: one of ``ENCODINGS``, by any name that Python has for it.
+    missing : tuple of str
+        Cells that stand for a missing value too, beside ``MISSING``, such as ``k.A.`` and ``999``. A number
+        is compared as a number, also in columns of numbers.
 
     Privacy
     -------
-    Whether a record is left out depends on that record alone. How many were is private, and nothing counts
+    Markers are declared, never found in the records. Whether a record is left out depends on that record
+    alone. How many were is private, and nothing counts
     them. A record that is replaced by one with a missing cell changes the number of records that are counted,
     which is public and exact under replace: so records are dropped for claims under add/remove alone.
     """
@@ -43,9 +48,11 @@ class CellFormat:
     dates: DateFormat = NO_DATES
     sheet: str | None = None
     encoding: str = "utf-8"
+    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_decimal(self.decimal)
+        object.__setattr__(self, "missing", checked_markers(self.missing))
         object.__setattr__(self, "encoding", checked_encoding(self.encoding))
 
     def check_relation(self, relation: str) -> None:
@@ -64,6 +71,11 @@ class CellFormat:
                 remedy="write a file without those records first",
             )
 
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """All cells of text that stand for a missing value."""
+        return (*MISSING, *self.missing)
+
     def numbers(self, text: Any, column: str, file: str, *, separator: str = ",") -> Any:
         """The numbers that a ``pyarrow`` array of text writes, or the dates, as float64.
 
@@ -75,28 +87,76 @@ class CellFormat:
         DataRefused
             if a cell is neither, with the kind of cell that it is and never the cell.
         """
-        if self.drop_missing:
-            text = without_missing(text)
+        faults = CellFaults(file, self)
+        found = self.read(text, column, faults, separator=separator)
+        faults.check()
+        return found
+
+    def read(self, text: Any, column: str, faults: CellFaults, *, separator: str = ",") -> Any:
+        """The same; what is refused is added to ``faults``, and the numbers are missing then."""
+        pa, compute = pyarrow(), pyarrow("compute")
         dates = column in self.dates.columns
+        if self.drop_missing or self.missing:
+            text = without_missing(text, self.markers if self.drop_missing else self.missing)
         found = self.dates.numbers(text) if dates else as_numbers(text, self.decimal)
-        if found is not None:
-            if separator == ";" and self.decimal == "." and not dates and _has_ambiguous_commas(text):
-                raise not_of(
-                    column,
-                    file,
-                    "commas that may be decimal signs, in a file with semicolons",
-                    (
-                        "write thousands without commas, or if they are decimals give ",
-                        Argument("decimal", ","),
-                    ),
-                )
-            return found
-        compute = pyarrow("compute")
-        if compute.any(compute.equal(compute.utf8_trim_whitespace(text), column.strip())).as_py():
-            raise not_of(column, file, "its own name", "remove lines that repeat the header", dates=dates)
-        others = self.dates.others(text) if dates else text
-        kind, remedy = kind_of_others(others, self.decimal, dates=dates)
-        raise not_of(column, file, kind, remedy, dates=dates)
+        if found is None:
+            for kind, remedy, mask in self._kinds_of(text, column, dates=dates):
+                faults.add(column, kind, remedy, mask, dates=dates)
+            return pa.nulls(len(text), pa.float64())
+        ambiguous = (
+            _ambiguous_commas(text) if separator == ";" and self.decimal == "." and not dates else None
+        )
+        if ambiguous is not None and compute.any(ambiguous).as_py():
+            kind = "commas that may be decimal signs, in a file with semicolons"
+            faults.add(column, kind, _AMBIGUOUS_REMEDY, ambiguous, dates=False)
+        return found
+
+    def _kinds_of(self, text: Any, column: str, *, dates: bool) -> Iterator[tuple[str, Words, Any]]:
+        """Every kind of cell that is not a number or date, what to do about it, and where it is."""
+        pa, compute = pyarrow(), pyarrow("compute")
+        cells = compute.utf8_trim_whitespace(text)
+        left = compute.is_valid(cells)
+        if dates:
+            others = compute.utf8_trim_whitespace(self.dates.others(text))
+            left = compute.and_(left, compute.is_in(cells, value_set=others))
+        else:
+            plain = compute.match_substring_regex(_plain(cells, self.decimal), _NUMBER)
+            left = compute.and_(left, compute.invert(compute.fill_null(plain, False)))
+        kinds: list[tuple[str, Words, Any]] = [
+            ("missing values", _MISSING_REMEDY, compute.is_in(cells, value_set=pa.array(self.markers))),
+            ("its own name", "remove lines that repeat the header", compute.equal(cells, column.strip())),
+        ]
+        if not dates:
+            skipped = "decimal commas" if self.decimal == "," else "decimal points"
+            kinds += [
+                (kind, remedy, compute.match_substring_regex(cells, pattern))
+                for kind, pattern, remedy in _KINDS
+                if kind != skipped
+            ]
+        for kind, remedy, mask in kinds:
+            found = compute.and_(left, compute.fill_null(mask, False))
+            if compute.any(found).as_py():
+                yield kind, remedy, found
+                left = compute.and_(left, compute.invert(found))
+        if compute.any(left).as_py():
+            kind, remedy = _kind_of_no_dates(cells.filter(left)) if dates else _TEXT
+            yield kind, remedy, left
+
+    def without_numbers(self, batch: Any, columns: Sequence[str]) -> Any:
+        """The batch with nulls for numbers that are declared to stand for missing values."""
+        pa, compute = pyarrow(), pyarrow("compute")
+        marked = [number for each in self.missing if (number := _number(each, self.decimal)) is not None]
+        for column in columns if marked else ():
+            position = batch.schema.get_field_index(column)
+            values = batch.column(position)
+            if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+                continue
+            if column in self.dates.columns:
+                continue
+            absent = compute.is_in(values.cast(pa.float64(), safe=False), value_set=pa.array(marked))
+            kept = compute.if_else(absent, pa.scalar(None, values.type), values)
+            batch = batch.set_column(position, column, kept)
+        return batch
 
     def kept(self, batch: Any) -> Any:
         """The batch without records that have a missing cell, where they are dropped."""
@@ -113,6 +173,77 @@ class CellFormat:
         return batch if mask is None else batch.filter(mask)
 
 
+class CellFaults:
+    """Why the cells of a file are refused: every kind in every column, and where its first cell is.
+
+    It keeps no cell, and no number of them. ``place`` and ``first`` say what a record is counted as: lines
+    of CSV begin at 2, after the header; empty lines are not counted.
+    """
+
+    def __init__(self, file: str, cells: CellFormat, *, place: str = "row", first: int = 1) -> None:
+        self._file = file
+        self._cells = cells
+        self._place = place
+        self._next = first
+        self._found: dict[tuple[str, str], tuple[int, Words, bool]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def add(self, column: str, kind: str, remedy: Words, mask: Any, *, dates: bool) -> None:
+        """Note cells of the current batch; those before them count."""
+        where = self._next + int(pyarrow("compute").index(mask, True).as_py())
+        self._found.setdefault((column, kind), (where, remedy, dates))
+
+    def add_missing(self, batch: Any, columns: Sequence[str]) -> None:
+        """Note what is missing in columns of numbers, where it is not dropped."""
+        pa = pyarrow()
+        for column in columns:
+            values = batch.column(batch.schema.get_field_index(column))
+            number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+            refused = any(each == column for each, _ in self._found)
+            if number and values.null_count and not refused:
+                dates = column in self._cells.dates.columns
+                self.add(column, "missing values", _MISSING_REMEDY, values.is_null(), dates=dates)
+
+    def end_batch(self, records: int) -> None:
+        """Count the records of a batch, for the places of the next."""
+        self._next += records
+
+    def check(self) -> None:
+        """Refuse the file for all of its faults at once.
+
+        Raises
+        ------
+        DataRefused
+            if there are any.
+        """
+        if not self._found:
+            return
+        columns = list(dict.fromkeys(column for column, _ in self._found))
+        kinds = dict.fromkeys("dates" if dates else "numbers" for _, _, dates in self._found.values())
+        named = f"column {columns[0]!r}" if len(columns) == 1 else f"columns {', '.join(map(repr, columns))}"
+        each = [
+            f"{kind} (first in {self._place} {where})" + ("" if len(columns) == 1 else f" in {column!r}")
+            for (column, kind), (where, _, _) in self._found.items()
+        ]
+        remedies = list(dict.fromkeys(remedy for _, remedy, _ in self._found.values()))
+        words: list[Part] = []
+        for remedy in remedies:
+            words += [*([] if not words else ["; "]), *(remedy if isinstance(remedy, tuple) else (remedy,))]
+        if {_MISSING_REMEDY, _TEXT[1]} & set(remedies):
+            known = ", ".join(marker or "an empty cell" for marker in self._cells.markers)
+            words += [
+                f"; known markers of missing values: {known}; declare others with ",
+                Argument("missing"),
+            ]
+        raise DataRefused(
+            rule=(f"{named} of ", FilePath(self._file), f" must be of {' or '.join(kinds)}"),
+            got=", ".join(each),
+            remedy=tuple(words),
+        )
+
+
 def not_of(column: str, file: str, kind: str, remedy: Words, *, dates: bool = False) -> DataRefused:
     """The refusal of a column for the kind of its cells."""
     return DataRefused(
@@ -125,6 +256,17 @@ def not_of(column: str, file: str, kind: str, remedy: Words, *, dates: bool = Fa
 MISSING: Final = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "none", "-", "?", ".")
 """Cells that stand for a value that is not there."""
 
+_MISSING_REMEDY: Final[Words] = ("correct those records, or leave them out with ", Argument("drop_missing"))
+_AMBIGUOUS_REMEDY: Final[Words] = (
+    "write thousands without commas, or if they are decimals give ",
+    Argument("decimal", ","),
+)
+_TEXT: Final[tuple[str, Words]] = (
+    "text",
+    "correct or drop such records, or if it is a column of text, encode it with a public list of "
+    "categories or leave it out",
+)
+_NUMBER: Final = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|^[-+]?(?i:inf|infinity|nan)$"
 _CURRENCY: Final = "[$€£¥]"
 _SPACES: Final = (" ", "\u00a0", "\u202f", "'", "’")
 """What separates groups of three digits whatever the decimal sign is."""
@@ -235,41 +377,39 @@ def as_numbers(text: Any, decimal: str = ".") -> Any | None:
     return _cast(_plain(cells, decimal))
 
 
-def _has_ambiguous_commas(text: Any) -> bool:
-    """Whether a cell has one comma with three digits after it, and no point."""
+def _ambiguous_commas(text: Any) -> Any:
+    """Which cells have one comma with three digits after it, and no point."""
     compute = pyarrow("compute")
-    found = compute.match_substring_regex(text, r"^[^\pL\d.,]*[1-9]\d{0,2},\d{3}[^\pL\d.,]*$")
-    return bool(compute.any(found).as_py())
+    return compute.match_substring_regex(text, r"^[^\pL\d.,]*[1-9]\d{0,2},\d{3}[^\pL\d.,]*$")
 
 
-def without_missing(text: Any) -> Any:
+def _number(marker: str, decimal: str) -> float | None:
+    found = as_numbers(pyarrow().array([marker]), decimal)
+    return None if found is None else float(found[0].as_py())
+
+
+def checked_markers(markers: Sequence[str]) -> tuple[str, ...]:
+    """Markers of missing values, without blanks around them.
+
+    Raises
+    ------
+    UsageError
+        if one is empty, or they are not a list of texts.
+    """
+    if isinstance(markers, str) or not all(isinstance(each, str) and each.strip() for each in markers):
+        raise UsageError(
+            parameter="missing",
+            rule="must be a list of texts that stand for missing values",
+            remedy="such as k.A. and 999; an empty cell is one already",
+        )
+    return tuple(each.strip() for each in markers)
+
+
+def without_missing(text: Any, markers: Sequence[str] = MISSING) -> Any:
     """The text with nulls for cells that stand for a missing value."""
     pa, compute = pyarrow(), pyarrow("compute")
-    missing = compute.is_in(compute.utf8_trim_whitespace(text), value_set=pa.array(MISSING))
+    missing = compute.is_in(compute.utf8_trim_whitespace(text), value_set=pa.array(markers))
     return compute.if_else(missing, pa.scalar(None, text.type), text)
-
-
-def kind_of_others(text: Any, decimal: str = ".", *, dates: bool = False) -> tuple[str, Words]:
-    """What the first cells that are no numbers look like, in words, and what to do about them.
-
-    The cells themselves are not shown: they are private.
-    """
-    pa, compute = pyarrow(), pyarrow("compute")
-    cells = compute.drop_null(compute.utf8_trim_whitespace(text))
-    if compute.any(compute.is_in(cells, value_set=pa.array(MISSING))).as_py():
-        return "missing values", ("correct those records, or leave them out with ", Argument("drop_missing"))
-    if dates:
-        return _kind_of_no_dates(cells)
-    for kind, pattern, remedy in _KINDS:
-        if kind == ("decimal commas" if decimal == "," else "decimal points"):
-            continue
-        if compute.any(compute.match_substring_regex(cells, pattern)).as_py():
-            return kind, remedy
-    return (
-        "text",
-        "correct or drop such records, or if it is a column of text, encode it with a public list of "
-        "categories or leave it out",
-    )
 
 
 def _kind_of_no_dates(cells: Any) -> tuple[str, Words]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from hushsum.errors import Argument, DataRefused, FilePath, UsageError, Words, shown
 from hushsum.records import arrow
 from hushsum.records.arrow_stream import read_stream
-from hushsum.records.cell_format import PLAIN, CellFormat, not_of
+from hushsum.records.cell_format import PLAIN, CellFaults, CellFormat, not_of
 from hushsum.records.columnar_process import Decoder, DecoderDied
 
 _LARGEST_RATIO: Final = 10_000
@@ -37,6 +37,7 @@ class ColumnarSource:
     ) -> None:
         self._name = name
         self._cells = cells
+        self.faults = CellFaults(name, cells)
         self._dates: list[str] = []
         self._written: list[str] = []
         self._kind = kind
@@ -88,6 +89,10 @@ class ColumnarSource:
         for column in written:
             if not arrow.is_text(empty.schema.field(column).type):
                 raise not_of(column, self._name, "numbers", "leave it out of the dates", dates=True)
+        if self._cells.missing:
+            # Markers of missing values make text of a column of numbers, which is read as in CSV.
+            others = [each for each in columns if each not in (*written, set_column)]
+            written += [each for each in others if arrow.is_text(empty.schema.field(each).type)]
         refuse_other_types(empty.schema, [each for each in columns if each not in written], set_column)
         self._written = written
 
@@ -128,7 +133,9 @@ class ColumnarSource:
         # Not before: of a file that is elsewhere, row groups are fetched after its columns were checked.
         self._decoder.send(read=True)
         while (table := self._batch()) is not None:
-            yield from map(self._with_dates, table.to_batches())
+            for batch in table.to_batches():
+                yield self._with_dates(batch)
+                self.faults.end_batch(batch.num_rows)
 
     def _with_dates(self, batch: Any) -> Any:
         """Replace declared dates by their numbers."""
@@ -136,7 +143,7 @@ class ColumnarSource:
             position = batch.schema.get_field_index(column)
             found = batch.column(position)
             if column in self._written:
-                numbers = self._cells.numbers(found, column, self._name)
+                numbers = self._cells.read(found, column, self.faults)
             else:
                 numbers = self._cells.dates.from_microseconds(found)
             batch = batch.set_column(position, column, numbers)

@@ -13,7 +13,7 @@ import numpy as np
 
 from hushsum.errors import Argument, DataRefused, FilePath, UsageError, Words
 from hushsum.records import arrow
-from hushsum.records.cell_format import PLAIN, CellFormat, without_missing
+from hushsum.records.cell_format import PLAIN, CellFaults, CellFormat, without_missing
 from hushsum.records.csv_encodings import TextInUtf8
 from hushsum.records.csv_lines import CountedLines
 
@@ -61,6 +61,7 @@ class CsvSource:
     ) -> None:
         self._raw = raw
         self._cells = cells
+        self.faults = CellFaults(name, cells, place="line", first=2)
         self._name = name
         self._size = size
         self._block = max(batch_bytes, _LEAST_BLOCK)
@@ -143,6 +144,7 @@ class CsvSource:
                     records += batch.num_rows
                     numbers = self._with_numbers(batch)
                     yield numbers if self._set_column is None else self._with_sets(numbers)
+                    self.faults.end_batch(batch.num_rows)
         except UnicodeError:
             refusal = self._wrongly_encoded()
         except (arrow.pyarrow().ArrowException, OSError, EOFError) as error:
@@ -234,8 +236,8 @@ class CsvSource:
             position = batch.schema.get_field_index(column)
             text = batch.column(position)
             if self._mixed:
-                text = without_missing(text)
-            numbers = self._cells.numbers(text, column, self._name, separator=self._separator)
+                text = without_missing(text, self._cells.markers)
+            numbers = self._cells.read(text, column, self.faults, separator=self._separator)
             batch = batch.set_column(position, column, numbers)
         return batch
 

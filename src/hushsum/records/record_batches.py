@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol
 
 from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
-from hushsum.records.cell_format import PLAIN, CellFormat
+from hushsum.records.cell_format import PLAIN, CellFaults, CellFormat
 from hushsum.records.columns_by_name import choose_columns
 from hushsum.records.remote_files import LocalCopy, file_name, is_url, shown_path
 
@@ -51,6 +51,10 @@ class Source(Protocol):
         """Choose columns of numbers, text and truth values. Returns those whose cells come as text that
         somebody wrote; the columns of ``numbers`` do not, nor do those of files with types.
         """
+
+    @property
+    def faults(self) -> CellFaults:
+        """What was refused of the batches so far; a batch is counted when the next one is requested."""
 
     def batches(self) -> Generator[Any, None, None]:
         """Batches that have the chosen columns at least; raises DataRefused for what cannot be read."""
@@ -109,13 +113,21 @@ class RecordStream:
         self._opened = True
         empty = True
         with closing(self._source), closing(self._source.batches()) as batches:
+            faults = self._source.faults
             for read in batches:
-                batch = self._cells.kept(read)
+                marked = self._cells.without_numbers(read, self._columns)
+                if not self._cells.drop_missing:
+                    faults.add_missing(marked, self._columns)
+                if faults:
+                    # The rest is read for what else is refused, so that one attempt shows everything.
+                    continue
+                batch = self._cells.kept(marked)
                 if not batch.num_rows:
                     continue
                 empty = False
                 units = None if self._unit_column is None else batch.column(self._unit_column)
                 yield batch.select(self._columns), units
+            faults.check()
         if empty and not self._may_be_empty:
             raise DataRefused(
                 rule=f"{self._name} must have at least one record", got="none", remedy="check what wrote it"
@@ -259,6 +271,11 @@ class FetchedSource:
     def column_names(self) -> list[str]:
         """Every column of the file."""
         return self.source.column_names
+
+    @property
+    def faults(self) -> CellFaults:
+        """What was refused so far."""
+        return self.source.faults
 
     @property
     def progress(self) -> float | None:

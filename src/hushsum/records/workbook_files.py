@@ -9,7 +9,7 @@ from typing import Any
 
 from hushsum.errors import Argument, DataRefused, FilePath, UsageError
 from hushsum.records import arrow
-from hushsum.records.cell_format import CellFormat, not_of, without_missing
+from hushsum.records.cell_format import CellFaults, CellFormat, not_of, without_missing
 from hushsum.records.columnar_files import ColumnarSource, not_mixed, unreadable
 from hushsum.records.csv_files import refuse_numbers_as_names
 
@@ -37,6 +37,7 @@ class WorkbookSource(ColumnarSource):
         self._mixed = False
         self._set_column: str | None = None
         super().__init__(path, name, "Excel", batch_bytes, cells=cells)
+        self.faults = CellFaults(name, cells, first=2)
         try:
             refuse_numbers_as_names(self.column_names, name)
         except DataRefused:
@@ -92,6 +93,7 @@ class WorkbookSource(ColumnarSource):
                     for place, name in enumerate(self._columns)
                 ]
                 yield arrow.pyarrow().RecordBatch.from_arrays(read, names=self._columns)
+                self.faults.end_batch(batch.num_rows)
 
     def _column(self, name: str, numbers: Any, moments: Any, text: Any) -> Any:
         compute = arrow.pyarrow("compute")
@@ -122,6 +124,6 @@ class WorkbookSource(ColumnarSource):
             remedy = "leave it out of the dates" if dates else ("name the column in ", Argument("dates"))
             raise not_of(name, self._name, kind, remedy, dates=dates)
         if self._mixed:
-            text = without_missing(text)
+            text = without_missing(text, self._cells.markers)
         own = self._cells.dates.from_microseconds(moments) if dates else numbers
-        return compute.coalesce(own, self._cells.numbers(text, name, self._name))
+        return compute.coalesce(own, self._cells.read(text, name, self.faults))

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from hushsum.errors import Argument, DataRefused, UsageError
 from hushsum.records import CellFormat, open_batches
-from hushsum.records.cell_format import as_numbers, kind_of_others
+from hushsum.records.cell_format import as_numbers
+
+
+def refusal(cells: list[str], decimal: str = ".") -> DataRefused:
+    with pytest.raises(DataRefused) as refused:
+        CellFormat(decimal).numbers(pa.array(cells), "x", "x.csv")
+    return refused.value
 
 
 def read(text: str, decimal: str = ".") -> float | None:
@@ -96,19 +102,23 @@ def test_a_plain_number_means_the_same_beside_others(values: list[float]) -> Non
     ],
 )
 def test_other_cells_are_described_by_their_kind(text: str, kind: str) -> None:
-    assert kind_of_others(pa.array(["1", text]))[0] == kind
-    assert kind_of_others(pa.array(["1", "some words"]))[0] == "text"
+    assert refusal(["1", text]).got == f"{kind} (first in row 2)"
+    assert refusal(["some words", text]).got in (
+        f"{kind} (first in row 2), text (first in row 1)",
+        "text (first in row 1)",
+    )
 
 
 @pytest.mark.parametrize("digits", ["5", "50", "345", "3456"])
 def test_the_other_decimal_sign_is_described(digits: str) -> None:
     for own, other, kind in ((".", ",", "decimal commas"), (",", ".", "decimal points")):
-        assert kind_of_others(pa.array([f"0{other}{digits}"]), own) == (
-            kind,
+        found = refusal([f"0{other}{digits}"], own)
+        assert (found.got, found.remedy) == (
+            f"{kind} (first in row 1)",
             ("give ", Argument("decimal", other)),
         )
         # Groups of three digits are not decimals, and words beside them are words.
-        assert kind_of_others(pa.array([f"1{other}000{other}000", "words"]), own)[0] == "text"
+        assert refusal([f"1{other}000{other}000", "words"], own).got == "text (first in row 2)"
 
 
 def rows(path: Path, cells: CellFormat, **options: Any) -> list[list[float]]:
@@ -157,7 +167,10 @@ def test_records_with_gaps_are_dropped_or_refused(tmp_path: Path, gap: str) -> N
     assert batch.to_pylist() == [{"a": 1.0, "b": 2.0}, {"a": 5.0, "b": 6.0}]
     assert units.to_pylist() == ["p", "r"]
     if gap in ("NA", "-", "null"):
-        with pytest.raises(DataRefused, match="missing values; correct those records, or leave them out"):
+        with pytest.raises(
+            DataRefused,
+            match=r"missing values \(first in line \d+\); correct those records, or leave them out",
+        ):
             list(open_batches(path, **chosen))
 
 

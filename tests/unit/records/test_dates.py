@@ -76,15 +76,15 @@ def test_ways_to_write_them(cell: str, pattern: str | None, number: float, tmp_p
         ("NA", "missing values"),
         ("31.01.2024", "written in another way"),
         ("2024-01-31T00:00:00Z", "time zone"),
-        ("secret", r"other text; give .*date_format"),
-        ("31 January 2024", r"other text; give .*date_format"),
+        ("secret", r"other text \(first in line 3\); give .*date_format"),
+        ("31 January 2024", r"other text \(first in line 3\); give .*date_format"),
     ],
 )
 def test_other_cells_are_refused_by_their_kind_and_not_shown(cell: str, kind: str, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text(f"day\n2024-01-01\n{cell}\n")
     with pytest.raises(DataRefused, match=kind) as refused:
         read(tmp_path / "x.csv")
-    assert cell not in str(refused.value)
+    assert cell not in str(refused.value).split("known markers")[0]
 
 
 def test_a_date_depends_on_its_own_cell_alone(tmp_path: Path) -> None:

@@ -70,7 +70,9 @@ def test_many_sheets_are_not_all_listed(tmp_path: Path) -> None:
 def test_an_empty_row_of_one_column_is_a_record_without_a_value(tmp_path: Path) -> None:
     path = book(tmp_path / "x.xlsx", [["a"], [1], [None], [2], [None]])
     assert read(path, drop_missing=True) == [{"a": 1.0}, {"a": 2.0}]
-    assert read(path) == [{"a": 1.0}, {"a": None}, {"a": 2.0}]
+    with pytest.raises(DataRefused, match=r"missing values \(first in row 3\)"):
+        read(path)
+    assert read(path, drop_missing=True) == [{"a": 1.0}, {"a": 2.0}]
     assert read(book(tmp_path / "y.xlsx", [["a"], [1], [2], [None], [None]])) == [{"a": 1.0}, {"a": 2.0}]
 
 

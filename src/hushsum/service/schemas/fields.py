@@ -209,11 +209,12 @@ class FileRequest(RequestBody):
     """How the cells of uploaded files are written, with the names of the options of ``hushsum tally``. It is
     declared: nothing is guessed from the records. ``decimal`` and ``encoding`` are for CSV files, ``sheet``
     is for workbooks. With ``drop_missing`` records with a missing value are left out; they are refused
-    otherwise.
+    otherwise. ``missing`` lists further cells that stand for a missing value, such as ``k.A.`` and ``999``.
     """
 
     decimal: Literal[".", ","] = "."
     drop_missing: bool = False
+    missing: Annotated[list[Column], Field(max_length=64)] = []
     sheet: Annotated[str, StringConstraints(min_length=1, max_length=31)] | None = None
     encoding: Annotated[str, _ENCODING[0], _ENCODING[1]] = "utf-8"
     dates: Annotated[list[Column], Field(min_length=1, max_length=4096)] | None = None
@@ -232,4 +233,5 @@ class FileRequest(RequestBody):
         dates = NO_DATES
         if self.dates is not None:
             dates = DateFormat(tuple(self.dates), self.date_format, self.date_unit, self.date_origin)
-        return CellFormat(self.decimal, self.drop_missing, dates, self.sheet, self.encoding)
+        missing = tuple(self.missing)
+        return CellFormat(self.decimal, self.drop_missing, dates, self.sheet, self.encoding, missing)
