@@ -28,7 +28,7 @@ KERNEL = ("--kernel", "euclidean", "--bandwidth", "1")
             "again.csv",
             b"a,b\n1,2\na,b\n3,4\n",
             6,
-            "got its own name (first in line 3); remove lines that repeat the header",
+            "its own name (first in line 3) in 'b'; remove lines that repeat the header",
         ),
         ("title.csv", b"Pay,\nof 2025,\na,b\n1,2\n", 2, "must name columns of the data"),
         ("titles.csv", b"Pay,,\na,b,c\n1,2,3\n", 2, "if titles or notes stand above the header"),
@@ -106,7 +106,7 @@ def test_compressed_bytes_on_standard_input(shell: Shell) -> None:
 
 def test_methods_that_do_not_fit(quick: QuickShell) -> None:
     tally = ("tally", "ok.csv", "--bandwidth", "1", "-o", "x.tally")
-    assert "or another method" in quick.refused(2, *tally, "--kernel", "gaussian")
+    assert "or another method" in quick.refused(2, *tally, "--kernel", "gaussian", "--method", "race")
     assert "--bounds must be declared" in quick.refused(2, *tally, "--kernel", "gaussian", "--method", "grid")
     assert "spacing is for the method grid" in quick.refused(2, *tally, "--spacing", "1")
     assert "method must be one of" in quick.refused(2, *tally, "--method", "guess")
