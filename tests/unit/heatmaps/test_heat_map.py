@@ -185,3 +185,10 @@ def test_a_raster_says_where_its_pixels_are() -> None:
     assert y.tolist() == [12.5, 17.5]
     assert raster.hidden.all()
     assert math.isclose(raster.level, 0.95)
+
+
+def test_a_density_below_zero_is_hidden() -> None:
+    """A count is never negative: where noise makes it so, however sure the sign is, nothing is shown."""
+    value = np.array([[-40.0, 5.0], [40.0, -5.0]])
+    raster = Raster(value, value - 18.0, value + 18.0, Bounds.of([(0, 1), (0, 1)], 2), 0.95, "points")
+    assert raster.hidden.tolist() == [[True, True], [False, True]]
