@@ -190,5 +190,7 @@ def test_a_raster_says_where_its_pixels_are() -> None:
 def test_a_density_below_zero_is_hidden() -> None:
     """A count is never negative: where noise makes it so, however sure the sign is, nothing is shown."""
     value = np.array([[-40.0, 5.0], [40.0, -5.0]])
-    raster = Raster(value, value - 18.0, value + 18.0, Bounds.of([(0, 1), (0, 1)], 2), 0.95, "points")
+    box = Bounds.of([(0, 1), (0, 1)], 2)
+    assert box is not None
+    raster = Raster(value, value - 18.0, value + 18.0, box, 0.95, "points")
     assert raster.hidden.tolist() == [[True, True], [False, True]]
