@@ -352,9 +352,8 @@ class PrivateModel(DeclaredModel):
         return super()._column_names() if known is None else known
 
     def _queries(self, X: object) -> Floats:
-        """Checked queries."""
-        if not self.__sklearn_is_fitted__():
-            raise self._not_fitted()
+        """Checked queries. A file whose model makes no sense is refused before they are looked at."""
+        self._reading()
         checked: Floats = self._checked(X, reset=False)
         return checked
 
