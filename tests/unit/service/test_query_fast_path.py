@@ -73,6 +73,7 @@ def test_a_client_that_leaves_is_no_failure(town: Town, caplog: pytest.LogCaptur
 
     scope = {
         "type": "http",
+        "http_version": "1.1",
         "method": "POST",
         "scheme": "http",
         "path": path,
