@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.mechanism import Mechanism
 from tests.postgres_server import postgres_server
 
 
@@ -59,4 +60,5 @@ def claim_of(
     """A claim as releases make them."""
     promise = Promise.of(epsilon=epsilon, delta=delta, rho=rho)
     usual = "discrete laplace" if promise.pure else "discrete gaussian"
-    return Claim(promise, unit, per_unit, relation, mechanism or usual, "exact integers", secure)
+    named = Mechanism.from_text(mechanism or usual)
+    return Claim(promise, unit, per_unit, relation, named, "exact integers", secure)

@@ -57,7 +57,7 @@ def party_worlds() -> Iterator[World]:
         "local reports",
         "another cell",
         True,
-        frozenset({MECHANISM}),
+        frozenset({str(MECHANISM)}),
         _report,
         {0.5: 20_000, 1.0: 20_000, 3.0: 20_000},
     )
@@ -65,7 +65,7 @@ def party_worlds() -> Iterator[World]:
         "shuffled reports",
         f"another cell, {_PERSONS} persons",
         False,
-        frozenset({SHUFFLED_MECHANISM}),
+        frozenset({str(SHUFFLED_MECHANISM)}),
         _shuffled,
         {0.5: 3000, 1.0: 3000},
         largest_epsilon=1.0,

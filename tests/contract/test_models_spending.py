@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import threading
 from pathlib import Path
@@ -58,10 +59,36 @@ def test_noise_is_of_the_laws_that_the_claim_names(
             fitted(model_kind, epsilon=1.0, delta=delta)
         return
     model = fitted(model_kind, epsilon=1.0, delta=delta)
-    named = set(model.claim_.mechanism.split(" + "))
+    named = {name for each in model.claim_.mechanism.alternatives for name in each}
     assert drawn - {"none"} <= named | ({"discrete laplace"} if delta is None else set())
     if not delta and named <= {"discrete laplace", "gamma radius"}:
         assert drawn & named
+
+
+@pytest.mark.parametrize("columns", [None, 1, 3, 40])
+def test_a_claim_does_not_depend_on_earlier_questions(
+    model_kind: type[PrivateModel], columns: int | None
+) -> None:
+    """Neither on a predicted error nor on a claim for another number of columns."""
+
+    def claim(model: PrivateModel) -> Any:
+        try:
+            return model.claim(columns)
+        except UsageError as refused:
+            return str(refused)
+
+    given: dict[str, Any] = {"epsilon": 1.0}
+    if model_kind.__name__ in NUMBER_IS_PUBLIC:
+        given["delta"] = 1e-6
+    if "classes" in model_kind().get_params():
+        given["classes"] = [0, 1]
+    fresh, asked = (model_kind(**given) for _ in range(2))
+    for other in (2, 5):
+        with contextlib.suppress(UsageError):
+            asked.predicted_error(1000, n_features=other)
+        with contextlib.suppress(UsageError):
+            asked.claim(other)
+    assert claim(asked) == claim(fresh)
 
 
 def test_partial_fit_spends_nothing_and_predictions_wait_for_the_release(

@@ -23,7 +23,7 @@ from hushsum.auditing.registry import audited_bases, mechanism_cases
 from hushsum.methods import objective_perturbation
 from hushsum.methods.registry import method_named, method_names
 from hushsum.privacy.accounting.continuous_gaussian import analytic_gaussian_sigma
-from hushsum.privacy.accounting.mechanisms import known_mechanisms
+from hushsum.privacy.mechanism import known_mechanisms
 from hushsum.privacy.real_noise import real_noise
 from hushsum.releases.noisy_table import NoisyTable
 

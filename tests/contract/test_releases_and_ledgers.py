@@ -26,8 +26,8 @@ from hushsum.ledger.dataset_budget import LedgerDebit
 from hushsum.ledger.events import Kind
 from hushsum.methods import method_named, method_names
 from hushsum.models.base import PrivateModel
-from hushsum.privacy.accounting.mechanisms import check_mechanism
 from hushsum.privacy.claim import Claim, Relation
+from hushsum.privacy.mechanism import check_mechanism
 from hushsum.releases.base import Released
 from hushsum.served import FreshAnswers, SqliteStore, answer_once, density_function, serve
 from tests.contract.fitted_models import MODELS, fitted

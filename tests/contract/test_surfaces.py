@@ -164,7 +164,7 @@ def test_the_command_line_queries_shows_and_plots_it(f: Any, source: str, tmp_pa
     names = f.columns or COLUMNS[: f.dim]
     pd.DataFrame([[0.5] * f.dim] * 3, columns=list(names)).to_csv(tmp_path / "q.csv", index=False)
     assert len(run("query", source, "--points", str(tmp_path / "q.csv")).splitlines()) == 4
-    assert f.claim.mechanism in run("show", source)
+    assert str(f.claim.mechanism) in run("show", source)
     shown = json.loads(run("show", source, "--json"))
     assert {**shown, "source": None, "size": None} == {**f.describe().as_json(), "source": None, "size": None}
     if (axes := _drawn(f)) is not None:

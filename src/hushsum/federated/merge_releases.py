@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any, Final
 
 import numpy as np
 
 from hushsum.bases.base import Table
 from hushsum.errors import ClaimError, IncompatibleTallies, UsageError
-from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.claim import PERSON, Claim, Promise
 from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.trust_model import SITE_NOISE, Trust
@@ -162,12 +163,11 @@ def _claim(tables: Sequence[NoisyTable], *, disjoint_units: bool) -> Claim:
         assumed[f"no {unit} is at more than one site"] = None
     elif unit == PERSON:
         assumed["the limit of a person's records holds at each site"] = None
-    mechanisms = dict.fromkeys(step for each in claims for step in each.mechanism.split(" + "))
     arithmetic = dict.fromkeys(each.arithmetic for each in claims)
     return replace(
         claims[0],
         promise=_promise([each.promise for each in claims], disjoint_units=disjoint_units),
-        mechanism=together(*mechanisms),
+        mechanism=reduce(add, (each.mechanism for each in claims)),
         arithmetic=" and ".join(arithmetic),
         secure=all(each.secure for each in claims),
         assumptions=tuple(assumed),

@@ -220,7 +220,7 @@ class _Benchmark:
             epsilon=epsilon,
             delta=function.claim.delta,
             method=name,
-            mechanism=function.claim.mechanism,
+            mechanism=str(function.claim.mechanism),
             relation=str(function.claim.relation),
             error=float(np.mean(errors)),
             relative=float(np.mean(relative)),

@@ -13,9 +13,9 @@ from typing import Any
 from hushsum.errors import BudgetExhausted, ClaimError, Parameter, UsageError, shown
 from hushsum.ledger.dataset_terms import Accounting, Charge, DatasetTerms
 from hushsum.privacy.accounting.conversions import group_delta, group_epsilon, group_rho, relation_steps
-from hushsum.privacy.accounting.mechanisms import check_mechanism
 from hushsum.privacy.accounting.zcdp import zcdp_epsilon
 from hushsum.privacy.claim import PERSON, RECORD, Claim, Relation, exact
+from hushsum.privacy.mechanism import check_mechanism
 
 OPEN = "open"
 FROZEN = "frozen"

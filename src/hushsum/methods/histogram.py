@@ -15,6 +15,7 @@ from hushsum.methods.registry import Method, register
 from hushsum.methods.tally_methods import release_counted
 from hushsum.privacy.claim import Relation
 from hushsum.privacy.integer_noise import LAPLACE
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.discretised_box import bins_for_bandwidth
@@ -165,7 +166,7 @@ METHOD = register(
         pure=True,
         approximate=True,
         relations=tuple(Relation),
-        mechanism=LAPLACE,
+        mechanism=Mechanism.of(LAPLACE),
         arithmetic=EXACT_INTEGERS,
         paper="Dwork, McSherry, Nissim and Smith 2006",
         most_columns=3,

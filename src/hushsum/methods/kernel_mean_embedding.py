@@ -20,6 +20,7 @@ from hushsum.methods.kernel_mean_embedding_lattice import Lattice
 from hushsum.methods.one_call_methods import PUBLIC_POINTS, DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.claim import Relation
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, ReleaseNoise, release_noise
 from hushsum.records.bounds import Bounds, DeclaredBounds
 from hushsum.records.discretised_box import CellGrid
@@ -300,7 +301,7 @@ METHOD = register(
         pure=False,
         approximate=True,
         relations=(Relation.REPLACE,),
-        mechanism=REAL_GAUSSIAN,
+        mechanism=Mechanism.of(REAL_GAUSSIAN),
         arithmetic=REAL_ARITHMETIC,
         paper="Balog, Tolstikhin and Schölkopf 2018",
     )

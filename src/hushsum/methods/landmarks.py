@@ -27,9 +27,9 @@ from hushsum.methods.principal_features import (
 )
 from hushsum.methods.private_tree import column_histograms, depth_penalty, draw_points, private_leaves
 from hushsum.methods.registry import Method, register
-from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.claim import Relation, exact
 from hushsum.privacy.integer_noise import GAMMA, LAPLACE
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.release_noise import EXACT_INTEGERS, release_noise
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.records.data_derived_parameters import clipping_allowed
@@ -38,7 +38,7 @@ from hushsum.releases.weighted_points import PointsFunction
 from hushsum.version import PRODUCER
 
 NAME = "landmarks"
-MECHANISM = together(LAPLACE, GAMMA)
+MECHANISM = Mechanism.of(LAPLACE, GAMMA)
 MOST_POINTS = 1 << 13
 DEFAULT_POINTS = 2000
 MOST_COLUMNS = 20
@@ -247,7 +247,7 @@ def predict(request: PredictionRequest) -> list[Option]:
             replace(request, count_share=COUNT_PART),
             method=NAME,
             settings={},
-            mechanism=MECHANISM,
+            mechanism=str(MECHANISM),
             shape=(features, 1),
             noise=float(likely @ noise),
             approximation=float(likely @ own),

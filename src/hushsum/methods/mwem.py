@@ -16,9 +16,9 @@ from hushsum.kernels.parameters import positive_integer
 from hushsum.kernels.registry import COLUMNS
 from hushsum.methods.one_call_methods import PUBLIC_POINTS, DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
-from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.claim import Relation
 from hushsum.privacy.integer_noise import LAPLACE
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.release_noise import (
     EXACT_INTEGERS,
     PERMUTE_AND_FLIP,
@@ -31,7 +31,7 @@ from hushsum.records.discretised_box import CellGrid, bins_for_bandwidth
 from hushsum.releases.weighted_points import PointsFunction
 
 NAME = "mwem"
-MECHANISM = together(PERMUTE_AND_FLIP, LAPLACE)
+MECHANISM = Mechanism.of(PERMUTE_AND_FLIP, LAPLACE)
 SCALE = 1 << 16
 """Kernel values over a bound on their size are rounded to multiples of 1/SCALE: then every answer is an
 integer.

@@ -8,10 +8,11 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.kernels.parameters import positive_number
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import rounded
 
-MECHANISM = "objective perturbation"
+MECHANISM = Mechanism.of("objective perturbation")
 _NEWTON_STEPS = 200
 _TOLERANCE = 1e-11
 _FINEST_SPREAD = 2.0**-22

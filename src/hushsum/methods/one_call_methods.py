@@ -16,6 +16,7 @@ from hushsum.methods.registry import Method
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.calibration import COUNT_SHARE
 from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.release_noise import ReleaseNoise
 from hushsum.privacy.release_request import check_declared_delta
 from hushsum.privacy.spending import Booking
@@ -63,7 +64,7 @@ class OneCallRelease:
         epsilon: float,
         delta: float | None,
         relation: str | Relation,
-        mechanism: str | None = None,
+        mechanism: Mechanism | None = None,
         arithmetic: str | None = None,
         assumptions: Sequence[str] = (),
         **keywords: Unpack[ReleaseKeywords],

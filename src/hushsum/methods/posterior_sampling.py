@@ -11,11 +11,12 @@ from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels.parameters import positive_number
 from hushsum.privacy.accounting import analytic_gaussian_sigma
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.posterior_sample import largest_leverage, largest_precision
 from hushsum.privacy.real_noise import RealNoise, real_noise
 from hushsum.privacy.release_noise import rounded, rounded_reach
 
-MECHANISM = "one posterior sample"
+MECHANISM = Mechanism.of("one posterior sample")
 _PROPOSALS = 1 << 22
 _FINEST_SPREAD = 2.0**-22
 """Results are rounded to a thousandth of it: post-processing, which leaves no lowest bits of their sums."""

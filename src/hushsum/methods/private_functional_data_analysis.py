@@ -18,6 +18,7 @@ from hushsum.kernels.registry import POSITIVE_DEFINITE
 from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease, ReleaseKeywords
 from hushsum.methods.registry import Method, register
 from hushsum.privacy.claim import Relation
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, REAL_GAUSSIAN, release_noise
 from hushsum.records.bounds import DeclaredBounds
 from hushsum.releases.curve import CurveFunction
@@ -209,7 +210,7 @@ METHOD = register(
         pure=False,
         approximate=True,
         relations=(Relation.REPLACE,),
-        mechanism=REAL_GAUSSIAN,
+        mechanism=Mechanism.of(REAL_GAUSSIAN),
         arithmetic=REAL_ARITHMETIC,
         paper="Mirshani, Reimherr and Slavković 2019",
         most_columns=1,

@@ -22,9 +22,9 @@ from hushsum.methods.privbayes_network import (
     next_families,
 )
 from hushsum.methods.registry import Method, register
-from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.claim import Relation, exact
 from hushsum.privacy.integer_noise import LAPLACE
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.release_noise import (
     EXACT_INTEGERS,
     PERMUTE_AND_FLIP,
@@ -37,7 +37,7 @@ from hushsum.records.discretised_box import CellGrid, Codes
 from hushsum.releases.weighted_points import PointsFunction
 
 NAME = "privbayes"
-MECHANISM = together(PERMUTE_AND_FLIP, LAPLACE)
+MECHANISM = Mechanism.of(PERMUTE_AND_FLIP, LAPLACE)
 USEFULNESS = 4.0
 MOST_CELLS = 1 << 24
 MOST_POINTS = 1 << 24

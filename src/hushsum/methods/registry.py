@@ -13,6 +13,7 @@ from hushsum.kernels.parameters import one_of
 from hushsum.kernels.registry import Role
 from hushsum.methods.prediction_request import Option, PredictionRequest
 from hushsum.privacy.claim import Relation
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
 
@@ -44,7 +45,8 @@ class Method:
         Whether it can promise pure ε, and whether it can promise (ε, δ).
     relations : tuple of Relation
         The neighbours it can protect, the default first.
-    mechanism, arithmetic : str
+    mechanism : Mechanism
+    arithmetic : str
         The laws of its noise, of a tally those under pure ε, and in which numbers its proof holds.
     paper : str
         Where it was published.
@@ -72,7 +74,7 @@ class Method:
     pure: bool
     approximate: bool
     relations: tuple[Relation, ...]
-    mechanism: str
+    mechanism: Mechanism
     arithmetic: str
     paper: str
     most_columns: int | None = None

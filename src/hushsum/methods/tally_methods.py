@@ -21,7 +21,7 @@ from hushsum.methods.registry import (
 )
 from hushsum.privacy.claim import Relation
 from hushsum.privacy.release_noise import EXACT_INTEGERS
-from hushsum.privacy.release_request import EITHER_PURE, ReleaseRequest
+from hushsum.privacy.release_request import PURE_NOISE, ReleaseRequest
 from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds
 from hushsum.releases.base import ReleasedFunction
 from hushsum.tally.tally import Tally
@@ -68,7 +68,7 @@ def register_tally(
             pure=True,
             approximate=True,
             relations=tuple(Relation),
-            mechanism=EITHER_PURE,
+            mechanism=PURE_NOISE,
             arithmetic=EXACT_INTEGERS,
             paper=paper,
             most_columns=most_columns,

@@ -32,6 +32,7 @@ from hushsum.models.private_cells import (
 from hushsum.models.refined_centres import refined_centres
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.functional_perturbation import LATTICE_GAUSSIAN
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.releases.coefficients import CoefficientFunction
 
@@ -41,7 +42,7 @@ _CLAIM = Claim(
     unit="record",
     records_per_unit=1,
     relation=Relation.ADD_REMOVE,
-    mechanism=LATTICE_GAUSSIAN,
+    mechanism=Mechanism.of(LATTICE_GAUSSIAN),
     arithmetic=EXACT_INTEGERS,
     secure=True,
 )

@@ -310,7 +310,7 @@ class PrivateModel(DeclaredModel):
         bundle = spend_function(
             # The state's key, which a retry of this release repeats where the owner gave none.
             None if booking is None else replace(booking, idempotency_key=state.key),
-            self._claim(promise),
+            self._claim(promise, self.n_features_in_),
             {"model": type(self).__name__, "fingerprint": fingerprint},
             lambda: self._draw(ready, promise),
         )
@@ -326,7 +326,7 @@ class PrivateModel(DeclaredModel):
     ) -> Bundle:
         """A bundle of this model's facts and what was drawn for the promise."""
         about = {**self._described(), "seed": self._state.seed}
-        return Bundle(self._claim(promise), about, parts or {}, arrays or {})
+        return Bundle(self._claim(promise, self.n_features_in_), about, parts or {}, arrays or {})
 
     def _described(self) -> dict[str, Any]:
         """Everything public in the bundle, except for the seed."""

@@ -18,7 +18,6 @@ from hushsum.models.enough_records import shares_within_noise
 from hushsum.privacy.calibration import calibrate
 from hushsum.privacy.claim import RECORD, Promise, Relation
 from hushsum.privacy.integer_noise import IntegerNoise
-from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.records.norm_clipping import clipped_to_ball
 from hushsum.records.transform import Transform
 from hushsum.releases.coefficients import CoefficientFunction
@@ -112,8 +111,7 @@ def largest_edge(dim: int) -> float:
 def noise_of(basis: ClassMoments, promise: Promise) -> IntegerNoise:
     """The noise of a cell that a release draws."""
     change = basis.unit_change(RECORD, 1, Relation.ADD_REMOVE)
-    law = laplace_if_pure(promise)
-    return calibrate(promise, change, cells=basis.shape[1], count_share=TOTAL_SHARE, mechanism=law).table
+    return calibrate(promise, change, cells=basis.shape[1], count_share=TOTAL_SHARE).table
 
 
 def mean_noise(basis: ClassMoments, variance: float, members: float) -> float:

@@ -40,7 +40,6 @@ from hushsum.models.model_state import KeptRecords
 from hushsum.models.parameters import CLASSES, INTEGER, PUBLIC, SCALE, Parameter
 from hushsum.models.table_model import NEAR, POWER, WIDTH
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.records.transform import Transform
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
@@ -240,7 +239,7 @@ class PrivateClassifier(ClassifierDeclaration):
     def _draw(self, secret: list[Tally] | KeptRecords, promise: Promise) -> Bundle:
         if isinstance(secret, KeptRecords):
             return self._draw_scaled(*secret.all(), promise)
-        spent: Any = {"epsilon": self.epsilon, "delta": self.delta, "mechanism": laplace_if_pure(promise)}
+        spent: Any = {"epsilon": self.epsilon, "delta": self.delta}
         if self.method_ != KERNEL:
             released = secret[0].release(**spent, count_share=TOTAL_SHARE)
             arrays = {} if self._transform is None else self._transform.arrays()
@@ -267,7 +266,7 @@ class PrivateClassifier(ClassifierDeclaration):
         quantiles = columns_quantiles(X, box, paid)
         vectors = ColumnScaling.of(box, quantiles).units(X)
         tally = Tally(self._moments(rest)).add(np.column_stack((y, vectors)))
-        left: Any = {"epsilon": rest.epsilon, "delta": rest.delta or None, "mechanism": laplace_if_pure(rest)}
+        left: Any = {"epsilon": rest.epsilon, "delta": rest.delta or None}
         released = tally.release(**left, count_share=TOTAL_SHARE)
         return self._bundle(promise, parts={_PART: released}, arrays={_QUANTILES: quantiles})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from hushsum.bases.monomials import PUBLIC_ROWS
@@ -31,8 +30,9 @@ from hushsum.models.predicted_error import (
     PredictedError,
     error_of_hash_rows,
 )
-from hushsum.privacy.accounting.mechanisms import together
-from hushsum.privacy.claim import Claim, Promise
+from hushsum.privacy.claim import Promise
+from hushsum.privacy.integer_noise import LAPLACE
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
 from hushsum.records.transform import Transform
 
@@ -115,16 +115,17 @@ class ClassifierDeclaration(ClassificationModel):
             public=self.public,
         )
 
-    def _claim(self, promise: Promise) -> Claim:
-        """Quantiles and noise are two mechanisms under one promise. Which method is chosen needs the number
-        of columns; before that is known, only a declared choice counts.
+    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
+        """Quantiles and noise are two mechanisms under one promise. Whether quantiles are used needs the
+        number of columns.
         """
-        claim = super()._claim(promise)
-        dim = getattr(self, "n_features_in_", self._columns_settled)
-        chosen = self.column_scaling == QUANTILES
-        if dim and not chosen:
-            chosen = self._keeps(dim, promise)
-        return replace(claim, mechanism=together(PERMUTE_AND_FLIP, claim.mechanism)) if chosen else claim
+        # Hash rows, of which a record moves one cell each, always have less variance by Laplace noise.
+        hashed = promise.pure and self.method == KERNEL
+        noise = Mechanism.of(LAPLACE) if hashed else super()._mechanism(promise, n_features)
+        scaled = Mechanism.of(PERMUTE_AND_FLIP) + noise
+        if n_features is not None:
+            return scaled if self._keeps(n_features, promise) else noise
+        return {QUANTILES: scaled, AUTO: scaled | noise}.get(self.column_scaling, noise)
 
     def _keeps(self, dim: int, promise: Promise) -> bool:
         """Whether records are kept until quantiles are drawn; two classes where none are declared."""

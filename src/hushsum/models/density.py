@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -35,9 +37,9 @@ from hushsum.models.public_rows import USUAL_RECORDS, visible_bandwidth
 from hushsum.models.record_checks import generator_of
 from hushsum.models.table_model import DENSITY_RULE
 from hushsum.models.weighted_sampling import by_chain, from_grid
-from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.release_request import EITHER_PURE, ReleaseRequest
+from hushsum.privacy.mechanism import Mechanism
+from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.releases.answers import Answers
 from hushsum.releases.base import ReleasedFunction
 from hushsum.releases.bundle import Bundle
@@ -219,13 +221,12 @@ class PrivateDensity(PrivateModel):
 
         return visible_bandwidth(lambda bandwidth: table(bandwidth).kernel, rows, USUAL_RECORDS, error)
 
-    def _pure_mechanism(self, promise: Promise) -> str:
-        dim = getattr(self, "n_features_in_", self._columns_settled)
-        if not dim:
-            return EITHER_PURE
-        empty = tallies(self._planned(dim), seed=0, box=self.column_bounds(dim))
+    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
+        if n_features is None or not promise.pure:
+            return super()._mechanism(promise, n_features)
+        empty = tallies(self._planned(n_features), seed=0, box=self.column_bounds(n_features))
         request = ReleaseRequest(**share_of(promise, len(empty)))
-        return together(*sorted({tally.prepare(request).claim.mechanism for tally in empty.values()}))
+        return reduce(add, (tally.prepare(request).claim.mechanism for tally in empty.values()))
 
     def _check_together(self, promise: Promise) -> None:
         if self.method == FUNCTIONAL and promise.pure:
@@ -275,7 +276,7 @@ class PrivateDensity(PrivateModel):
         secret.add(X)
 
     def _draw(self, secret: TableSums | FunctionalSums, promise: Promise) -> Bundle:
-        return self._bundle(promise, parts=secret.release(self._claim(promise)))
+        return self._bundle(promise, parts=secret.release(self._claim(promise, self.n_features_in_)))
 
     def _part_columns(self) -> dict[str, int]:
         return {each["part"]: self.n_features_in_ for each in self._state.facts["kernels"]}

@@ -29,7 +29,7 @@ from hushsum.models.parameters import INTEGER, NUMBER, TARGET_BOUNDS, TEXT, Para
 from hushsum.models.regression_model import RegressionModel, declared_target
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.functional_perturbation import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
-from hushsum.privacy.release_request import EITHER_PURE
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.records.bounds import Bounds
 from hushsum.records.norm_clipping import UnitBall
 from hushsum.releases.answers import Answers, normal_answers
@@ -272,16 +272,13 @@ class PrivateGaussianProcessRegressor(RegressionModel):
     def _assumptions(self) -> list[str]:
         return [*super()._assumptions(), *([_PUBLIC_INPUTS] if self.inputs == PUBLIC else [])]
 
-    def _pure_mechanism(self, promise: Promise) -> str:
-        return EITHER_PURE
-
-    def _claim(self, promise: Promise) -> Claim:
-        claim = super()._claim(promise)
+    def _claim(self, promise: Promise, n_features: int | None) -> Claim:
+        claim = super()._claim(promise, n_features)
         if self.inputs != PUBLIC:
             return claim
         # Refused here rather than after the debit: a published scale that is not proven for this promise.
         path_scale(1.0, promise, calibration=self.calibration)
-        return replace(claim, relation=Relation.REPLACE, mechanism=LATTICE_GAUSSIAN)
+        return replace(claim, relation=Relation.REPLACE, mechanism=Mechanism.of(LATTICE_GAUSSIAN))
 
     def _open(self, bundle: Bundle) -> _Posterior:
         space = self._space(bundle.about["seed"], self._fitted)

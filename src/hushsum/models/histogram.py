@@ -17,7 +17,8 @@ from hushsum.models.base import PrivateModel
 from hushsum.models.parameters import INTEGER, TEXT, Parameter
 from hushsum.models.predicted_error import NOISE, PredictedError
 from hushsum.privacy.claim import Claim, Promise, Relation
-from hushsum.privacy.release_request import laplace_if_pure
+from hushsum.privacy.mechanism import Mechanism
+from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.records.bounds import Bounds
 from hushsum.records.discretised_box import MOST_CELLS, CellGrid
 from hushsum.releases.answers import Answers, normal_answers
@@ -128,7 +129,7 @@ class PrivateHistogram(PrivateModel):
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         basis = self._basis(n_features)
         # Nobody's record is in it, and the noise of a bin does not depend on records.
-        empty: Any = self._released(self._tally(basis), promise)
+        empty: Any = self._released(self._tally(basis))
         stderr = float(empty.noise.variance**0.5)
         return PredictedError(
             "density", stderr / (records * float(np.prod(basis.grid.width))), records, NOISE
@@ -138,18 +139,23 @@ class PrivateHistogram(PrivateModel):
         secret.add(X)
 
     def _draw(self, secret: Tally, promise: Promise) -> Bundle:
-        return self._bundle(promise, parts={PART: self._released(secret, promise)})
+        return self._bundle(promise, parts={PART: self._released(secret)})
 
-    def _released(self, secret: Tally, promise: Promise) -> ReleasedFunction:
+    def _released(self, secret: Tally) -> ReleasedFunction:
         return secret.release(
             epsilon=self.epsilon,
             delta=self.delta,
             relation=self.relation,
-            mechanism=laplace_if_pure(promise),
         )
 
-    def _claim(self, promise: Promise) -> Claim:
-        return replace(super()._claim(promise), relation=Relation.of(self.relation))
+    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
+        if n_features is None or not promise.pure:
+            return super()._mechanism(promise, n_features)
+        request = ReleaseRequest(epsilon=self.epsilon, relation=self.relation)
+        return self._tally(self._basis(n_features)).prepare(request).claim.mechanism
+
+    def _claim(self, promise: Promise, n_features: int | None) -> Claim:
+        return replace(super()._claim(promise, n_features), relation=Relation.of(self.relation))
 
     def _part_columns(self) -> dict[str, int]:
         return {PART: self.n_features_in_}

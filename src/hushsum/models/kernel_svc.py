@@ -36,6 +36,7 @@ from hushsum.models.parameters import CLASSES, INTEGER, NUMBER, TEXT, Parameter
 from hushsum.models.predicted_error import NOISE, PredictedError
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.functional_perturbation import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, path_scale
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.releases.bundle import Bundle
 
 _LOUDEST = 1.0
@@ -222,11 +223,11 @@ class PrivateKernelSVC(ClassificationModel):
         }
         return self._bundle(promise, arrays=arrays)
 
-    def _claim(self, promise: Promise) -> Claim:
-        claim = super()._claim(promise)
+    def _claim(self, promise: Promise, n_features: int | None) -> Claim:
+        claim = super()._claim(promise, n_features)
         # Refused here rather than after the debit: a published scale that is not proven for this promise.
         path_scale(1.0, promise, calibration=self.calibration)
-        return replace(claim, relation=Relation.REPLACE, mechanism=LATTICE_GAUSSIAN)
+        return replace(claim, relation=Relation.REPLACE, mechanism=Mechanism.of(LATTICE_GAUSSIAN))
 
     def _assumptions(self) -> list[str]:
         return [*super()._assumptions(), GAP_REACHED]

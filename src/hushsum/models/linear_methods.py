@@ -35,8 +35,9 @@ from hushsum.privacy.accounting import zcdp_rho
 from hushsum.privacy.accounting.parameters import float_below
 from hushsum.privacy.claim import Claim, Promise, Relation
 from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.release_noise import EXACT_INTEGERS, REAL_ARITHMETIC
-from hushsum.privacy.release_request import EITHER_PURE
+from hushsum.privacy.release_request import PURE_NOISE
 from hushsum.records.bounds import Bounds
 from hushsum.records.norm_clipping import UnitBall
 from hushsum.releases.base import ReleasedFunction
@@ -59,6 +60,8 @@ _COUNT_SHARE = {"moments": 0.1, "level": 0.5}
 LEVEL_SHARE = Fraction(1, 10)
 """The part of a sketch's budget that pays for the count and the mean of the target."""
 
+_LAPLACE = Mechanism.of(LAPLACE)
+
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
@@ -72,12 +75,12 @@ class LinearMethod(Protocol):
     """One method from records to θ of v ≈ θ·φ in the unit ball."""
 
     @property
-    def mechanism(self) -> str | None:
+    def mechanism(self) -> Mechanism | None:
         """The claim's mechanism; None for the integer noise that the promise implies."""
 
     @property
-    def pure_law(self) -> str:
-        """Of integer noise under pure ε."""
+    def pure_noise(self) -> Mechanism:
+        """The integer noise under pure ε."""
 
     @property
     def pure(self) -> bool:
@@ -101,8 +104,8 @@ class LinearMethod(Protocol):
 class FromMoments:
     """Perturbed sums in whole numbers."""
 
-    mechanism: str | None = None
-    pure_law: str = EITHER_PURE
+    mechanism: Mechanism | None = None
+    pure_noise: Mechanism = PURE_NOISE
     pure: bool = False
     needs_delta: bool = False
 
@@ -125,8 +128,8 @@ class FromSketch:
     """The surrogate loss of a sketch, and the target's mean."""
 
     rows: int
-    mechanism: str | None = None
-    pure_law: str = LAPLACE
+    mechanism: Mechanism | None = None
+    pure_noise: Mechanism = _LAPLACE + PURE_NOISE
     pure: bool = False
     needs_delta: bool = False
 
@@ -146,8 +149,7 @@ class FromSketch:
         """The target's moments first; their noisy count decides how many rows of the sketch are published."""
         sketch, level = secret
         first, second = _split(promise, LEVEL_SHARE)
-        law = self.pure_law if first.pure else None
-        released = level.release(**_parameters_of(first), count_share=_COUNT_SHARE["level"], mechanism=law)
+        released = level.release(**_parameters_of(first), count_share=_COUNT_SHARE["level"])
         rows = self.rows
         if second.epsilon is not None:
             rows = rows_for_moments(released.count, float(second.epsilon), self.rows)
@@ -159,8 +161,8 @@ class FromClassSketches:
     """One sketch of each class. A record is in one of them, so each takes the whole budget."""
 
     rows: int
-    mechanism: str | None = None
-    pure_law: str = LAPLACE
+    mechanism: Mechanism | None = None
+    pure_noise: Mechanism = _LAPLACE
     pure: bool = False
     needs_delta: bool = False
 
@@ -189,12 +191,12 @@ class FromClassSketches:
 class FromRecords:
     """A fit on all records at once, with noise on real numbers."""
 
-    mechanism: str
+    mechanism: Mechanism
     fit: Callable[[Floats, Floats, Promise], Floats]
     pure: bool
     check: Callable[[Promise], None] = lambda _: None
     """Refuses a promise that the fit cannot keep, before a budget is debited."""
-    pure_law: str = LAPLACE
+    pure_noise: Mechanism = _LAPLACE
 
     @property
     def needs_delta(self) -> bool:
@@ -218,7 +220,7 @@ def regression_method(method: str, *, rows: int, theta_bound: float, published: 
     """The method of that name."""
     if published and method in ("ssp", "adassp"):
         return FromRecords(
-            PUBLISHED_GAUSSIAN,
+            Mechanism.of(PUBLISHED_GAUSSIAN),
             lambda features, target, promise: fit_as_published(
                 features,
                 target,
@@ -324,7 +326,7 @@ def claim_of(chosen: LinearMethod, promise: Promise, assumptions: Sequence[str])
     kept = Promise(promise.epsilon, Fraction(0), None) if chosen.pure else promise
     if isinstance(chosen, FromRecords):
         chosen.check(kept)
-    exact = chosen.pure_law if kept.pure else GAUSSIAN
+    exact = chosen.pure_noise if kept.pure else Mechanism.of(GAUSSIAN)
     return Claim(
         promise=kept,
         unit="record",

@@ -147,7 +147,7 @@ class PrivateLinearSVC(ClassificationModel):
         drawn = self._linear_method().draw(secret, promise)
         return self._bundle(promise, parts=drawn.parts, arrays=drawn.arrays)
 
-    def _claim(self, promise: Promise) -> Claim:
+    def _claim(self, promise: Promise, n_features: int | None) -> Claim:
         return claim_of(self._linear_method(), promise, self._assumptions())
 
     def _advice(self, n_features: int, promise: Promise) -> list[str]:

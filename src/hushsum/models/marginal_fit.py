@@ -16,7 +16,6 @@ from hushsum.methods.marginals import noise_of_cells
 from hushsum.models.product_mixture import ProductMixture, fit_mixture
 from hushsum.privacy.calibration import Sensitivity, UnitChange, calibrate
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.releases.noisy_table import NoisyTable
 
 BEFORE_FITTING: Final = (
@@ -80,9 +79,7 @@ def error_before_fitting(
     """
     cells = [sizes[i] * sizes[j] for i, j in pairs] or list(sizes)
     change = UnitChange(Sensitivity(l1=number, l2_squared=number, largest=1), count=1, records=1)
-    noise = calibrate(
-        promise, change, cells=max(sum(cells), number), mechanism=laplace_if_pure(promise)
-    ).table
+    noise = calibrate(promise, change, cells=max(sum(cells), number)).table
     variance = noise.variance
     return float(np.mean([noise_of_cells(each, math.sqrt(variance), records) for each in cells]))
 

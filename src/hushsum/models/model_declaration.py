@@ -30,8 +30,8 @@ from hushsum.models.parameters import (
 from hushsum.models.predicted_error import NoPlanWithinLimits, PredictedError
 from hushsum.models.public_rows import PUBLIC_PARAMETERS, bounds_of_rows, public_table
 from hushsum.privacy.claim import Claim, Promise, Relation
-from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE
-from hushsum.privacy.release_request import check_declared_delta
+from hushsum.privacy.mechanism import Mechanism
+from hushsum.privacy.release_request import check_declared_delta, table_noise
 from hushsum.records.bounds import Bounds
 from hushsum.records.mixed_columns import column_names_of
 
@@ -57,8 +57,6 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     public: Any = None
     """Public rows, of a model that takes them."""
-    _columns_settled: int = 0
-    """How many columns records will have, where that was given before any were counted."""
     _public_assumed: bool = False
     """Whether parameters of a model that was loaded were derived from public rows."""
 
@@ -86,20 +84,22 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
         """Whether public rows are used for anything: by default, where a parameter is left to them."""
         return bool(self.decided_by_public())
 
-    def _pure_mechanism(self, promise: Promise) -> str:
-        """The laws that noise under pure ε is drawn from. A model whose tallies may take the better one names
-        both where it does not know which that is.
+    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
+        """What makes the release private: one of several where that depends on more than is known. A
+        function of the parameters and of the number of columns alone.
         """
-        return LAPLACE
+        return table_noise(promise)
 
-    def _claim(self, promise: Promise) -> Claim:
-        """What the release will claim, known before anything is drawn."""
+    def _claim(self, promise: Promise, n_features: int | None) -> Claim:
+        """What the release will claim, known before anything is drawn; a function of the parameters and of
+        the number of columns alone.
+        """
         return Claim(
             promise=promise,
             unit="record",
             records_per_unit=1,
             relation=Relation.ADD_REMOVE,
-            mechanism=self._pure_mechanism(promise) if promise.pure else GAUSSIAN,
+            mechanism=self._mechanism(promise, n_features),
             arithmetic="exact integers",
             secure=True,
             assumptions=tuple(self._assumptions()),
@@ -211,11 +211,12 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         n_features : int, optional
-            How many columns the records will have, for a model whose method depends on it.
+            How many columns the records will have. Without it the claim of a model whose mechanism depends on
+            them names all that it may be.
         """
         promise = self.check_parameters()
-        self._settle(n_features)
-        return self._claim(promise)
+        known = getattr(self, "n_features_in_", None) if n_features is None else n_features
+        return self._claim(promise, known)
 
     def predicted_error(self, records: int, n_features: int | None = None) -> PredictedError | None:
         """How far a prediction will be off at one point; None where that depends on more than is declared.
@@ -228,7 +229,6 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
             How many columns the records will have; needed before any are counted.
         """
         promise = self.check_parameters()
-        self._settle(n_features)
         try:
             return self._predicted_error(records, self._width(n_features), promise)
         except NoPlanWithinLimits:
@@ -251,11 +251,6 @@ class DeclaredModel(BaseEstimator):  # type: ignore[misc]
 
     def _advice(self, n_features: int, promise: Promise) -> list[str]:
         return []
-
-    def _settle(self, n_features: int | None) -> None:
-        """Note the number of columns, on which the claim may depend."""
-        if n_features is not None:
-            self._columns_settled = n_features
 
     def _width(self, n_features: int | None) -> int:
         width = getattr(self, "n_features_in_", None) if n_features is None else n_features

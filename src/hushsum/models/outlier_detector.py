@@ -36,11 +36,10 @@ from hushsum.models.predicted_error import (
 )
 from hushsum.models.public_rows import USUAL_RECORDS, visible_bandwidth
 from hushsum.models.table_model import DENSITY_RULE, NEAR, POWER, ROWS, WIDTH
-from hushsum.privacy.accounting.mechanisms import together
-from hushsum.privacy.claim import Claim, Promise
-from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE
+from hushsum.privacy.claim import Promise
+from hushsum.privacy.integer_noise import LAPLACE
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
-from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.records.norm_clipping import clipped_to_ball
 from hushsum.releases.answers import Answers, normal_answers
 from hushsum.releases.base import ReleasedFunction
@@ -242,18 +241,17 @@ class PrivateOutlierDetector(OutlierMixin, PrivateModel):  # type: ignore[misc]
         if self.contamination is not None:
             secret.records.append(X.copy())
 
-    def _claim(self, promise: Promise) -> Claim:
-        claim = super()._claim(promise)
-        if self.contamination is None:
-            return claim
-        return replace(claim, mechanism=together(LAPLACE if promise.pure else GAUSSIAN, PERMUTE_AND_FLIP))
+    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
+        # Hash rows, of which a record moves one cell each, always have less variance by Laplace noise.
+        hashed = promise.pure and self.radius is None
+        noise = Mechanism.of(LAPLACE) if hashed else super()._mechanism(promise, n_features)
+        return noise if self.contamination is None else noise + Mechanism.of(PERMUTE_AND_FLIP)
 
     def _draw(self, secret: _Secret, promise: Promise) -> Bundle:
         assert promise.epsilon is not None
         paid = QUANTILE_SHARE * promise.epsilon if self.contamination is not None else Fraction(0)
         share: Any = {"epsilon": promise.epsilon - paid, "delta": promise.delta or None}
-        law = laplace_if_pure(promise)
-        function = secret.tally.release(**share, count_share=COUNT_SHARE, mechanism=law)
+        function = secret.tally.release(**share, count_share=COUNT_SHARE)
         offset = float(self.threshold)
         if self.contamination is not None:
             scores = np.concatenate([_scores_alone(function, records) for records in secret.records])

@@ -15,7 +15,6 @@ from hushsum.bases.class_moments import ClassMoments
 from hushsum.models.class_moments_rule import TOTAL_SHARE, noise_of
 from hushsum.models.predicted_error import part_of
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.records.norm_clipping import clipped_to_ball, norms
 from hushsum.releases.coefficients import CoefficientFunction
 from hushsum.tally.tally import Tally
@@ -192,8 +191,7 @@ def measured(rows: Floats, partition: Partition, kind: str, spent: dict[str, Any
     noisy tables of steps before.
     """
     tally = counted_cells(rows, partition, kind)
-    law = laplace_if_pure(Promise.of(**spent))
-    return read(tally.release(count_share=float(TOTAL_SHARE), mechanism=law, **spent), kind)
+    return read(tally.release(count_share=float(TOTAL_SHARE), **spent), kind)
 
 
 def read(function: object, kind: str) -> Measurement:

@@ -205,27 +205,28 @@ class PrivateRegressor(RegressionModel):
         """Records and targets as the model counts them, checked."""
         checked = super().check_records(X, y, reset=reset)
         if reset:
-            self._settle(None)
+            self.method_ = self._chosen_method(None)
         return checked
 
-    def _settle(self, n_features: int | None) -> None:
-        """Choose the method, from declared quantities alone."""
+    def _chosen_method(self, n_features: int | None) -> str:
+        """The method, from declared quantities alone."""
         promise = Promise.of(epsilon=self.epsilon, delta=self.delta)
-        self.method_ = self.method
-        if self.method == "auto":
-            self.method_ = choose_method(
+        method = self.method
+        if method == "auto":
+            method = choose_method(
                 promise,
                 columns=self._width(n_features),
                 records=self.records,
                 theta_bound=self.theta_bound,
             )
-        if self._linear_method().needs_delta and promise.pure:
+        if self._linear_method(method).needs_delta and promise.pure:
             raise UsageError(
                 parameter="delta",
-                rule=("must be above 0 for ", Argument("method", self.method_), " with this calibration"),
+                rule=("must be above 0 for ", Argument("method", method), " with this calibration"),
                 got="none",
                 remedy=("give ", Argument("delta", 1e-6)),
             )
+        return method
 
     def _part_columns(self) -> dict[str, int]:
         # Columns with a constant and the target.
@@ -236,9 +237,9 @@ class PrivateRegressor(RegressionModel):
         keeps = self.method in KEEPING or (self.method != "sketch" and self.calibration != "tight")
         return n_features + 1 if keeps else 0
 
-    def _linear_method(self) -> LinearMethod:
+    def _linear_method(self, method: str) -> LinearMethod:
         return regression_method(
-            self.method_,
+            method,
             rows=self.rows,
             theta_bound=self.theta_bound,
             published=self.calibration == "as-published",
@@ -252,14 +253,14 @@ class PrivateRegressor(RegressionModel):
         return self._ball(self.effective("bounds"), self.target_bounds, self.radius)
 
     def _start(self, seed: int) -> Any:
-        return self._linear_method().start(self._now(), seed)
+        return self._linear_method(self.method_).start(self._now(), seed)
 
     def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
         assert y is not None
-        self._linear_method().count(secret, self._now(), np.column_stack((X, y)))
+        self._linear_method(self.method_).count(secret, self._now(), np.column_stack((X, y)))
 
     def _draw(self, secret: Any, promise: Promise) -> Bundle:
-        drawn = self._linear_method().draw(secret, promise)
+        drawn = self._linear_method(self.method_).draw(secret, promise)
         return self._bundle(promise, parts=drawn.parts, arrays=drawn.arrays)
 
     def _facts(self) -> dict[str, Any]:
@@ -270,8 +271,9 @@ class PrivateRegressor(RegressionModel):
             raise ValueError("method")
         self.method_ = facts["method"]
 
-    def _claim(self, promise: Promise) -> Claim:
-        return claim_of(self._linear_method(), promise, self._assumptions())
+    def _claim(self, promise: Promise, n_features: int | None) -> Claim:
+        method = self._linear_method(self._chosen_method(n_features))
+        return claim_of(method, promise, self._assumptions())
 
     def _open(self, bundle: Bundle) -> tuple[Floats, float]:
         ball = self._ball(*(self._fitted(name) for name in ("bounds", "target_bounds", "radius")))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final, Self, cast
 
@@ -38,11 +37,9 @@ from hushsum.models.synthetic_columns import (
     check_labels,
     columns_in_order,
 )
-from hushsum.privacy.accounting.mechanisms import together
-from hushsum.privacy.claim import Claim, Promise, exact
-from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE
+from hushsum.privacy.claim import Promise, exact
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.release_noise import PERMUTE_AND_FLIP, release_noise
-from hushsum.privacy.release_request import laplace_if_pure
 from hushsum.records import arrow
 from hushsum.records.data_derived_parameters import ParameterCheck
 from hushsum.records.declared_columns import DeclaredColumn
@@ -201,14 +198,13 @@ class PrivateSynthesizer(PrivateModel):
         secret.add(Batch((X,), len(X)))
 
     def _draw(self, secret: Tally, promise: Promise) -> Bundle:
-        law = laplace_if_pure(promise)
-        if self._rule(promise) == ALL:
-            part = secret.release(epsilon=self.epsilon, delta=self.delta, mechanism=law)
+        if self._rule(promise, self.n_features_in_) == ALL:
+            part = secret.release(epsilon=self.epsilon, delta=self.delta)
         else:
             spent, left = self._split(promise)
             with release_noise(None) as noise:
                 chosen = chosen_tree(secret, spent, noise)
-            part = only_chosen(secret, chosen).release(epsilon=left, delta=self.delta, mechanism=law)
+            part = only_chosen(secret, chosen).release(epsilon=left, delta=self.delta)
         return self._bundle(promise, parts={PART: part}, arrays=self._fit_to(cast(NoisyTable, part)))
 
     def fit_released(self, function: ReleasedFunction) -> Self:
@@ -369,12 +365,10 @@ class PrivateSynthesizer(PrivateModel):
             )
         return [*((i,) for i in range(len(sizes))), *sorted(given)]
 
-    def _rule(self, promise: Promise) -> str:
+    def _rule(self, promise: Promise, n_features: int) -> str:
         if self.marginals != AUTO:
             return self.marginals
-        columns = self._columns_settled if self.columns is None else len(self._declared())
-        columns = getattr(self, "n_features_in_", columns)
-        return TREE if promise.pure and columns > MOST_COLUMNS_OF_ALL else ALL
+        return TREE if promise.pure and n_features > MOST_COLUMNS_OF_ALL else ALL
 
     def _split(self, promise: Promise) -> tuple[Fraction, Fraction]:
         """ε of the choice, and what is left for the release."""
@@ -382,18 +376,20 @@ class PrivateSynthesizer(PrivateModel):
         spent = promise.epsilon * exact("choice_share", self.choice_share)
         return spent, promise.epsilon - spent
 
-    def _claim(self, promise: Promise) -> Claim:
-        claim = super()._claim(promise)
-        if self._rule(promise) == ALL:
-            return claim
-        return replace(claim, mechanism=together(PERMUTE_AND_FLIP, LAPLACE if promise.pure else GAUSSIAN))
+    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
+        noise = super()._mechanism(promise, n_features)
+        chosen = Mechanism.of(PERMUTE_AND_FLIP) + noise
+        columns = len(self._declared()) if n_features is None and self.columns is not None else n_features
+        if columns is not None:
+            return noise if self._rule(promise, columns) == ALL else chosen
+        return {ALL: noise, TREE: chosen}.get(self.marginals, noise | chosen if promise.pure else noise)
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         declared = self._declared(n_features)
         sizes = [each.size for each in declared.values()]
         pairs = [each for each in self._sets(declared) if len(each) == 2]
         number, left = len(sizes) + len(pairs), promise
-        if self._rule(promise) == TREE:
+        if self._rule(promise, n_features) == TREE:
             number = tree_marginals(len(sizes), pairs)
             left = Promise.of(epsilon=self._split(promise)[1], delta=promise.delta)
         error = error_before_fitting(sizes, pairs, number, left, records)

@@ -24,7 +24,8 @@ from hushsum.models.predicted_error import (
 )
 from hushsum.models.public_rows import USUAL_RECORDS, visible_bandwidth
 from hushsum.privacy.claim import Promise
-from hushsum.privacy.release_request import laplace_if_pure
+from hushsum.privacy.mechanism import Mechanism
+from hushsum.privacy.release_request import ReleaseRequest
 from hushsum.releases.bundle import Bundle
 from hushsum.releases.noisy_table import NoisyTable
 from hushsum.tally.tally import Tally
@@ -96,11 +97,19 @@ class TableModel(PrivateModel):
     width: int
 
     def _start(self, seed: int) -> Tally:
-        kernel = self._kernel()
+        return self._empty(seed)
+
+    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
+        if n_features is None or not promise.pure:
+            return super()._mechanism(promise, n_features)
+        return self._empty(0, n_features).prepare(ReleaseRequest(epsilon=self.epsilon)).claim.mechanism
+
+    def _empty(self, seed: int, n_features: int | None = None) -> Tally:
+        kernel = self._kernel(n_features)
         return empty_table(
             kernel,
             self._table_method(kernel),
-            box=self.column_bounds(),
+            box=self.column_bounds(n_features),
             columns=self._table_columns(),
             rows=self.rows,
             width=self.width,
@@ -111,7 +120,7 @@ class TableModel(PrivateModel):
         secret.add(X)
 
     def _draw(self, secret: Tally, promise: Promise) -> Bundle:
-        part = secret.release(epsilon=self.epsilon, delta=self.delta, mechanism=laplace_if_pure(promise))
+        part = secret.release(epsilon=self.epsilon, delta=self.delta)
         return self._bundle(promise, parts={PART: part}, arrays=self._derived(part))
 
     def _derived(self, sketch: Any) -> dict[str, NDArray[Any]]:

@@ -134,7 +134,7 @@ class TrustModel:
                         request,
                         method=_REPORTS,
                         settings={"rows": rows, "width": basis.width, "local_epsilon": epsilon},
-                        mechanism=MECHANISM if self.name == LOCAL else SHUFFLED_MECHANISM,
+                        mechanism=str(MECHANISM if self.name == LOCAL else SHUFFLED_MECHANISM),
                         shape=basis.shape,
                         noise=NORMAL_MEAN_ABSOLUTE * noise,
                         approximation=NORMAL_MEAN_ABSOLUTE * hashing,

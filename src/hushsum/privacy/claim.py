@@ -13,6 +13,7 @@ from hushsum import _html
 from hushsum._types import is_number
 from hushsum.errors import ClaimError, Parameter, shown
 from hushsum.files.encoding import stored_rational
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.trust_model import Trust
 
 LARGE_EPSILON: Final = 10.0
@@ -257,7 +258,8 @@ class Claim:
     Examples
     --------
     >>> promise = Promise.of(epsilon=0.1)
-    >>> Claim(promise, "record", 1, Relation.ADD_REMOVE, "discrete laplace", "integers", True)
+    >>> noise = Mechanism.of("discrete laplace")
+    >>> Claim(promise, "record", 1, Relation.ADD_REMOVE, noise, "integers", True)
     Claim(epsilon=0.1, delta=0, unit='record', relation='add/remove', mechanism='discrete laplace', \
 arithmetic='integers')
     """
@@ -266,7 +268,7 @@ arithmetic='integers')
     unit: str
     records_per_unit: int
     relation: Relation
-    mechanism: str
+    mechanism: Mechanism
     arithmetic: str
     secure: bool
     assumptions: tuple[str, ...] = ()
@@ -346,7 +348,7 @@ arithmetic='integers')
                     *((name, f"{value:.15g}") for name, value in numbers.items() if value is not None),
                     ("unit", unit),
                     ("relation", str(self.relation)),
-                    ("mechanism", self.mechanism),
+                    ("mechanism", str(self.mechanism)),
                     ("arithmetic", self.arithmetic),
                 ]
             ),
@@ -367,7 +369,7 @@ arithmetic='integers')
             "unit": self.unit,
             "records_per_unit": self.records_per_unit,
             "relation": str(self.relation),
-            "mechanism": self.mechanism,
+            "mechanism": str(self.mechanism),
             "arithmetic": self.arithmetic,
             "secure": self.secure,
         }
@@ -392,8 +394,8 @@ arithmetic='integers')
             unit=data["unit"],
             records_per_unit=data["records_per_unit"],
             relation=Relation.of(data["relation"]),
-            mechanism=data["mechanism"],
-            arithmetic=data["arithmetic"],
+            mechanism=Mechanism.from_text(_text(data["mechanism"])),
+            arithmetic=_text(data["arithmetic"]),
             secure=data["secure"],
             assumptions=_assumptions(data.get("assumptions", [])),
             trust=Trust.from_json(data["trust"]) if "trust" in data else None,
@@ -404,11 +406,15 @@ arithmetic='integers')
             or type(claim.records_per_unit) is not int
         ):
             raise ValueError("unit")
-        if claim.records_per_unit < 1 or not (
-            isinstance(claim.mechanism, str) and isinstance(claim.arithmetic, str)
-        ):
-            raise ValueError("mechanism")
+        if claim.records_per_unit < 1:
+            raise ValueError("unit")
         return claim
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text")
+    return value
 
 
 def _assumptions(value: object) -> tuple[str, ...]:

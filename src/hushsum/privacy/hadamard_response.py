@@ -7,12 +7,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
-from hushsum.privacy.accounting.mechanisms import ClaimKind, register_mechanism
+from hushsum.privacy.mechanism import PromiseKind, register_mechanism
 from hushsum.privacy.noise.coin_sampler import log_odds_coins
 from hushsum.privacy.noise.source import NoiseSource, independent_places
 
-MECHANISM = "hadamard response"
-SHUFFLED_MECHANISM = "hadamard response, shuffled"
+MECHANISM = register_mechanism("hadamard response", PromiseKind.PURE)
+# Amplification by shuffling, evaluated in `hushsum.privacy.accounting.shuffling`.
+SHUFFLED_MECHANISM = register_mechanism("hadamard response, shuffled", PromiseKind.APPROXIMATE)
 
 
 class Response(NamedTuple):
@@ -76,8 +77,3 @@ def sign_gain(epsilon: Fraction) -> float:
     0.4621
     """
     return math.tanh(float(epsilon) / 2.0)
-
-
-register_mechanism(MECHANISM, ClaimKind.PURE)
-# Amplification by shuffling, evaluated in `hushsum.privacy.accounting.shuffling`.
-register_mechanism(SHUFFLED_MECHANISM, ClaimKind.APPROXIMATE)

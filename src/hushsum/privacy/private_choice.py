@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, shown
 from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.noise.choice_sampler import (
     EXPONENTIAL,
@@ -125,7 +126,7 @@ def choice_claim(
         unit="record" if max_per_unit is None else "person",
         records_per_unit=max_per_unit or 1,
         relation=Relation.of(relation),
-        mechanism=mechanism,
+        mechanism=Mechanism.of(mechanism),
         arithmetic=arithmetic,
         secure=insecure_noise_seed is None,
         assumptions=tuple(assumptions),

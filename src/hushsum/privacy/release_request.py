@@ -10,11 +10,11 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from hushsum.errors import Argument, ClaimError, UsageError
-from hushsum.privacy.accounting.mechanisms import together
 from hushsum.privacy.accounting.parameters import check_delta, declared_population
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Promise, Relation, exact
-from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, LAPLACE
+from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.spending import Booking
 
 LARGEST_UNDECLARED_DELTA = Fraction(1, 100_000)
@@ -22,15 +22,15 @@ MOST_ROWS = 1 << 24
 DEFAULT_COUNT_SHARE = 0.02
 AUTO = "auto"
 PURE_MECHANISMS = (LAPLACE, GAMMA)
-EITHER_PURE = together(*PURE_MECHANISMS)
-"""In a claim over several tallies, each of which may take the law of less variance."""
+PURE_NOISE = Mechanism.of(LAPLACE) | Mechanism.of(GAMMA)
+"""The noise of a table under pure ε, of which the one with less variance is drawn."""
 MECHANISMS = (*PURE_MECHANISMS, BINOMIAL)
 """What ``mechanism`` may be; left out, it is the noise that the promise implies."""
 
 
-def laplace_if_pure(promise: Promise) -> str | None:
-    """The mechanism to request for a claim that names Laplace noise under pure ε, whatever law is less."""
-    return LAPLACE if promise.pure else None
+def table_noise(promise: Promise) -> Mechanism:
+    """What may be drawn for a table, before it is known."""
+    return PURE_NOISE if promise.pure else Mechanism.of(GAUSSIAN)
 
 
 LOCAL = frozenset({"budget", "idempotency_key", "insecure_noise_seed"})

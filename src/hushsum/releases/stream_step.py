@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hushsum.errors import UsageError
 from hushsum.privacy.claim import PERSON, Claim, Relation
 from hushsum.privacy.integer_noise import IntegerNoise
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.over_time.stream_noise import StreamNoise, StreamUnit, spent_epsilon, spent_rho
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class StreamStep:
         """
         shown = self.noise.at(self.step)
         for stated, found in zip((table, count), shown, strict=True):
-            if stated.mechanism != found.mechanism or stated.mechanism != claim.mechanism:
+            if stated.mechanism != found.mechanism or Mechanism.of(stated.mechanism) != claim.mechanism:
                 return False
             if abs(stated.variance - found.variance) > _CLOSE * found.variance:
                 return False

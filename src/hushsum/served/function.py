@@ -14,6 +14,7 @@ from hushsum.errors import FileRefused, QuestionsSpent, SecretRefused, UsageErro
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional_perturbation import ANALYTIC, PATH, path_scale
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import REAL_ARITHMETIC
 from hushsum.privacy.release_request import check_declared_delta
@@ -316,7 +317,7 @@ def path_claim(
         unit="record",
         records_per_unit=1,
         relation=function.relation,
-        mechanism=PATH if calibration == ANALYTIC else f"{PATH}, {calibration}",
+        mechanism=Mechanism.of(PATH if calibration == ANALYTIC else f"{PATH}, {calibration}"),
         arithmetic=REAL_ARITHMETIC,
         secure=secure,
         assumptions=function.assumptions,

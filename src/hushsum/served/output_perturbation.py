@@ -18,6 +18,7 @@ from hushsum.privacy.accounting.fixed_list_composition import LaplaceTable, comp
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Promise
 from hushsum.privacy.functional_perturbation import ANALYTIC, path_scale
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.real_noise import real_noise
 from hushsum.privacy.release_noise import REAL_ARITHMETIC, release_noise, rounded
 from hushsum.privacy.release_request import check_declared_delta
@@ -99,7 +100,7 @@ class FreshAnswers:
             unit="record",
             records_per_unit=1,
             relation=function.relation,
-            mechanism=f"{mechanism}, fresh for each answer",
+            mechanism=Mechanism.of(f"{mechanism}, fresh for each answer"),
             arithmetic=REAL_ARITHMETIC,
             secure=insecure_noise_seed is None,
             assumptions=function.assumptions,

@@ -16,6 +16,7 @@ from hushsum.files.container import canonical_json
 from hushsum.kernels.parameters import positive_integer
 from hushsum.privacy.budget import Budget
 from hushsum.privacy.claim import Claim, Relation, exact
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.over_time.stream_noise import MOST_STEPS, stream_noise
 from hushsum.privacy.over_time.stream_views import View
 from hushsum.privacy.release_request import AUTO, DEFAULT_COUNT_SHARE, MOST_ROWS, ReleaseRequest
@@ -218,7 +219,7 @@ def prepare_stream(tally: Tally, request: StreamRequest) -> PreparedStream:
         unit=unit,
         records_per_unit=per_unit,
         relation=relation,
-        mechanism=noise.mechanism,
+        mechanism=Mechanism.of(noise.mechanism),
         arithmetic="exact integers",
         secure=release.insecure_noise_seed is None,
         assumptions=(

@@ -13,6 +13,7 @@ from hushsum._types import Floats, Integers
 from hushsum.errors import UsageError
 from hushsum.privacy.accounting import zcdp_epsilon
 from hushsum.privacy.claim import Claim, Promise, Relation
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.summarize.calibration import answers_rho
 from hushsum.summarize.curator import CuratorState
 from hushsum.summarize.greedy_selection import greedy_choice
@@ -116,7 +117,7 @@ def _claim(rho: Fraction, mechanism: str, arithmetic: str, *, secure: bool) -> C
         unit="record",
         records_per_unit=1,
         relation=Relation.ADD_REMOVE,
-        mechanism=mechanism,
+        mechanism=Mechanism.of(mechanism),
         arithmetic=arithmetic,
         secure=secure,
         assumptions=("the curator follows the protocol and sends owners nothing but its broadcasts",),

@@ -18,6 +18,7 @@ from hushsum.kernels.parameters import counts_records, positive_integer, records
 from hushsum.privacy.calibration import Calibration, UnitChange, calibrate, laplace_noise
 from hushsum.privacy.claim import PERSON, Claim, Promise, Relation, checked_unit, exact
 from hushsum.privacy.integer_noise import GAMMA, IntegerNoise
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.noise import NoiseSource
 from hushsum.privacy.release_noise import EXACT_INTEGERS
 from hushsum.privacy.release_request import AUTO, MOST_ROWS, ReleaseRequest
@@ -119,7 +120,7 @@ class ReleaseOptions:
             unit=self.unit,
             records_per_unit=self.per_unit,
             relation=self.relation,
-            mechanism=self.mechanism,
+            mechanism=Mechanism.of(self.mechanism),
             arithmetic=EXACT_INTEGERS,
             secure=self.insecure_noise_seed is None,
             assumptions=self.assumptions,

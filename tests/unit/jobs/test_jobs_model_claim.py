@@ -22,7 +22,7 @@ from hushsum.models import (
     PrivateRegressor,
 )
 from hushsum.models.parameters import ANY, FROM_PUBLIC, PAIR
-from hushsum.privacy.accounting.mechanisms import check_mechanism
+from hushsum.privacy.mechanism import check_mechanism
 
 X = np.random.default_rng(1).uniform(-1.0, 1.0, (3000, 2))
 LABELS = np.where(X[:, 0] > 0.0, "a", "b")

@@ -73,7 +73,7 @@ def test_the_steps_add_up_to_the_claim(
     assert epsilon == (1 - count) / 2 * Fraction(7, 10)
     assert f.claim.promise.epsilon == Fraction(1, 2)
     assert f.claim.arithmetic == "exact integers"
-    assert f.claim.mechanism == "discrete laplace + gamma radius"
+    assert str(f.claim.mechanism) == "discrete laplace + gamma radius"
 
 
 def test_public_points_cost_nothing(spent: dict[str, list[Any]]) -> None:

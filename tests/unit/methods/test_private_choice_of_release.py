@@ -77,7 +77,7 @@ def test_the_function_carries_the_claim_of_the_whole_choice_into_its_file() -> N
     stream.seek(0)
     claim = hs.load(stream).claim
     assert claim == chosen.claim
-    assert (claim.epsilon, claim.mechanism, claim.secure) == (0.9, "random stopping", True)
+    assert (claim.epsilon, str(claim.mechanism), claim.secure) == (0.9, "random stopping", True)
 
 
 def test_only_the_winner_is_staged_and_a_retry_gets_it_back() -> None:

@@ -24,6 +24,8 @@ from hushsum.models.column_scaling import (
     split_promise,
 )
 from hushsum.privacy.claim import Promise
+from hushsum.privacy.mechanism import Mechanism
+from hushsum.privacy.release_request import table_noise
 from hushsum.releases.bundle import Bundle
 from hushsum.tally.tally import Tally
 
@@ -124,8 +126,7 @@ class TestTheBudget:
         assert asked == [("quantiles", Fraction(7, 50), None), ("table", Fraction(28, 50), spent)]
         assert model.claim_.epsilon == 0.7
         assert model.claim_.promise.delta == (spent or 0)
-        noise = "discrete laplace" if delta is None else "discrete gaussian"
-        assert model.claim_.mechanism == f"permute and flip + {noise}"
+        assert model.claim_.mechanism == Mechanism.of("permute and flip") + table_noise(model.claim_.promise)
         assert model.claim_ == model.claim()
         assert (
             model.claim_

@@ -52,7 +52,7 @@ def test_claims() -> None:
     claim = fitted("objective", delta=1e-6).claim_
     assert (claim.delta, claim.arithmetic) == (0.0, "real arithmetic")
     claim = fitted("sketch").claim_
-    assert (claim.mechanism, claim.arithmetic) == ("discrete laplace", "exact integers")
+    assert (str(claim.mechanism), claim.arithmetic) == ("discrete laplace", "exact integers")
     assert not claim.assumptions
     parts = fitted("sketch").released_.parts
     assert [part.claim.epsilon for part in parts.values()] == [2.0, 2.0]

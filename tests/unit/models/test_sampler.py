@@ -132,3 +132,15 @@ def test_wrong_numbers_are_refused_before_anything_is_spent() -> None:
         model.sample(0)
     with pytest.raises(ValueError, match="released nothing yet"):
         model.sample(1)
+
+
+def test_a_table_of_features_has_the_noise_of_less_variance() -> None:
+    X = np.random.default_rng(3).uniform(0.0, 1.0, (500, 8))
+    model = hs.PrivateSampler(epsilon=1.0, bounds=(0, 1), kernel="gaussian", random_state=0)
+    before = model.claim(8)
+    model.fit(X)
+    table = model.released_.parts["sketch"]
+    assert str(table.claim.mechanism) == "gamma radius"
+    assert model.claim_ == before
+    assert model.claim_.mechanism == table.claim.mechanism
+    assert table.claim.mechanism in hs.PrivateSampler(epsilon=1.0).claim().mechanism

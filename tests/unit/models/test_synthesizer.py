@@ -118,14 +118,16 @@ def test_claims_name_the_mechanisms() -> None:
     def claim(**given: Any) -> Any:
         return PrivateSynthesizer(columns=COLUMNS, **given).claim()
 
-    assert claim(delta=1e-6).mechanism == "discrete gaussian"
-    assert claim().mechanism == "discrete laplace"
-    assert claim(marginals="tree").mechanism == "permute and flip + discrete laplace"
-    assert claim(marginals="tree", delta=1e-6).mechanism == "permute and flip + discrete gaussian"
+    noise = "discrete laplace or gamma radius"
+    tree = "permute and flip + discrete laplace or permute and flip + gamma radius"
+    assert str(claim(delta=1e-6).mechanism) == "discrete gaussian"
+    assert str(claim().mechanism) == noise
+    assert str(claim(marginals="tree").mechanism) == tree
+    assert str(claim(marginals="tree", delta=1e-6).mechanism) == "permute and flip + discrete gaussian"
     many = {f"c{i}": FlagColumn() for i in range(13)}
-    assert PrivateSynthesizer(columns=many).claim().mechanism == "permute and flip + discrete laplace"
-    assert PrivateSynthesizer().claim(13).mechanism == "permute and flip + discrete laplace"
-    assert PrivateSynthesizer().claim(12).mechanism == "discrete laplace"
+    assert str(PrivateSynthesizer(columns=many).claim().mechanism) == tree
+    assert str(PrivateSynthesizer().claim(13).mechanism) == tree
+    assert str(PrivateSynthesizer().claim(12).mechanism) == noise
 
 
 def test_a_tree_releases_its_edges_alone_and_splits_epsilon_exactly() -> None:
@@ -291,7 +293,7 @@ def test_marginals_over_time_become_a_synthesizer() -> None:
     stream = hs.stream(hs.marginals({"ill": FlagColumn(missing="refuse")}), steps=2, epsilon=2, delta=1e-6)
     stream.add([[True]] * 900 + [[False]] * 100)
     model = PrivateSynthesizer(random_state=0).fit_released(stream.step())
-    assert model.claim_.mechanism == "factorised discrete gaussian"
+    assert str(model.claim_.mechanism) == "factorised discrete gaussian"
     assert np.mean(model.sample(1000, random_state=0)["ill"].to_pylist()) > 0.7
 
 

@@ -54,7 +54,7 @@ def test_the_noise_part_is_that_of_the_actual_release(promise: dict[str, Any], p
     deviation = math.sqrt(f.noise.variance / rows) / (1 - 1 / width) / records
     count = plan.density * math.sqrt(f.count_noise.variance) / records
     peaked = 1 - 1 / (8 * rows) if "laplace" in option.mechanism else 1.0
-    assert option.mechanism == f.claim.mechanism
+    assert option.mechanism == str(f.claim.mechanism)
     assert option.noise == pytest.approx(NORMAL * math.hypot(deviation, count) * peaked, rel=1e-9)
 
 

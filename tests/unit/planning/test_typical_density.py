@@ -227,7 +227,7 @@ def test_auto_releases_landmarks_in_exact_integers() -> None:
     f = hs.release(X, **given, insecure_noise_seed=1)
     assert isinstance(f, PointsFunction)
     assert f.claim.arithmetic == EXACT_INTEGERS
-    assert f.claim.mechanism == "discrete laplace + gamma radius"
+    assert str(f.claim.mechanism) == "discrete laplace + gamma radius"
     # What only the release of a tally has chooses among tallies.
     assert not isinstance(hs.release(X, **given, rounded=False), PointsFunction)
 

@@ -6,8 +6,13 @@ import pytest
 from tests.ledger_fixtures import claim_of
 
 from hushsum.errors import ClaimError
-from hushsum.privacy.accounting.mechanisms import check_mechanism, together
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.mechanism import Mechanism, check_mechanism
+
+
+def both(*names: str) -> str:
+    return " + ".join(dict.fromkeys(names))
+
 
 LAPLACE, GAUSSIAN, CHOICE = "discrete laplace", "discrete gaussian", "permute and flip"
 
@@ -15,10 +20,11 @@ LAPLACE, GAUSSIAN, CHOICE = "discrete laplace", "discrete gaussian", "permute an
 @pytest.mark.parametrize(
     "claim",
     [
-        claim_of(epsilon=1.0, mechanism=together(LAPLACE, CHOICE)),
-        claim_of(epsilon=1.0, delta=1e-6, mechanism=together(GAUSSIAN, CHOICE)),
-        claim_of(epsilon=1.0, delta=1e-6, mechanism=together(GAUSSIAN, GAUSSIAN)),
-        claim_of(rho=0.1, mechanism=together(GAUSSIAN, GAUSSIAN)),
+        claim_of(epsilon=1.0, mechanism=both(LAPLACE, CHOICE)),
+        claim_of(epsilon=1.0, delta=1e-6, mechanism=both(GAUSSIAN, CHOICE)),
+        claim_of(epsilon=1.0, delta=1e-6, mechanism=both(GAUSSIAN, GAUSSIAN)),
+        claim_of(rho=0.1, mechanism=both(GAUSSIAN, GAUSSIAN)),
+        claim_of(epsilon=1.0, mechanism=f"{LAPLACE} or {CHOICE} + {LAPLACE}"),
     ],
     ids=str,
 )
@@ -29,14 +35,35 @@ def test_steps_that_prove_the_claim_together_may_be_booked(claim: Claim) -> None
 @pytest.mark.parametrize(
     "claim",
     [
-        claim_of(epsilon=1.0, mechanism=together(GAUSSIAN, CHOICE)),
-        claim_of(epsilon=1.0, delta=1e-6, mechanism=together(LAPLACE, CHOICE)),
-        claim_of(rho=0.1, mechanism=together(GAUSSIAN, CHOICE)),
-        claim_of(epsilon=1.0, mechanism=together(LAPLACE, "hope")),
-        claim_of(epsilon=1.0, mechanism=f"{LAPLACE} +  {CHOICE}"),
+        claim_of(epsilon=1.0, mechanism=both(GAUSSIAN, CHOICE)),
+        claim_of(epsilon=1.0, delta=1e-6, mechanism=both(LAPLACE, CHOICE)),
+        claim_of(rho=0.1, mechanism=both(GAUSSIAN, CHOICE)),
+        claim_of(epsilon=1.0, mechanism=both(LAPLACE, "hope")),
+        claim_of(epsilon=1.0, mechanism=f"{LAPLACE} or hope"),
+        claim_of(epsilon=1.0, mechanism=f"{GAUSSIAN} or {LAPLACE}"),
     ],
     ids=str,
 )
 def test_anything_else_may_not(claim: Claim) -> None:
     with pytest.raises(ClaimError):
         check_mechanism(claim)
+
+
+def test_mechanisms_compose() -> None:
+    laplace, gamma, choice = (Mechanism.of(each) for each in (LAPLACE, "gamma radius", CHOICE))
+    either = laplace | gamma
+    assert choice + either == (choice + laplace) | (choice + gamma)
+    assert str(choice + either) == f"{CHOICE} + {LAPLACE} or {CHOICE} + gamma radius"
+    assert laplace in either
+    assert either not in laplace
+    assert laplace + laplace == laplace
+    assert Mechanism.from_text(str(choice + either)) == choice + either
+
+
+@pytest.mark.parametrize("text", ["", f"{LAPLACE} + {LAPLACE}", f"{LAPLACE} or {GAUSSIAN}", f"{LAPLACE} + "])
+def test_a_text_that_no_mechanism_has_is_refused(text: str) -> None:
+    if text in ("", f"{LAPLACE} + "):
+        assert Mechanism.from_text(text).kinds is None
+        return
+    with pytest.raises(ValueError, match="mechanism"):
+        Mechanism.from_text(text)

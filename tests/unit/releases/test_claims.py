@@ -13,6 +13,7 @@ import pytest
 
 from hushsum.errors import ClaimError
 from hushsum.privacy.claim import Claim, Promise, Relation, best_guess, exact, in_plain_words
+from hushsum.privacy.mechanism import Mechanism
 
 
 def claim(promise: Promise, **changes: Any) -> Claim:
@@ -20,7 +21,7 @@ def claim(promise: Promise, **changes: Any) -> Claim:
         "unit": "record",
         "records_per_unit": 1,
         "relation": Relation.ADD_REMOVE,
-        "mechanism": "discrete laplace",
+        "mechanism": Mechanism.of("discrete laplace"),
         "arithmetic": "exact integers",
         "secure": True,
     }

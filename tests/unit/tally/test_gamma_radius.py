@@ -31,7 +31,7 @@ def released(**options: Any) -> Any:
 def test_the_claim_says_exact_integers() -> None:
     f = released()
     assert (f.claim.epsilon, f.claim.delta) == (1.0, 0)
-    assert (f.claim.mechanism, f.claim.arithmetic) == ("gamma radius", "exact integers")
+    assert (str(f.claim.mechanism), f.claim.arithmetic) == ("gamma radius", "exact integers")
 
 
 def test_the_default_is_the_law_of_less_variance() -> None:
@@ -40,10 +40,13 @@ def test_the_default_is_the_law_of_less_variance() -> None:
         features.release(epsilon=1.0),
         features.release(epsilon=1.0, mechanism="discrete laplace"),
     )
-    assert (default.claim.mechanism, laplace.claim.mechanism) == ("gamma radius", "discrete laplace")
+    assert (str(default.claim.mechanism), str(laplace.claim.mechanism)) == (
+        "gamma radius",
+        "discrete laplace",
+    )
     rows = hs.race(hs.AngularKernel(dim=2, bits=4), rows=30).add(RECORDS)
-    assert rows.release(epsilon=1.0).claim.mechanism == "discrete laplace"
-    assert features.release(rho=0.1).claim.mechanism == "discrete gaussian"
+    assert str(rows.release(epsilon=1.0).claim.mechanism) == "discrete laplace"
+    assert str(features.release(rho=0.1).claim.mechanism) == "discrete gaussian"
 
 
 def test_more_rows_suit_less_noise() -> None:
@@ -184,7 +187,7 @@ def test_a_requested_law_is_planned_for() -> None:
     given: dict[str, Any] = {"kernel": kernel, "epsilon": 0.5, "records": 300}
     rows = hs.plan(**given, mechanism="discrete laplace").best.rows
     f: Any = hs.release(few, **given, mechanism="discrete laplace")
-    assert (f.rows, f.claim.mechanism) == (rows, "discrete laplace")
+    assert (f.rows, str(f.claim.mechanism)) == (rows, "discrete laplace")
 
 
 def test_plans_take_it_but_not_for_shares_of_noise() -> None:
@@ -196,4 +199,4 @@ def test_plans_take_it_but_not_for_shares_of_noise() -> None:
     assert own.best.error < 0.9 * shares.best.error
     few = np.random.default_rng(2).normal(size=(300, 20)) * 0.3
     f = hs.release(few, kernel=kernel, epsilon=0.5, records=300)
-    assert f.claim.mechanism == "gamma radius"
+    assert str(f.claim.mechanism) == "gamma radius"

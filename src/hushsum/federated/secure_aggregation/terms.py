@@ -19,6 +19,7 @@ from hushsum.kernels.base import Kernel
 from hushsum.privacy.calibration import Calibration
 from hushsum.privacy.claim import Claim, Promise, checked_unit, unit_in_words
 from hushsum.privacy.integer_noise import LAPLACE, SKELLAM, IntegerNoise
+from hushsum.privacy.mechanism import Mechanism
 from hushsum.privacy.noise_shares import noise_shares
 from hushsum.privacy.release_request import AUTO, ReleaseRequest
 from hushsum.privacy.trust_model import SECURE_AGGREGATION, Trust
@@ -201,7 +202,8 @@ class AggregationTerms:
     def claim(self) -> Claim:
         """What the sum promises to the units of every site; each site's ledger is debited with it."""
         claim = replace(self._options.claim(self.promise), trust=self.trust)
-        return replace(claim, mechanism=SKELLAM) if self.shares.table.mechanism == SKELLAM else claim
+        drawn = self.shares.table.mechanism
+        return replace(claim, mechanism=Mechanism.of(SKELLAM)) if drawn == SKELLAM else claim
 
     @cached_property
     def shares(self) -> Calibration:

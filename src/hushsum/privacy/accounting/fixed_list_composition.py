@@ -16,7 +16,6 @@ from fractions import Fraction
 from typing import Any
 
 from hushsum.errors import ClaimError, UsageError
-from hushsum.privacy.accounting.mechanisms import check_mechanism
 from hushsum.privacy.accounting.parameters import (
     at_least_one,
     float_above,
@@ -25,6 +24,7 @@ from hushsum.privacy.accounting.parameters import (
     proper_delta,
 )
 from hushsum.privacy.claim import Claim
+from hushsum.privacy.mechanism import check_mechanism
 
 MOST_L1 = 10**6
 """The largest Δ₁ that is laid out: the work grows with it."""
