@@ -27,6 +27,7 @@ the header promises before anything of that size is allocated, and any changed b
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import mmap
@@ -35,6 +36,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -101,6 +103,33 @@ def canonical_json(value: object) -> bytes:
     """
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8")
+
+
+def declared_fields(value: Any) -> Any:
+    """A frozen dataclass of public settings as JSON: its fields by name, without those that have their
+    default, so that a field which a later version adds does not change what is written today.
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Size:
+    ...     rows: int
+    ...     width: int | None = None
+    >>> declared_fields([Size(5), Size(5, 3)])
+    [{'rows': 5}, {'rows': 5, 'width': 3}]
+    """
+    if dataclasses.is_dataclass(value):
+        stated = {each.name: (getattr(value, each.name), each) for each in dataclasses.fields(value)}
+        return {
+            name: declared_fields(given) for name, (given, each) in stated.items() if given != _default(each)
+        }
+    if isinstance(value, Mapping):
+        return {str(name): declared_fields(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [declared_fields(each) for each in value]
+    return str(value) if isinstance(value, Fraction | Path) else value
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 def write_container(

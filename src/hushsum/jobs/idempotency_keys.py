@@ -11,14 +11,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from hushsum.errors import FilePath, LedgerUnavailable, Parameter
-from hushsum.files.container import canonical_json
+from hushsum.files.container import canonical_json, declared_fields
 
 _STEP = 1 << 20
+_FORM = 1
+"""Of the settings in a key; another one where the meaning of a setting, or its default, changes."""
 
 
 def release_key(sources: str | Sequence[str], *public: object) -> str:
     """A key made of the bytes of a tally, or of files of records, and of everything public that names the
-    release.
+    release: values of JSON and dataclasses of settings (`declared_fields`).
 
     Repeating a command after a crash gives the same key, so it resumes instead of spending again.
 
@@ -28,7 +30,7 @@ def release_key(sources: str | Sequence[str], *public: object) -> str:
     digest is keyed with 32 random bytes that stay in the user's state folder.
     """
     digest = hmac.new(_secret(), digestmod=hashlib.sha256)
-    digest.update(canonical_json(list(public)))
+    digest.update(canonical_json([_FORM, declared_fields(public)]))
     for each in [sources] if isinstance(sources, str) else sources:
         with open(each, "rb") as stream:
             while piece := stream.read(_STEP):

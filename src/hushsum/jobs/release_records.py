@@ -18,6 +18,7 @@ from hushsum.jobs.tally_records import count_records
 from hushsum.kernels.bandwidth_scale import warn_of_bandwidth
 from hushsum.kernels.base import Kernel
 from hushsum.kernels.parameters import error_in_words, one_of
+from hushsum.kernels.registry import kernel_as_json
 from hushsum.methods.one_call_methods import DeclaredBox, OneCallRelease
 from hushsum.methods.prediction_request import Option
 from hushsum.methods.registry import method_named, planned_methods
@@ -153,12 +154,12 @@ def release_records(
             "error": _predicted(options[0], tally.reading.kernel, choice),
         },
         settings=[
-            repr(kernel),
-            repr(choice),
+            kernel,
+            choice,
             records.columns,
             records.unit_column,
             records.set_column,
-            repr(records.cells),
+            records.cells,
         ],
         capacity=tally.basis.shape[0],
         option=options[0],
@@ -315,7 +316,7 @@ def _in_one_call(
                 kernel, output, columns=columns, bounds=Bounds.of(choice.bounds, kernel.dim or 1, columns)
             ),
         },
-        settings=[repr(kernel), repr(choice), records.columns, repr(records.cells)],
+        settings=[kernel_as_json(kernel), choice, records.columns, records.cells],
         capacity=None,
         option=option,
         approve=approve,

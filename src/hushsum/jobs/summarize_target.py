@@ -93,7 +93,7 @@ def release_validation(choice: TargetChoice) -> TargetReleased:
             choice.ledger.dataset,
             claim.as_json(),
             subject,
-            repr(choice.cells),
+            choice.cells,
             str(output.absolute()),
         )
         booking = Booking(choice.ledger.budget(), key)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hushsum.bases.hash_rows import HashRows
 from hushsum.errors import Parameter, UsageError
+from hushsum.files.container import declared_fields
 from hushsum.jobs.checkpointed_count import CheckpointChoice, EngineChoice, files_as_they_are
 from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, empty_tally
 from hushsum.jobs.progress import Progress
@@ -76,10 +77,10 @@ def count_nodes(
     if checkpoint is not None:
         job = {
             "files": files_as_they_are(paths),
-            "edges": repr(edges),
+            "edges": declared_fields(edges),
             "memory": DEFAULT_MEMORY,  # decides the order of the nodes
-            "kernel": repr(kernel),
-            "size": repr(size),
+            "kernel": declared_fields(kernel),
+            "size": declared_fields(size),
         }
         kept = Checkpoint(checkpoint.path, job, seconds=checkpoint.every, encryption_key=encryption_key)
     return count_rows(edges.read(paths), rows, threads=threads, progress=progress, checkpoint=kept)

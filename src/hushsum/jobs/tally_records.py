@@ -9,6 +9,7 @@ from typing import Any
 
 from hushsum.bases.adjacency_rows import AdjacencyRows
 from hushsum.bases.hash_rows import LARGE_TABLE
+from hushsum.files.container import declared_fields
 from hushsum.jobs.checkpointed_count import (
     CheckpointChoice,
     EngineChoice,
@@ -173,9 +174,9 @@ def tally_records(
         job = {
             "files": files_as_they_are(records.paths),
             "columns": [records.columns, records.unit_column, records.set_column],
-            "cells": repr(records.cells),
-            "kernel": repr(kernel),
-            "size": repr(chosen),
+            "cells": declared_fields(records.cells),
+            "kernel": declared_fields(kernel),
+            "size": declared_fields(chosen),
             "max_per_unit": max_per_unit,
         }
         kept = Checkpoint(checkpoint.path, job, seconds=checkpoint.every, encryption_key=encryption_key)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import hashlib
 import io
-import json
 import os
 import warnings
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from hushsum.errors import (
     RepeatedRecords,
     UsageError,
 )
-from hushsum.files.container import FileKind, canonical_json
+from hushsum.files.container import FileKind, canonical_json, declared_fields
 from hushsum.files.durable_files import atomic_file
 from hushsum.jobs.deliver_release import LedgerOptions
 from hushsum.jobs.idempotency_keys import release_key
@@ -68,9 +67,9 @@ class Watch:
         return {
             "source": os.path.abspath(self.source),
             "every": self.every,
-            "records": _given(replace(self.records, paths=())),
-            "kernel": _given(self.kernel),
-            "size": _given(self.size),
+            "records": declared_fields(replace(self.records, paths=())),
+            "kernel": declared_fields(self.kernel),
+            "size": declared_fields(self.size),
             "max_per_unit": self.max_per_unit,
             "request": {name: str(value) for name, value in sorted(request.as_json().items())},
             "stream": [
@@ -378,13 +377,6 @@ def _booked(prepared: PreparedStream, watch: Watch, settings: dict[str, Any]) ->
     )
     release = replace(prepared.request.release, budget=budget, idempotency_key=key)
     return replace(prepared, request=replace(prepared.request, release=release))
-
-
-def _given(choice: KernelChoice | TableSize | RecordFiles) -> dict[str, Any]:
-    """What was chosen, as JSON. Choices that were left out do not matter, nor do those of later versions."""
-    chosen = {name: value for name, value in asdict(choice).items() if value is not None}
-    found: dict[str, Any] = json.loads(json.dumps(chosen))
-    return found
 
 
 def _digest(path: Path) -> str:
