@@ -94,7 +94,7 @@ def plan(
     """
     from hushsum.jobs.kernel_and_method import KernelChoice
     from hushsum.jobs.plan_release import PublicFile, plan_release
-    from hushsum.methods.registry import default_kernel
+    from hushsum.methods.registry import default_kernel, method_named
     from hushsum.planning.error_by_trust import TrustModel
 
     source = None
@@ -143,7 +143,7 @@ def plan(
     if trust != "central":
         write("How such a release is made: docs/explanation/trust.md")
         return
-    given = {
+    given: dict[str, object] = {
         "kernel": None if name == default_kernel() else name,
         "bandwidth": bandwidth,
         "scale": scale,
@@ -157,8 +157,24 @@ def plan(
         "unit-column": None if max_per_unit is None else "NAME",
         "max-per-unit": max_per_unit,
     }
-    write(f"Release it with:\n  {_release_command(planned.plan, given)}")
-    write(f"Several sites count it with:\n  {_command(planned.plan.best, given)}")
+    best = planned.plan.best
+    for_release: dict[str, object] = {
+        # A release plans for a typical density, so one that is planned for another names its method.
+        "method": best.method if method != "auto" or density is not None else None,
+        "relation": None if relation == "add/remove" else relation,
+        "steps": steps,
+        "rows": best.rows if rows is not None and best.method == "race" else None,
+        "width": width,
+    }
+    write(f"Release it with:\n  {_release_command(planned.plan, given | for_release)}")
+    counted = [
+        each
+        for each in planned.plan.options
+        if each.requested and method_named(each.method).tally is not None
+    ]
+    if counted:
+        several = min(counted, key=lambda each: each.error)
+        write(f"Several sites count it with:\n  {_command(several, given)}")
     if bounds is None and method == "auto":
         others = planned.needing_bounds
         if others:
@@ -187,13 +203,15 @@ def _write(made: Plan, denser: Plan | None) -> None:
         write(f"{len(made) - len(shown)} more options are compared; --json lists them all.")
     if any(option.rounded for option in shown):
         write("The cells of a table with ~ are rounded: release it with --rounded.")
-    if denser is not None:
-        error = denser.option(
-            method=made.best.method,
-            rows=made.best.rows,
-            epsilon=made.best.epsilon,
-            mechanism=made.best.mechanism,
-        ).error
+    same = ("method", "rows", "width", "epsilon", "mechanism")
+    alike = [
+        each
+        for each in (() if denser is None else denser.options)
+        if all(getattr(each, name) == getattr(made.best, name) for name in same)
+    ]
+    # Sizes that follow from the density have no option of their own at another one.
+    if denser is not None and alike:
+        error = alike[0].error
         write(
             f"At mean kernel value {denser.density:.3g} the error of * is {error:.2g}, which is "
             f"{error / denser.density:.1%}."

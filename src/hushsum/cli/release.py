@@ -28,6 +28,7 @@ _OF_RECORDS = (
     "bits",
     "projection",
     "smoothness",
+    "radius",
     "method",
     "records",
     "steps",
@@ -73,6 +74,7 @@ def release(
     bits: options.Bits = None,
     projection: options.Projection = None,
     smoothness: options.Smoothness = None,
+    radius: options.Radius = None,
     method: options.PlannedMethod = "auto",
     records: Annotated[
         int | None,
@@ -232,7 +234,7 @@ def release(
         )
         sizes = {"rows": request.rows if isinstance(request.rows, int) else None, "width": width}
         name = kernel or default_kernel(method, sets=set_column is not None, **sizes)
-        similarity = KernelChoice(name, bandwidth, power, bits, projection, smoothness, scale=scale)
+        similarity = KernelChoice(name, bandwidth, power, bits, projection, smoothness, radius, scale)
         if box is None and public is None and method == "auto":
             _suggest_bounds(similarity, option_values.names(columns, "columns"))
         piped = interruptible_input() if STANDARD in sources else nullcontext()

@@ -101,8 +101,9 @@ def plan_release(
     """The predicted error of each method of release; see :func:`hushsum.plan`. No private data is read.
 
     The number of columns is taken from the public file where ``dim`` is not given. With the ``reading`` of a
-    tally that exists the plan is for that one, and its kernel replaces ``kernel``. Methods that count in a
-    tally are compared. ``steps`` has one number for all columns, or one for each, 0 for none.
+    tally that exists the plan is for that one, and its kernel replaces ``kernel``. Otherwise the best option
+    is the one that a release of records takes. ``steps`` has one number for all columns, or one for each, 0
+    for none.
     """
     if density is not None and public is not None:
         raise UsageError(
@@ -144,9 +145,9 @@ def plan_release(
             reading=reading,
             error=error,
             steps=None if steps is None else step_of_columns(steps),
-            # What a release of a tally takes unless another share is given.
-            count_share=COUNT_SHARE,
-            tallies_only=True,
+            # A tally that exists, or is made at several sites, is released with the usual share.
+            count_share=COUNT_SHARE if reading is not None or trust != CENTRAL else None,
+            tallies_only=reading is not None or trust != CENTRAL,
             trust=trust,
             sites=sites,
             dropouts=dropouts,

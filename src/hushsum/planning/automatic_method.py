@@ -57,6 +57,7 @@ def best_option(
         rho=rho,
         bounds=bounds,
         method=_with_settings(method, _given_sizes(rows, width)),
+        rows=rows if isinstance(rows, int) else None,
         width=width,
         relation=relation,
         mechanism=mechanism if mechanism in PURE_MECHANISMS else None,
