@@ -330,7 +330,6 @@ class PrivateModel(DeclaredModel):
 
     def _described(self) -> dict[str, Any]:
         """Everything public in the bundle, except for the seed."""
-        names = getattr(self, "feature_names_in_", None)
         parameters = {
             name: to_json(name, self.effective(name))
             for name in self.get_params(deep=False)
@@ -340,7 +339,7 @@ class PrivateModel(DeclaredModel):
             "model": type(self).__name__,
             "parameters": parameters,
             "features": self.n_features_in_,
-            "feature_names": None if names is None else [str(name) for name in names],
+            "feature_names": self._column_names(),
             "assumptions": self._assumptions(),
             **self._facts(),
         }
