@@ -264,7 +264,7 @@ def measure(
         "build": built,
         "query": answered / len(contest.queries),
         "size": bytes_of(function),
-        "mechanism": function.claim.mechanism,
+        "mechanism": str(function.claim.mechanism),
     }
 
 

@@ -42,13 +42,12 @@ from hushsum.kernels.base import Batch
 from hushsum.kernels.registry import HASHABLE, composed_names
 from hushsum.methods import all_methods
 from hushsum.privacy import noise as samplers
-from hushsum.privacy.calibration import Sensitivity
+from hushsum.privacy.calibration import Sensitivity, UnitChange
 from hushsum.privacy.claim import PERSON, Relation
 from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.records.graph import Graph
 from hushsum.records.person_caps import UnitCap
-from hushsum.tally.release import ReleaseOptions
 
 EXAMPLES = [basis for name in audited_bases() for basis in basis_cases(name).examples]
 HASHED = basis_cases(HashRows.name).examples
@@ -286,7 +285,12 @@ class TestSmoke:
     def test_a_count_that_was_not_paid_for_is_caught(
         self, case: SmokeCase, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(ReleaseOptions, "count_moves", property(lambda self: 0))
+        real = Basis.unit_change
+
+        def unpaid(*given: Any) -> UnitChange:
+            return replace(real(*given), count=0)
+
+        monkeypatch.setattr(Basis, "unit_change", unpaid)
         assert not audit_smoke(case, seed=4).holds
 
 

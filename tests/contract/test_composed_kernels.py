@@ -115,7 +115,7 @@ def test_the_service_and_its_client(text: str, tmp_path: Path, monkeypatch: pyte
         np.testing.assert_allclose(remote([[40.0, 1, 0.0]]), answer["value"], rtol=1e-12)
 
 
-NUMBERS = np.clip(RNG.normal(0.5, 0.15, (2000, 2)), 0.0, 1.0)
+NUMBERS = np.clip(RNG.normal(0.5, 0.15, (2000, 2)), 0.01, 0.99)
 ON_NUMBERS = {
     "hashed product": hs.on_columns(hs.EuclideanKernel(1, 0.3), 0, of=2)
     * hs.on_columns(hs.ManhattanKernel(1, 0.6), 1, of=2),

@@ -128,7 +128,7 @@ def test_a_failed_job_raises_the_error_of_a_local_call(surfaces: Surfaces) -> No
     problem = job["problem"]
     again = error_from_json(problem["type"].rpartition(":")[2], problem["error"])
     assert type(again) is hs.errors.DataRefused
-    assert str(again) == problem["detail"]
+    assert again.words(SERVICE) == problem["detail"]
     assert surfaces.town.settings.folder not in str(problem)
     assert "'x'" not in str(problem)
 

@@ -154,15 +154,19 @@ def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option
     return predict(request) if isinstance(reading.basis, Halves) else []
 
 
-@pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
-    known = dict(kernels._KERNELS), dict(bases._BASES), dict(registry._METHODS)
+def register_all() -> None:
     kernels.register(TriangleKernel)
     bases.register(Halves)
     register_tally(
         "halves", halves, role=COLUMNS, paper="none", most_columns=1, predict=predict,
         predict_reading=predict_reading,
     )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    known = dict(kernels._KERNELS), dict(bases._BASES), dict(registry._METHODS)
+    register_all()
     yield
     for registry_now, before in zip((kernels._KERNELS, bases._BASES, registry._METHODS), known, strict=True):
         registry_now.clear()  # type: ignore[attr-defined]
@@ -260,7 +264,7 @@ def test_the_command_line_knows_them(tmp_path: Path) -> None:
 
 def test_the_service_knows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HUSHSUM_STATE", str(tmp_path / "state"))
-    town = Town(tmp_path)
+    town = Town(tmp_path, extensions="tests.contract.own_method")
     kernel = {"kernel": "triangle", "bandwidth": 0.6, "bounds": [[0, 1]]}
     dataset = town.dataset(epsilon=9.0)
     path = f"/datasets/{dataset}"

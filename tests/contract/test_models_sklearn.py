@@ -14,6 +14,8 @@ from tests.contract.fitted_models import MODELS
 @pytest.mark.filterwarnings("ignore::hushsum.errors.RepeatedSpending")
 @pytest.mark.filterwarnings("ignore::hushsum.errors.PublicAssumption")
 @pytest.mark.filterwarnings("ignore:most (records|targets):hushsum.errors.SuspiciousParameter")
+# Some checks fit scalers to their records.
+@pytest.mark.filterwarnings("ignore:.*as if a scaler had been fitted:hushsum.errors.SuspiciousParameter")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks([model() for model in MODELS])  # type: ignore[untyped-decorator]
 def test_every_model_passes_the_checks_of_scikit_learn(estimator: Any, check: Any) -> None:

@@ -24,9 +24,8 @@ from tests.in_process_service import Town
 X = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 2))
 
 
-@pytest.fixture
-def toy() -> Iterator[Any]:
-    """A model that says how many records are near, times a factor."""
+def register_toy() -> Any:
+    """A model that says how many records are near, times a factor; making the class registers it."""
 
     class PrivateToy(TableModel):
         """Says how many records are near, times a factor.
@@ -78,8 +77,14 @@ def toy() -> Iterator[Any]:
             counts: NDArray[np.float64] = self._reading().sum(self._queries(X))
             return self.factor * counts
 
+    return PrivateToy
+
+
+@pytest.fixture
+def toy() -> Iterator[Any]:
+    made = register_toy()
     model_kinds.cache_clear()
-    yield PrivateToy
+    yield made
     del MODELS["PrivateToy"]
     model_kinds.cache_clear()
 
@@ -110,7 +115,7 @@ def test_the_command_line(toy: Any, tmp_path: Path) -> None:
 
 def test_the_service(toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HUSHSUM_STATE", str(tmp_path / "state"))
-    town = Town(tmp_path)
+    town = Town(tmp_path, extensions="tests.contract.own_model")
     kinds = {each["name"]: each for each in town.ok("olga", "GET", "/models")}
     settings = {each["name"]: each for each in kinds["toy"]["settings"]}
     assert (settings["factor"]["type"], settings["factor"]["default"]) == ("number", 2.0)

@@ -39,8 +39,6 @@ KNOWN = {
     ("models/gaussian_process.py", "'moments' in bundle.parts"),
     # A model's own parameter, whose choices it declares.
     ("models/sampler.py", "self.method == 'grid'"),
-    # An option that is left out of the command that is suggested, because it is the default.
-    ("cli/plan.py", "kernel == 'euclidean'"),
 }
 
 

@@ -147,6 +147,7 @@ def test_every_error_tells_its_exit_code() -> None:
         "DataRefused": 6,
         "CounterOverflow": 6,
         "SecretRefused": 2,
+        "StreamInUse": 2,
     }
     found = {
         name: thing.exit_code

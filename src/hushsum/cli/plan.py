@@ -163,7 +163,7 @@ def plan(
         "method": best.method if method != "auto" or density is not None else None,
         "relation": None if relation == "add/remove" else relation,
         "steps": steps,
-        "rows": best.rows if rows is not None and best.method == "race" else None,
+        "rows": best.rows if rows is not None and _has_rows(best) else None,
         "width": width,
     }
     write(f"Release it with:\n  {_release_command(planned.plan, given | for_release)}")
@@ -196,7 +196,7 @@ def _write(made: Plan, denser: Plan | None) -> None:
         "Errors are mean absolute errors of the share of records near a point, f(q)/N. The\n"
         f"relative error is for places with {made.density:.3g} of all records near."
     )
-    if any(option.method == "race" for option in shown):
+    if any(map(_has_rows, shown)):
         rests = "a bound" if made.basis == "bound" else "an estimate from public data"
         write(f"The approximation error of hash rows is {rests}.")
     if len(made) > len(shown):
@@ -216,6 +216,13 @@ def _write(made: Plan, denser: Plan | None) -> None:
             f"At mean kernel value {denser.density:.3g} the error of * is {error:.2g}, which is "
             f"{error / denser.density:.1%}."
         )
+
+
+def _has_rows(option: Option) -> bool:
+    """Whether its table is of hash rows, whose number can be chosen."""
+    from hushsum.methods.registry import method_named
+
+    return "rows" in method_named(option.method).settings
 
 
 def _cells(option: Option, density: float) -> tuple[str, ...]:

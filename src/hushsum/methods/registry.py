@@ -150,7 +150,7 @@ def default_kernel(method: str | None = None, *, sets: bool = False, **sizes: ob
         return "jaccard"
     fitting = [method_named(method)] if method in _METHODS else _with_sizes(sizes)
     kernels = {name for each in fitting for name in each.role.kernels()}
-    return "euclidean" if "gaussian" not in kernels and "euclidean" in kernels else "gaussian"
+    return next((name for name in ("gaussian", "euclidean") if name in kernels), "gaussian")
 
 
 def default_method(kernel: Kernel, *, bounded: bool, **sizes: object) -> str:

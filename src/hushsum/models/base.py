@@ -260,7 +260,9 @@ class PrivateModel(DeclaredModel):
         """Of the records, and of whatever else :meth:`_compared` returns, in the same order."""
         kernels = self.compared_by(self.n_features_in_)
         widths = [each.bandwidth for each in kernels if isinstance(each, ColumnKernel)]
-        box = Bounds.of(self.column_bounds(), self.n_features_in_)
+        # Kernels of codes or directions take no bounds, and their records are not clipped.
+        clipped = bool(widths) or not kernels
+        box = Bounds.of(self.column_bounds(), self.n_features_in_) if clipped else None
         return [ParameterCheck(box, bandwidths=widths, columns=self._column_names())]
 
     def _compared(self, X: object, records: Floats, target: NDArray[Any] | None) -> list[Floats]:

@@ -339,14 +339,16 @@ def _scaling_in_words(values: Floats) -> str | None:
         if ((np.abs(each - 1.0) < _SINGLE) & (np.abs(mean) < _SINGLE)).any():
             return "mean 0 and a standard deviation of 1"
     lower, middle, upper = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
-    if ((np.abs(middle) < _EXACT) & (np.abs(upper - lower - 1.0) < _EXACT)).any():
+    quartiles = (np.abs(middle) < _EXACT) & (np.abs(upper - lower - 1.0) < _EXACT)
+    if not all(map(_is_designed, values.T[quartiles])):
         return "median 0 and quartiles that are 1 apart"
     smallest, largest, alone = values.min(axis=0), values.max(axis=0), np.array([1, 2])
     at_ends = (np.abs(values) > 1.0 - _EXACT).sum(axis=0)
     if (np.abs(np.abs(values).max(axis=0) - 1.0) < _EXACT).all() and np.isin(at_ends, alone).all():
         both = np.isin(smallest, (0.0, -1.0)) & (np.abs(largest - 1.0) < _EXACT)
         if (both.all() or values.shape[1] > 1) and all(
-            len(np.unique(column)) > _CONTINUOUS * len(column) for column in values.T
+            len(np.unique(column)) > _CONTINUOUS * len(column) and not _is_designed(column)
+            for column in values.T
         ):
             return "extremes at 0 or ±1 in every column, each attained by one record"
     centred = (np.abs(mean) < _EXACT * spread).all()
@@ -355,6 +357,13 @@ def _scaling_in_words(values: Floats) -> str | None:
         if (correlations < _EXACT).all():
             return "columns of mean 0 without any correlation"
     return None
+
+
+def _is_designed(column: Floats) -> bool:
+    """Whether the values are evenly spaced and all as frequent: somebody chose them, and measured nothing."""
+    values, counts = np.unique(column, return_counts=True)
+    even = bool(np.ptp(np.diff(values)) <= _SINGLE * np.ptp(values))
+    return even and bool(counts.min() == counts.max())
 
 
 def _read_off(declared: float, statistic: float) -> bool:

@@ -7,10 +7,11 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from hushsum.errors import UsageError
+from hushsum.errors import UsageError, shown
 from hushsum.ledger.database import file_of
 from hushsum.service.store import Quota
 from hushsum.service.trusted_proxies import X_FORWARDED_FOR, TrustedProxies
@@ -111,6 +112,9 @@ class Settings:
     calculation_memory_bytes: int = _setting(2 << 30, "Memory of the process of each.")
     connections_per_address: int = _setting(
         200, "Open connections from one address, unless it is a trusted proxy."
+    )
+    extensions: str = _setting(
+        "", "Modules, with commas between them, that register further kernels, methods and models."
     )
     tally_key_file: str = _setting("", "File of a 32-byte key that encrypts tallies at rest.")
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR.")
@@ -216,6 +220,26 @@ class Settings:
     def path(self, kind: str, name: str = "") -> Path:
         """A place in the folder: ``uploads``, ``tallies``, ``functions``, ``served`` or ``streams``."""
         return Path(self.folder) / kind / name
+
+    def import_extensions(self) -> list[str]:
+        """Import the modules of `extensions`, in this process; their names.
+
+        Raises
+        ------
+        UsageError
+            if one cannot be imported.
+        """
+        names = self.extensions.replace(",", " ").split()
+        for name in names:
+            try:
+                import_module(name)
+            except ImportError as error:
+                raise UsageError(
+                    rule=f"{PREFIX}EXTENSIONS must name modules that can be imported",
+                    got=shown(name),
+                    remedy="install it beside Hushsum, or add its folder to PYTHONPATH",
+                ) from error
+        return names
 
     def prepare(self) -> None:
         """Make the folders, for the owner of the process alone."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hushsum.bases.base import Basis, Cells, Reading, RowReading, Table
 from hushsum.bases.hash_rows import LARGE_TABLE
 from hushsum.errors import ClaimError, UsageError, shown
+from hushsum.kernels.base import CategoricalKernel
 from hushsum.kernels.parameters import counts_records, positive_integer, records_in_words
 from hushsum.privacy.calibration import Calibration, UnitChange, calibrate, laplace_noise
 from hushsum.privacy.claim import PERSON, Claim, Promise, Relation, checked_unit, exact
@@ -178,13 +179,16 @@ def release_table(
 
 
 def noise_in_words(reading: Reading, promise: Promise, options: ReleaseOptions) -> str | None:
-    """The noise of an answer in the middle of the bounds, for people; None where a query has no place.
+    """The noise of an answer in the middle of the bounds, for people; None where a query has no place, as
+    for sets and categories.
 
     It follows from public parameters alone, before anything is drawn. Under pure ε fewer rows may be
     published, with less noise.
     """
     basis, kernel = reading.basis, reading.kernel
-    if kernel.dim is None or any(each.dim is None for each in kernel.parts()):
+    if kernel.dim is None or isinstance(kernel, CategoricalKernel):
+        return None
+    if any(each.dim is None for each in kernel.parts()):
         return None
     middle = np.ones(kernel.dim) if basis.bounds is None else basis.bounds.centre
     published = basis.prefix(options.rows or basis.shape[0])

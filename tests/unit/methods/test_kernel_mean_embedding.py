@@ -178,7 +178,7 @@ def test_public_points_may_be_given_and_are_taken_once() -> None:
 
 def test_public_points_depend_on_the_seed_alone() -> None:
     first, again, other = (
-        kme(records(n), ONE, bounds=(2, 3), epsilon=1.0, points=30, seed=seed).points
+        kme(2.0 + records(n), ONE, bounds=(2, 3), epsilon=1.0, points=30, seed=seed).points
         for n, seed in ((50, 1), (60, 1), (50, 2))
     )
     np.testing.assert_array_equal(first, again)

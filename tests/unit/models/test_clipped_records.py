@@ -228,3 +228,18 @@ def test_records_that_nothing_was_fitted_to_are_left_in_peace(records: Any) -> N
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         hs.PrivateHistogram(bounds=(-5.0, 5.0)).fit(records)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        np.linspace(0.0, 1.0, 500)[:, None],
+        np.linspace(-1.0, 1.0, 501)[:, None],
+        np.repeat([[-0.5, 0.0], [0.5, 0.0]], 300, axis=0),
+    ],
+    ids=["from 0 to 1", "from -1 to 1", "two places"],
+)
+def test_evenly_spaced_records_were_not_scaled(records: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hs.PrivateHistogram(bounds=(-1, 1)).fit(records)

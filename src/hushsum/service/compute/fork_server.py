@@ -21,6 +21,7 @@ import socket
 import struct
 import time
 from contextlib import suppress
+from importlib import import_module
 from typing import Any, Final
 
 from hushsum.errors import HushsumError
@@ -118,6 +119,8 @@ def _answered(request: dict[str, Any], body: bytes) -> list[bytes | bytearray]:
     start = time.process_time()
     result: dict[str, Any]
     try:
+        for name in request["extensions"]:
+            import_module(name)
         found, blob = CALCULATIONS[request["calculation"]](request["about"], body)
         result = {"result": found}
     except HushsumError as error:

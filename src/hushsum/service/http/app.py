@@ -99,6 +99,7 @@ def create_app(settings: Settings) -> FastAPI:
         if the folder or the database cannot be used.
     """
     provider = _sign_in(settings)
+    extensions = settings.import_extensions()
     settings.prepare()
     folder = settings.path("")
     with starting(settings.place, folder, wait_seconds=settings.database_seconds):
@@ -120,6 +121,7 @@ def create_app(settings: Settings) -> FastAPI:
             niceness=niceness,
             memory=settings.calculation_memory_bytes,
             seconds=settings.calculation_seconds,
+            extensions=extensions,
         )
         for most, niceness in (
             (settings.calculations_at_once, _NICENESS_OF_CALCULATIONS),

@@ -19,7 +19,7 @@ import sys
 import threading
 import weakref
 from collections import OrderedDict, defaultdict
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -149,10 +149,14 @@ class ComputePool:
     """Runs at most ``most`` calculations at once, and at most half as many of one account.
 
     An account whose waiting calculations are expected to take longer than `LONGEST_QUEUE_SECONDS` is refused.
-    A calculation ends with its process when whoever waits for it is cancelled, and after ``seconds``.
+    A calculation ends with its process when whoever waits for it is cancelled, and after ``seconds``. Its
+    process imports the modules of ``extensions``, since it may need kernels, methods and models of theirs.
     """
 
-    def __init__(self, *, most: int, niceness: int, memory: int, seconds: float) -> None:
+    def __init__(
+        self, *, most: int, niceness: int, memory: int, seconds: float, extensions: Sequence[str] = ()
+    ) -> None:
+        self._extensions = list(extensions)
         self.costs = CostEstimates()
         self._queue = FairQueue(each=max(1, most // 2), most=most)
         self._niceness, self._memory, self._seconds = niceness, memory, seconds
@@ -219,7 +223,7 @@ class ComputePool:
             if self.closed:
                 raise _stopping()
             try:
-                request = {"calculation": calculation, "about": about}
+                request = {"calculation": calculation, "about": about, "extensions": self._extensions}
                 answer, blob = await self._exchange(encoded(request, body))
             except TimeoutError:
                 self.costs.learn(kind, self._seconds, size)

@@ -30,6 +30,7 @@ def main() -> None:
     """Run until standard input ends."""
     settings = Settings(**json.loads(sys.stdin.readline()))
     start_logs(settings.log_level)
+    settings.import_extensions()
     limit_memory(settings.worker_memory_bytes)
     wake = threading.Event()
     threading.Thread(target=_listen, args=(wake,), daemon=True).start()
