@@ -323,7 +323,7 @@ def test_records_with_gaps_are_left_out(visit: Visiting, world: World, tmp_path:
     page = begin(here, dataset, path)
     declare(page)
     page.get_by_role("button", name="Continue").click()
-    refused = page.get_by_role("alert").filter(has_text="missing values")
+    refused = page.locator("p.wrong").filter(has_text="missing values")
     expect(refused).to_contain_text("drop_missing")
     box = page.get_by_label("Leave out records with missing values")
     expect(box).to_be_focused()

@@ -62,7 +62,7 @@ def test_a_link_is_made_followed_framed_and_revoked(visit: Visiting, world: Worl
         guest.page.goto(link)
         guest.drawn()
         expect(guest.page.get_by_role("heading", name="height and weight")).to_be_visible()
-        expect(guest.page.get_by_text("at most 2.72 times as likely")).to_be_visible()
+        expect(guest.page.get_by_text("at most 2.72 times as likely", exact=True)).to_be_visible()
         assert guest.too_wide() == 0
         # An origin of its own: no storage, and no way to a tab that is signed in.
         assert guest.page.evaluate("origin") == "null"
