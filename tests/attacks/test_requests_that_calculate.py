@@ -301,7 +301,7 @@ def test_the_processes_that_calculate_get_no_setting(monkeypatch: pytest.MonkeyP
     assert [name for name in psutil.Process(process.pid).environ() if name.startswith("HUSHSUM_")] == []
     with link:
         link.setblocking(True)
-        for piece in encoded({"calculation": "list_models", "about": {}}, b""):
+        for piece in encoded({"calculation": "list_models", "about": {}, "extensions": []}, b""):
             link.sendall(piece)
         with link.makefile("rb") as answers:
             assert answers.read(len(READY)) == READY

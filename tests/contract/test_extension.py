@@ -304,3 +304,26 @@ def test_the_service_knows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         headers={"idempotency-key": "0123456789"},
     )  # fmt: skip
     assert "halves" in str(refused)
+
+
+def test_worker_processes_know_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUSHSUM_STATE", str(tmp_path / "state"))
+    # They are started with this path, as this process was.
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    town = Town(tmp_path, extensions="tests.contract.own_method", workers=1)
+    dataset = town.dataset(epsilon=9.0)
+    upload = town.upload(dataset, ("x\n" + "\n".join(str(value) for value in X[:, 0])).encode())
+    requested = {
+        "upload": upload, "columns": ["x"], "method": "halves", "kernel": "triangle", "bandwidth": 0.6,
+        "bounds": [[0, 1]],
+    }  # fmt: skip
+    headers = {"idempotency-key": "0123456789"}
+    with listening(town.app) as address, hs.connect(address, token=town.tokens["olga"]) as service:
+        job = town.ok("olga", "POST", f"/datasets/{dataset}/tallies", 202, json=requested, headers=headers)
+        done = service.dataset("payroll").wait(job["id"])
+    assert done["tally"]
+
+
+def test_a_module_that_cannot_be_imported_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(hs.errors.UsageError, match=r"HUSHSUM_EXTENSIONS .* got 'tests.no_such_module'"):
+        Town(tmp_path, extensions="tests.contract.own_method, tests.no_such_module")

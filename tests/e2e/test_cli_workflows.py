@@ -222,6 +222,13 @@ def test_median_of_means_has_a_bound_and_no_standard_error(shell: Shell) -> None
     assert answer["lower"] < answer["value"] < answer["upper"]
 
 
+def test_a_small_relative_error_is_not_shown_as_none(quick: QuickShell) -> None:
+    sizes = ("--records", "100000000", "--dim", "1", "--bandwidth", "5", "--bounds", "0:100")
+    text = quick.ok("plan", *sizes, "--epsilon", "1").text
+    assert "%" in text
+    assert " 0.0%" not in text
+
+
 def test_plan(quick: QuickShell) -> None:
     requested = ("plan", "--records", "241000", "--dim", "3", "--epsilon", "1", "--bandwidth", "5")
     made = quick.ok(*requested, "--rows", "100,200", "--json").json

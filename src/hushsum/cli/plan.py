@@ -214,7 +214,7 @@ def _write(made: Plan, denser: Plan | None) -> None:
         error = alike[0].error
         write(
             f"At mean kernel value {denser.density:.3g} the error of * is {error:.2g}, which is "
-            f"{error / denser.density:.1%}."
+            f"{_percent(error / denser.density)}."
         )
 
 
@@ -234,7 +234,7 @@ def _cells(option: Option, density: float) -> tuple[str, ...]:
         _brief(f"{option.noise:.1e}"),
         _brief(f"{option.approximation:.1e}"),
         _brief(f"{option.error:.1e}"),
-        f"{option.error / density:.1%}",
+        _percent(option.error / density),
         bytes_in_words(option.size, digits=2),  # a prediction
         f"{option.seconds * 1000:.0f} ms" if option.seconds < 1 else f"{option.seconds:.3g} s",
     )
@@ -267,6 +267,11 @@ def _text(value: object) -> str:
     if isinstance(value, list):
         return ",".join(f"{each or 0:.10g}" for each in value)
     return shlex.quote(str(value))
+
+
+def _percent(share: float) -> str:
+    """With one decimal, and with as many as the first digit needs where it is less than that."""
+    return f"{share:.1%}" if share >= 0.001 else f"{100.0 * share:.1g}%"
 
 
 def _brief(number: str) -> str:

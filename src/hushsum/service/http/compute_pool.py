@@ -104,7 +104,8 @@ FORK_SERVER: Final = ForkServer()
 def start_fork_server() -> tuple[socket.socket, object]:
     """Start the server process; it ends when the socket that is returned is closed.
 
-    It gets no setting of the service, since it needs none: neither the database nor any secret.
+    It gets no setting of the service but the names of extensions, with each request: neither the database nor
+    any secret.
     """
     ours, theirs = socket.socketpair()
     environment = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
