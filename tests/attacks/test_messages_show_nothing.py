@@ -281,24 +281,24 @@ def test_plan_choices_and_quantiles() -> None:
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """Files of records that break a rule."""
+    """Files of records that break a rule in line 62, which a message may name."""
     rows = [f"{VALUE},{VALUE},{label}" for label in Y]
-    texts = {
-        "text": [*rows[:-1], f"SMITH,{VALUE},1"],
-        "late text": [*rows, f"{VALUE},SMITH,1"],
-        "short row": [*rows[:-1], f"{VALUE}"],
-        "long row": [*rows[:-1], f"{VALUE},{VALUE},1,SMITH"],
-        "missing": [*rows[:-1], f",{VALUE},1"],
-        "NaN": [*rows[:-1], f"nan,{VALUE},1"],
-        "infinity": [*rows[:-1], f"inf,{VALUE},1"],
-        "fraction": [*rows[:-1], f"{VALUE},{VALUE},{VALUE}"],
-        "label": [*rows[:-1], f"{VALUE},{VALUE},SMITH"],
-        "quotes": [*rows[:-1], f'"SMITH,{VALUE},1'],
+    wrong = {
+        "text": f"SMITH,{VALUE},1",
+        "text in another column": f"{VALUE},SMITH,1",
+        "short row": f"{VALUE}",
+        "long row": f"{VALUE},{VALUE},1,SMITH",
+        "missing": f",{VALUE},1",
+        "NaN": f"nan,{VALUE},1",
+        "infinity": f"inf,{VALUE},1",
+        "fraction": f"{VALUE},{VALUE},{VALUE}",
+        "label": f"{VALUE},{VALUE},SMITH",
+        "quotes": f'"SMITH,{VALUE},1',
     }
     made = {}
-    for name, lines in texts.items():
+    for name, line in wrong.items():
         made[name] = folder / f"{name.replace(' ', '-')}.csv"
-        made[name].write_text("\n".join(["a,b,ill", *lines]) + "\n")
+        made[name].write_text("\n".join(["a,b,ill", *rows[:60], line, *rows[61:]]) + "\n")
     made["header"] = folder / "header.csv"
     made["header"].write_text("\n".join(rows) + "\n")
     return made

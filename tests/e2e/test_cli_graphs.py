@@ -51,7 +51,21 @@ def test_a_node_is_answered_as_its_neighbours_are(graph: Shell) -> None:
 @pytest.mark.parametrize(
     ("command", "part"),
     [
-        (("tally", "graph.txt.gz", "--edges", "1,2", "--bandwidth", "1", "-o", "x.tally"), "--edges"),
+        (
+            (
+                "tally",
+                "graph.txt.gz",
+                "--edges",
+                "1,2",
+                "--kernel",
+                "gaussian",
+                "--bandwidth",
+                "1",
+                "-o",
+                "x.tally",
+            ),
+            "--edges",
+        ),
         (("tally", "graph.txt.gz", "--edges", "1", "--kernel", "jaccard", "-o", "x.tally"), "two columns"),
         (("tally", "graph.txt.gz", "--edges", "a,b", "--kernel", "jaccard", "-o", "x.tally"), "positions"),
         (

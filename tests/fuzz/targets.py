@@ -616,7 +616,7 @@ def check_reports(data: bytes) -> bool:
     return bool(np.isfinite(f.query([[0.0]]).stderr).all())
 
 
-_CSV = [b"a,b\n1,2\n3,4.5\n", b'"a","b c"\r\n1e3,-2\r\n,5\n', b"a\n" + b"1\n" * 300]
+_CSV = [b"a,b\n1,2\n3,4.5\n", b'"a","b c"\r\n1e3,-2\r\n-.5,5\n', b"a\n" + b"1\n" * 300]
 
 
 def _onnx_seeds() -> list[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,6 +62,7 @@ def plan(
     ] = None,
     columns: options.Columns = None,
     decimal: options.Decimal = ".",
+    missing: options.Missing = None,
     encoding: options.Encoding = "utf-8",
     set_column: options.SetColumn = None,
     relation: options.RelationName = "add/remove",
@@ -99,7 +101,7 @@ def plan(
 
     source = None
     if public is not None:
-        cells = option_values.cell_format(decimal=decimal, encoding=encoding)
+        cells = option_values.cell_format(decimal=decimal, encoding=encoding, missing=missing)
         source = PublicFile(public, option_values.names(columns, "columns"), set_column, cells=cells)
     box = option_values.box(bounds, "bounds")
     reports = TrustModel.of(trust, sites, dropouts, colluding).reported
@@ -191,11 +193,12 @@ def _write(made: Plan, denser: Plan | None) -> None:
         best=best,
         dense=True,
     )
-    write(
-        f"{made.in_words()}\n"
-        "Errors are mean absolute errors of the share of records near a point, f(q)/N. The\n"
+    meaning = (
+        "Errors are mean absolute errors of the share of records near a point, f(q)/N. The "
         f"relative error is for places with {made.density:.3g} of all records near."
     )
+    for sentence in (made.in_words(), meaning):
+        write(textwrap.fill(sentence, 80))
     if any(map(_has_rows, shown)):
         rests = "a bound" if made.basis == "bound" else "an estimate from public data"
         write(f"The approximation error of hash rows is {rests}.")

@@ -30,6 +30,7 @@ def predict(
     ] = "-",
     columns: options.Columns = None,
     decimal: options.Decimal = ".",
+    missing: options.Missing = None,
     dates: Annotated[
         str | None,
         typer.Option("--dates", metavar="NAMES", help="Columns that were dates when the model was fitted."),
@@ -67,6 +68,7 @@ def predict(
                 date_origin=date_origin,
                 sheet=sheet,
                 encoding=encoding,
+                missing=missing,
             ),
             progress=progress,
         )

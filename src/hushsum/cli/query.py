@@ -47,6 +47,7 @@ def query(
     directed: options.Directed = False,
     columns: options.Columns = None,
     decimal: options.Decimal = ".",
+    missing: options.Missing = None,
     dates: Annotated[
         str | None,
         typer.Option(
@@ -106,6 +107,7 @@ def query(
         date_origin=date_origin,
         sheet=sheet,
         encoding=encoding,
+        missing=missing,
     )
     terms = QueryTerms(sum=sum, level=level, estimator=estimator, simultaneous=simultaneous, threads=threads)
     if at is not None or node is not None:

@@ -58,9 +58,9 @@ def exact(name: str, value: float | Fraction) -> Fraction:
     Fraction(1, 10)
     """
     if not is_number(value):
-        raise ClaimError(
-            parameter=name, rule="must be a number", got=shown(value), remedy="give a number such as 1.0"
-        )
+        # Never a text itself: who mixes up two arguments gives one of the records.
+        got = f"a {type(value).__name__}"
+        raise ClaimError(parameter=name, rule="must be a number", got=got, remedy="give a number such as 1.0")
     if isinstance(value, int | Fraction):
         return Fraction(value)
     number = float(value)

@@ -111,7 +111,10 @@ class CellGrid:
 
     def centres(self) -> Floats:
         """The middle of each cell in the units of the data, shape (cells, columns)."""
-        codes = np.stack(np.unravel_index(np.arange(self.cells), self.bins), axis=1)
+        codes = np.empty((self.cells, len(self.bins)), np.int64)
+        index = np.arange(self.cells)
+        for column in reversed(range(len(self.bins))):  # NumPy has no such arrays of more than 64 columns
+            index, codes[:, column] = np.divmod(index, self.bins[column])
         return self.places(codes, 0.5)
 
     def places(self, codes: Codes | NDArray[np.int_], within: float | Floats) -> Floats:

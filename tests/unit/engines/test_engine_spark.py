@@ -142,7 +142,7 @@ def test_the_command_line_uses_it(tmp_path: Path) -> None:
     tally_records(
         RecordFiles(tuple(files), ("a", "b")),
         str(tmp_path / "x.tally"),
-        kernel=KernelChoice(bandwidth=1.0),
+        kernel=KernelChoice("euclidean", bandwidth=1.0),
         size=TableSize(rows=12, width=40),
         engine=EngineChoice("spark", address="local[2]"),
     )

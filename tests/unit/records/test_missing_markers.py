@@ -82,9 +82,10 @@ def test_all_causes_of_a_file_are_named_at_once(tmp_path: Path) -> None:
 
 
 def test_markers_that_are_none_are_refused() -> None:
+    wrong: Any
     for wrong in ("k.A.", ("",), (" ",), (3,)):
         with pytest.raises(UsageError, match="missing must be a list of texts"):
-            CellFormat(missing=wrong)  # type: ignore[arg-type]
+            CellFormat(missing=wrong)
 
 
 def test_the_service_takes_them(tmp_path: Path) -> None:

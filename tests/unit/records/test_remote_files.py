@@ -135,7 +135,7 @@ class TestS3:
         tally_records(
             RecordFiles((f"s3://{BUCKET}/day=*/x.parquet",), ("a", "b")),
             str(tmp_path / "x.tally"),
-            kernel=KernelChoice(bandwidth=5.0),
+            kernel=KernelChoice("euclidean", bandwidth=5.0),
             size=TableSize(rows=12, width=40),
         )
         assert np.array_equal(table_of(hs.load_tally(tmp_path / "x.tally")), expected())

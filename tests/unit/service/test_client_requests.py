@@ -125,7 +125,9 @@ def test_bounds_that_are_wrong_are_refused_as_by_the_library(data: RemoteDataset
 def test_decimal_commas_of_a_file(town: Town, data: RemoteDataset, tmp_path: Path) -> None:
     path = tmp_path / "pay.csv"
     FRAME.to_csv(path, sep=";", decimal=",", index=False)
-    with pytest.raises(DataRefused, match="got decimal commas; give decimal=','"):
+    with pytest.raises(
+        DataRefused, match=r"got decimal commas \(first in line \d+\) in 'a', .*; give decimal=','$"
+    ):
         table(town, data, path)
     np.testing.assert_array_equal(table(town, data, path, decimal=","), table(town, data, FRAME))
 

@@ -44,7 +44,8 @@ def test_decimal_commas_are_counted_where_they_are_declared(town: Town, dataset:
 def test_the_refusal_names_what_the_request_takes(town: Town, dataset: str) -> None:
     job = counted(town, dataset, COMMAS)
     assert job["state"] == "failed"
-    assert 'got decimal commas; give "decimal": ","' in job["problem"]["detail"]
+    assert "got decimal commas (first in line 2) in 'a'" in job["problem"]["detail"]
+    assert job["problem"]["detail"].endswith('; give "decimal": ","')
     assert SECRET not in str(job)
     job = counted(town, dataset, IN_UTF_16, decimal=",")
     assert '"encoding": "windows-1252" (utf-16 for' in job["problem"]["detail"]
