@@ -346,10 +346,8 @@ def _scaling_in_words(values: Floats) -> str | None:
     at_ends = (np.abs(values) > 1.0 - _EXACT).sum(axis=0)
     if (np.abs(np.abs(values).max(axis=0) - 1.0) < _EXACT).all() and np.isin(at_ends, alone).all():
         both = np.isin(smallest, (0.0, -1.0)) & (np.abs(largest - 1.0) < _EXACT)
-        if (both.all() or values.shape[1] > 1) and all(
-            len(np.unique(column)) > _CONTINUOUS * len(column) and not _is_designed(column)
-            for column in values.T
-        ):
+        continuous = all(len(np.unique(column)) > _CONTINUOUS * len(column) for column in values.T)
+        if (both.all() or values.shape[1] > 1) and continuous and not all(map(_is_designed, values.T)):
             return "extremes at 0 or ±1 in every column, each attained by one record"
     centred = (np.abs(mean) < _EXACT * spread).all()
     if centred and values.shape[1] > 1:

@@ -243,3 +243,10 @@ def test_evenly_spaced_records_were_not_scaled(records: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         hs.PrivateHistogram(bounds=(-1, 1)).fit(records)
+
+
+def test_an_evenly_spaced_column_does_not_hide_a_scaled_one() -> None:
+    measured = np.random.default_rng(0).normal(size=500)
+    scaled = (measured - measured.min()) / np.ptp(measured)
+    with pytest.warns(SuspiciousParameter, match="extremes at 0 or ±1"):
+        hs.PrivateHistogram(bounds=(-1, 1)).fit(np.column_stack([np.linspace(0.0, 1.0, 500), scaled]))
