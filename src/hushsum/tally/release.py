@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.bases.base import Basis, Cells, Reading, RowReading, Table
+from hushsum.bases.base import Basis, Cells, LinearReading, Reading, RowReading, Table
 from hushsum.bases.hash_rows import LARGE_TABLE
 from hushsum.errors import ClaimError, UsageError, shown
 from hushsum.kernels.base import CategoricalKernel
@@ -192,7 +192,11 @@ def noise_in_words(reading: Reading, promise: Promise, options: ReleaseOptions) 
         return None
     middle = np.ones(kernel.dim) if basis.bounds is None else basis.bounds.centre
     published = basis.prefix(options.rows or basis.shape[0])
-    gain = published.reading(kernel).noise_covariance(published.prepare_queries(middle[np.newaxis]))[0, 0]
+    read, query = published.reading(kernel), published.prepare_queries(middle[np.newaxis])
+    # The covariances of a linear reading may have to be probed cell by cell, which a release has no time for.
+    gain = (
+        read.noise_gain(query)[0] if isinstance(read, LinearReading) else read.noise_covariance(query)[0, 0]
+    )
     error = math.sqrt(float(gain) * options.calibration(published, promise).table.variance)
     if not counts_records(kernel):
         return f"noise of at most ± {error:.2g} of a sum of similarities, in the middle of the bounds"
