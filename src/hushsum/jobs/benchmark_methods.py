@@ -200,7 +200,7 @@ class _Benchmark:
             self.exact["scikit-learn KernelDensity"] = self._sklearn_seconds(kernel.gaussian_width())
 
     def run(self, name: str, epsilon: float, report: Callable[[float], None]) -> MethodMeasured:
-        """Means over releases with fresh noise; ``report`` is told the fraction of them that is done."""
+        """Means over releases with fresh noise; ``report`` receives the fraction of them that is done."""
         errors, relative, built, query_seconds = [], [], [], []
         function: ReleasedFunction | None = None
         for seed in range(self.terms.repeats):

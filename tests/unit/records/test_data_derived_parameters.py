@@ -251,7 +251,7 @@ def test_bounds_that_are_the_minimum_and_the_maximum_are_noticed(data: Any, batc
         (TENTHS[:, 0], (EXTREMES[0][0] - 0.1, EXTREMES[0][1])),
         (TENTHS[:, 0], (EXTREMES[0][0], EXTREMES[0][1] - 0.1)),
     ],
-    ids=["share", "hour", "degrees", "quarter", "whole numbers", "indicator", "one end", "clipped"],
+    ids=["share", "hour", "degrees", "quarter", "integers", "indicator", "one end", "clipped"],
 )
 def test_bounds_with_another_source_are_left_in_peace(values: Any, pair: tuple[float, float]) -> None:
     tally = hs.grid(hs.GaussianKernel(dim=1, bandwidth=pair[1] / 4), bounds=pair)
