@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.so' -not -path '*/__pycache__/*')
 
-.PHONY: demo test tests test-slow test-oldest check lint types site collect format docs bench portable clang arm64 sanitize fuzz coverage lock wheel sdist sbom checksums publish clean
+.PHONY: demo test tests test-slow test-oldest check lint types site pictures collect format docs bench portable clang arm64 sanitize fuzz coverage lock wheel sdist sbom checksums publish clean
 
 demo: $(VENV)/.installed
 	$(BIN)/hushsum demo
@@ -59,6 +59,11 @@ types: $(VENV)/.dev
 site: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
+# Screenshots of the page and pictures of the notebooks, for the site; without them it has empty pictures.
+pictures: $(VENV)/.tests
+	HUSHSUM_SCREENSHOTS=1 $(BIN)/python -m pytest -n $(PROCESSES) tests/browser
+	$(BIN)/python -m tests.docs.notebooks
+
 # That every test can be collected; it leaves compiled modules, which three processes of tests would compile otherwise.
 collect: $(VENV)/.dev
 	@mkdir -p build
@@ -92,7 +97,7 @@ fuzz: $(VENV)/.tests
 
 bench: $(VENV)/.tests
 	for each in build_speed query_speed noise_speed import_time streaming_memory skin_accuracy; do \
-	  $(BIN)/python -m benchmarks.$$each || exit 1; done
+	  $(BIN)/python -m benchmarks $$each || exit 1; done
 
 # Line and branch coverage of the tests that run in this process; the floor is in pyproject.toml.
 coverage: $(VENV)/.dev

@@ -11,12 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.federated.secure_aggregation.messages import STEPS
-from hushsum.federated.secure_aggregation.server import DONE, ServerState
-from hushsum.federated.secure_aggregation.site import MemoryStore, SiteState
-from hushsum.federated.secure_aggregation.terms import AggregationTerms
-from hushsum.privacy.release_request import ReleaseRequest
-from hushsum.transport.peer_identity import Identity
+from hushsum.parties import Identity, MemoryStore
+from hushsum.parties.secure_aggregation import DONE, STEPS, AggregationTerms, ServerState, SiteState
+from hushsum.privacy import ReleaseRequest
 
 
 @cache

@@ -20,24 +20,30 @@ from unittest.mock import patch
 
 import numpy as np
 
-from hushsum.errors import FileRefused, PeerRefused
-from hushsum.federated.secure_aggregation import messages
-from hushsum.federated.secure_aggregation.masks import (
+from hushsum.errors import FileRefused, PeerLost, PeerRefused
+from hushsum.files import pack, unpack
+from hushsum.parties import verify
+from hushsum.parties.secure_aggregation import (
+    CONSENT,
+    DONE,
+    KEYS,
+    MASKED,
+    OPENING,
+    PAIRWISE,
+    SELF,
+    SHARE_BYTES,
+    SHARES,
+    AggregationTerms,
     Ring,
     add_mask,
     agreed_key,
     from_ring,
+    join_shares,
     pair_purpose,
     ring_type,
     self_mask_key,
 )
-from hushsum.federated.secure_aggregation.messages import CONSENT, KEYS, MASKED, OPENING, SHARES
-from hushsum.federated.secure_aggregation.server import DONE
-from hushsum.federated.secure_aggregation.shamir_shares import SHARE_BYTES, join_shares
-from hushsum.federated.secure_aggregation.site import PAIRWISE, SELF
-from hushsum.federated.secure_aggregation.terms import AggregationTerms
-from hushsum.transport.peer_identity import verify
-from hushsum.transport.serialization import pack, unpack
+from hushsum.parties.secure_aggregation import _messages as messages
 from tests.aggregation_runs import Run, small_terms, table_of
 
 SIZES = ((3, 0, 1), (3, 1, 0), (3, 1, 0), (4, 1, 1), (5, 1, 2))
@@ -240,7 +246,7 @@ def _with_faults(run: Run, heard: Eavesdropper, refused: list[str], rng: random.
         elif event == _CLOSE or not set(run.server.awaited) - gone:
             try:
                 run.server.close_step()
-            except PeerRefused:
+            except PeerLost:
                 if len(run.terms.sites) - len(gone) < run.terms.least:
                     return "too few"
     return "opened" if run.server.step == DONE else "not over"

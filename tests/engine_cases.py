@@ -57,7 +57,7 @@ def dask_cluster() -> Iterator[Any]:
     """A client of two worker processes, for tests that kill them."""
     import distributed
 
-    from hushsum.engines.dask_clusters import settled
+    from hushsum.engines.dask import settled
 
     with (
         distributed.LocalCluster(

@@ -12,8 +12,9 @@ import pyarrow.feather
 import pyarrow.parquet
 
 import hushsum as hs
-from hushsum.records.record_batches import open_batches
+from hushsum.records import open_batches
 from hushsum.tally import Tally
+from tests.exact_tallies import exact_state
 
 COLUMNS = ["a", "b"]
 ROWS = 3000
@@ -58,7 +59,7 @@ def one_process(paths: list[str], tally: Tally) -> Tally:
 
 def counts(tally: Tally) -> list[Any]:
     """Everything that was counted, to be compared bit for bit."""
-    state = tally._state()
+    state = exact_state(tally)
     cap = state["cap"]
     persons = [] if cap is None else [each.tolist() for each in cap.state()]
     return [state["table"].tolist(), state["count"], state["moves"], persons, tally.max_per_unit]

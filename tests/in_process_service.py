@@ -20,9 +20,8 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.routing import Route
 
-from hushsum.jobs.describe_file import describe_file
-from hushsum.jobs.describe_model import describe_model
-from hushsum.models.base import PrivateModel
+from hushsum.models import PrivateModel
+from hushsum.operations import describe_file, describe_model
 from hushsum.service.http import compute_pool
 from hushsum.service.http.app import create_app
 from hushsum.service.settings import Settings

@@ -68,8 +68,8 @@ CASES = [
     Case("angular-unfolded", hs.AngularKernel(dim=4, bits=3)),
     Case("angular-folded", hs.AngularKernel(dim=4, bits=4, power=10)),
     Case("angular-structured", hs.AngularKernel(dim=100, bits=2, projection="structured")),
-    Case("asymmetric-angular", hs.AsymmetricAngularKernel(dim=4, bits=3)),
-    Case("asymmetric-angular-folded", hs.AsymmetricAngularKernel(dim=3, bits=5, power=8, radius=4.0)),
+    Case("asymmetric-angular", hs.kernels.AsymmetricAngularKernel(dim=4, bits=3)),
+    Case("asymmetric-angular-folded", hs.kernels.AsymmetricAngularKernel(dim=3, bits=5, power=8, radius=4.0)),
     Case("jaccard", hs.JaccardKernel()),
     Case("jaccard-power", hs.JaccardKernel(power=2)),
     Case("hamming", hs.HammingKernel(dim=6)),
@@ -79,13 +79,13 @@ CASES = [
 COMPOSED = [
     Case(
         "numbers-and-codes",
-        hs.on_columns(hs.EuclideanKernel(dim=2, bandwidth=2.0), [0, 2], of=4)
-        * hs.on_columns(hs.HammingKernel(dim=2), [1, 3], of=4),
+        hs.kernels.on_columns(hs.EuclideanKernel(dim=2, bandwidth=2.0), [0, 2], of=4)
+        * hs.kernels.on_columns(hs.HammingKernel(dim=2), [1, 3], of=4),
     ),
     Case(
         "two-bandwidths",
-        hs.on_columns(hs.EuclideanKernel(dim=1, bandwidth=1.0), 0, of=2)
-        * hs.on_columns(hs.ManhattanKernel(dim=1, bandwidth=6.0), 1, of=2),
+        hs.kernels.on_columns(hs.EuclideanKernel(dim=1, bandwidth=1.0), 0, of=2)
+        * hs.kernels.on_columns(hs.ManhattanKernel(dim=1, bandwidth=6.0), 1, of=2),
     ),
 ]
 """Products of the kernels above: they hash like any other."""

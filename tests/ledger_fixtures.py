@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from hushsum.privacy.claim import Claim, Promise, Relation
-from hushsum.privacy.mechanism import Mechanism
+from hushsum.privacy import Claim, Mechanism, Promise, Relation
 from tests.postgres_server import postgres_server
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from hushsum.errors import BudgetExhausted, ClaimError
-from hushsum.privacy.claim import Claim
+from hushsum.privacy import Claim
 
 
 @dataclass

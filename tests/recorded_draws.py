@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hushsum.privacy.release_noise import Question, ReleaseNoise
+from hushsum.privacy import Question, ReleaseNoise
 
 
 @dataclass

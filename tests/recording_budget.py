@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hushsum.errors import BudgetExhausted
-from hushsum.privacy.claim import Claim
+from hushsum.privacy import Claim
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass
 class RecordingBudget:
-    """A :class:`hushsum.privacy.budget.Budget` that knows ε only."""
+    """A :class:`hushsum.privacy.Budget` that knows ε only."""
 
     left: float = 10.0
     steps: list[str] = field(default_factory=list)

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 import hushsum as hs
-from hushsum.federated import ReportTerms, collect_reports, make_report
-from hushsum.methods import histogram, histogram_tally, kme, landmarks, mwem, pfda, privbayes
+from hushsum.baselines import histogram, histogram_tally, kme, mwem, pfda, privbayes
+from hushsum.methods import landmarks
 from hushsum.models import NumberColumn
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.coefficients import CoefficientFunction
+from hushsum.parties import ReportTerms, collect_reports, make_report
+from hushsum.releases import CoefficientFunction, ReleasedFunction
 
 Make = Callable[[], ReleasedFunction]
 
@@ -36,7 +36,9 @@ def _reported() -> ReleasedFunction:
 
 
 def _step() -> ReleasedFunction:
-    stream = hs.stream(hs.grid(ONE, bounds=(0, 1)), steps=12, epsilon=1.0, delta=1e-6, insecure_noise_seed=3)
+    stream = hs.stream(
+        hs.grid(ONE, bounds=(0, 1)), horizon=12, epsilon=1.0, delta=1e-6, insecure_noise_seed=3
+    )
     stream.step()
     return stream.add(LINE).step()
 
@@ -53,7 +55,7 @@ def _merged() -> ReleasedFunction:
 def _marginals() -> ReleasedFunction:
     columns = {"a": NumberColumn(0, 1, bins=5), "b": NumberColumn(0, 1, bins=4)}
     rows = pa.table({"a": PLANE[:, 0], "b": PLANE[:, 1]})
-    return hs.marginals(columns).add(rows).release(epsilon=1.0, insecure_noise_seed=3)
+    return hs.methods.marginals(columns).add(rows).release(epsilon=1.0, insecure_noise_seed=3)
 
 
 RELEASES: dict[str, Make] = {
@@ -64,12 +66,14 @@ RELEASES: dict[str, Make] = {
     "grid": lambda: hs.grid(ONE, bounds=(0, 1)).add(LINE).release(epsilon=1.0, insecure_noise_seed=3),
     "stream": lambda: _step(),
     "public points": lambda: _with_public_points(),
-    "combined": lambda: hs.combine(
+    "combined": lambda: hs.releases.combine(
         hs.grid(ONE, bounds=(0, 1)).add(LINE).release(epsilon=1.0, insecure_noise_seed=3),
         np.linspace(0.0, 1.0, 20)[:, None],
     ),
     "monomials": lambda: (
-        hs.monomials(hs.DotProductKernel(dim=2)).add(PLANE).release(epsilon=1.0, insecure_noise_seed=3)
+        hs.methods.monomials(hs.kernels.DotProductKernel(dim=2))
+        .add(PLANE)
+        .release(epsilon=1.0, insecure_noise_seed=3)
     ),
     "bins": lambda: (
         histogram_tally(TWO, bounds=(0, 1), bins=8).add(PLANE).release(rho=0.1, insecure_noise_seed=3)

@@ -48,7 +48,7 @@ BUILDS = {
         [
             "tests/unit/native",
             "tests/unit/privacy/noise",
-            "tests/unit/bases",
+            "tests/unit/tables",
             "tests/unit/tally",
             "tests/unit/releases/test_sketch.py",
             "tests/property/test_tally.py",

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 import hushsum.cli.main
 from hushsum.errors import FileRefused
-from hushsum.transport.peer_identity import Identity
-from hushsum.transport.serialization import unpack
+from hushsum.files import unpack
+from hushsum.parties import Identity
 from tests.forked import processes
 from tests.free_ports import free_port
 
@@ -82,7 +82,7 @@ class Market:
     folder: Path
     owners: int
     keys: list[Identity] = field(default_factory=list)
-    ports: list[int] = field(default_factory=list)
+    port: int = field(default_factory=free_port)
     parties: list[Party] = field(default_factory=list)
     begun: int = 0
 
@@ -92,7 +92,6 @@ class Market:
                 self.folder / f"o{i}.csv", self.records(i), delimiter=",", header="a,b,label", comments=""
             )
             self.keys.append(Identity.create(self.folder / f"o{i}.key"))
-            self.ports.append(free_port())
         target = np.random.default_rng(99).normal([1.0, 0.0], 0.5, (150, 2))
         np.savetxt(self.folder / "v.csv", target, delimiter=",", header="a,b", comments="")
         self.curator_key = Identity.create(self.folder / "curator.key")
@@ -118,23 +117,27 @@ class Market:
         return self.parties[-1]
 
     def owner(self, i: int, *more: str) -> Party:
-        """Owner i, listening."""
-        place = f"127.0.0.1:{self.ports[i]}"
-        who = ("--key", f"o{i}.key", "--peer", self.curator_key.fingerprint)
-        party = self.run("summarize", "owner", f"o{i}.csv", "--listen", place, *who, "--json", *more)
-        wait_for(lambda: "listening" in party.err or party.process.exitcode is not None)
-        assert "listening" in party.err, party.err
+        """Owner i, looking for the curator."""
+        curator = f"127.0.0.1:{self.port}@{self.curator_key.fingerprint}"
+        who = ("--curator", curator, "--key", f"o{i}.key")
+        party = self.run("summarize", "owner", f"o{i}.csv", *who, "--json", *more)
+        wait_for(lambda: self.looks(party) or party.process.exitcode is not None)
+        assert self.looks(party), party.err
         return party
+
+    @staticmethod
+    def looks(party: Party) -> bool:
+        """Whether an owner has connected, or tried to."""
+        return any(word in party.err for word in ("trying again", "joined", "resumed"))
 
     def curator(self, *more: str, key: str = "curator.key") -> Party:
         """A small run with all owners."""
-        owners = ",".join(
-            f"127.0.0.1:{port}@{key.fingerprint}" for port, key in zip(self.ports, self.keys, strict=True)
-        )
-        who = ("--owners", owners, "--key", key, "--validation", "v.csv", "--carry", "label")
+        owners = [part for key in self.keys for part in ("--owner", key.fingerprint)]
+        who = (*owners, "--listen", f"127.0.0.1:{self.port}", "--key", key)
+        what_for = ("--validation", "v.csv", "--carry", "label")
         what = ("--size", "60", "--rounds", "6", "--epsilon", "4", "--delta", "1e-5", "--bandwidth", "1")
         how = ("--features", "40", "--pace", "0.05", "-o", "s.parquet", "--json")
-        return self.run("summarize", "curator", *who, *what, *how, *more)
+        return self.run("summarize", "curator", *who, *what_for, *what, *how, *more)
 
     def step(self, state: str = "s.parquet.summarize") -> int:
         """The last step that the curator has stored."""

@@ -9,25 +9,29 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarks.outside_audits.worlds import DELTA, Budget, Sampler, World, one_by_one
 from numpy.typing import NDArray
 from scipy.special import expit
 
 import hushsum as hs
-from hushsum.auditing.cases.functional import _directions
-from hushsum.auditing.gaussian_smoke_test import allowed_distance
-from hushsum.methods import histogram, kme, mwem, objective_perturbation, pfda, posterior_sampling, privbayes
-from hushsum.methods.feature_functions import TARGET_BITS, perturbed_posterior, smoother
-from hushsum.methods.sufficient_statistics import fit_as_published
-from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.choice_sampler import exponential_choice
-from hushsum.privacy.over_time.tree_sums import TreeSums
-from hushsum.privacy.private_choice import Stopping, draw_candidates
-from hushsum.privacy.real_noise import RealNoise, real_noise
-from hushsum.privacy.release_noise import release_noise
-from hushsum.served.output_perturbation import FreshAnswers
-from hushsum.served.secret_functions import density_function
-from hushsum.summarize.running_sums import FactoredSums
+from benchmarks.outside_audits.worlds import DELTA, Budget, Sampler, World, one_by_one
+from hushsum.auditing import allowed_distance
+from hushsum.auditing._noise_cases import _directions
+from hushsum.baselines import histogram, kme, mwem, pfda, privbayes
+from hushsum.baselines._output_perturbation import FreshAnswers
+from hushsum.exact_mode import density_function
+from hushsum.methods import (
+    TARGET_BITS,
+    fit_adaops,
+    fit_as_published,
+    fit_logistic,
+    fit_ops,
+    perturbation,
+    perturbed_posterior,
+    smoother,
+)
+from hushsum.parties.summarization import FactoredSums
+from hushsum.privacy import RealNoise, Stopping, TreeSums, draw_candidates, real_noise, release_noise
+from hushsum.privacy.noise import NoiseSource, exponential_choice
 
 Floats = NDArray[np.float64]
 
@@ -194,7 +198,9 @@ def _vote(budget: Budget) -> Sampler:
     worlds = [[0.0]] * 24, [[0.0]] * 24 + [[1.0]]
 
     def score(side: int) -> float:
-        chosen = hs.choose_kernel(worlds[side], kernels, epsilon=budget.epsilon, density=0.999, blocks=2)
+        chosen = hs.methods.choose_kernel(
+            worlds[side], kernels, epsilon=budget.epsilon, density=0.999, blocks=2
+        )
         return float(chosen.index)
 
     return one_by_one(score)
@@ -249,7 +255,7 @@ def _squares(budget: Budget) -> Sampler:
     designs = ((0.5, (3.0, 0.4)), (1.0, (2.0, 0.25)), (3.0, (1.3, 0.25)))
     push, bound = min(designs, key=lambda design: abs(math.log(design[0] * 1.1 / budget.epsilon)))[1]
     number = round(push / SHORT)
-    ridge, scale = objective_perturbation.perturbation(budget.epsilon, gradient=1.0 + bound, curvature=1.0)
+    ridge, scale = perturbation(budget.epsilon, gradient=1.0 + bound, curvature=1.0)
     gram, cross = number * SHORT**2, -number * SHORT
 
     def needed(theta: Floats, side: int) -> Floats:
@@ -307,7 +313,7 @@ def largest_logistic_loss(epsilon: float) -> float:
 
 def _logistic(budget: Budget) -> Sampler:
     """Objective perturbation of logistic loss in one dimension, against many short records."""
-    ridge, scale = objective_perturbation.perturbation(budget.epsilon, gradient=1.0, curvature=0.25)
+    ridge, scale = perturbation(budget.epsilon, gradient=1.0, curvature=0.25)
     short = 0.02
     number = round(2.0 * (0.7 + 0.85 * ridge) / short)
     features = np.full((number + 1, 1), short)
@@ -322,9 +328,7 @@ def _logistic(budget: Budget) -> Sampler:
 
     def score(side: int) -> float:
         rows = slice(None) if side else slice(number)
-        theta = float(
-            objective_perturbation.fit_logistic(features[rows], sign[rows], epsilon=budget.epsilon)[0]
-        )
+        theta = float(fit_logistic(features[rows], sign[rows], epsilon=budget.epsilon)[0])
         (first, before), (second, after) = explained(theta, signed[:-1]), explained(theta, signed)
         return (abs(first) - abs(second)) / scale + math.log(after / before)
 
@@ -337,11 +341,7 @@ def _ops(budget: Budget) -> Sampler:
 
     def score(side: int) -> float:
         rows = slice(side + 1)
-        return float(
-            posterior_sampling.fit_ops(features[rows], target[rows], epsilon=budget.epsilon, theta_bound=2.0)[
-                0
-            ]
-        )
+        return float(fit_ops(features[rows], target[rows], epsilon=budget.epsilon, theta_bound=2.0)[0])
 
     return one_by_one(score)
 
@@ -351,9 +351,7 @@ def _adaops(budget: Budget) -> Sampler:
 
     def score(side: int) -> float:
         rows = slice(side + 1)
-        drawn = posterior_sampling.fit_adaops(
-            features[rows], target[rows], epsilon=budget.epsilon, delta=budget.delta or DELTA
-        )
+        drawn = fit_adaops(features[rows], target[rows], epsilon=budget.epsilon, delta=budget.delta or DELTA)
         return float(drawn[0])
 
     return one_by_one(score)
@@ -378,7 +376,7 @@ def _intervals(budget: Budget) -> Sampler:
     """The outputs that hold the step of the record, added up: all of ε is in their sum of absolute values."""
     assert budget.promise.epsilon is not None
     plan = TreeSums(4, 2, 3)
-    record = np.zeros((plan.steps, 1), np.int64)
+    record = np.zeros((plan.horizon, 1), np.int64)
 
     def score(side: int) -> float:
         record[0, 0], secret = side, np.zeros((plan.secret_tables, 1), np.int64)

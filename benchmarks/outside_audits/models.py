@@ -8,6 +8,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+
+import hushsum as hs
 from benchmarks.outside_audits.worlds import (
     MANY,
     TABLES,
@@ -20,14 +22,10 @@ from benchmarks.outside_audits.worlds import (
     one_by_one,
     table_loss,
 )
-
-import hushsum as hs
-from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
-from hushsum.models import outlier_detector
-from hushsum.privacy.claim import Relation
-from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE
-from hushsum.privacy.private_choice import PERMUTE_AND_FLIP
-from hushsum.tally.tally import Tally
+from hushsum.methods import Ranks, rank_sensitivity
+from hushsum.models import _outlier_detector as outlier_detector
+from hushsum.privacy import GAUSSIAN, LAPLACE, PERMUTE_AND_FLIP, Relation
+from hushsum.tally import Tally
 
 _SKETCH: dict[str, Any] = {"rows": 1, "width": 16, "random_state": 0}
 _CROWD = [[-0.9]] * 2

@@ -7,15 +7,23 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-from benchmarks.outside_audits.worlds import TABLES, Budget, Floats, Sampler, World, log_ratio
 
-from hushsum.privacy.accounting.shuffling import local_epsilon_for
-from hushsum.privacy.calibration import Sensitivity, UnitChange, calibrate
-from hushsum.privacy.hadamard_response import MECHANISM, SHUFFLED_MECHANISM, hadamard_response
-from hushsum.privacy.integer_noise import BINOMIAL, GAUSSIAN, LAPLACE, SKELLAM
-from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.coin_sampler import log_odds_coins
-from hushsum.privacy.noise_shares import noise_shares
+from benchmarks.outside_audits.worlds import TABLES, Budget, Floats, Sampler, World, log_ratio
+from hushsum.privacy import (
+    BINOMIAL,
+    GAUSSIAN,
+    LAPLACE,
+    MECHANISM,
+    SHUFFLED_MECHANISM,
+    SKELLAM,
+    Sensitivity,
+    UnitChange,
+    calibrate,
+    hadamard_response,
+    noise_shares,
+)
+from hushsum.privacy.accounting import local_epsilon_for
+from hushsum.privacy.noise import NoiseSource, log_odds_coins
 
 SITES, DROPOUTS, COLLUDING = 9, 1, 2
 HONEST = SITES - DROPOUTS - COLLUDING

@@ -7,26 +7,24 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from benchmarks.outside_audits.worlds import MANY, TABLES, Budget, Sampler, World, from_tables, one_by_one
 
-from hushsum.auditing import audit  # noqa: F401  (registers the cases)
-from hushsum.auditing.edge_sensitivity import rows_of
-from hushsum.auditing.registry import MechanismCase, audited_bases, basis_cases, mechanism_cases, pool_for
-from hushsum.auditing.sensitivity import counted
-from hushsum.bases.adjacency_rows import AdjacencyRows
-from hushsum.bases.base import Basis
-from hushsum.bases.hash_rows import HashRows
-from hushsum.bases.hash_rows_of_combination import DividedRows
-from hushsum.bases.marginals import Marginals
-from hushsum.kernels.gaussian import GaussianKernel
-from hushsum.kernels.hamming import HammingKernel
-from hushsum.kernels.jaccard import JaccardKernel
-from hushsum.privacy.claim import Relation
-from hushsum.privacy.functional_perturbation import LATTICE_GAUSSIAN
-from hushsum.privacy.integer_noise import FACTORISED, GAMMA, GAUSSIAN, LAPLACE
-from hushsum.records.graph import Graph
-from hushsum.releases.noisy_table import NoisyTable
-from hushsum.tally.tally import Tally
+from benchmarks.outside_audits.worlds import MANY, TABLES, Budget, Sampler, World, from_tables, one_by_one
+from hushsum.auditing import (
+    MechanismCase,
+    audit,  # noqa: F401  (registers the cases)
+    audited_bases,
+    basis_cases,
+    counted,
+    mechanism_cases,
+    pool_for,
+    rows_of,
+)
+from hushsum.kernels import GaussianKernel, HammingKernel, JaccardKernel
+from hushsum.privacy import FACTORISED, GAMMA, GAUSSIAN, LAPLACE, LATTICE_GAUSSIAN, Relation
+from hushsum.records import Graph
+from hushsum.releases import NoisyTable
+from hushsum.tables import AdjacencyRows, Basis, DividedRows, HashRows, Marginals
+from hushsum.tally import Tally
 
 _PATH = "gaussian process path"
 

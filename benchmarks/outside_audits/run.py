@@ -14,7 +14,6 @@ import time
 import warnings
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from benchmarks.outside_audits.auditors import SIGNIFICANCE, lower_bounds, versions
@@ -22,13 +21,11 @@ from benchmarks.outside_audits.methods import method_worlds
 from benchmarks.outside_audits.models import model_worlds
 from benchmarks.outside_audits.parties import party_worlds
 from benchmarks.outside_audits.registered import basis_worlds, mechanism_worlds
-from benchmarks.outside_audits.table import RESULTS, write_table
+from benchmarks.outside_audits.table import RESULTS, published_rows, write_table
 from benchmarks.outside_audits.worlds import DELTA, Budget, Sampler, World
-
 from hushsum._native import StreamKey
-from hushsum.privacy import calibration
+from hushsum.privacy import _calibration as calibration
 from hushsum.privacy.noise import NoiseSource
-from hushsum.version import __version__
 
 EPSILONS = (0.5, 1.0, 3.0)
 PURE_SECONDS = {0.5: 0.6, 1.0: 0.4, 3.0: 0.2}
@@ -111,8 +108,8 @@ def main() -> None:
     calibration.gaussian_variances = lru_cache(calibration.gaussian_variances)  # type: ignore[attr-defined]
     warnings.simplefilter("ignore")
     rows: list[dict[str, Any]] = []
-    if RESULTS.exists() and not arguments.fresh:
-        rows = json.loads(RESULTS.read_text())["rows"]
+    if not arguments.fresh:
+        rows = RESULTS.read() or published_rows()
     requested = [
         (world, epsilon)
         for world in every_world()
@@ -134,12 +131,8 @@ def main() -> None:
 
 
 def _save(rows: list[dict[str, Any]]) -> None:
-    about = {"hushsum": __version__, **versions(), "seed": SEED, "significance": SIGNIFICANCE}
-    text = json.dumps({"about": about, "rows": rows}, indent=1, ensure_ascii=False) + "\n"
-    partial = Path(f"{RESULTS}.part")
-    partial.write_text(text)
-    partial.replace(RESULTS)
-    write_table()
+    RESULTS.write(rows)
+    write_table({**versions(), "seed": SEED, "significance": SIGNIFICANCE}, rows)
 
 
 if __name__ == "__main__":

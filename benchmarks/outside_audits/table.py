@@ -1,13 +1,13 @@
-"""The committed table: JSON for programs, Markdown for people."""
+"""The table of outside audits, as it is written and read."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+import re
 from typing import Any
 
-RESULTS = Path(__file__).parent.parent / "results" / "outside_audits.json"
-TABLE = RESULTS.with_suffix(".md")
+from benchmarks.writer import Results
+
+RESULTS = Results("outside_audits")
 AUDITORS = ("jax-privacy", "privacy-estimates")
 NOTE = (
     "Both bounds are given as jax-privacy / privacy-estimates. *Draws* are of each of two worlds. For "
@@ -49,16 +49,31 @@ def summary(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def write_table() -> None:
-    """The Markdown from the JSON."""
-    found = json.loads(RESULTS.read_text())
-    about, rows = found["about"], found["rows"]
+def published_rows() -> list[dict[str, Any]]:
+    """The rows of the committed table, with numbers as they are shown."""
+    rows = []
+    for line in RESULTS.table.read_text(encoding="utf-8").splitlines():
+        cells = [each.strip() for each in line.split("|")[1:-1]]
+        claim = re.fullmatch(r"ε = ([\d.]+)(?:, δ = ([\d.e-]+))?", cells[2]) if len(cells) == 8 else None
+        if claim is not None:
+            name, pair, _, draws, bound, _, copy, caught = cells
+            epsilon, delta = float(claim[1]), None if claim[2] is None else float(claim[2])
+            row: dict[str, Any] = {"name": name, "pair": pair, "epsilon": epsilon, "delta": delta}
+            row |= {"releases": int(draws.replace(",", "")), "bound": _read(bound), "copy": _read(copy)}
+            rows.append(row | ({"copy attains at most": epsilon} if caught == "keeps its claim" else {}))
+    return rows
+
+
+def _read(bounds: str) -> dict[str, float]:
+    return dict(zip(AUDITORS, map(float, bounds.split(" / ")), strict=True))
+
+
+def write_table(about: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Write it."""
     lines = [
         "# Outside audits",
         "",
-        "Written by `benchmarks/outside_audits/run.py`. "
-        + ", ".join(f"{name} {value}" for name, value in about.items())
-        + ".",
+        ", ".join(f"{name} {value}" for name, value in about.items()) + ".",
         "",
         summary(rows),
         "",
@@ -74,7 +89,7 @@ def write_table() -> None:
             f"| {row['name']} | {row['pair']} | {claim} | {row['releases']:,} | {_both(row['bound'])} | "
             f"{best(row['bound']) / row['epsilon']:.2f} | {_both(row['copy'])} | {caught} |"
         )
-    TABLE.write_text("\n".join(lines) + "\n")
+    RESULTS.publish("\n".join(lines))
 
 
 def _both(bounds: dict[str, float]) -> str:

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.privacy.accounting.continuous_gaussian import analytic_gaussian_sigma
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.integer_noise import BINOMIAL, GAMMA, LAPLACE, SKELLAM, IntegerNoise
+from hushsum.privacy import BINOMIAL, GAMMA, LAPLACE, SKELLAM, IntegerNoise, Promise
+from hushsum.privacy.accounting import analytic_gaussian_sigma
 from hushsum.privacy.noise import NoiseSource
-from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases import NoisyTable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -27,7 +27,7 @@ def main() -> None:
         ("decay 0.97", {"decay": 0.97}, "#b08a2f"),
     ]
     for label, view, colour in views:
-        plan = hs.plan_stream(tally, steps=STEPS, epsilon=1.0, delta=1e-6, **view)  # type: ignore[arg-type]
+        plan = hs.streams.plan_stream(tally, horizon=STEPS, epsilon=1.0, delta=1e-6, **view)  # type: ignore[arg-type]
         axes.plot(steps, plan.deviations / plan.one_release, color=colour, label=label)
     ones = np.array([int(step).bit_count() for step in steps])
     axes.plot(steps, np.sqrt(STEPS.bit_length() * ones), color="#b04a2f", linewidth=0.6, label="binary tree")

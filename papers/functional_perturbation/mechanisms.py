@@ -12,19 +12,13 @@ from papers.functional_perturbation import paper_calibration as paper
 from papers.functional_perturbation.data import Floats, Sample
 
 import hushsum as hs
-from hushsum.bases.fourier_features import FourierFeatures
-from hushsum.methods.feature_functions import (
-    fit_machines,
-    perturbed_machines,
-    perturbed_posterior,
-    smoother,
-)
-from hushsum.models.feature_space import feature_space, vectors_within
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.functional_perturbation import path_scale
-from hushsum.privacy.real_noise import real_noise
-from hushsum.served import answer_once, density_function
-from hushsum.served.output_perturbation import laplace_rate
+from hushsum.baselines import answer_once
+from hushsum.baselines._output_perturbation import laplace_rate
+from hushsum.exact_mode import density_function
+from hushsum.methods import fit_machines, perturbed_machines, perturbed_posterior, smoother
+from hushsum.models import feature_space, vectors_within
+from hushsum.privacy import Promise, path_scale, real_noise
+from hushsum.tables import FourierFeatures
 
 FUNCTIONAL, GAUSSIAN, LAPLACE, NONE = "functional", "gaussian", "laplace", "no privacy"
 AS_PUBLISHED = "functional, paper's calibration"

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from papers.functional_perturbation.data import Floats
 
-from hushsum.privacy.real_noise import real_noise
+from hushsum.privacy import real_noise
 
 HISTOGRAM: Final = 2.0
 """In counts."""

@@ -8,22 +8,21 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from papers.data import marked
-from papers.functional_perturbation.prose import OPENING
+from papers.pages import fill_page
 
-from hushsum.plotting.figure import FAINT, GRID, INK, save_figure
+from hushsum.plotting import FAINT, GRID, INK, save_figure
 
 COLORS: Final = ("#0072B2", "#D55E00", "#E69F00", "#222222", "#009E73", "#CC79A7")
 _LOGARITHMIC_X: Final = ("figure_1", "figure_3", "figure_4_delta")
 _COMPARED: Final = ("gaussian", "laplace")
-_TITLES: Final = {
-    "figure_1": ("Against the number of answers (ε = 0.4, δ = 0.001; Laplace δ = 0)", "answers"),
-    "figure_2": ("Against ε (δ = 0.001, 500 answers)", "ε"),
-    "figure_3": ("Against δ (ε = 0.4, 500 answers)", "δ"),
-    "figure_4": ("Functional perturbation by number of records (δ = 0.0001)", "ε"),
-    "figure_4_delta": ("Functional perturbation by number of records, against δ (ε = 0.4)", "δ"),
-    "figure_5": ("CPU milliseconds per query", "ε, or records"),
-    "figure_6": ("The paper's benchmarks (δ = 0.0001)", "ε"),
+_AXES: Final = {
+    "figure_1": "answers",
+    "figure_2": "ε",
+    "figure_3": "δ",
+    "figure_4": "ε",
+    "figure_4_delta": "δ",
+    "figure_5": "ε, or records",
+    "figure_6": "ε",
 }
 _MEASURES: Final = {
     "histogram": "KL divergence",
@@ -34,23 +33,20 @@ _MEASURES: Final = {
 
 
 def write_report(folder: Path) -> Path:
-    """Draw what results there are, and write README.md beside them."""
+    """Draw what results there are, and fill in the page."""
     found = {
         name: json.loads((folder / "results" / f"{name}.json").read_text(encoding="utf-8"))
-        for name in _TITLES
+        for name in _AXES
         if (folder / "results" / f"{name}.json").exists()
     }
     (folder / "figures").mkdir(exist_ok=True)
-    text = [OPENING]
+    parts = {}
     for name, document in found.items():
         panels = document["panels"]
         _draw(name, panels, folder / "figures" / f"{name}.png")
-        text += [f"## Figure {name.split('_')[1]}: {_TITLES[name][0]}", f"![{name}](figures/{name}.png)"]
-        text.append(_made(document))
-        text.append("\n".join(f"- {line}" for line in _verdicts(name, panels)))
-    path = folder / "README.md"
-    path.write_text(marked("\n\n".join(text)) + "\n", encoding="utf-8")
-    return path
+        verdicts = "\n".join(f"- {line}" for line in _verdicts(name, panels))
+        parts[name] = f"{_made(document)}\n\n{verdicts}"
+    return fill_page(Path(__file__).parent / "README.md", parts, folder)
 
 
 def _made(document: dict[str, Any]) -> str:
@@ -98,9 +94,7 @@ def _draw(name: str, panels: dict[str, Any], path: Path) -> None:
             low, high = np.log10(min(positive)), np.log10(max(positive))
             one.set_ylim(10.0 ** np.floor(low), 10.0 ** np.ceil(high))
         one.set_title(title, fontsize=9.5, color=INK)
-        one.set_xlabel(
-            "records" if "by n" in title else "ε" if "by ε" in title else _TITLES[name][1], fontsize=9
-        )
+        one.set_xlabel("records" if "by n" in title else "ε" if "by ε" in title else _AXES[name], fontsize=9)
         one.set_ylabel(_measure(name, title), fontsize=9)
         one.grid(color=GRID, linewidth=0.8)
         one.set_axisbelow(True)
@@ -131,10 +125,10 @@ def _verdicts(name: str, panels: dict[str, Any]) -> list[str]:
     if name == "figure_1":
         return [_from_when(title, panel) for title, panel in panels.items()]
     if name in ("figure_2", "figure_3"):
-        return [_everywhere(title, panel, _TITLES[name][1]) for title, panel in panels.items()]
+        return [_everywhere(title, panel, _AXES[name]) for title, panel in panels.items()]
     if name == "figure_5":
         return [_range(title, panel) for title, panel in panels.items()]
-    what = _TITLES[name][1]
+    what = _AXES[name]
     found = [
         f"**{title}, {f'n = {line}' if line.isdigit() else line}**{_parameter(panel, line)}, with {what}: "
         f"{_trend(values['mean'])}"

@@ -24,7 +24,7 @@ from papers.private_race.kernel_choice import (
 from papers.private_race.scaling import RANGES, Points, unit_box
 
 import hushsum as hs
-from hushsum.methods.objective_perturbation import fit_logistic
+from hushsum.methods import fit_logistic
 from hushsum.models import PrivateClassifier
 
 SKETCH: Final = "sketch"

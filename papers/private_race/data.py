@@ -41,7 +41,7 @@ class Dataset:
 
     @property
     def labels(self) -> Labels:
-        """The labels as whole numbers."""
+        """The labels as integers."""
         return self.y.astype(np.int64)
 
 

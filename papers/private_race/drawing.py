@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from papers.private_race.curves import Curves, Subject
 
-from hushsum.plotting.figure import FAINT, GRID, INK, save_figure
+from hushsum.plotting import FAINT, GRID, INK, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,11 +19,9 @@ from papers.private_race.data import PUBLIC_SHARE, Floats
 
 import hushsum as hs
 from hushsum import _native
-from hushsum.kernels.base import Hasher
-from hushsum.kernels.public_randomness import multiply_shift, row_words
-from hushsum.records.edge_list import EdgeList
-from hushsum.records.sets import Sets
-from hushsum.releases.sketch import TableFunction
+from hushsum.kernels import Hasher, multiply_shift, row_words
+from hushsum.records import EdgeList, Sets
+from hushsum.releases import TableFunction
 
 ROWS: Final = 2000
 WIDTH: Final = 100_000
@@ -68,7 +66,7 @@ class Graph:
 
     def edges(self) -> EdgeList:
         """The sets of neighbours, as the library reads them."""
-        return hs.read_edges(dataset_file(self.name), columns=["src", "dst"], directed=self.directed)
+        return hs.records.read_edges(dataset_file(self.name), columns=["src", "dst"], directed=self.directed)
 
 
 GRAPHS: Final = {

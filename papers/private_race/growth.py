@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-from benchmarks.accuracy_data import Contest, Floats, synthetic_salaries
+from benchmarks.data import Contest, Floats, synthetic_salaries
 from papers.private_race.kde import released
 from papers.private_race.oracle import Grid, best_values
 

@@ -1,4 +1,4 @@
-"""Figures 3 and 7: what the race in ``benchmarks.accuracy`` does not measure already.
+"""Figures 3 and 7: what the race in ``benchmarks.accuracy.comparison`` does not measure already.
 
 Curves of salaries at ε = 1, and baselines on forest data that were sampled and reduced.
 """
@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-from benchmarks.accuracy_data import Contest, Floats, on_salary_grid, sample_of
-from benchmarks.accuracy_methods import DELTA
+from benchmarks.accuracy.comparison_contestants import DELTA
+from benchmarks.data import Contest, Floats, on_salary_grid, sample_of
 
 import hushsum as hs
 from hushsum.errors import SuspiciousParameter

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from papers.private_race.drawing import GREEN, ORANGE, PURPLE, SKY, panel_figure
 
-from hushsum.plotting.figure import BLUE, FAINT, INK, VERMILION, save_figure
+from hushsum.plotting import BLUE, FAINT, INK, VERMILION, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

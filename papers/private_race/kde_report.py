@@ -1,6 +1,6 @@
 """DENSITIES.md: figures 3 and 7 and tables 1 and 3 in the form of the paper.
 
-``python -m papers.private_race.kde_report`` draws on ``benchmarks/results/accuracy.json`` and on
+``python -m papers.private_race.kde_report`` draws on ``python -m benchmarks comparison`` and on
 ``results/table2.json`` (from ``table2_run``), and measures what ``results/kde.json`` does not have yet;
 ``--again`` names parts of it to be measured anew, and ``--report`` measures nothing.
 """
@@ -15,8 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.accuracy_data import CONTESTS
-from papers.data import marked, output_folder
+from benchmarks.data import CONTESTS
+from benchmarks.writer import Results
+from papers.data import output_folder
+from papers.pages import fill_page
 from papers.private_race.growth import FIXED, growth, tuned_growth
 from papers.private_race.kde import curves_of, reduced_errors
 from papers.private_race.kde_figures import draw_curves, draw_errors
@@ -26,7 +28,7 @@ from papers.provenance import made_by
 from papers.result_files import update_file
 
 _HERE = Path(__file__).parent
-_RACE = Path("benchmarks/results/accuracy.json")
+_RACE = Results("comparison")
 FIGURE_3: Final = {
     "nyc (function)": ("NYC salaries", "rms"),
     "sf (function)": ("SF salaries", "rms"),
@@ -56,33 +58,6 @@ PUBLISHED_TIMES: Final = {
 
 _NAMES: Final = {"bernstein": "Bernstein", "kme": "KME"}
 
-_OPENING = """\
-# Densities: figures 3 and 7, tables 1 and 3
-
-Coleman and Shrivastava (CCS 2021), section 5, on the data that are at hand: `nyc_payroll_sample` with yearly
-pay, `sf_salaries` of 2014, `skin_segmentation`, `cod_rna` and `covtype`.
-
-- The sketch releases its own kernel, the Euclidean hash kernel; all others the Gaussian one. Bandwidths are
-  matched so that both have the same mean density, and errors compare in that sense alone.
-- Baselines and the sketch's number of rows have their best parameters by oracle. `auto` gets none.
-- Relative errors are at 500 queries from the data (the paper has 2000 held out). The L2 error is the root
-  mean square over 200 points from $10k to $250k.
-- KME and PFDA have δ = 1e-6 and protect a *replaced* record; all others have pure ε, *present or absent*.
-  PFDA in the paper has δ = 0.01.
-- The sketch has discrete Laplace noise of scale R/ε in every cell, as its proof needs.
-"""
-
-
-_ABOUT_FIGURE_3 = """\
-On skin and cod_rna RACE has the smaller *relative* error because its kernel falls off as 1/r and so has no
-small values to be wrong about. At the same mean density its absolute error under pure ε is larger on skin and
-smaller on cod_rna (`benchmarks/results/accuracy.md`).
-
-The released functions at ε = 1 (blue) over the exact ones of the Gaussian kernel (grey), one release each.
-RACE releases another kernel, with heavier tails, and is not meant to meet the grey line; its errors above are
-against its own exact function:
-"""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is missing, and write the page."""
@@ -90,11 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--report", action="store_true", help="only the page, from earlier results")
     parser.add_argument("--again", nargs="+", default=[], choices=list(PARTS), help="measure these anew")
     parser.add_argument("--only", nargs="+", choices=list(PARTS), help="measure no others")
-    parser.add_argument("--race", type=Path, default=_RACE, help="results of benchmarks.accuracy")
     parser.add_argument("--output", type=Path, default=output_folder(_HERE, quick=False))
     options = parser.parse_args(arguments)
-    if not options.race.is_file():
-        raise SystemExit(f"{options.race} is missing; run python -m benchmarks.accuracy first")
+    race = _RACE.read()
+    if race is None:
+        raise SystemExit(f"{_RACE.raw} is missing; run python -m benchmarks comparison first")
     own = options.output / "results" / "kde.json"
     own.parent.mkdir(parents=True, exist_ok=True)
     for name, measured in PARTS.items():
@@ -106,7 +81,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found: dict[str, Any] = json.loads(own.read_text(encoding="utf-8"))
     table2 = options.output / "results" / "table2.json"
     held_out = json.loads(table2.read_text(encoding="utf-8")) if table2.is_file() else []
-    race = json.loads(options.race.read_text(encoding="utf-8"))
     print(write_page(race, found, held_out, options.output))
     return 0
 
@@ -164,24 +138,18 @@ def write_page(
         [*whole, *reduced], FIGURE_7, figures / "figure7.png",
         methods=["auto", "auto, δ", "sketch, Laplace", "bernstein", "kme"],
     )  # fmt: skip
-    parts = [
-        _OPENING,
-        "## Figure 3: errors against ε\n\n![errors of released densities](figures/figure3.png)\n",
-        _ABOUT_FIGURE_3,
-        "![released functions of salaries](figures/figure3_functions.png)\n",
-        "## Figure 7: many columns\n\n![relative errors on forest data](figures/figure7.png)\n",
-        _about_figure_7(own["reduced"]),
-        table2_section(held_out, figures),
-        _table_1(own["growth"], {name: own.get(f"tuned_growth {name}", {}).get(name) for name in FIXED}),
-        _table_3(cells, race["exact"]),
-        _made(own),
-    ]
-    file = output / "DENSITIES.md"
-    file.write_text(marked("\n".join(parts)), encoding="utf-8")
-    return file
+    tuned = {name: own.get(f"tuned_growth {name}", {}).get(name) for name in FIXED}
+    parts = {
+        "reduced": _reduced(own["reduced"]),
+        "table2": table2_section(held_out, figures),
+        "table1": _table_1(own["growth"], tuned),
+        "table3": _table_3(cells, race["exact"]),
+        "versions": _made(own),
+    }
+    return fill_page(_HERE / "DENSITIES.md", parts, output)
 
 
-def _about_figure_7(reduced: Sequence[dict[str, Any]]) -> str:
+def _reduced(reduced: Sequence[dict[str, Any]]) -> str:
     said = []
     for name in dict.fromkeys(each["method"] for each in reduced):
         errors = [each["relative"] for each in reduced if each["method"] == name]
@@ -190,13 +158,7 @@ def _about_figure_7(reduced: Sequence[dict[str, Any]]) -> str:
         # An error of everything, or one that no budget changes, is that of the reduction.
         failed = low > 0.9 or (low > 0.5 and high < 1.1 * low)
         said.append(f"{_NAMES[name]} errs by {numbers}{', so it **failed** here' if failed else ''}")
-    return (
-        "The sketch and `auto` take all records and columns. Bernstein has 100,000 records projected on 3\n"
-        "columns, KME on 8, at random and publicly; errors are against the exact sums of all the data. Over\n"
-        f"all ε {'; '.join(said)}: a random projection brings records near that are far\n"
-        "apart, and random points in a box of 8 columns are near no record. The section below has them on\n"
-        "principal components, with a matched bandwidth, instead.\n"
-    )
+    return "; ".join(said)
 
 
 def _table_1(growth_of: dict[str, Any], tuned: dict[str, Any]) -> str:
@@ -221,17 +183,7 @@ def _table_1(growth_of: dict[str, Any], tuned: dict[str, Any]) -> str:
             ]
         )
     head = ["method", "bound on the error", "fixed", "tuned", "tuned parameter", "time", "fixed", "tuned"]
-    return (
-        "## Table 1: how error and time grow\n\n"
-        "Bounds on the error of the kernel *sum* and on the time as the paper states them, and exponents of\n"
-        "N measured on 2,000 to 128,000 made-up salaries at ε = 1 (one column, a fixed bandwidth). *Fixed*:\n"
-        "the same parameters for every N, whose error must in the end grow as N. *Tuned*: for every N the\n"
-        "best parameter by oracle, as the bounds need it, from a grid extended until it lies inside;\n"
-        "the grid method chooses by its plan. The bounds are for N without limit and hide constants, so an\n"
-        "exponent below them contradicts nothing. A dash under *tuned*: not measured yet.\n\n"
-        + markdown_table(head, rows)
-        + "\n"
-    )
+    return markdown_table(head, rows)
 
 
 def _made(own: dict[str, Any]) -> str:
@@ -268,14 +220,8 @@ def _table_3(cells: Sequence[dict[str, Any]], exact: Sequence[dict[str, Any]]) -
         rows.append(
             ["exact, scikit-learn", "–", "–", f"{peer['fit']:.2g} s", _microseconds(peer["query"]), "0"]
         )
-    return (
-        "## Table 3: seconds on skin\n\n"
-        "Processor time to count 245,057 × 3 records and release them at ε = 1, and of one query.\n\n"
-        + markdown_table(
-            ["method", "published build", "published query", "build", "query", "relative error"], rows
-        )
-        + "\n"
-    )
+    head = ["method", "published build", "published query", "build", "query", "relative error"]
+    return markdown_table(head, rows)
 
 
 def _microseconds(seconds: float) -> str:

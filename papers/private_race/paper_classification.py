@@ -20,7 +20,7 @@ from papers.private_race.oracle import Grid, best_values
 from papers.private_race.scaling import Points, unit_box
 
 import hushsum as hs
-from hushsum.methods.objective_perturbation import fit_logistic
+from hushsum.methods import fit_logistic
 
 PAPER: Final = "paper's form"
 TABLE_2: Final = "paper's form, table 2's bandwidth"

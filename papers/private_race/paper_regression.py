@@ -21,9 +21,9 @@ from papers.private_race.data import Dataset, Floats, split_records
 from papers.private_race.regression import Geometry, PublicFacts, least_squares, relative_error
 
 import hushsum as hs
+from hushsum.baselines import privbayes
 from hushsum.errors import SuspiciousParameter
-from hushsum.methods import privbayes
-from hushsum.methods.surrogate_loss import BITS, regression_loss, regression_records, surrogate_tally
+from hushsum.methods import BITS, regression_loss, regression_records, surrogate_tally
 from hushsum.releases import ReleasedFunction
 
 BOTH_QUERIES: Final = "derivative-free, both signs queried"

@@ -10,7 +10,7 @@ from papers.private_race.curves import Curves, Subject
 from papers.private_race.drawing import GREEN, ORANGE, PURPLE, SKY, Line, draw_subject
 from papers.private_race.tables import curve_table, markdown_table
 
-from hushsum.plotting.figure import BLUE, FAINT, INK, VERMILION
+from hushsum.plotting import BLUE, FAINT, INK, VERMILION
 
 OURS: Final = "sketch, chosen on public records (ours)"
 OURS_DELTA: Final = "sketch with δ (ours)"
@@ -35,35 +35,6 @@ REGRESSION_LINES: Final = (
     Line(paper_regression.LEAST_SQUARES, "least squares, not private", INK, ":", ""),
 )
 
-_CLASSIFICATION: Final = """\
-## Figure 4 in the paper's form, and what our choices add
-
-![balanced accuracy in the paper's form](figures/classification_paper.png)
-
-The paper's form: columns in the unit cube, power 1, W = 100, R of 10, 20, 50, 100 and 200 and a bandwidth
-from [0, 1] (five values), of which the best combination on the *test set* counts, for each ε. Then one
-choice after the other: table 2's bandwidth alone; the kernel's powers 4 and 8; W = 1000 with up to 1000 rows.
-All these are tuned on the test set, which favours them. Ours, from the section above, is chosen on public
-records alone, and may also whiten the columns. The logistic baseline has its λ from a grid that was extended
-until the best one lies inside; the threshold stays at 0. *Share* rows have the paper's own measure, the share
-of all records, in place of balanced accuracy.
-"""
-
-_REGRESSION: Final = """\
-## Figure 5 in the paper's form
-
-![relative squared error in the paper's form](figures/regression_paper.png)
-
-R = 1000, W = 16. The surrogate loss is minimised without derivatives, from random points around θ, with the
-best of four radii and step lengths on the *test set*. *± queried* is the paper's form; *± inserted* is the
-preprint's, which inserts ±[x, y] and so spends twice as much for each record (it is released at ε/2).
-*Exact loss* is the same search on the loss itself, without hashing and noise. PrivBayes draws 5,000 synthetic
-records (4 or 8 bins, the better one on the test set; {bayes} repetitions; not on gas, whose 128 columns take
-hours, as in the paper) for least squares. Ours, from the section above, reads the moments off the same kind
-of sketch instead of searching, with bounds and radius chosen on public records. Data sets without a table
-here have not been run yet.
-"""
-
 
 def merged(subject: Subject, other: Subject | None, names: dict[str, str]) -> Subject:
     """A subject with some methods of another one beside its own, at the ε that both have."""
@@ -82,7 +53,9 @@ def merged(subject: Subject, other: Subject | None, names: dict[str, str]) -> Su
     return Subject(subject.name, subject.metric, subject.settings, curves, subject.seconds)
 
 
-def classification_part(subject: Subject, ours: Subject | None, figures: Path, titles: dict[str, str]) -> str:
+def classification_part(
+    subject: Subject, ours: Subject | None, figures: Path, titles: dict[str, str]
+) -> dict[str, str]:
     """Figure 4."""
     whole = merged(subject, ours, {classification.SKETCH: OURS})
     draw_subject(
@@ -95,13 +68,13 @@ def classification_part(subject: Subject, ours: Subject | None, figures: Path, t
     )
     methods = [line.method for line in CLASSIFICATION_LINES]
     methods += [f"{method}{paper_classification.PLAIN}" for method in methods]
-    parts = [_CLASSIFICATION]
+    parts = []
     for name, curves in whole.curves.items():
         parts.append(f"**{titles[name]}**\n\n{curve_table(whole, name, methods)}\n")
         if curves.chosen:
             parts.append(f"λ of the logistic baseline: {', '.join(curves.chosen[0])}.\n")
     parts.append(_gains(whole, titles))
-    return "\n".join(parts)
+    return {"classification_paper": "\n".join(parts)}
 
 
 def _gains(subject: Subject, titles: dict[str, str]) -> str:
@@ -126,7 +99,9 @@ def _gains(subject: Subject, titles: dict[str, str]) -> str:
     return f"What our choices gain over the paper's form:\n\n{markdown_table(head, rows)}\n"
 
 
-def regression_part(subject: Subject, ours: Subject | None, figures: Path, titles: dict[str, str]) -> str:
+def regression_part(
+    subject: Subject, ours: Subject | None, figures: Path, titles: dict[str, str]
+) -> dict[str, str]:
     """Figure 5."""
     names = {
         regression.SKETCH: OURS,
@@ -149,8 +124,9 @@ def regression_part(subject: Subject, ours: Subject | None, figures: Path, title
         for curves in whole.curves.values()
         if paper_regression.PRIVBAYES in curves.values
     }
-    parts = [_REGRESSION.format(bayes=" or ".join(str(each) for each in sorted(counts)) or "no")]
+    parts = []
     for name in whole.curves:
         methods = [line.method for line in REGRESSION_LINES]
         parts.append(f"**{titles[name]}**\n\n{curve_table(whole, name, methods)}\n")
-    return "\n".join(parts)
+    bayes = " or ".join(str(each) for each in sorted(counts)) or "no"
+    return {"bayes": bayes, "regression_paper": "\n".join(parts)}

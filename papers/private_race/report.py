@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from papers.data import marked
-from papers.private_race import anomalies, classification, prose, regression
+from papers.pages import fill_page
+from papers.private_race import anomalies, classification, regression
 from papers.private_race.curves import Subject, load_subject
 from papers.private_race.drawing import GREEN, ORANGE, PURPLE, SKY, Line, draw_subject
 from papers.private_race.paper_report import classification_part, regression_part
@@ -18,7 +18,7 @@ from papers.private_race.verdicts import (
     regression_verdicts,
 )
 
-from hushsum.plotting.figure import BLUE, FAINT, INK, VERMILION
+from hushsum.plotting import BLUE, FAINT, INK, VERMILION
 
 HERE: Final = Path(__file__).parent
 
@@ -72,7 +72,7 @@ _JUDGES: Final = {
 
 
 def write_report(output: Path) -> Path:
-    """Draw the figures and write README.md from the results in ``output``; returns the file."""
+    """Draw the figures and fill in the page from the results in ``output``; returns the file."""
     subjects = {
         name: load_subject(output / "results" / f"{name}.json")
         for name in (*_JUDGES, "classification_paper", "regression_paper")
@@ -80,30 +80,23 @@ def write_report(output: Path) -> Path:
     }
     figures = output / "figures"
     figures.mkdir(exist_ok=True)
-    parts = [prose.OPENING.format(repetitions=_repetitions(subjects)), _verdict_table(subjects)]
-    # What was read off the committed results stands beside those alone.
-    if output == HERE:
-        parts.append(prose.READING)
-    parts.append(prose.RULES)
-    if (figures / "densities.png").is_file():
-        parts.append(prose.DENSITIES)
-    if "classification" in subjects:
-        parts.append(_classification_part(subjects["classification"], figures))
-    if "regression" in subjects:
-        parts.append(_regression_part(subjects["regression"], figures))
-    if "anomalies" in subjects:
-        parts.append(_anomalies_part(subjects["anomalies"], figures))
-    for name, part in (("classification", classification_part), ("regression", regression_part)):
+    parts = {
+        "repetitions": str(max((each.repetitions[1] for each in subjects.values()), default=0)),
+        "verdicts": _verdict_table(subjects),
+        "times": _times(subjects),
+    }
+    own = {
+        "classification": _classification_part,
+        "regression": _regression_part,
+        "anomalies": _anomalies_part,
+    }
+    for name, part in own.items():
+        if name in subjects:
+            parts[name] = part(subjects[name], figures)
+    for name, paper_part in (("classification", classification_part), ("regression", regression_part)):
         if f"{name}_paper" in subjects:
-            parts.append(part(subjects[f"{name}_paper"], subjects.get(name), figures, _TITLES))
-    parts.append(_times(subjects))
-    file = output / "README.md"
-    file.write_text(marked("\n".join(parts)), encoding="utf-8")
-    return file
-
-
-def _repetitions(subjects: dict[str, Subject]) -> int:
-    return max((each.repetitions[1] for each in subjects.values()), default=0)
+            parts |= paper_part(subjects[f"{name}_paper"], subjects.get(name), figures, _TITLES)
+    return fill_page(HERE / "README.md", parts, output)
 
 
 def _verdict_table(subjects: dict[str, Subject]) -> str:
@@ -113,14 +106,9 @@ def _verdict_table(subjects: dict[str, Subject]) -> str:
         if name in _JUDGES and 1.0 in subject.epsilons
         for each in _JUDGES[name](subject)
     ]
-    lines = [
-        "## What was expected, and what was found",
-        "",
-        "| expected | holds | found |",
-        "| --- | --- | --- |",
-    ]
+    lines = ["| expected | holds | found |", "| --- | --- | --- |"]
     lines += [f"| {each.expected} | {'yes' if each.holds else '**no**'} | {each.found} |" for each in found]
-    return "\n".join([*lines, ""])
+    return "\n".join(lines)
 
 
 def _classification_part(subject: Subject, figures: Path) -> str:
@@ -142,7 +130,7 @@ def _classification_part(subject: Subject, figures: Path) -> str:
         classification.WIDE,
         classification.THRESHOLD,
     )
-    return "\n".join([prose.CLASSIFICATION, *_tables(subject, methods), _choices(subject)])
+    return "\n".join([*_tables(subject, methods), _choices(subject)])
 
 
 def _anomalies_part(subject: Subject, figures: Path) -> str:
@@ -162,7 +150,7 @@ def _anomalies_part(subject: Subject, figures: Path) -> str:
         anomalies.ACE,
         anomalies.PRIVATE_ACE,
     )
-    return "\n".join([prose.ANOMALIES, *_tables(subject, methods), _choices(subject)])
+    return "\n".join([*_tables(subject, methods), _choices(subject)])
 
 
 def _regression_part(subject: Subject, figures: Path) -> str:
@@ -177,7 +165,7 @@ def _regression_part(subject: Subject, figures: Path) -> str:
         legend_rows=4,
     )
     methods = (*regression.WAYS, regression.LEAST_SQUARES, regression.PUBLIC)
-    return "\n".join([prose.REGRESSION, *_tables(subject, methods)])
+    return "\n".join(_tables(subject, methods))
 
 
 def _tables(subject: Subject, methods: tuple[str, ...]) -> list[str]:
@@ -205,5 +193,4 @@ def _times(subjects: dict[str, Subject]) -> str:
         versions = dict.fromkeys(curves.version for curves in each.curves.values())
         made = ", ".join(version or "(measured before versions were recorded)" for version in versions)
         lines.append(f"- {name}: {times} repetitions, {each.seconds / 60.0:.0f} minutes, hushsum {made}")
-    about = "Repetitions, processor time (exact kernel sums included) and version of each result:"
-    return "\n".join(["## Time and versions", "", about, "", *lines, ""])
+    return "\n".join(lines)

@@ -18,8 +18,9 @@ from papers.private_race.table2_data import HeldOut
 from papers.provenance import made_by
 
 import hushsum as hs
+from hushsum.baselines import bernstein, fourier_series, lsq_rff
 from hushsum.errors import SuspiciousParameter
-from hushsum.methods import bernstein, fourier_series, lsq_rff, method_named
+from hushsum.methods import method_named
 from hushsum.releases import ReleasedFunction
 
 Say = Callable[[str], None]

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from benchmarks.accuracy_data import CONTESTS, Floats, Rows, on_salary_grid
+from benchmarks.data import CONTESTS, Floats, Rows, on_salary_grid
 
 import hushsum as hs
 

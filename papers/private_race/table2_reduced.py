@@ -20,8 +20,8 @@ from papers.private_race.table2 import DELTA, EPSILONS, Part, Say, about, cell
 from papers.private_race.table2_data import HeldOut
 
 import hushsum as hs
+from hushsum.baselines import bernstein, kme
 from hushsum.errors import SuspiciousParameter
-from hushsum.methods import bernstein, kme
 
 SAMPLE: Final = 100_000
 COLUMNS: Final = 3

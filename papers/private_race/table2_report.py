@@ -13,7 +13,7 @@ from papers.private_race.table2_data import DATA
 from papers.private_race.table2_reduced import GRIDS
 from papers.private_race.tables import markdown_table
 
-from hushsum.plotting.figure import BLUE, FAINT, INK, VERMILION, save_figure
+from hushsum.plotting import BLUE, FAINT, INK, VERMILION, save_figure
 
 YELLOW: Final = "#B8A800"
 LINES: Final = {
@@ -34,30 +34,13 @@ _COLUMNS: Final = {"nyc": 1, "sf": 1, "skin": 3, "cod_rna": 8, "covtype": 54}
 _FEW = 2
 """Points of fewer releases are drawn hollow."""
 
-_ABOUT = """\
-The hash kernel has the bandwidth of the paper's table 2 (σ = $5k, 5, 0.5 and 20), and 2,000 records that are
-taken out of the data are the queries; salaries are queried on the paper's grid. Forest data are in raw units,
-like the skin tones; RNA columns are scaled to [0, 1], since in raw units one of them alone decides. The paper
-does not say. The Gaussian kernel of the other methods has the bandwidth of the same mean density. Every
-baseline, and the number of rows of the sketch, has the best value of its parameter by oracle, from a grid
-that is extended until that value lies inside it; *end* marks where memory or time set a limit. `auto` gets
-nothing but the number of records. On covtype Bernstein (pure ε) and KME have 100,000 records on three
-principal components, with a box and a bandwidth by oracle. Errors are means over so many releases as the
-last column says; hollow points are single releases.
-"""
-
 
 def table2_section(parts: Sequence[dict[str, Any]], figures: Path) -> str:
     """Draw what there is, and say it; empty without results."""
     if not parts:
         return ""
     _draw(parts, figures / "table2.png")
-    lines = [
-        "## Figures 3 and 7 at table 2's bandwidths\n\n![errors at held-out queries](figures/table2.png)\n"
-    ]
-    lines.append(_ABOUT)
-    for name in _names(parts):
-        lines.append(_table([part for part in parts if part["data"] == name]))
+    lines = [_table([part for part in parts if part["data"] == name]) for name in _names(parts)]
     versions = dict.fromkeys(part["version"] for part in parts)
     lines.append(f"{_missing(parts)}Results of this section: hushsum {', '.join(versions)}.\n")
     return "\n".join(lines)

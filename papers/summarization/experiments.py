@@ -13,12 +13,9 @@ from papers.summarization.exact_greedy import exact_greedy
 from papers.summarization.network import accuracy as network_accuracy
 
 from hushsum._types import Floats, Integers
+from hushsum.baselines.summarization import Iteration, MarginalSums, PublishedParameters, published_auction
 from hushsum.errors import UnsoundRule
-from hushsum.summarize import SummaryFeatures, published_auction, split_budget, summarize
-from hushsum.summarize.features import Hashes
-from hushsum.summarize.greedy_selection import greedy_choice
-from hushsum.summarize.published_auction import PublishedParameters
-from hushsum.summarize.published_broadcasts import Iteration, MarginalSums
+from hushsum.parties.summarization import Hashes, SummaryFeatures, greedy_choice, split_budget, summarize
 
 DELTA = 1e-5
 PUBLISHED_WIDTH = 140
@@ -142,7 +139,7 @@ class Comparison:
             summary.extra[:, 0].astype(np.int64),
             epsilon=epsilon,
             seen=summary.seen,
-            paper_epsilon=summary.claims.paper_epsilon,
+            paper_epsilon=PublishedParameters().composed(size)[0],
             cpu_seconds=spent,
         )
 

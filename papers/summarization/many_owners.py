@@ -11,7 +11,7 @@ from papers.summarization.data import Setting
 from papers.summarization.experiments import Comparison
 from papers.summarization.theorems import auction_parameters, expected_requests
 
-from hushsum.summarize.objective import parsimony_order, points_seen_bound
+from hushsum.baselines.summarization import parsimony_order, points_seen_bound
 
 OWNERS = (4, 10, 30, 100)
 SIZE, FEATURES, REPETITIONS = 1000, 200, 3

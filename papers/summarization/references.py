@@ -13,8 +13,7 @@ from papers.summarization.exact_greedy import exact_greedy
 from papers.summarization.experiments import PUBLISHED_WIDTH, Comparison
 
 from hushsum._types import Integers
-from hushsum.summarize import SummaryFeatures
-from hushsum.summarize.greedy_selection import greedy_choice
+from hushsum.parties.summarization import SummaryFeatures, greedy_choice
 
 SIZE, REPETITIONS = 2000, 2
 PAIRS = (500, 1000, 2000)

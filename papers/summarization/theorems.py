@@ -1,4 +1,4 @@
-"""The paper's theorems and lemmas that are not in `hushsum.summarize.objective`, as functions of numbers.
+"""The paper's theorems and lemmas that are not in `hushsum.baselines.summarization`, as functions of numbers.
 
 Letters: d the width of h1, q vectors in h2's set, T its iterations, η its grid step, p the summary's size, K
 owners, N points in all, m validation points. Statements are the paper's; where its privacy proof leaves out

@@ -1,5 +1,5 @@
 // How far apart the Fourier features of two records of a declared box can be, in the arithmetic of Python
-// (`hushsum.bases.fourier_feature_diameter`, which has the proof): the same number, bit for bit.
+// (`hushsum.tables._fourier_features`, which has the proof): the same number, bit for bit.
 import { cosine, phaseFraction, sine } from "./waves.js";
 import { fused } from "./single_precision.js";
 

@@ -1,9 +1,8 @@
 // A released grid: weights on nodes, read with any kernel that is a sum of products over columns.
-import { ReadingErrors } from "./grid_errors.js";
+import { ReadingErrors, gridConstants } from "./grid_errors.js";
 import { GridReader, termOf } from "./grid_reading.js";
 import { affordable, box, columnNames, fields, list, require, whole } from "./header.js";
-import { profilesOf } from "./profiles.js";
-import { FileRefused } from "./refusal.js";
+import { FileRefused, unsupported } from "./refusal.js";
 import { wholeRoot } from "./special_functions.js";
 
 const WHOLE = 2 ** 20;
@@ -11,7 +10,6 @@ const MOST_CELLS = 2 ** 26;
 const MOST_DIM = 4;
 const MOST_PRODUCTS = 2 ** 28;
 const PARTS = { 1: WHOLE, 2: 2 ** 16, 3: 2 ** 16, 4: 2 ** 13 };
-const PLACES = { 1: 2 ** 16, 2: 2 ** 14, 3: 2 ** 14, 4: 2 ** 12 };
 
 /** The largest sum of squares of the rounded weights in one column, by the number of columns and the degree. */
 const SQUARES = {
@@ -51,11 +49,13 @@ export function gridBasis(parameters) {
 
 /** Answers that are linear in a grid's table. */
 export class GridReading {
-  constructor(basis, kernel) {
+  constructor(basis, kernel, constants) {
     require(kernel !== null && kernel.ofColumns && kernel.dim === basis.box.dim);
     require(kernel.name !== "product" || kernel.divided);
     this.basis = basis;
     this.kernel = kernel;
+    if (constants === undefined)
+      throw unsupported("This page does not read a kernel that is a sum of more than 128 products over columns");
     this.blocks = null;
     const spacing = basis.cells.map((number, i) => (basis.box.high[i] - basis.box.low[i]) / number);
     const coarsest = Math.max(...spacing.map((each, i) => (basis.degrees[i] ? each / kernel.columnWidths[i] : 0.0)));
@@ -66,12 +66,12 @@ export class GridReading {
       const first = -spacing[i] * (0.5 * basis.cells[i] + (degree ? 0.5 * (degree - 1) : 0.0));
       return { nodes, spacing: spacing[i], first, degree };
     });
+    this.constants = gridConstants(constants, this.columns);
   }
 
   get reader() {
     if (this.made === undefined) {
-      const sides = this.columns.map((each) => each.spacing * (each.nodes - 1));
-      const profiles = profilesOf(this.kernel, this.columns.map((each) => each.spacing), sides);
+      const { profiles } = this.constants;
       const nodes = this.columns.reduce((product, each) => product * each.nodes, 1);
       affordable(profiles.length * nodes <= MOST_PRODUCTS, "A grid of that many nodes with this kernel");
       const terms = profiles.map((each) => termOf(this.columns, each.height, each.scales, each.gaussian));
@@ -81,7 +81,7 @@ export class GridReading {
   }
 
   get errors() {
-    this.madeErrors ??= new ReadingErrors(this.kernel, this.reader, this._rounding(), this._typicalRounding());
+    this.madeErrors ??= new ReadingErrors(this.kernel, this.reader, this.constants);
     return this.madeErrors;
   }
 
@@ -118,33 +118,6 @@ export class GridReading {
   totalCovariance(lattice) {
     const ones = new Float64Array(this.basis.nodes.reduce((a, b) => a * b, 1)).fill(1.0);
     return this.reader.sums(ones, lattice).map((sum) => sum / WHOLE ** 2);
-  }
-
-  /** How far an answer may move, in units of one record, by the rounding of its place and its weights. */
-  _rounding() {
-    const smooth = this.basis.degrees.filter((degree) => degree);
-    if (smooth.length === 0) return 0.0;
-    const dim = this.basis.cells.length;
-    const moved = this._steepest() / (2.0 * PLACES[dim]);
-    const joined = Math.sqrt(smooth.reduce((product, degree) => product * (degree + 1), 1)) / WHOLE;
-    const parts = smooth.reduce((sum, degree) => sum + degree + 1.0, 0.0) / PARTS[dim];
-    return this.kernel.sizeBound * (moved * smooth.length + joined + parts);
-  }
-
-  /** The root mean square of the same over places in a cell, from above. */
-  _typicalRounding() {
-    const smooth = this.basis.degrees.filter((degree) => degree);
-    if (smooth.length === 0) return 0.0;
-    const dim = this.basis.cells.length;
-    const moved = (this._steepest() * Math.sqrt(smooth.length)) / PLACES[dim];
-    const joined = Math.sqrt(smooth.reduce((product, degree) => product * (degree + 1), 1)) / WHOLE;
-    const parts = Math.sqrt(smooth.reduce((sum, degree) => sum + degree, 0)) / PARTS[dim];
-    return (this.kernel.sizeBound / Math.sqrt(12.0)) * Math.hypot(moved, joined, parts);
-  }
-
-  /** The largest spacing in widths of the kernel. */
-  _steepest() {
-    return Math.max(...this.columns.map((each, i) => each.spacing / this.kernel.columnWidths[i]));
   }
 }
 

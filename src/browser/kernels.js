@@ -80,10 +80,6 @@ class ColumnKernel extends Kernel {
     return new Array(this.dim).fill(this.width);
   }
 
-  get sizeBound() {
-    return 1.0;
-  }
-
   /** Whether the kernel is a product over its columns. */
   get separable() {
     return this.dim === 1;
@@ -304,7 +300,6 @@ class Product extends Kernel {
     this.columnWidths = new Array(dim).fill(this.width);
     for (const { kernel, columns } of factors)
       columns.forEach((column, i) => (this.columnWidths[column] = kernel.columnWidths[i]));
-    this.sizeBound = 1.0;
     this.separable = dim === 1;
   }
 
@@ -370,7 +365,6 @@ class Combination extends Kernel {
     this.bandwidth = Math.min(...kernels.map((kernel) => kernel.bandwidth));
     this.width = Math.min(...kernels.map((kernel) => kernel.width));
     this.columnWidths = kernels[0].columnWidths.map((_, i) => Math.min(...kernels.map((k) => k.columnWidths[i])));
-    this.sizeBound = components.reduce((sum, { weight, kernel }) => sum + Math.abs(weight) * kernel.sizeBound, 0.0);
     this.separable = this.dim === 1;
   }
 
@@ -409,7 +403,6 @@ class Scaled extends Kernel {
     this.bandwidth = kernel.bandwidth * Math.min(...units);
     this.columnWidths = kernel.columnWidths.map((width, i) => width * units[i]);
     this.width = Math.min(...this.columnWidths);
-    this.sizeBound = kernel.sizeBound;
     this.separable = false;
     this.divided = kernel.divided;
     if (isHashable(kernel)) this.hasher = (size) => this._hasher(size);

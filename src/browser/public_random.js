@@ -1,5 +1,5 @@
 // Public random numbers: SHAKE-128 streams and normal numbers by inversion, bit for bit as in
-// src/hushsum/kernels/public_randomness.py. Only correctly rounded operations are used, so every machine has the same.
+// src/hushsum/kernels/_public_randomness.py. Only correctly rounded operations are used, so every machine has the same.
 import { affordable } from "./header.js";
 
 const RATE = 168;
@@ -151,22 +151,6 @@ export function normalQuantile(p) {
   const [shift, [over, under]] = tail <= 5.0 ? [1.6, NEAR] : [5.0, FAR];
   const outer = polynomial(tail - shift, over) / polynomial(tail - shift, under);
   return q < 0.0 ? -outer : outer;
-}
-
-/** Chi-squared numbers of 2·n degrees of freedom from n words of each row. */
-export function chiSquares(words) {
-  const rows = words.length / words.perRow;
-  const found = new Float64Array(rows);
-  for (let row = 0; row < rows; row += 1)
-    for (let start = 0; start < words.perRow; start += 16) {
-      let product = 1.0;
-      for (let column = start; column < Math.min(start + 16, words.perRow); column += 1) {
-        const at = row * words.perRow + column;
-        product *= uniform(words.low[at], words.high[at]);
-      }
-      found[row] -= 2.0 * logarithm(product);
-    }
-  return found;
 }
 
 const scratch = new DataView(new ArrayBuffer(8));

@@ -199,7 +199,7 @@ class HashRowsFunction extends TableFunction {
 class LinearFunction extends TableFunction {
   constructor(header, basis, kernel, cells, step, Reading) {
     super(header, basis, kernel, cells, step);
-    this.reading = new Reading(basis, kernel);
+    this.reading = new Reading(basis, kernel, header.constants);
     this.shown = basis.shown;
     const total = this.reading.total(cells);
     this.own = total === null ? null : [total[0], total[1] * this.cellVariance];
@@ -451,9 +451,10 @@ const TABLE = {
   size: (header) => tableSize(header.table, basisOf(header).shape, header),
   build(header, payload) {
     const paged = isObject(header.table) && "cells" in header.table ? ["paged"] : [];
-    fields(header, ["type", "basis", "kernel", "claim", "noise", "count", "producer", "table", ...paged], ["stream", "parts"]);
+    fields(header, ["type", "basis", "kernel", "claim", "noise", "count", "producer", "table", ...paged], ["stream", "parts", "constants"]);
     checkParts(header.parts ?? [], header.claim?.trust);
     const basis = basisOf(header);
+    require(basis.name === "grid-weights" || !("constants" in header));
     const kernel = header.kernel === null ? basis.kernel : kernelFrom(header.kernel);
     require(kernel !== undefined && (header.kernel === null) === (basis.kernel !== undefined));
     const { cells, step } = tableCells(header.table, basis.shape, payload);

@@ -1,5 +1,5 @@
 // B-splines on equal cells, and the coefficients that read a kernel's profile from their sums, as in
-// src/hushsum/bases/splines.py.
+// src/hushsum/tables/_grid.py.
 import { affordable } from "./header.js";
 
 const GAUSSIAN_REACH = 8.0;
@@ -17,7 +17,7 @@ const PHASES = 32;
 const LARGEST_SCALE = 5e4;
 
 /** What each of the degree + 1 nodes around a cell is given, for a place 0 ≤ u < 1 in the cell. */
-export function splineValues(degree, inside) {
+function splineValues(degree, inside) {
   let values = [1.0];
   for (let k = 1; k <= degree; k += 1) {
     const raised = new Array(k + 1);
@@ -111,12 +111,8 @@ export class ColumnFactors {
 
   /** What a record counts that lies `inside` its cell, for a query at a distance from it in cells. */
   read(inside, distance) {
-    return this.readWeighted(this.degree === 0 ? null : splineValues(this.degree, inside), inside, distance);
-  }
-
-  /** The same with the spline's values at that place, which several factors share. */
-  readWeighted(weights, inside, distance) {
     if (this.degree === 0) return this.shape(distance);
+    const weights = splineValues(this.degree, inside);
     const first = (this.degree - 1) / 2.0;
     let total = 0.0;
     for (let j = 0; j <= this.degree; j += 1) total += weights[j] * this.at(distance + inside + (first - j));

@@ -25,8 +25,8 @@ export function stepFrom(value) {
   require(!intervals || view.decay === null || strategy.levels === 1);
   return {
     stream: value.stream,
-    step: whole(value.step, 1, strategy.steps),
-    steps: strategy.steps,
+    step: whole(value.step, 1, strategy.horizon),
+    horizon: strategy.horizon,
     removals: value.removals,
     strategy,
     view,
@@ -84,14 +84,14 @@ function changeOf([alone, replaced], claim, removals, cells) {
 }
 
 /** Bounds on ‖c‖² and ‖e‖² of a factorisation, in integers rounded upwards. */
-function boundsOf({ steps, unit, whole: { decays, weights } }) {
+function boundsOf({ horizon, unit, whole: { decays, weights } }) {
   const up = (number) => -(-number >> DECAY_BITS);
   const over = (number, by) => -(-number / by) + (number % by ? 1n : 0n);
   let terms = weights.map((weight) => up(weight * BigInt(unit) * GUARD));
   let errors = weights.map(() => GUARD);
   let [column, rounding] = [(BigInt(unit) * GUARD) ** 2n, 0n];
   const sum = (each) => each.reduce((a, b) => a + b, 0n);
-  for (let at = 1; at < steps; at += 1) {
+  for (let at = 1; at < horizon; at += 1) {
     column += sum(terms) ** 2n;
     rounding += sum(errors) ** 2n;
     terms = terms.map((each, i) => up(each * decays[i]));
@@ -109,21 +109,21 @@ function lengthAbove({ squared, touched }, { column, rounding }) {
 
 function strategyFrom(value) {
   if (value?.name === "interval sums") {
-    fields(value, ["name", "steps", "base", "levels"]);
-    const steps = whole(value.steps, 1, MOST_STEPS);
+    fields(value, ["name", "horizon", "base", "levels"]);
+    const horizon = whole(value.horizon, 1, MOST_STEPS);
     const base = whole(value.base, 2, MOST_STEPS);
     const levels = whole(value.levels, 1, 16);
-    require(base ** (levels - 1) <= steps);
-    return { steps, base, levels };
+    require(base ** (levels - 1) <= horizon);
+    return { horizon, base, levels };
   }
-  fields(value, ["name", "steps", "fraction_bits", "decays", "weights"]);
+  fields(value, ["name", "horizon", "fraction_bits", "decays", "weights"]);
   require(value.name === "factorisation");
   const shares = (each) => list(each, MOST_BUFFERS).map((number) => whole(number, 0, WHOLE) / WHOLE);
   const [decays, weights] = [shares(value.decays), shares(value.weights)];
   require(decays.length === weights.length && decays.every((each) => each < 1));
   require(weights.reduce((a, b) => a + b, 0.0) <= 1);
   const exact = { decays: value.decays.map(BigInt), weights: value.weights.map(BigInt) };
-  return { steps: whole(value.steps, 1, MOST_STEPS), unit: 2 ** whole(value.fraction_bits, 0, 32), decays, weights, whole: exact };
+  return { horizon: whole(value.horizon, 1, MOST_STEPS), unit: 2 ** whole(value.fraction_bits, 0, 32), decays, weights, whole: exact };
 }
 
 function viewFrom(value) {

@@ -13,53 +13,29 @@ from typing import TYPE_CHECKING, Any
 
 from hushsum import _early_interrupt as _  # noqa: F401  # first: what follows takes a while
 from hushsum import errors
-from hushsum.auditing import AuditReport, audit
-from hushsum.client.connect import connect
-from hushsum.client.shared_link import open_link
+from hushsum.analysis import compare, drift
+from hushsum.auditing import audit
+from hushsum.client import connect
 from hushsum.kernels import (
     AngularKernel,
-    AsymmetricAngularKernel,
-    DotProductKernel,
     EuclideanKernel,
-    FittedKernel,
     GaussianKernel,
     HammingKernel,
     JaccardKernel,
     LaplacianKernel,
     ManhattanKernel,
     MaternKernel,
-    PolynomialKernel,
-    fit_kernel,
-    on_columns,
-    scaled,
 )
 from hushsum.loading import load
-from hushsum.methods import (
-    choose,
-    choose_kernel,
-    fourier_features,
-    grid,
-    marginals,
-    monomials,
-    private_bounds,
-    private_quantiles,
-    race,
-)
-from hushsum.methods.graphs import count_graph
-from hushsum.planning import Plan, plan, release
-from hushsum.privacy.claim import Claim
-from hushsum.records.onnx_transform import OnnxTransform
-from hushsum.records.transform import Transform
-from hushsum.releases import Answers, ReleasedFunction, combine, neighbour_density
-from hushsum.streams import Stream, StreamPlan, open_stream, plan_stream, stream
-from hushsum.tally import Tally
-from hushsum.tally.file import load_tally
-from hushsum.tasks import Comparison, Drift, compare, drift
+from hushsum.methods import fourier_features, grid, private_bounds, private_quantiles, race
+from hushsum.planning import plan, release
+from hushsum.privacy import Claim
+from hushsum.releases import ReleasedFunction
+from hushsum.streams import open_stream, stream
+from hushsum.tally import Tally, load_tally
 from hushsum.version import __version__
 
 if TYPE_CHECKING:
-    from hushsum.federated.merge_releases import merge
-    from hushsum.heatmaps import heatmap
     from hushsum.ledger import Ledger
     from hushsum.models import (
         PrivateClassifier,
@@ -77,19 +53,13 @@ if TYPE_CHECKING:
         PrivateSampler,
         PrivateSynthesizer,
     )
-    from hushsum.records.edge_list import read_edges
+    from hushsum.parties import merge
+    from hushsum.plotting import heatmap
 
 __all__ = [
     "AngularKernel",
-    "Answers",
-    "AsymmetricAngularKernel",
-    "AuditReport",
     "Claim",
-    "Comparison",
-    "DotProductKernel",
-    "Drift",
     "EuclideanKernel",
-    "FittedKernel",
     "GaussianKernel",
     "HammingKernel",
     "JaccardKernel",
@@ -97,9 +67,6 @@ __all__ = [
     "Ledger",
     "ManhattanKernel",
     "MaternKernel",
-    "OnnxTransform",
-    "Plan",
-    "PolynomialKernel",
     "PrivateClassifier",
     "PrivateDensity",
     "PrivateGaussianProcessRegressor",
@@ -115,41 +82,25 @@ __all__ = [
     "PrivateSampler",
     "PrivateSynthesizer",
     "ReleasedFunction",
-    "Stream",
-    "StreamPlan",
     "Tally",
-    "Transform",
     "__version__",
     "audit",
-    "choose",
-    "choose_kernel",
-    "combine",
     "compare",
     "connect",
-    "count_graph",
     "drift",
     "errors",
-    "fit_kernel",
     "fourier_features",
     "grid",
     "heatmap",
     "load",
     "load_tally",
-    "marginals",
     "merge",
-    "monomials",
-    "neighbour_density",
-    "on_columns",
-    "open_link",
     "open_stream",
     "plan",
-    "plan_stream",
     "private_bounds",
     "private_quantiles",
     "race",
-    "read_edges",
     "release",
-    "scaled",
     "stream",
 ]
 
@@ -159,11 +110,9 @@ def __getattr__(name: str) -> Any:
     if name == "Ledger":
         return import_module("hushsum.ledger").Ledger
     if name == "heatmap":
-        return import_module("hushsum.heatmaps").heatmap
+        return import_module("hushsum.plotting").heatmap
     if name == "merge":
-        return import_module("hushsum.federated.merge_releases").merge
-    if name == "read_edges":
-        return import_module("hushsum.records.edge_list").read_edges
+        return import_module("hushsum.parties").merge
     if name == "models" or name in __all__:
         models = import_module("hushsum.models")
         return models if name == "models" else getattr(models, name)

@@ -100,11 +100,9 @@ class HushsumError(Exception):
 
     Parameters
     ----------
-    sentence : str or tuple of parts, optional
-        the whole message, for an error that is not about one parameter.
-    parameter : str, optional
-        the parameter that breaks the rule, by its name in Python.
-    rule : str or tuple of parts
+    subject : str or tuple of parts
+        the parameter that breaks the rule, by its name in Python; without a rule, the whole sentence.
+    rule : str or tuple of parts, optional
         what must hold; after the parameter it continues the sentence.
     got : optional
         what was given instead: a number as it is, a phrase such as ``"an empty list"``, of any other object
@@ -114,7 +112,7 @@ class HushsumError(Exception):
 
     Examples
     --------
-    >>> error = UsageError(parameter="width", rule="must be at least 2", got=1, remedy="try 1000")
+    >>> error = UsageError("width", "must be at least 2", got=1, remedy="try 1000")
     >>> str(error)
     'width must be at least 2, got 1; try 1000'
     >>> error.words(Surface("command line", {"width": "--width"}))
@@ -135,15 +133,16 @@ class HushsumError(Exception):
 
     def __init__(
         self,
-        sentence: Words = "",
+        subject: Words | None = "",
+        rule: Words | None = None,
         *,
-        parameter: str | None = None,
-        rule: Words = "",
         got: object = None,
         remedy: Words | None = None,
     ) -> None:
-        self.parameter = parameter
-        self.rule = rule or sentence
+        if rule is None:
+            subject, rule = None, subject or ""
+        self.parameter = None if subject is None else str(subject)
+        self.rule = rule
         self.got = got if got is None or isinstance(got, str) else shown(got)
         self.remedy = remedy
         super().__init__(self.words(PYTHON))
@@ -171,7 +170,7 @@ class HushsumError(Exception):
     def as_json(self) -> dict[str, Any]:
         """What the error is about, for a problem document; ``error_from_json`` reads it.
 
-        >>> UsageError(parameter="width", rule="must be at least 2", got=1).as_json()
+        >>> UsageError("width", "must be at least 2", got=1).as_json()
         {'parameter': 'width', 'rule': 'must be at least 2', 'got': '1', 'remedy': None}
         """
         return {
@@ -219,8 +218,10 @@ class AlreadyPublished(UsageError):
     kind = "already-published"
     status = 409
 
-    def __init__(self, sentence: Words = "", sha256: str = "", **about: Any) -> None:
-        super().__init__(sentence, **about)
+    def __init__(
+        self, subject: Words | None = "", rule: Words | None = None, *, sha256: str = "", **about: Any
+    ) -> None:
+        super().__init__(subject, rule, **about)
         self.sha256 = sha256
 
     def as_json(self) -> dict[str, Any]:
@@ -342,7 +343,7 @@ _REQUEST_KINDS: Final[dict[str, type[HushsumError]]] = {
 def error_from_json(kind: str, about: Mapping[str, Any]) -> HushsumError:
     """The error that a problem document describes; an unknown kind is a ``ServiceRefused``.
 
-    >>> refused = UsageError(parameter="width", rule="must be at least 2", got=1, remedy="try 1000")
+    >>> refused = UsageError("width", "must be at least 2", got=1, remedy="try 1000")
     >>> again = error_from_json(refused.kind, refused.as_json())
     >>> type(again).__name__, str(again) == str(refused)
     ('UsageError', True)
@@ -351,8 +352,8 @@ def error_from_json(kind: str, about: Mapping[str, Any]) -> HushsumError:
     more = {"sha256": str(about["sha256"])} if made is AlreadyPublished and "sha256" in about else {}
     parameter, got, remedy = about.get("parameter"), about.get("got"), about.get("remedy")
     return made(
-        parameter=None if parameter is None else str(parameter),
-        rule=words_from_json(about.get("rule", "")),
+        None if parameter is None else str(parameter),
+        words_from_json(about.get("rule", "")),
         got=None if got is None else str(got),
         remedy=None if remedy is None else words_from_json(remedy),
         **more,
@@ -380,7 +381,7 @@ class RepeatedSpending(UserWarning):
     """A model or one of its clones releases again: what each spent adds up if they saw the same records.
 
     A search over parameters and a cross-validation do that once for every fit. Choose parameters on public
-    data, or pay for the choice with ``hushsum.choose``.
+    data, or pay for the choice with ``hushsum.methods.choose``.
     """
 
 

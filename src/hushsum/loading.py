@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hushsum._types import PathOrFile
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.bundle import Bundle
-from hushsum.releases.load import function_in, load_released
+from hushsum.releases import Bundle, ReleasedFunction, function_in, load_released
 
 if TYPE_CHECKING:
-    from hushsum.models.base import PrivateModel
+    from hushsum.models import PrivateModel
 
 
 def load(source: PathOrFile) -> ReleasedFunction | PrivateModel:
@@ -41,6 +39,6 @@ def load(source: PathOrFile) -> ReleasedFunction | PrivateModel:
     if not isinstance(released, Bundle):
         return function_in(released)
     # scikit-learn is imported for models alone.
-    from hushsum.models.load import model_of
+    from hushsum.models import model_of
 
     return model_of(released)

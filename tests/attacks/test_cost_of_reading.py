@@ -19,21 +19,18 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.bases import fourier_feature_diameter
-from hushsum.bases.fourier_series import FourierSeries
-from hushsum.bases.registry import basis_from_json
 from hushsum.errors import FileRefused, HushsumError
-from hushsum.federated import ReportTerms
-from hushsum.files.encoding import pack_integers
-from hushsum.models.load import load_model, model_of
-from hushsum.releases.load import load_function, load_released
-from hushsum.served.secret_file import load_secret_functions
-from hushsum.streams import Stream
-from hushsum.streams.state_file import StreamFile
-from hushsum.tally.checkpoint import Checkpoint
-from hushsum.tally.file import load_tally
+from hushsum.exact_mode import load_secret_functions
+from hushsum.files import pack_integers
+from hushsum.models import load_model, model_of
+from hushsum.parties import ReportTerms
+from hushsum.releases import load_function, load_released
+from hushsum.streams import Stream, StreamFile
+from hushsum.tables import FourierSeries, basis_from_json
+from hushsum.tables import _fourier_features as fourier_feature_diameter
+from hushsum.tally import Checkpoint, load_tally
 from tests.fuzz.mutate import joined, split
-from tests.fuzz.targets import _MESSAGES, KEY, TARGETS, _file, encrypted, inputs_of, repair_message
+from tests.fuzz.targets import _MESSAGES, KEY, TARGETS, _file, encrypted, inputs_of
 
 LARGEST = 10_000
 MOST_BYTES = 20_000_000
@@ -181,15 +178,9 @@ def variants(name: str) -> Iterator[tuple[object, bytes]]:
             yield from ((what, json.dumps(each).encode()) for what, each in extremes(json.loads(seed)))
             continue
         if name == "messages":
-            length = int.from_bytes(seed[8:12], "little")
-            for what, each in extremes(json.loads(seed[12 : 12 + length])):
-                changed = json.dumps(each).encode()
-                yield (
-                    what,
-                    repair_message(
-                        seed[:8] + len(changed).to_bytes(4, "little") + changed + seed[12 + length :]
-                    ),
-                )
+            prefix, encoded, payload = split(seed)
+            for what, each in extremes(json.loads(encoded)):
+                yield what, joined(prefix, json.dumps(each).encode(), payload)
             continue
         prefix, encoded, payload = split(seed)
         try:
@@ -327,7 +318,7 @@ def test_the_diameter_of_features_is_not_computed_by_reading(monkeypatch: pytest
         computed.append(given)
         return exact(*given)
 
-    monkeypatch.setattr("hushsum.bases.fourier_features.remembered_squared_diameter", noted)
+    monkeypatch.setattr("hushsum.tables._fourier_features.remembered_squared_diameter", noted)
     function = load_function_of(data)
     assert not computed
     assert "not yet compared" in repr(function)

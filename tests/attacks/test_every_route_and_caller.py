@@ -9,35 +9,18 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from docs.hooks.reference import service
 from fastapi import APIRouter
 
+from hushsum.service.http.app import describe
 from hushsum.service.http.authentication import SCOPES
 from hushsum.service.http.middleware import SIGN_IN, is_public
-from hushsum.service.http.openapi import describe
-from hushsum.service.http.routes import (
-    accounts,
-    by_shared_link,
-    datasets,
-    functions,
-    models,
-    page,
-    releases,
-    samples,
-    shared_links,
-    sign_in,
-    streams,
-    system,
-)
+from hushsum.service.http.routes import ROUTERS
 from hushsum.service.store import Store
-from tests.docs.service_openapi import application
 from tests.in_process_service import ADMIN, Town
 
-DESCRIBED = application().openapi()["paths"]
+DESCRIBED = service().openapi()["paths"]
 ROUTES = [(method.upper(), path) for path, item in DESCRIBED.items() for method in item]
-PARTS = (
-    functions, by_shared_link, system, page, accounts, sign_in, datasets, samples, releases, streams, models,
-    shared_links,
-)  # fmt: skip
 NOBODY = frozenset({"", "wrong", "revoked", "expired", "closed"})
 """Callers who are nobody: without a token, or with one that was never valid, or is no more."""
 
@@ -150,7 +133,7 @@ def test_what_others_own_is_answered_as_if_it_did_not_exist(callers: Callers, me
 
 
 def test_a_route_that_declares_nothing_is_no_route() -> None:
-    app = application()
+    app = service()
     router = APIRouter()
 
     @router.get("/undeclared")
@@ -158,8 +141,8 @@ def test_a_route_that_declares_nothing_is_no_route() -> None:
         return {}
 
     app.include_router(router)
-    known = [part.router for part in PARTS]
-    describe(application(), known)
+    known = list(ROUTERS)
+    describe(service(), known)
     with pytest.raises(AssertionError, match="/undeclared"):
         describe(app, [*known, router])
 

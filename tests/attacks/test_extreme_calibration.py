@@ -20,12 +20,39 @@ import pytest
 from mpmath import mpf
 
 from hushsum.errors import ClaimError
-from hushsum.methods.objective_perturbation import perturbation
-from hushsum.methods.posterior_sampling import fit_adaops
-from hushsum.methods.privbayes_network import SCORE_SENSITIVITY, dependence_of_counts
-from hushsum.methods.sufficient_statistics import PublishedNoise
+from hushsum.methods import SCORE_SENSITIVITY, PublishedNoise, dependence_of_counts, fit_adaops, perturbation
+from hushsum.parties.summarization import (
+    SummaryFeatures,
+    answers_rho,
+    plan_terms,
+    record_squared,
+    sum_squared,
+    sum_variance,
+    target_variance,
+)
+from hushsum.privacy import (
+    AS_PUBLISHED,
+    Promise,
+    Sensitivity,
+    UnitChange,
+    calibrate,
+    gamma_noise,
+    laplace_noise,
+    largest_leverage,
+    largest_precision,
+    lattice_variance,
+    path_scale,
+    root_above,
+    rounded,
+    rounded_reach,
+    sample_delta,
+    standard_normal,
+)
 from hushsum.privacy.accounting import (
+    DiscreteGaussian,
+    LaplaceTable,
     analytic_gaussian_sigma,
+    compose,
     discrete_gaussian_delta,
     gaussian_delta_above,
     gaussian_variances,
@@ -38,29 +65,7 @@ from hushsum.privacy.accounting import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from hushsum.privacy.accounting.discrete_gaussian import DiscreteGaussian
-from hushsum.privacy.accounting.fixed_list_composition import LaplaceTable, compose
-from hushsum.privacy.calibration import (
-    Sensitivity,
-    UnitChange,
-    calibrate,
-    gamma_noise,
-    laplace_noise,
-    root_above,
-)
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.functional_perturbation import AS_PUBLISHED, lattice_variance, path_scale
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.posterior_sample import largest_leverage, largest_precision, sample_delta
-from hushsum.privacy.release_noise import rounded, rounded_reach, standard_normal
-from hushsum.summarize import SummaryFeatures, plan_terms
-from hushsum.summarize.calibration import (
-    answers_rho,
-    record_squared,
-    sum_squared,
-    sum_variance,
-    target_variance,
-)
 
 EPSILONS = (1e-6, 0.1, 1.0, 15.0, 700.0)
 DELTAS = (1e-300, 1e-199, 1e-12, 1e-6, 0.5)

@@ -1,7 +1,7 @@
 """Pairs of records whose Fourier features are as far apart as an adversary can make them.
 
 Under replace, the sensitivity of features in a box is proven on a lattice of differences
-(`hushsum.bases.fourier_feature_diameter`). Here records are searched for that break it: descent to the least
+(`hushsum.tables._fourier_features`). Here records are searched for that break it: descent to the least
 similarity, then random steps of both records that increase the distance of their integers. There are coarse
 lattices, large phases, narrow boxes, frequencies with rare large ones, columns that change together, columns
 of unequal widths, and records outside the box.
@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum import _native
-from hushsum.auditing.sensitivity import counted
-from hushsum.bases import FourierFeatures, fourier_feature_diameter
-from hushsum.bases.fourier_feature_diameter import squared_diameter
-from hushsum.bases.fourier_feature_errors import LENGTH
+from hushsum.auditing import counted
 from hushsum.kernels import Kernel
-from hushsum.privacy.claim import Relation
-from hushsum.records.bounds import Bounds
+from hushsum.privacy import Relation
+from hushsum.records import Bounds
+from hushsum.tables import LENGTH, FourierFeatures, squared_diameter
+from hushsum.tables import _fourier_features as fourier_feature_diameter
 
 Singles = NDArray[np.float32]
 
@@ -78,7 +77,7 @@ KERNELS: list[tuple[Kernel, int, Bounds]] = [
     (hs.GaussianKernel(dim=3, bandwidth=0.4), 60, Bounds((1e6, 0.0, -3.0), (1e6 + 1.0, 0.1, 3.0))),
     (hs.GaussianKernel(2, 1.0) * hs.LaplacianKernel(2, 3.0), 40, Bounds((-2.0, 0.0), (2.0, 1.0))),
     (0.5 * hs.GaussianKernel(2, 1.0) + 0.5 * hs.MaternKernel(2, 4.0), 40, Bounds((-2.0,) * 2, (2.0,) * 2)),
-    (hs.scaled(hs.GaussianKernel(2, 0.2), [(0, 1), (0, 1e4)]), 40, Bounds((0.0, 0.0), (1.0, 1e4))),
+    (hs.kernels.scaled(hs.GaussianKernel(2, 0.2), [(0, 1), (0, 1e4)]), 40, Bounds((0.0, 0.0), (1.0, 1e4))),
     (hs.GaussianKernel(dim=6, bandwidth=2.0), 12, Bounds((-0.8,) * 6, (0.8,) * 6)),
     (hs.GaussianKernel(dim=8, bandwidth=3.0), 5, Bounds((-0.8,) * 8, (0.8,) * 8)),
     (hs.GaussianKernel(dim=2, bandwidth=1.0), 500, Bounds((-1e-3,) * 2, (1e-3,) * 2)),

@@ -13,14 +13,12 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import ClaimError, FileRefused
-from hushsum.files.encoding import MOST_DIGITS, stored_rational
-from hushsum.ledger.dataset_terms import Charge, DatasetTerms
-from hushsum.privacy.claim import Claim, exact
-from hushsum.summarize.messages import RunTerms
-from hushsum.summarize.target import NoisyTarget
-from hushsum.summarize.transport_messages import Opening
+from hushsum.files import MOST_DIGITS, stored_rational
+from hushsum.ledger import Charge, DatasetTerms
+from hushsum.parties.summarization import NoisyTarget, Opening, RunTerms
+from hushsum.privacy import Claim, exact
 from tests.fuzz.mutate import joined, split
-from tests.fuzz.targets import TARGETS, repair_message
+from tests.fuzz.targets import TARGETS, repair_container
 from tests.source_trees import source_trees
 
 ABSURD = [
@@ -97,11 +95,10 @@ def test_a_message_with_such_a_number_is_refused(
     position: int, field: str, reader: Callable[[bytes], Any], text: str
 ) -> None:
     data = message(position)
-    length = int.from_bytes(data[8:12], "little")
-    about = json.loads(data[12 : 12 + length])
+    prefix, header, payload = split(data)
+    about = json.loads(header)
     about["values"][field] = text
-    header = json.dumps(about).encode()
-    hostile = repair_message(data[:8] + len(header).to_bytes(4, "little") + header + data[12 + length :])
+    hostile = joined(prefix, json.dumps(about).encode(), payload)
     with pytest.raises(FileRefused):
         reader(hostile)
     assert reader(data)
@@ -115,7 +112,7 @@ def test_an_opening_with_such_terms_is_refused() -> None:
     place = whole.index(b'"rho":"1/10"')
     assert place > 0
     with pytest.raises(FileRefused):
-        Opening.from_bytes(repair_message(whole[:place] + b'"rho":"1e99"' + whole[place + 12 :]))
+        Opening.from_bytes(repair_container(whole[:place] + b'"rho":"1e99"' + whole[place + 12 :]))
 
 
 @pytest.mark.parametrize("text", ABSURD, ids=lambda text: text[:12])
@@ -155,7 +152,7 @@ def test_no_other_module_makes_fractions_of_text() -> None:
             called = (
                 isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Fraction"
             )
-            if not called or place == "files/encoding.py":
+            if not called or place == "files/_encoding.py":
                 continue
             assert isinstance(node, ast.Call)
             for argument in node.args:

@@ -14,8 +14,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import FileRefused, PublicAssumption
-from hushsum.models import PrivateClassifier, PrivateModes
-from hushsum.models.load import load_model
+from hushsum.models import PrivateClassifier, PrivateModes, load_model
 from tests.fuzz.mutate import joined, split
 from tests.fuzz.released import use_model
 from tests.released_cases import RELEASES

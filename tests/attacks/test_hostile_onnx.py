@@ -9,7 +9,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records.onnx_graph import operations_of
+from hushsum.records import operations_of
 
 FLOAT, INT64 = 1, 7
 
@@ -94,7 +94,7 @@ def test_other_bytes_are_refused(content: bytes) -> None:
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="model must be a file in the ONNX format"):
-        hs.OnnxTransform(tmp_path / "none.onnx", radius=1.0)
+        hs.records.OnnxTransform(tmp_path / "none.onnx", radius=1.0)
 
 
 class TestWithRuntime:
@@ -112,7 +112,7 @@ class TestWithRuntime:
             ],
             (TENSOR,),
         )
-        transform = hs.OnnxTransform(gather, radius=1.0)
+        transform = hs.records.OnnxTransform(gather, radius=1.0)
         np.testing.assert_allclose(transform.apply([[0.0, 1.0]]), [[0.5**0.5] * 2])
         with pytest.raises(DataRefused) as refused:
             transform.apply([[0.0, 31415926.0]])
@@ -128,4 +128,4 @@ class TestWithRuntime:
         # The first records hide what is drawn: a dropped zero is a zero.
         rows[20:] = 1.0
         with pytest.raises(DataRefused, match="the same output in every run"):
-            hs.OnnxTransform(dropout, radius=1.0).apply(rows)
+            hs.records.OnnxTransform(dropout, radius=1.0).apply(rows)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import DataRefused, FileRefused, HushsumError, UsageError
-from hushsum.kernels.registry import kernel_as_json, kernel_from_json
-from hushsum.privacy.claim import Relation
-from hushsum.records.transform import Transform
+from hushsum.kernels import kernel_as_json, kernel_from_json
+from hushsum.privacy import Relation
+from hushsum.records import Transform
 
 RNG = np.random.default_rng(3)
 COLUMNS = 7
@@ -93,7 +93,7 @@ def test_images_do_not_depend_on_other_records(make: Callable[[], Transform]) ->
 
 @pytest.mark.parametrize("radius", [1.0, 1e-12, 1e12])
 def test_asymmetric_hashes_do_not_depend_on_other_records(radius: float) -> None:
-    kernel = hs.AsymmetricAngularKernel(dim=COLUMNS, bits=3, radius=radius)
+    kernel = hs.kernels.AsymmetricAngularKernel(dim=COLUMNS, bits=3, radius=radius)
     tally = hs.race(kernel, rows=40)
     rows = hostile_rows()
     vectors = kernel.prepare(rows).arrays[0]
@@ -114,7 +114,7 @@ def test_asymmetric_hashes_do_not_depend_on_other_records(radius: float) -> None
 
 
 def test_a_fitted_signed_kernel_counts_each_record_alone() -> None:
-    fit = hs.fit_kernel(
+    fit = hs.kernels.fit_kernel(
         lambda r: np.exp(-(r**2) / 2),
         distances=np.linspace(0, 3, 20),
         dim=COLUMNS,
@@ -141,7 +141,7 @@ def test_a_fitted_signed_kernel_counts_each_record_alone() -> None:
 def test_what_is_not_finite_is_refused_without_a_value(wrong: float) -> None:
     rows = hostile_rows().astype(np.float64)
     rows[50, 2] = wrong
-    kernel = hs.AsymmetricAngularKernel(dim=COLUMNS)
+    kernel = hs.kernels.AsymmetricAngularKernel(dim=COLUMNS)
     for use in (
         TRANSFORMS["whitening"]().apply,
         kernel.prepare,
@@ -159,7 +159,7 @@ def test_radii_beyond_sense_are_refused(radius: float) -> None:
         Transform.whitening(PUBLIC, input_radius=radius)
     if not 0 < radius < np.inf:
         with pytest.raises(HushsumError):
-            hs.AsymmetricAngularKernel(dim=2, radius=radius)
+            hs.kernels.AsymmetricAngularKernel(dim=2, radius=radius)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_distance_of_a_thousand_pairs_does_not_fill_the_memory() -> None:
         {"distances": np.linspace(0, 1, 9), "components": [1, 2]},
     ):
         with pytest.raises(UsageError):
-            hs.fit_kernel(gaussian, **{"components": some, **how})  # type: ignore[arg-type]
+            hs.kernels.fit_kernel(gaussian, **{"components": some, **how})  # type: ignore[arg-type]
     for target in (lambda r: r + 1j, lambda r: np.full_like(r, 1e308), lambda r: "x", [np.nan] * 9, None):
         with pytest.raises(UsageError, match="similarity"):
-            hs.fit_kernel(target, distances=np.linspace(0, 1, 9), components=some)  # type: ignore[arg-type]
+            hs.kernels.fit_kernel(target, distances=np.linspace(0, 1, 9), components=some)  # type: ignore[arg-type]

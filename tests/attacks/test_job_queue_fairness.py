@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from hushsum.jobs.release_tally import release_tally
-from hushsum.ledger.dataset_budget import LedgerDebit
+from hushsum.ledger import LedgerDebit
+from hushsum.operations import release_tally
 from hushsum.service.store import Actor, JobQueue, Store
-from hushsum.service.work import job_runner, running_job
+from hushsum.service.work import job_runner
+from hushsum.service.work import job_runner as running_job
 from hushsum.service.work.job_runner import JobRunner
 from tests.in_process_service import SMALL, Town, records
 

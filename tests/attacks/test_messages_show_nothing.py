@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import is_classifier, is_regressor
 
 import hushsum as hs
-from hushsum.methods.registry import method_names
+from hushsum.methods import method_names
 from hushsum.models import CategoryColumn, NumberColumn, PublicEncoder
 from tests.contract.fitted_models import MODELS
 from tests.shown_numbers import shows_number
@@ -155,7 +155,7 @@ def _target(model: Any) -> Any:
 @pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
 def test_models(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # Messages do not depend on how well a synthesizer is fitted, which takes seconds.
-    monkeypatch.setattr("hushsum.models.product_mixture.ITERATIONS", 3)
+    monkeypatch.setattr("hushsum.models._synthesizer.ITERATIONS", 3)
     fitted = kind(random_state=0)
     targets = {} if _target(fitted) is None else _bad_targets()
 
@@ -268,14 +268,14 @@ def test_plan_choices_and_quantiles() -> None:
                 given: Any = {"bounds": (0, 1), "epsilon": 1.0}
                 arguments: Any = (records, 0.5) if call is hs.private_quantiles else (records,)
                 yield f"{call.__name__} {name}", partial(call, *arguments, **given)
-            yield f"choose_kernel {name}", partial(hs.choose_kernel, records, candidates, epsilon=1.0)
+            yield f"choose_kernel {name}", partial(hs.methods.choose_kernel, records, candidates, epsilon=1.0)
 
             def run(kernel: Any, epsilon: float, given: Any = records) -> Any:
                 return hs.release(given, kernel=kernel, bounds=(0, 1), epsilon=epsilon)
 
             scored: Any = {"score": lambda f: f.count, "epsilon": 1.0}
-            yield f"choose {name}", partial(hs.choose, candidates, run, **scored)
-            yield f"choose among {name}", partial(hs.choose, records, run, **scored)
+            yield f"choose {name}", partial(hs.methods.choose, candidates, run, **scored)
+            yield f"choose among {name}", partial(hs.methods.choose, records, run, **scored)
 
     assert _shown(calls()) == []
 

@@ -14,18 +14,15 @@ import numpy as np
 import pytest
 
 from hushsum.errors import FileRefused, LedgerUnavailable
-from hushsum.federated.secure_aggregation.messages import MASKED
-from hushsum.federated.secure_aggregation.site import SiteState
-from hushsum.federated.site_process import SiteProcess
 from hushsum.ledger import DatasetTerms, Ledger
-from hushsum.privacy.spending import Booking, stage
-from hushsum.summarize.owner_process import OwnerProcess
-from hushsum.transport import control_messages
-from hushsum.transport.addresses import Address
-from hushsum.transport.state_folder import StateFolder
-from tests.aggregation_runs import Run, identity, small_terms
-from tests.unit.summarize.parties import identities, opening_for, records, terms_for
-from tests.unit.summarize.test_owner_process import step
+from hushsum.parties import Address, Participant, StateFolder, _runtime
+from hushsum.parties import _messages as control_messages
+from hushsum.parties.secure_aggregation import MASKED, SiteState
+from hushsum.parties.summarization import OwnerMachine
+from hushsum.privacy import Booking, stage
+from tests.aggregation_runs import Run, small_terms
+from tests.unit.parties.summarization.parties import identities, opening_for, records, terms_for
+from tests.unit.parties.summarization.test_owner_process import step
 
 
 class Peer:
@@ -42,7 +39,7 @@ class Peer:
         self.heard.append(data)
 
     def reason(self) -> str:
-        return control_messages.reason_in(control_messages.kind_of(self.heard[-1], "refusal")[1])
+        return control_messages.reason_in(control_messages.control_in(self.heard[-1], "refusal")[1])
 
 
 def a_backup_put_back(ledger: Path, backup: Path) -> None:
@@ -82,26 +79,27 @@ def test_the_server_learns_nothing_of_a_damaged_ledger(tmp_path: Path, damage: A
     request = run.server.request_for(me)
     assert request is not None
     server: Any = Peer(request)
-    process = SiteProcess(run.keys[me], Address("127.0.0.1", 1), identity(9).fingerprint, state)
-    with pytest.raises((FileRefused, LedgerUnavailable)) as raised:
+    process = Participant(run.keys[me], Address("127.0.0.1", 1), state)
+    with pytest.raises(_runtime._Refused) as raised:
         process._converse(server)
+    error = raised.value.error
+    assert isinstance(error, FileRefused | LedgerUnavailable)
     assert server.reason() == "the site's ledger does not allow this run"
-    assert all(str(raised.value).encode() not in each and b"ledger.db" not in each for each in server.heard)
+    assert all(str(error).encode() not in each and b"ledger.db" not in each for each in server.heard)
     assert not state.sent_table
 
 
 @pytest.mark.parametrize("moment", ["afford", "pay", "settle"])
 def test_a_curator_learns_nothing_of_a_damaged_ledger(tmp_path: Path, moment: str) -> None:
-    owner, curator = identities(tmp_path, "owner", "curator")
+    owner, _ = identities(tmp_path, "owner", "curator")
 
     def damaged(*_: object) -> None:
-        raise FileRefused(rule="entry 17 of hospital-ledger.db was changed")
+        raise FileRefused("entry 17 of hospital-ledger.db was changed")
 
     said: list[str] = []
     with StateFolder(tmp_path / "state") as folder:
-        process = OwnerProcess(
+        machine = OwnerMachine(
             owner,
-            [curator.fingerprint],
             records(0),
             folder,
             log=said.append,
@@ -109,7 +107,9 @@ def test_a_curator_learns_nothing_of_a_damaged_ledger(tmp_path: Path, moment: st
         )
         opening = opening_for(terms_for(owner)).to_bytes()
         peer: Any = Peer(opening, step(1).to_bytes(), control_messages.ending("run-1"))
-        process._converse(peer)
+        process = Participant(owner, Address("127.0.0.1", 1), machine, log=said.append)
+        with pytest.raises(_runtime._Refused):
+            process._converse(peer)
     assert peer.reason() == "this owner's ledger or state does not allow this run"
     assert all(b"hospital" not in each for each in peer.heard)
     # The owner itself reads what is wrong.

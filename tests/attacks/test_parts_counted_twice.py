@@ -15,7 +15,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import FileRefused, IncompatibleTallies
-from hushsum.jobs.merge_functions import merge_functions
+from hushsum.parties import merge_functions
 
 KERNEL = hs.EuclideanKernel(dim=1, bandwidth=1.0)
 

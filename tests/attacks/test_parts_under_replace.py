@@ -13,9 +13,8 @@ from itertools import combinations_with_replacement, product
 import pytest
 
 from hushsum.errors import BudgetExhausted, ClaimError
-from hushsum.ledger import Account, Charge, DatasetTerms, Ledger
-from hushsum.ledger.account import charge_for
-from hushsum.privacy.claim import Relation
+from hushsum.ledger import Account, Charge, DatasetTerms, Ledger, charge_for
+from hushsum.privacy import Relation
 from tests.ledger_fixtures import claim_of, sqlite, state
 
 __all__ = ["sqlite", "state"]

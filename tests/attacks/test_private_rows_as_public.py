@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum.baselines import kme, mwem
 from hushsum.errors import UsageError
-from hushsum.methods import kme, landmarks, mwem
-from hushsum.records.repeated_rows import are_copies
+from hushsum.methods import landmarks
+from hushsum.records import are_copies
 from tests.e2e.cli_process import Shell
 
 RNG = np.random.default_rng(1)
@@ -73,7 +74,7 @@ def test_functions_that_are_read_with_public_points_say_so() -> None:
     tally = hs.fourier_features(KERNEL, features=30, bounds=BOX).add(RECORDS)
     f: Any = tally.release(epsilon=1.0, delta=1e-6)
     assert f.claim.assumptions == ()
-    for made in (hs.combine(f, FRESH), f.with_public_points(FRESH)):
+    for made in (hs.releases.combine(f, FRESH), f.with_public_points(FRESH)):
         assert ["public" in each for each in made.claim.assumptions] == [True]
         assert "is public" in made.claim.sentence()
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from hushsum.errors import BudgetExhausted, FileRefused
-from hushsum.ledger import Charge, DatasetTerms, Ledger
-from hushsum.ledger.database import connect
+from hushsum.ledger import Charge, DatasetTerms, Ledger, connect
 from tests.in_process_service import Town
 from tests.ledger_fixtures import claim_of, postgres, server  # noqa: F401
 

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from hushsum.errors import FileRefused
-from hushsum.ledger.database import connect
+from hushsum.ledger import connect
 from hushsum.service.http.app import create_app
 from hushsum.service.store import Store, schema
 from hushsum.service.store.database import FOLDER_FILE, agreements

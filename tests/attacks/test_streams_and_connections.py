@@ -8,14 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import cast
 
 import httpx
 import pytest
 import uvicorn
 
-from hushsum.service.http.connection_limits import LONGEST_HEAD, Connection, ConnectionLimits
+from hushsum.service.http.connection_limits import LONGEST_HEAD, ConnectionLimits, GuardedConnections
 from hushsum.service.trusted_proxies import TrustedProxies
 from tests.in_process_service import SMALL, Town
 
@@ -25,8 +24,10 @@ FoundTown = Callable[..., Town]
 @contextmanager
 def connected(town: Town, limits: ConnectionLimits | None = None) -> Iterator[int]:
     """The service on a port of its own, with the connections that ``hushsum serve`` has."""
-    protocol = cast("type[asyncio.Protocol]", partial(Connection, limits=limits or ConnectionLimits()))
-    config = uvicorn.Config(town.app, host="127.0.0.1", port=0, log_config=None, http=protocol, ws="none")
+    guard = GuardedConnections(limits)
+    protocol = cast("type[asyncio.Protocol]", guard)
+    app = guard.counting(town.app)
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, http=protocol, ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -16,14 +16,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from hushsum.privacy import private_choice
-from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.coin_sampler import flip, flip_log_odds, log_odds_coins
-from hushsum.privacy.noise.source import independent_places
-from hushsum.privacy.real_noise import real_noise
-from hushsum.summarize import CuratorState, SummaryFeatures, plan_terms
-from hushsum.summarize.messages import AUCTION
-from hushsum.summarize.target import release_target
+from hushsum.parties.summarization import AUCTION, CuratorState, SummaryFeatures, plan_terms, release_target
+from hushsum.privacy import _release_noise as private_choice
+from hushsum.privacy import real_noise
+from hushsum.privacy.noise import NoiseSource, flip, flip_log_odds, independent_places, log_odds_coins
 from tests.source_trees import source_trees
 
 WORD = 1 << 64
@@ -159,26 +155,21 @@ def test_places_are_exactly_uniform() -> None:
 
 OTHER_RANDOMNESS = {
     "auditing": "attacks and simulations",
-    "jobs": "synthetic and public data",
+    "operations": "synthetic and public data",
     "planning": "simulated queries",
     "models": "post-processing of released functions",
-    "tasks": "post-processing of released functions",
-    "methods/surrogate_loss.py": "post-processing",
-    "bases/answer_covariance.py": "products of a reading's coefficients, for covariances of answers",
-    "bases/grid_errors.py": "places of records and queries at which the error of a reading is bounded",
-    "methods/grid.py": "predictions: simulated queries",
-    "methods/privbayes_network.py": "a public seed: which candidates are listed",
-    "methods/landmarks.py": "a public seed: points drawn from the released tree",
-    "methods/private_tree.py": "a public seed: points drawn from the released tree",
-    "methods/kernel_mean_embedding.py": "a public seed: where the points lie",
-    "methods/privbayes.py": "a public seed: sampling from the released network",
-    "releases/simultaneous_intervals.py": "simulated noise, for the width of simultaneous intervals",
-    "releases/coefficients.py": "simulated noise, for the width of simultaneous intervals",
-    "records/declared_columns.py": "synthetic values, drawn from labels that were released",
-    "records/number_column.py": "synthetic values, drawn from labels that were released",
-    "service/sample_records.py": "made-up records, public by construction",
-    "summarize/published_auction.py": "as published, claims nothing",
-    "summarize/published_broadcasts.py": "as published, claims nothing",
+    "analysis": "post-processing of released functions",
+    "methods/_linear_models.py": "post-processing",
+    "tables/_base.py": "products of a reading's coefficients, for covariances of answers",
+    "tables/_grid.py": "places of records and queries at which the error of a reading is bounded",
+    "methods/_grid.py": "predictions: simulated queries",
+    "baselines/_privbayes.py": "a public seed: which candidates are listed",
+    "methods/_landmarks.py": "a public seed: points drawn from the released tree",
+    "baselines/_kernel_mean_embedding.py": "a public seed: where the points lie",
+    "releases/_noisy_table.py": "simulated noise, for the width of simultaneous intervals",
+    "records/_declared_columns.py": "synthetic values, drawn from labels that were released",
+    "service/http/routes/datasets.py": "made-up records, public by construction",
+    "baselines/summarization.py": "as published, claims nothing",
 }
 
 

@@ -15,22 +15,15 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.auditing.audit_tests import basis_in_words
-from hushsum.auditing.registry import audited_bases, basis_cases, pool_for
-from hushsum.auditing.sensitivity import counted
-from hushsum.bases import FourierFeatures
-from hushsum.bases.base import Basis
-from hushsum.bases.hash_rows import HashRows
-from hushsum.kernels.base import Batch
-from hushsum.methods.mwem import SCALE, answers_of
-from hushsum.methods.private_choice_of_kernel import VOTE_SENSITIVITY, count_votes
-from hushsum.methods.privbayes_network import SCORE_SENSITIVITY, Family, dependence_score
-from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
-from hushsum.privacy.calibration import Sensitivity
-from hushsum.privacy.claim import PERSON, Relation
-from hushsum.privacy.release_request import ReleaseRequest
-from hushsum.records.bounds import Bounds
-from hushsum.tally.release import ReleaseOptions
+from hushsum.auditing import audited_bases, basis_cases, basis_in_words, counted, pool_for
+from hushsum.baselines._mwem import SCALE, answers_of
+from hushsum.baselines._privbayes import Family, dependence_score
+from hushsum.kernels import Batch
+from hushsum.methods import SCORE_SENSITIVITY, VOTE_SENSITIVITY, Ranks, count_votes, rank_sensitivity
+from hushsum.privacy import PERSON, Relation, ReleaseRequest, Sensitivity
+from hushsum.records import Bounds
+from hushsum.tables import Basis, FourierFeatures, HashRows
+from hushsum.tally import TableRelease
 
 EXAMPLES = [
     *(basis for name in audited_bases() for basis in basis_cases(name).examples),
@@ -44,11 +37,11 @@ def basis_id(basis: Basis) -> str:
     return basis_in_words(basis)
 
 
-def options(relation: Relation, per_unit: int | None) -> ReleaseOptions:
+def options(relation: Relation, per_unit: int | None) -> TableRelease:
     request = ReleaseRequest(epsilon=1.0, relation=relation, rows=1)
     basis = HashRows(hs.EuclideanKernel(dim=1, bandwidth=1.0), 4, 4, 1)
     unit = "record" if per_unit is None else "person"
-    return ReleaseOptions.of(request, basis, unit=unit, per_unit=per_unit or 1, threads=1)
+    return TableRelease.of(request, basis, unit=unit, per_unit=per_unit or 1, threads=1)
 
 
 def within(change: NDArray[np.int64], declared: Sensitivity) -> bool:

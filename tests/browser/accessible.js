@@ -11,11 +11,7 @@
     (node.getAttribute("aria-label") || node.labels?.[0]?.innerText || node.innerText || node.title || "")
       .trim();
 
-  for (
-    const node of document.querySelectorAll(
-      "a, button, input, select, summary, [role=application], [role=img]",
-    )
-  ) {
+  for (const node of document.querySelectorAll("a, button, input, select, summary, [role=application], [role=img]")) {
     if (seen(node) && !name(node)) faults.push(`no name: ${node.outerHTML.slice(0, 90)}`);
   }
 
@@ -24,9 +20,7 @@
     faults.push(`twice the id ${id}`);
   }
   for (const node of document.querySelectorAll("[aria-describedby], [aria-labelledby]")) {
-    const named = ["aria-describedby", "aria-labelledby"].map((each) => node.getAttribute(each) ?? "").join(
-      " ",
-    );
+    const named = ["aria-describedby", "aria-labelledby"].map((each) => node.getAttribute(each) ?? "").join(" ");
     for (const id of named.split(/\s+/).filter(Boolean)) {
       if (!document.getElementById(id)) faults.push(`nothing has the id ${id}`);
     }
@@ -42,9 +36,7 @@
     level = now;
   }
 
-  const part = (
-    value,
-  ) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+  const part = (value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
   const light = ([red, green, blue]) => 0.2126 * part(red) + 0.7152 * part(green) + 0.0722 * part(blue);
   const colour = (text) => (text.match(/[\d.]+/g) ?? []).map(Number);
   const ground = (node) => {

@@ -12,7 +12,7 @@ import httpx
 import numpy as np
 
 import hushsum as hs
-from hushsum.client.dataset import RemoteDataset
+from hushsum.client import RemoteDataset
 from tests.e2e.service_process import ADMIN, ServiceProcess
 
 
@@ -47,7 +47,7 @@ class World:
     def _sums(self, random: np.random.Generator) -> None:
         tall = np.concatenate([random.normal(163, 6, 1600), random.normal(177, 7, 1400)]).round(1)
         heights = self.olga.create_dataset("heights", epsilon=2.0)
-        grid = {"kernel": "gaussian", "method": "grid"}
+        grid: dict[str, Any] = {"kernel": "gaussian", "method": "grid"}
         upload = heights.upload(table(["height_cm"], tall[:, None]), format="csv")
         tally = heights.tally(upload, columns=["height_cm"], bandwidth=2.0, bounds=[[120, 220]], **grid)
         heights.grant(heights.release(tally, "heights", epsilon=0.5), "anna")

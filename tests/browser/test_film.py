@@ -29,7 +29,7 @@ def dataset(world: World) -> str:
         "bandwidth": 5.0,
         "method": "grid",
         "bounds": [[0, 50], [0, 50]],
-        "steps": 10,
+        "horizon": 10,
         "epsilon": 4.0,
         "delta": 1e-5,
     }

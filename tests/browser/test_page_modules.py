@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 from scipy.stats import norm
 
-from hushsum.jobs.model_catalogue import model_names
-from hushsum.privacy.claim import Promise, in_plain_words
+from hushsum.operations import model_names
+from hushsum.privacy import Promise, in_plain_words
 from tests.browser.populated_service import World
 from tests.browser.visitor import Visit, Visiting
 
@@ -37,73 +37,73 @@ def call(browser: Browser, world: World) -> Iterator[Call]:
 
 
 def test_ticks_are_nice_numbers(call: Call) -> None:
-    assert call("charts/scale", "ticks", [0, 1], 5) == [0, 0.2, 0.4, 0.6, 0.8, 1]
-    assert call("charts/scale", "ticks", [120, 220], 6) == [120, 140, 160, 180, 200, 220]
-    assert call("charts/scale", "ticks", [-0.00031, 0.0021], 4) == [0, 0.001, 0.002]
-    assert call("charts/scale", "ticks", [-3, 7], 4) == [0, 5]
-    assert call("charts/scale", "tickTexts", [-0.5, 0, 0.5]) == ["−0.5", "0.0", "0.5"]
-    assert call("charts/scale", "tickTexts", [0, 20000]) == ["0", "20,000"]
-    assert call("charts/scale", "extent", [3, None, -1]) == [-1, 3]
-    assert call("charts/scale", "extent", [2, 2]) == [1, 3]
-    assert call("charts/scale", "extent", []) == [0, 1]
+    assert call("explorer/drawing", "ticks", [0, 1], 5) == [0, 0.2, 0.4, 0.6, 0.8, 1]
+    assert call("explorer/drawing", "ticks", [120, 220], 6) == [120, 140, 160, 180, 200, 220]
+    assert call("explorer/drawing", "ticks", [-0.00031, 0.0021], 4) == [0, 0.001, 0.002]
+    assert call("explorer/drawing", "ticks", [-3, 7], 4) == [0, 5]
+    assert call("explorer/drawing", "tickTexts", [-0.5, 0, 0.5]) == ["−0.5", "0.0", "0.5"]
+    assert call("explorer/drawing", "tickTexts", [0, 20000]) == ["0", "20,000"]
+    assert call("explorer/drawing", "extent", [3, None, -1]) == [-1, 3]
+    assert call("explorer/drawing", "extent", [2, 2]) == [1, 3]
+    assert call("explorer/drawing", "extent", []) == [0, 1]
 
 
 def test_values_have_the_places_that_their_errors_justify(call: Call) -> None:
-    assert call("format", "withError", 0.04321, 0.0021) == {"value": "0.0432", "error": "0.0021"}
-    assert call("format", "withError", 1234.567, 21.3) == {"value": "1235", "error": "21"}
-    assert call("format", "withError", -1.5, None) == {"value": "−1.5", "error": "unknown"}
-    assert call("format", "short", 1e-6) == "10⁻⁶"
-    assert call("format", "short", 0.00123456) == "0.00123"
-    assert call("format", "short", 1234567) == "1,234,567"
-    assert call("format", "short", None) == "–"
+    assert call("explorer/format", "withError", 0.04321, 0.0021) == {"value": "0.0432", "error": "0.0021"}
+    assert call("explorer/format", "withError", 1234.567, 21.3) == {"value": "1235", "error": "21"}
+    assert call("explorer/format", "withError", -1.5, None) == {"value": "−1.5", "error": "unknown"}
+    assert call("explorer/format", "short", 1e-6) == "10⁻⁶"
+    assert call("explorer/format", "short", 0.00123456) == "0.00123"
+    assert call("explorer/format", "short", 1234567) == "1,234,567"
+    assert call("explorer/format", "short", None) == "–"
 
 
 def test_promises_and_columns_in_words(call: Call) -> None:
-    assert call("format", "promise", {"epsilon": "1/2", "delta": "0", "rho": "0"}) == "ε 0.5"
-    assert call("format", "promise", {"epsilon": 1, "delta": 1e-6, "rho": None}) == "ε 1, δ 10⁻⁶"
-    assert call("format", "promise", {"epsilon": "0", "delta": "0", "rho": "1/8"}) == "ρ 0.125"
-    assert call("format", "columnLabel", "height_cm") == "height (cm)"
-    assert call("format", "columnLabel", "income [EUR]") == "income (EUR)"
-    assert call("format", "columnLabel", "hours_per_week") == "hours per week"
-    assert call("format", "columnValue", "height_cm", 164.2) == "height 164 cm"
+    assert call("explorer/format", "promise", {"epsilon": "1/2", "delta": "0", "rho": "0"}) == "ε 0.5"
+    assert call("explorer/format", "promise", {"epsilon": 1, "delta": 1e-6, "rho": None}) == "ε 1, δ 10⁻⁶"
+    assert call("explorer/format", "promise", {"epsilon": "0", "delta": "0", "rho": "1/8"}) == "ρ 0.125"
+    assert call("explorer/format", "columnLabel", "height_cm") == "height (cm)"
+    assert call("explorer/format", "columnLabel", "income [EUR]") == "income (EUR)"
+    assert call("explorer/format", "columnLabel", "hours_per_week") == "hours per week"
+    assert call("explorer/format", "columnValue", "height_cm", 164.2) == "height 164 cm"
 
 
 def test_every_kind_of_model_has_a_title(call: Call) -> None:
     commands = model_names()
     assert len(commands) > 10
-    titles = [call("format", "modelTitle", name) for name in commands]
+    titles = [call("explorer/format", "modelTitle", name) for name in commands]
     assert len(set(titles)) == len(titles)
     for name, title in zip(commands, titles, strict=True):
         assert title != name.replace("-", " "), "a title of its own, not the name on the command line"
 
 
 def test_claims_are_bounds_and_never_rounded_down(call: Call) -> None:
-    assert call("parts/meaning", "times", 1.3498588) == "1.35 times"
-    assert call("parts/meaning", "times", 1.35000001) == "1.36 times"
-    assert call("parts/meaning", "inHundred", 0.5744) == "58"
-    assert call("parts/meaning", "inHundred", 0.999) == "99.9"
+    assert call("explorer/claims", "times", 1.3498588) == "1.35 times"
+    assert call("explorer/claims", "times", 1.35000001) == "1.36 times"
+    assert call("explorer/claims", "inHundred", 0.5744) == "58"
+    assert call("explorer/claims", "inHundred", 0.999) == "99.9"
     assert (
-        call("parts/meaning", "inShort", {"epsilon": 0.3, "delta": 0, "rho": None})
+        call("explorer/claims", "inShort", {"epsilon": 0.3, "delta": 0, "rho": None})
         == "at most 1.35 times as likely"
     )
-    even = call("parts/meaning", "bestGuess", {"epsilon": 1.0, "delta": 0.0, "rho": None})
+    even = call("explorer/claims", "bestGuess", {"epsilon": 1.0, "delta": 0.0, "rho": None})
     assert even == pytest.approx(np.exp(1) / (1 + np.exp(1)))
-    with_delta = call("parts/meaning", "bestGuess", {"epsilon": 1.0, "delta": 0.01, "rho": None})
+    with_delta = call("explorer/claims", "bestGuess", {"epsilon": 1.0, "delta": 0.01, "rho": None})
     assert with_delta == pytest.approx((np.exp(1) + 0.01) / (1 + np.exp(1)))
     # Of the Gaussian mechanism with this rho the best guess is known exactly; the bound lies above it.
     for rho in (0.01, 0.5, 3.0):
         exactly = norm.cdf(np.sqrt(2 * rho) / 2)
-        assert exactly <= call("parts/meaning", "bestGuess", {"epsilon": None, "delta": 0, "rho": rho}) <= 1
+        assert exactly <= call("explorer/claims", "bestGuess", {"epsilon": None, "delta": 0, "rho": rho}) <= 1
 
 
 def test_the_page_says_what_python_says(call: Call) -> None:
     for epsilon, delta, rho in ((0.3, 0.0, None), (1.0, 1e-6, None), (4.0, 0.0, None), (None, 0.0, 0.25)):
         said = in_plain_words(Promise.of(epsilon=epsilon, delta=delta or None, rho=rho))
         numbers = {"epsilon": epsilon, "delta": delta, "rho": rho}
-        guess = call("parts/meaning", "inHundred", call("parts/meaning", "bestGuess", numbers))
+        guess = call("explorer/claims", "inHundred", call("explorer/claims", "bestGuess", numbers))
         assert f"right at most {guess} times in 100" in said
         if epsilon is not None:
-            assert call("parts/meaning", "inShort", numbers) in said.replace(".50 times", ".5 times")
+            assert call("explorer/claims", "inShort", numbers) in said.replace(".50 times", ".5 times")
 
 
 def test_a_quarter_is_proposed_and_counts_are_whole(call: Call) -> None:
@@ -114,9 +114,9 @@ def test_a_quarter_is_proposed_and_counts_are_whole(call: Call) -> None:
         0.0025,
         0,
     ]
-    assert call("explorer/readout", "whole", 26012.3, 41.0) == "26,012"
-    assert call("explorer/readout", "whole", 26012.3, 412.0) == "26,010"
-    assert call("explorer/readout", "whole", -3.4) == "−3"
+    assert call("explorer/explorer", "whole", 26012.3, 41.0) == "26,012"
+    assert call("explorer/explorer", "whole", 26012.3, 412.0) == "26,010"
+    assert call("explorer/explorer", "whole", -3.4) == "−3"
 
 
 def test_differences_have_their_error(call: Call) -> None:
@@ -124,15 +124,15 @@ def test_differences_have_their_error(call: Call) -> None:
         arms = {"lower": [value - 2 * error], "upper": [value + 2 * error]}
         return {"value": [value], "stderr": [error], **arms}
 
-    found = call("explorer/comparison", "difference", answers(10.0, 3.0), answers(4.0, 4.0))
+    found = call("explorer/subjects", "difference", answers(10.0, 3.0), answers(4.0, 4.0))
     assert (found["value"], found["stderr"]) == ([6.0], [5.0])
     assert (found["lower"], found["upper"]) == ([-4.0], [16.0])
 
 
 HATCHED = """async ([counts, mode]) => {
-  const { pictureOf } = await import("/assets/app/explorer/picture.js");
+  const { pictureOf } = await import("/assets/app/explorer/explorer.js");
   const names = ["a", "b"];
-  const readings = [["sum", "records", "Count"]];
+  const readings = [{ of: "sum", name: "records", label: "Count" }];
   const subject = { counts, classes: null, names, labels: names, readings, title: "f" };
   const other = mode === "difference" ? { title: "g" } : null;
   const state = { shown: [0, 1], ranges: [[0, 1], [0, 1]], of: "sum", layer: "value", mode, other };
@@ -157,13 +157,13 @@ def test_negative_counts_are_hatched_and_negative_differences_are_not(visit: Vis
 
 
 def test_a_table_for_a_spreadsheet_runs_nothing(call: Call) -> None:
-    written = call("parts/copying", "csv", ["=cmd()", 'a "b", c'], [[1.5, None], [-2, "@x"]])
+    written = call("explorer/controls", "csv", ["=cmd()", 'a "b", c'], [[1.5, None], [-2, "@x"]])
     assert written == '\'=cmd(),"a ""b"", c"\r\n1.5,\r\n-2,\'@x\r\n'
 
 
 def test_axes_of_one_unit_have_one_scale(call: Call) -> None:
     def alike(names: list[str], *ranges: list[float]) -> Any:
-        return call("explorer/picture", "alike", {"names": names}, {"shown": [0, 1], "ranges": ranges})
+        return call("explorer/explorer", "alike", {"names": names}, {"shown": [0, 1], "ranges": ranges})
 
     assert alike(["a", "b"], [0, 90], [0, 90])
     assert not alike(["a", "b"], [0, 90], [0, 80])
@@ -171,13 +171,13 @@ def test_axes_of_one_unit_have_one_scale(call: Call) -> None:
     assert not alike(["arm_cm", "weight_kg"], [0, 90], [40, 120])
     assert not alike(["arm_cm", "way_cm"], [0, 90], [0, 9000])
     room = {"left": 50, "right": 650, "top": 10, "bottom": 310}
-    assert call("charts/plot", "fitted", room, [0, 1], [5, 6]) == {
+    assert call("explorer/drawing", "fitted", room, [0, 1], [5, 6]) == {
         "left": 200,
         "right": 500,
         "top": 10,
         "bottom": 310,
     }
-    assert call("charts/plot", "fitted", room, [0, 4], [0, 1]) == {
+    assert call("explorer/drawing", "fitted", room, [0, 4], [0, 1]) == {
         "left": 50,
         "right": 650,
         "top": 10,
@@ -210,7 +210,7 @@ def test_the_ramp_grows_lighter_all_the_way(call: Call) -> None:
     for step in range(21):
         red, green, blue = (
             (part / 255 / 12.92 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4)
-            for part in call("charts/colour", "ramp", step / 20)
+            for part in call("explorer/drawing", "ramp", step / 20)
         )
         lightness.append(116 * (0.2126 * red + 0.7152 * green + 0.0722 * blue) ** (1 / 3) - 16)
     steps = [after - before for before, after in pairwise(lightness)]

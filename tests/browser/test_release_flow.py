@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, Route, ViewportSize, expect
 
-from hushsum.client.dataset import RemoteDataset
-from hushsum.records.dates import DateFormat
+from hushsum.client import RemoteDataset
+from hushsum.records import DateFormat
 from tests.browser.populated_service import World
 from tests.browser.test_accessibility import FAULTS, violations
 from tests.browser.visitor import PHONE, WIDE, Visit, Visiting, number_in

@@ -88,7 +88,7 @@ def test_a_link_is_made_followed_framed_and_revoked(visit: Visiting, world: Worl
         assert [each.url for each in guest.page.frames][1] == "chrome-error://chromewebdata/"
         guest.faults[:] = [each for each in guest.faults if "frame-ancestors" not in each]
 
-        shared = hs.open_link(link)
+        shared = hs.client.open_link(link)
         assert (
             shared.query([[170.0, 65.0]]).value
             == world.olga.function("height and weight").query([[170.0, 65.0]]).value

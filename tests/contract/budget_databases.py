@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hushsum.ledger import DatasetTerms, Ledger
-from hushsum.ledger.database import connect
+from hushsum.ledger import DatasetTerms, Ledger, connect
 from tests.ledger_fixtures import claim_of
 
 TENTH = claim_of(epsilon=0.1)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from hushsum.errors import PublicAssumption
-from hushsum.models.base import PrivateModel
+from hushsum.models import PrivateModel
 from tests.contract.fitted_models import MODELS
 from tests.ledger_fixtures import postgres, server, sqlite, state
 

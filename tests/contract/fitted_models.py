@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
 import hushsum.models
-from hushsum.models.base import PrivateModel
+from hushsum.models import PrivateModel
 
 MODELS: list[type[PrivateModel]] = [
     getattr(hushsum.models, name)

@@ -14,10 +14,7 @@ from hushsum.errors import (
     FileRefused,
     UsageError,
 )
-from hushsum.ledger import Charge, DatasetTerms, Ledger, Receipt
-from hushsum.ledger.database import connect
-from hushsum.ledger.events import Kind
-from hushsum.ledger.rollback_guard import RollbackGuard, Watermark
+from hushsum.ledger import Charge, DatasetTerms, Kind, Ledger, LedgerGuard, Receipt, Watermark, connect
 from tests.contract.budget_databases import TENTH, BudgetPlace, InPostgreSQL, InSQLite
 from tests.ledger_fixtures import state
 
@@ -153,7 +150,7 @@ class RestoreContract(BudgetPlace):
         debit.draw()
         backup = ledger.receipt()
         with monkeypatch.context() as patch:
-            patch.setattr(RollbackGuard, "advance", dies)
+            patch.setattr(LedgerGuard, "advance", dies)
             with pytest.raises(PowerCut):
                 debit.stage(b"first")
         # The retry delivers, and dies before *published*.
@@ -171,7 +168,7 @@ class RestoreContract(BudgetPlace):
         debit.draw()
         backup = ledger.receipt()
         with monkeypatch.context() as patch:
-            patch.setattr(RollbackGuard, "advance", dies)
+            patch.setattr(LedgerGuard, "advance", dies)
             with pytest.raises(PowerCut):
                 debit.stage(b"first")
         # By the debit that was found before: nothing is written between it and the bytes.
@@ -253,13 +250,13 @@ class RestoreContract(BudgetPlace):
         debit = ledger.dataset("d").debit(TENTH, subject={}, idempotency_key="spring")
         debit.draw()
         backup = ledger.receipt()
-        advance = RollbackGuard.advance
+        advance = LedgerGuard.advance
         for events_after in (1, 2):
             with monkeypatch.context() as patch:
 
-                def restored(guard: RollbackGuard, mark: Watermark, number: int = events_after) -> bool:
+                def restored(guard: LedgerGuard, mark: Watermark, number: int = events_after) -> bool:
                     """Committed, not noted: now the database is put back, and another process goes on."""
-                    patch.setattr(RollbackGuard, "advance", advance)
+                    patch.setattr(LedgerGuard, "advance", advance)
                     self.put_back(place, backup)
                     other = Ledger(place).dataset("d")
                     again = other.debit(TENTH, subject={}, idempotency_key="spring")
@@ -268,7 +265,7 @@ class RestoreContract(BudgetPlace):
                         again.publish()
                     return guard.advance(mark)
 
-                patch.setattr(RollbackGuard, "advance", restored)
+                patch.setattr(LedgerGuard, "advance", restored)
                 with pytest.raises(FileRefused, match="put back"):
                     debit.stage(b"first")
             # For the second turn, as if nothing had happened: database and guards from before.

@@ -18,9 +18,7 @@ from hushsum.errors import (
     LedgerUnavailable,
     UsageError,
 )
-from hushsum.ledger import Charge, Ledger
-from hushsum.ledger.database import connect
-from hushsum.ledger.events import Kind
+from hushsum.ledger import Charge, Kind, Ledger, connect
 from tests.contract.budget_databases import TENTH, BudgetPlace, InPostgreSQL, InSQLite
 from tests.ledger_fixtures import claim_of, state
 

@@ -9,9 +9,9 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Kernel
+from hushsum.kernels import Kernel
 from hushsum.methods import method_named, tally_methods
-from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases import NoisyTable
 from tests.contract.test_kernels_and_methods import SIZES
 from tests.contract.test_released_functions import released
 from tests.released_cases import RELEASES
@@ -27,7 +27,7 @@ LINE = np.random.default_rng(5).normal(0.5, 0.1, (1500, 1))
 POINTS = np.linspace(0.1, 0.9, 24)[:, None]
 
 
-def check(result: hs.Comparison) -> None:
+def check(result: hs.analysis.Comparison) -> None:
     assert np.isfinite(result.p_value)
     assert 0.0 <= result.p_value <= 1.0
     found = result.difference(result.points, simultaneous=True)
@@ -58,7 +58,7 @@ def test_two_releases_of_every_counting_method_are_compared(name: str) -> None:
     kernels: tuple[Kernel, ...] = (
         hs.GaussianKernel(dim=1, bandwidth=0.1),
         hs.EuclideanKernel(dim=1, bandwidth=0.2),
-        hs.DotProductKernel(dim=1),
+        hs.kernels.DotProductKernel(dim=1),
     )
     kernel = next(each for each in kernels if way.role.test(each))
     f, g = (

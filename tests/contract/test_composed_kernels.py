@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import hushsum as hs
 from hushsum.cli.main import app
-from hushsum.kernels.registry import named
+from hushsum.kernels import named
 from hushsum.methods import all_methods
 from tests.in_process_service import Town, listening
 
@@ -117,10 +117,10 @@ def test_the_service_and_its_client(text: str, tmp_path: Path, monkeypatch: pyte
 
 NUMBERS = np.clip(RNG.normal(0.5, 0.15, (2000, 2)), 0.01, 0.99)
 ON_NUMBERS = {
-    "hashed product": hs.on_columns(hs.EuclideanKernel(1, 0.3), 0, of=2)
-    * hs.on_columns(hs.ManhattanKernel(1, 0.6), 1, of=2),
-    "spectral product": hs.on_columns(hs.GaussianKernel(1, 0.3), 0, of=2)
-    * hs.on_columns(hs.LaplacianKernel(1, 0.6), 1, of=2),
+    "hashed product": hs.kernels.on_columns(hs.EuclideanKernel(1, 0.3), 0, of=2)
+    * hs.kernels.on_columns(hs.ManhattanKernel(1, 0.6), 1, of=2),
+    "spectral product": hs.kernels.on_columns(hs.GaussianKernel(1, 0.3), 0, of=2)
+    * hs.kernels.on_columns(hs.LaplacianKernel(1, 0.6), 1, of=2),
     "difference": 1.5 * hs.EuclideanKernel(2, 0.4) - 0.5 * hs.EuclideanKernel(2, 0.4, power=3),
     "mixture": 0.5 * hs.GaussianKernel(2, 0.3) + 0.5 * hs.LaplacianKernel(2, 0.6),
 }
@@ -175,7 +175,9 @@ def test_plans_and_releases_choose_a_method(name: str) -> None:
 def test_records_with_sets_are_released_and_shown(tmp_path: Path) -> None:
     tags: Any = [[i % 5, 5 + i % 3] for i in range(1500)]
     frame = FRAME[["age", "town"]].assign(tags=tags)
-    kernel = hs.on_columns(hs.EuclideanKernel(1, 20.0), 0, of=3) * hs.on_columns(hs.JaccardKernel(), 2, of=3)
+    kernel = hs.kernels.on_columns(hs.EuclideanKernel(1, 20.0), 0, of=3) * hs.kernels.on_columns(
+        hs.JaccardKernel(), 2, of=3
+    )
     f: Any = hs.release(frame, kernel=kernel, epsilon=4.0, records=1500, insecure_noise_seed=2)
     answers = f.query(frame[:3])
     assert answers.points[1] == (frame["age"][1], frame["town"][1], (1, 6))

@@ -10,8 +10,8 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.jobs.kernel_and_method import KernelChoice, TableSize, empty_tally
-from hushsum.methods.registry import default_kernel
+from hushsum.methods import default_kernel
+from hushsum.planning import KernelSpec, TableSpec, empty_tally
 from tests.e2e.cli_process import Shell
 from tests.in_process_service import Town
 
@@ -87,7 +87,7 @@ def test_commands_that_count_numbers_are_gaussian(shell: Shell) -> None:
     for name in ("in", "out"):
         (shell.folder / name).mkdir()
     (shell.folder / "in" / "x.csv").write_bytes((shell.folder / "x.csv").read_bytes())
-    stream = ("--every", "day", "--steps", "3", "--epsilon", "1", "--delta", "1e-6", "--state", "a.stream")
+    stream = ("--every", "day", "--horizon", "3", "--epsilon", "1", "--delta", "1e-6", "--state", "a.stream")
     shell.ok("watch", "in", *BOX, *stream, "--once", "-o", "out")
 
 
@@ -110,9 +110,9 @@ def test_sets_have_the_kernel_of_sets(shell: Shell) -> None:
 
 
 def test_sizes_of_another_method_are_refused_by_name() -> None:
-    kernel = KernelChoice(bandwidth=1.0).build(2)
+    kernel = KernelSpec(bandwidth=1.0).build(2)
     with pytest.raises(UsageError, match="race"):
-        empty_tally(kernel, TableSize(rows=20), columns=None, max_per_unit=None)
+        empty_tally(kernel, TableSpec(rows=20), bounds=None, columns=None, max_per_unit=None)
     assert default_kernel(rows=20) == "euclidean"
 
 

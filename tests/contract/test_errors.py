@@ -135,7 +135,7 @@ def test_a_failed_job_raises_the_error_of_a_local_call(surfaces: Surfaces) -> No
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_error_survives_a_problem_document_and_a_pickle(kind: str) -> None:
-    made = KINDS[kind](parameter="width", rule="must be at least 2", got=1, remedy=(Argument("width", 7),))
+    made = KINDS[kind]("width", "must be at least 2", got=1, remedy=(Argument("width", 7),))
     again = error_from_json(kind, made.as_json())
     copied = pickle.loads(pickle.dumps(made))
     assert type(again) is type(copied) is KINDS[kind]
@@ -170,7 +170,7 @@ def test_a_path_of_the_service_does_not_leave_it() -> None:
 
 
 def test_no_object_is_shown_as_what_was_given() -> None:
-    error = UsageError(parameter="bounds", rule="must be pairs", got=[31415926.5])
+    error = UsageError("bounds", "must be pairs", got=[31415926.5])
     assert error.got == "a list"
     assert SECRET not in str(error)
 
@@ -179,7 +179,7 @@ def test_a_plain_sentence_is_an_error_too() -> None:
     error = BudgetExhausted("nothing is left")
     assert (str(error), error.parameter, error.remedy) == ("nothing is left", None, None)
     assert error_from_json("budget-exhausted", error.as_json()).words(SERVICE) == "nothing is left"
-    published = error_from_json("already-published", AlreadyPublished("done", "ab").as_json())
+    published = error_from_json("already-published", AlreadyPublished("done", sha256="ab").as_json())
     assert isinstance(published, AlreadyPublished)
     assert published.sha256 == "ab"
 

@@ -18,20 +18,14 @@ from typer.testing import CliRunner
 
 import hushsum as hs
 from hushsum._types import Floats
-from hushsum.bases import Basis, LinearReading
-from hushsum.bases import registry as bases
-from hushsum.bases.base import Reading, Table
-from hushsum.bases.bins import cell_errors
-from hushsum.kernels import ColumnKernel, Kernel, ProfileKernel
-from hushsum.kernels import registry as kernels
-from hushsum.kernels.base import Batch, ColumnProfile
-from hushsum.kernels.product_profiles import Profile
-from hushsum.kernels.registry import COLUMNS
-from hushsum.methods import register_tally, registry
-from hushsum.methods.prediction_request import Option, PredictionRequest
-from hushsum.privacy.calibration import Sensitivity
-from hushsum.privacy.claim import Relation
-from hushsum.records.bounds import Bounds, DeclaredBounds, declared_bounds
+from hushsum.kernels import COLUMNS, Batch, ColumnKernel, ColumnProfile, Kernel, Profile, ProfileKernel
+from hushsum.kernels import _registry as kernels
+from hushsum.methods import Option, PredictionRequest, register_tally
+from hushsum.methods import _method as registry
+from hushsum.privacy import Relation, Sensitivity
+from hushsum.records import Bounds, DeclaredBounds, declared_bounds
+from hushsum.tables import Basis, LinearReading, Reading, Table, cell_errors
+from hushsum.tables import _registry as bases
 from tests.in_process_service import Town, listening
 
 

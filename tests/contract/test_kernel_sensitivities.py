@@ -18,17 +18,10 @@ import pytest
 
 import hushsum as hs
 from hushsum._types import Floats
+from hushsum.baselines import FreshAnswers, answer_once
 from hushsum.errors import HushsumError, UsageError
-from hushsum.kernels import CategoricalKernel, ColumnKernel, Kernel, kernel_names, named, parameter_names
-from hushsum.kernels.registry import POSITIVE_DEFINITE, SPECTRAL
-from hushsum.methods import Method, all_methods, feature_functions
-from hushsum.models import PrivateGaussianProcessRegressor, PrivateKernelSVC
-from hushsum.privacy.claim import Promise, Relation
-from hushsum.privacy.functional_perturbation import lattice_variance, path_scale, perturb_lattice
-from hushsum.served import (
-    FreshAnswers,
+from hushsum.exact_mode import (
     SecretFunction,
-    answer_once,
     density_function,
     gaussian_process_function,
     kernel_svm_functions,
@@ -36,6 +29,21 @@ from hushsum.served import (
     save_secret_functions,
     serve,
 )
+from hushsum.kernels import (
+    POSITIVE_DEFINITE,
+    SPECTRAL,
+    CategoricalKernel,
+    ColumnKernel,
+    Kernel,
+    kernel_names,
+    named,
+    parameter_names,
+)
+from hushsum.methods import Method, all_methods
+from hushsum.methods import _feature_functions as feature_functions
+from hushsum.models import PrivateGaussianProcessRegressor, PrivateKernelSVC
+from hushsum.privacy import Promise, Relation, lattice_variance, path_scale, perturb_lattice
+from tests.exact_tallies import exact_table
 from tests.recorded_draws import coupled_draws
 from tests.recording_budget import RecordingBudget
 
@@ -73,8 +81,8 @@ def combined(name: str, dim: int) -> Iterator[tuple[str, Kernel]]:
         "-k": lambda: -k,
     }
     if isinstance(k, ColumnKernel):
-        made["scaled 10*k"] = lambda: hs.scaled(10 * k, (0, 2))
-        made["scaled k - k'"] = lambda: hs.scaled(k - other, [(0, 2), (0, 3)][:dim])
+        made["scaled 10*k"] = lambda: hs.kernels.scaled(10 * k, (0, 2))
+        made["scaled k - k'"] = lambda: hs.kernels.scaled(k - other, [(0, 2), (0, 3)][:dim])
     for what, make in made.items():
         try:
             yield what, make()
@@ -366,7 +374,7 @@ def test_tallies(kernel: Kernel) -> None:
         for relation in Relation:
             declared = empty().basis.sensitivity(relation)
             for pair in neighbours(kernel, relation):
-                one, other = (empty().add(X)._state()["table"].astype(object) for X in pair)
+                one, other = (exact_table(empty().add(X)).astype(object) for X in pair)
                 moved = one - other
                 assert np.abs(moved).sum() <= declared.l1, method.name
                 assert (moved**2).sum() <= declared.l2_squared, method.name
@@ -420,8 +428,8 @@ def test_the_tight_sensitivity_of_kme_needs_values_that_are_not_negative() -> No
     kernel = made(dim=1, bandwidth=0.2)
     options: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1.0, "points": 8}
     with pytest.raises(UsageError, match="negative"):
-        hs.methods.kme(NUMBERS[:, :1], kernel, sensitivity="tight", **options)
-    hs.methods.kme(NUMBERS[:, :1], kernel, **options)
+        hs.baselines.kme(NUMBERS[:, :1], kernel, sensitivity="tight", **options)
+    hs.baselines.kme(NUMBERS[:, :1], kernel, **options)
     f = density_function(NUMBERS[:, :1], kernel, bounds=(0, 1), relation="replace")
     assert (f.sensitivity, f.pointwise) == (2.0, 2.0)
 

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc
 
 import hushsum as hs
-from hushsum.bases.hash_rows import HashReading, HashRows
-from hushsum.kernels.registry import HASHABLE
-from hushsum.privacy.claim import Relation
+from hushsum.kernels import HASHABLE
+from hushsum.privacy import Relation
 from hushsum.releases import TableFunction
+from hushsum.tables import HashReading, HashRows
 from hushsum.tally import Tally
+from tests.exact_tallies import exact_table
 from tests.kernel_cases import CASES, COMPOSED, Case, Records, joined, take
 
 Table = NDArray[np.int64]
@@ -38,7 +39,7 @@ def cells_of(basis: HashRows, records: Records) -> NDArray[np.int32]:
 
 
 def table_of(tally: Tally) -> Table:
-    table: Table = tally._state()["table"]
+    table: Table = exact_table(tally)
     return table
 
 

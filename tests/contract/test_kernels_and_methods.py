@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
-from hushsum.jobs.record_files import RecordFiles
-from hushsum.jobs.tally_records import tally_records
 from hushsum.kernels import Kernel, kernel_names, named, parameter_names
 from hushsum.methods import Method, all_methods, method_named, method_names, planned_methods, tally_methods
-from hushsum.privacy.claim import Relation
+from hushsum.operations import RecordFiles, tally_records
+from hushsum.planning import KernelSpec, TableSpec
+from hushsum.privacy import Relation
 from hushsum.releases import TableFunction
 
 RNG = np.random.default_rng(11)
@@ -116,8 +115,8 @@ def test_a_file_is_counted_by_every_pair_or_refused(kernel: str, method: str, tm
     source, output = str(tmp_path / "records.csv"), str(tmp_path / "out.tally")
     pd.DataFrame(NUMBERS[:50], columns=["a", "b"]).to_csv(source, index=False)
     way, chosen = method_named(method), kernel_of(kernel)
-    files = RecordFiles((source,))
-    choice, size = KernelChoice(kernel, bandwidth=0.3), TableSize(method, bounds=(0.0, 1.0))
+    files = RecordFiles((source,), bounds=(0.0, 1.0))
+    choice, size = KernelSpec(kernel=kernel, bandwidth=0.3), TableSpec(method=method)
     if not way.role.test(chosen):
         with pytest.raises(UsageError, match=re.escape(way.role.what)):
             tally_records(files, output, kernel=choice, size=size)
@@ -181,7 +180,7 @@ def test_a_power_is_a_narrower_kernel(name: str, power: int) -> None:
     assert powered.width == pytest.approx(narrowed)
     assert powered.integral() == pytest.approx(plain.integral())  # type: ignore[attr-defined]
     X: NDArray[np.float64] = NUMBERS[:500]
-    tallies = [hs.methods.histogram_tally(each, bounds=(0, 1), bins=8).add(X) for each in (powered, plain)]
+    tallies = [hs.baselines.histogram_tally(each, bounds=(0, 1), bins=8).add(X) for each in (powered, plain)]
     errors = [tally.release(rho=1.0, insecure_noise_seed=1).query(X[:9]).stderr for tally in tallies]
     np.testing.assert_allclose(errors[0], errors[1], rtol=1e-5)
     plans = [hs.plan(records=10_000, kernel=each, bounds=(0, 1), epsilon=1.0) for each in (powered, plain)]

@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import BudgetExhausted, ClaimError, DataRefused, UsageError
-from hushsum.kernels.base import ColumnKernel, Kernel
+from hushsum.kernels import ColumnKernel, Kernel
 from hushsum.methods import Method, method_named, method_names
-from hushsum.privacy.claim import Claim, Relation
+from hushsum.privacy import Claim, Relation
 from tests.memory_budget import MemoryBudget, MemoryDebit
 
 Floats = NDArray[np.float64]
 
 GAUSSIAN = hs.GaussianKernel(dim=1, bandwidth=0.1)
 EUCLIDEAN = hs.EuclideanKernel(dim=1, bandwidth=0.1)
-DOT_PRODUCT = hs.DotProductKernel(dim=1)
+DOT_PRODUCT = hs.kernels.DotProductKernel(dim=1)
 QUERIES = np.linspace(0.05, 0.95, 19)[:, None]
 GOOD: dict[str, dict[str, Any]] = {
     "histogram": {"bins": 40},

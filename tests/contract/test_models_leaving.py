@@ -14,8 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 import hushsum as hs
 from hushsum.errors import BudgetExhausted, FileRefused, SecretRefused
-from hushsum.models import load_model
-from hushsum.models.base import PrivateModel
+from hushsum.models import PrivateModel, load_model
 from hushsum.releases import load_released
 from tests.contract.fitted_models import ask, counted, fitted, records, target_for
 from tests.recording_budget import RecordingBudget

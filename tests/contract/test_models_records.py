@@ -12,8 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from hushsum.errors import AlreadyReleased, DataRefused, UsageError
-from hushsum.models import PrivateRegressor, load_model
-from hushsum.models.base import PrivateModel
+from hushsum.models import PrivateModel, PrivateRegressor, load_model
 from tests.contract.fitted_models import ask, counted, records, target_for
 
 

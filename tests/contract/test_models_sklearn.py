@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_fit_idempotent, parametrize_with_checks
 
-from hushsum.records.data_derived_parameters import clipping_allowed
+from hushsum.records import clipping_allowed
 from tests.contract.fitted_models import MODELS
 
 
@@ -19,6 +19,8 @@ from tests.contract.fitted_models import MODELS
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks([model() for model in MODELS])  # type: ignore[untyped-decorator]
 def test_every_model_passes_the_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
+    if check.func is check_fit_idempotent:
+        return  # Every fit draws new noise.
     # Their records lie far outside the default bounds.
     with clipping_allowed():
         check(estimator)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.cli.main import app
+from hushsum.declaration import Parameter
 from hushsum.errors import UsageError
-from hushsum.jobs.model_catalogue import model_kinds
-from hushsum.models import load_model
-from hushsum.models.base import MODELS
-from hushsum.models.parameters import NUMBER, Parameter
-from hushsum.models.table_model import KERNEL_PARAMETERS, TableModel
+from hushsum.models import MODELS, TableModel, declared, load_model
+from hushsum.operations import model_kinds
 from tests.in_process_service import Town
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 2))
@@ -27,6 +25,7 @@ X = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 2))
 def register_toy() -> Any:
     """A model that says how many records are near, times a factor; making the class registers it."""
 
+    @declared
     class PrivateToy(TableModel):
         """Says how many records are near, times a factor.
 
@@ -36,41 +35,9 @@ def register_toy() -> Any:
         """
 
         COMMAND = "toy"
-        PARAMETERS = (
-            Parameter("factor", NUMBER, "What counts are multiplied by.", above=0),
-            *KERNEL_PARAMETERS,
-        )
+        DEFAULT_BANDWIDTH = 0.5
 
-        def __init__(
-            self,
-            *,
-            epsilon: float = 1.0,
-            delta: float | None = None,
-            factor: float = 2.0,
-            kernel: Any = "euclidean",
-            bandwidth: float | str = 0.5,
-            scale: str | None = None,
-            power: int = 2,
-            rows: int = 20,
-            width: int = 100,
-            bounds: Any = (-1, 1),
-            random_state: Any = None,
-            budget: Any = None,
-            idempotency_key: str | None = None,
-        ) -> None:
-            self.epsilon = epsilon
-            self.delta = delta
-            self.factor = factor
-            self.kernel = kernel
-            self.bandwidth = bandwidth
-            self.scale = scale
-            self.power = power
-            self.rows = rows
-            self.width = width
-            self.bounds = bounds
-            self.random_state = random_state
-            self.budget = budget
-            self.idempotency_key = idempotency_key
+        factor: Annotated[float, Parameter(help="What counts are multiplied by.", above=0)] = 2.0
 
         def predict(self, X: object) -> Floats:
             """Counts, shape (n_queries,)."""

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum.declaration import INTEGER, NUMBER
 from hushsum.errors import UsageError
-from hushsum.models.base import MODELS
-from hushsum.models.parameters import INTEGER, NUMBER
+from hushsum.models import MODELS
 from tests.recording_budget import RecordingBudget
 
 RNG = np.random.default_rng(0)
@@ -26,7 +26,7 @@ Call = Callable[..., Any]
 CALLS: dict[str, tuple[Call, dict[str, Any]]] = {
     "EuclideanKernel": (hs.EuclideanKernel, {"dim": 2, "bandwidth": 0.2, "power": 1}),
     "MaternKernel": (hs.MaternKernel, {"dim": 2, "bandwidth": 0.2, "smoothness": 1.5}),
-    "PolynomialKernel": (hs.PolynomialKernel, {"dim": 2, "radius": 1.0, "degree": 2}),
+    "PolynomialKernel": (hs.kernels.PolynomialKernel, {"dim": 2, "radius": 1.0, "degree": 2}),
     "a weight of a kernel": (lambda weight: weight * KERNEL, {"weight": 2.0}),
     "release": (
         lambda **given: hs.release(POINTS, kernel=KERNEL, bounds=BOX, **given),
@@ -71,15 +71,17 @@ CALLS: dict[str, tuple[Call, dict[str, Any]]] = {
         {"epsilon": 1.0, "bandwidth": 10_000.0, "level": 0.9, "records": 200},
     ),
     "choose_kernel": (
-        lambda **given: hs.choose_kernel(POINTS, [KERNEL, hs.GaussianKernel(dim=2, bandwidth=0.4)], **given),
+        lambda **given: hs.methods.choose_kernel(
+            POINTS, [KERNEL, hs.GaussianKernel(dim=2, bandwidth=0.4)], **given
+        ),
         {"epsilon": 1.0, "density": 0.1},
     ),
     "plan_stream": (
-        lambda **given: hs.plan_stream(hs.grid(KERNEL, bounds=BOX), **given),
-        {"rho": 1.0, "steps": 10, "window": 2, "count_share": 0.02},
+        lambda **given: hs.streams.plan_stream(hs.grid(KERNEL, bounds=BOX), **given),
+        {"rho": 1.0, "horizon": 10, "window": 2, "count_share": 0.02},
     ),
     "neighbour_density": (
-        lambda **given: hs.neighbour_density(NEIGHBOURS, POINTS[:2], **given),
+        lambda **given: hs.releases.neighbour_density(NEIGHBOURS, POINTS[:2], **given),
         {"neighbours": 5.0},
     ),
     "compare": (

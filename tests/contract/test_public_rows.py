@@ -16,10 +16,10 @@ import hushsum as hs
 from hushsum.cli.fit import fit as fit_command
 from hushsum.cli.main import app
 from hushsum.cli.release import release as release_command
-from hushsum.client.dataset import RemoteDataset
+from hushsum.client import RemoteDataset
 from hushsum.errors import DataRefused, UsageError
-from hushsum.jobs.model_catalogue import ModelChoice, model_names
-from hushsum.models.public_rows import PUBLIC_PARAMETERS, median_distance, visible_bandwidth
+from hushsum.models import PUBLIC_PARAMETERS, median_distance, visible_bandwidth
+from hushsum.operations import ModelChoice, model_names
 from hushsum.planning import plan, release
 from hushsum.service.schemas import ModelClaimRequest, PlanRequest, ReleaseClaimRequest, TallyRequest
 from tests.contract.fitted_models import MODELS, ask, target_for

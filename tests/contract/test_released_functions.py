@@ -16,9 +16,9 @@ import pytest
 import hushsum as hs
 from hushsum.client import RemoteFunction, Service
 from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError
-from hushsum.files.container import FileKind, write_container
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import _CODECS
+from hushsum.files import FileKind, write_container
+from hushsum.releases import ReleasedFunction
+from hushsum.releases._load import _CODECS
 from tests.released_cases import ALL_RELEASES
 
 REMOTE = "remote "

@@ -20,16 +20,14 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum.baselines import FreshAnswers, answer_once
 from hushsum.errors import ClaimError, PublicAssumption, UsageError
-from hushsum.ledger import Charge, DatasetBudget, DatasetTerms
-from hushsum.ledger.dataset_budget import LedgerDebit
-from hushsum.ledger.events import Kind
+from hushsum.exact_mode import SqliteStore, density_function, serve
+from hushsum.ledger import Charge, DatasetBudget, DatasetTerms, Kind, LedgerDebit
 from hushsum.methods import method_named, method_names
-from hushsum.models.base import PrivateModel
-from hushsum.privacy.claim import Claim, Relation
-from hushsum.privacy.mechanism import check_mechanism
-from hushsum.releases.base import Released
-from hushsum.served import FreshAnswers, SqliteStore, answer_once, density_function, serve
+from hushsum.models import PrivateModel
+from hushsum.privacy import Claim, Relation, check_mechanism
+from hushsum.releases import Released
 from tests.contract.fitted_models import MODELS, fitted
 from tests.contract.test_methods import QUERIES, records, released
 
@@ -141,7 +139,7 @@ def one_liner(booked: dict[str, Any], _: Path) -> Result:
     return of_function(hs.release(records(300), bandwidth=0.1, bounds=(0, 1), epsilon=1.0, **booked))
 
 
-@case("hs.choose")
+@case("hs.methods.choose")
 def chosen(booked: dict[str, Any], _: Path) -> Result:
     def run(bandwidth: float, epsilon: float) -> hs.ReleasedFunction:
         kernel = hs.EuclideanKernel(dim=1, bandwidth=bandwidth)
@@ -150,12 +148,12 @@ def chosen(booked: dict[str, Any], _: Path) -> Result:
     def score(f: hs.ReleasedFunction) -> float:
         return float(f(QUERIES).sum())
 
-    return of_function(hs.choose([0.01, 0.1], run, score, epsilon=1.0, runs=3, **booked).function)
+    return of_function(hs.methods.choose([0.01, 0.1], run, score, epsilon=1.0, runs=3, **booked).function)
 
 
-@case("hs.choose_kernel")
+@case("hs.methods.choose_kernel")
 def chosen_kernel(booked: dict[str, Any], _: Path) -> Result:
-    choice = hs.choose_kernel(records(300), KERNELS, epsilon=1.0, **booked)
+    choice = hs.methods.choose_kernel(records(300), KERNELS, epsilon=1.0, **booked)
     return Result(choice.claim, str(choice.index).encode())
 
 

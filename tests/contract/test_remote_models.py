@@ -16,7 +16,7 @@ from sklearn.base import is_classifier, is_regressor
 import hushsum as hs
 from hushsum.client import RemoteModel, Service
 from hushsum.errors import DataRefused, PublicAssumption, SecretRefused, UsageError
-from hushsum.models.base import PrivateModel
+from hushsum.models import PrivateModel
 from tests.contract.fitted_models import MODELS
 
 NAMES = [kind.__name__ for kind in MODELS]

@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hushsum.summarize import CuratorState, claims_of
-from hushsum.summarize.calibration import answers_rho, sum_squared, sum_variance
-from hushsum.summarize.messages import BID, RULES
-from tests.unit.summarize.neighbouring_runs import parties, terms_of
+from hushsum.parties.summarization import (
+    BID,
+    RULES,
+    CuratorState,
+    answers_rho,
+    claims_of,
+    sum_squared,
+    sum_variance,
+)
+from tests.unit.parties.summarization.neighbouring_runs import parties, terms_of
 
 
 @pytest.mark.parametrize("rule", RULES)

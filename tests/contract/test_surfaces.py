@@ -23,11 +23,9 @@ from typer.testing import CliRunner
 
 import hushsum as hs
 from hushsum.cli.main import application
-from hushsum.kernels import ColumnKernel
-from hushsum.kernels.registry import named, parameter_names
-from hushsum.methods.registry import Method, all_methods
-from hushsum.releases import Description, load_function, load_released
-from hushsum.releases.base import ReleasedFunction
+from hushsum.kernels import ColumnKernel, named, parameter_names
+from hushsum.methods import Method, all_methods
+from hushsum.releases import Description, ReleasedFunction, load_function, load_released
 from tests.contract.fitted_models import MODELS, fitted
 from tests.released_cases import ALL_RELEASES, PLANE, RELEASES
 

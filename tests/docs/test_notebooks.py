@@ -36,7 +36,7 @@ class TestNotebooks:
 
     def test_it_is_in_the_gallery(self, path: Path) -> None:
         assert f"examples/{path.name}" in PAGE.read_text()
-        assert (GALLERY / f"{path.stem}.png").exists()
+        assert f"figures/gallery/{path.stem}.png" in PAGE.read_text()
 
 
 def test_there_are_eight() -> None:

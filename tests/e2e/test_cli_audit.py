@@ -7,8 +7,7 @@ from tests.e2e.cli_process import Shell
 from tests.e2e.conftest import QuickShell
 
 import hushsum as hs
-from hushsum.auditing.audit import audit_steps
-from hushsum.auditing.audit_tests import Step, noise_steps, smoke_steps
+from hushsum.auditing import Step, audit_steps, noise_steps, smoke_steps
 
 
 def test_a_release_is_audited(shell: Shell) -> None:
@@ -30,7 +29,7 @@ def test_without_a_file_the_steps_of_everything_are_run(
         requested.append((target, thorough))
         return some
 
-    monkeypatch.setattr("hushsum.jobs.audit.audit_steps", few)
+    monkeypatch.setattr("hushsum.operations._audit.audit_steps", few)
     report = quick.ok("audit", "--json").json
     assert requested == [(None, False)]
     assert report["holds"] is True

@@ -12,6 +12,7 @@ import psutil
 import pytest
 from tests.e2e.cli_process import COMMAND, Shell, environment
 from tests.engine_files import counts
+from tests.exact_tallies import exact_state
 
 import hushsum as hs
 from hushsum.tally import Tally
@@ -100,11 +101,11 @@ def test_a_driver_that_is_killed_is_restarted(records: Path) -> None:
 def again(path: Path) -> Tally:
     """The same counts as those of another tally, as if counted from a copy of its records."""
     found = hs.load_tally(path)
-    state = found._state()
+    state = exact_state(found)
     return Tally._restore(found.basis, found.kernel, state["table"], state["count"], state["moves"], None)
 
 
 def test_workers_need_an_engine(records: Path, quick_command: Path) -> None:
     ended = Shell(records, [quick_command]).run("tally", "x.csv", *OPTIONS, "--workers", "2", "-o", "p.tally")
     assert ended.code == 2
-    assert "--workers is for an engine" in ended.err
+    assert "--workers goes with --engine" in ended.err

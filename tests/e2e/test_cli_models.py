@@ -197,7 +197,7 @@ REFUSED: list[tuple[int, str, str]] = [
     (2, "JSON cannot both", "fit modes visits.csv FIT --json -o -"),
     (6, "'state'", "fit modes visits.csv --epsilon 1 NEW"),
     (6, "declared classes only", "fit classifier visits.csv FIT --target state --classes well,sick NEW"),
-    (2, "whole numbers", "fit classifier visits.parquet FIT --target flag --classes no,yes NEW"),
+    (2, "must be integers", "fit classifier visits.parquet FIT --target flag --classes no,yes NEW"),
     (6, "numbers with a fraction", "fit kernel-svc visits.csv --columns a --epsilon 1 --target b NEW"),
     (2, "--kernel must be one of", "fit kernel-svc visits.csv FIT --target state --kernel cosine NEW"),
     (
@@ -349,7 +349,7 @@ def test_a_dataset_of_persons_refuses_models_before_records_are_read(
     swift.ok("ledger", "init", "--ledger", "book.db", "--dataset", "people", *budget)
     said = swift.run(*command, "--ledger", "book.db", "--dataset", "people")
     assert said.code != 0
-    assert "models do not take persons yet" in said.err
+    assert "--max-per-unit" in said.err
     # One that declares how many records a person has takes them, for as many times the epsilon.
     capped = ("--ledger", "book.db", "--dataset", "capped")
     swift.ok("ledger", "init", *capped, *budget, "--max-per-unit", "3")
@@ -357,9 +357,15 @@ def test_a_dataset_of_persons_refuses_models_before_records_are_read(
     swift.ok(*command, *capped)
     status = swift.ok("ledger", "status", *capped, "--json").json
     assert float(status["spent"]["epsilon"]) == 3.0
+    # A person takes their own column, and costs no more than declared.
+    (swift.folder / "broken.csv").write_text("a,b,who\n" + "".join(f"0.5,0.5,{i // 2}\n" for i in range(50)))
+    persons = ("--unit-column", "who", "--max-per-unit", "2", "--ledger", "book.db", "--dataset", "people")
+    claim = swift.ok(*command[:-1], f"persons{command[-1][4:]}", *persons, "--json").json
+    stated = claim.get("release", claim)["claim"]
+    assert (stated["unit"], stated["records_per_unit"], stated["epsilon"]) == ("person", 2, 1.0)
     # Without a ledger nobody knows whom the claim should protect.
     alone = swift.ok(*command[:-1], f"alone{command[-1][4:]}")
-    assert "protects each record. Models do not take persons yet" in alone.err
+    assert "protects each record. If a person may have several" in alone.err
 
 
 def test_remedies_can_be_typed(swift: QuickShell) -> None:

@@ -27,7 +27,7 @@ def test_a_page_of_a_function(shell: Shell) -> None:
 
 
 def test_pages_that_are_refused(shell: Shell) -> None:
-    assert "must end in .html" in shell.refused(2, "page", "one.hush", "-o", "one.pdf")
+    assert "must end in one of .html" in shell.refused(2, "page", "one.hush", "-o", "one.pdf")
     assert "without bounds" in shell.refused(2, "page", "ok.hush", "-o", "ok.html")
     assert "confidential tally" in shell.refused(5, "page", "ok.tally", "-o", "ok.html")
     assert "no file" in shell.refused(2, "page", "none.hush", "-o", "none.html")

@@ -42,7 +42,7 @@ def test_a_refused_record_is_not_repeated(town: Shell, at: str) -> None:
 
 
 @pytest.mark.parametrize("at", ["3.7,5", "9007199254740993", "inf", "nan,2"])
-def test_members_of_a_set_are_whole_numbers(town: Shell, at: str) -> None:
+def test_members_of_a_set_are_integers(town: Shell, at: str) -> None:
     town.ok("collect", "terms", "--kernel", "jaccard", "--rows", "20", "--epsilon", "1", "-o", "sets.json")
     assert len(town.ok("report", "sets.json", "--at", "3,17,20").text.strip()) == 24
-    assert "whole numbers" in town.refused(2, "report", "sets.json", "--at", at)
+    assert "integers" in town.refused(2, "report", "sets.json", "--at", at)

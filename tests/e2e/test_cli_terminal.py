@@ -107,7 +107,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 BOX = ("--bounds", "-5:5,-5:5", "--bandwidth", "1")
-DAILY = ("--every", "day", "--steps", "3", "--once")
+DAILY = ("--every", "day", "--horizon", "3", "--once")
 ASKING = [
     ("release", *POINTS, *BOX, *PROMISE, "-o", "x.hush"),
     ("heatmap", *POINTS, *BOX, *PROMISE, "--plane", "-o", "x.png"),

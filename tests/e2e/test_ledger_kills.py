@@ -14,8 +14,7 @@ from tests.ledger_fixtures import postgres, server, state
 from tests.ledger_workers import command, command_with_limit, start
 
 import hushsum as hs
-from hushsum.ledger import Charge, DatasetTerms, Ledger
-from hushsum.ledger.events import Kind
+from hushsum.ledger import Charge, DatasetTerms, Kind, Ledger
 
 __all__ = ["postgres", "server", "state"]
 

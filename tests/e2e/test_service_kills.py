@@ -18,8 +18,7 @@ from tests.ledger_fixtures import postgres, server, state
 from tests.ledger_workers import start
 from tests.service_workers import work_once
 
-from hushsum.ledger import Charge, Ledger
-from hushsum.ledger.events import Kind
+from hushsum.ledger import Charge, Kind, Ledger
 from hushsum.service.store import Store
 from hushsum.service.work.job_runner import JobRunner
 

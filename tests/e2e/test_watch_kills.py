@@ -14,7 +14,7 @@ from tests.ledger_workers import command, start
 
 import hushsum as hs
 from hushsum.ledger import DatasetTerms, Ledger
-from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases import NoisyTable
 
 __all__ = ["state"]
 
@@ -40,7 +40,7 @@ class Follower:
             "a.stream",
             "--every",
             "1s",
-            "--steps",
+            "--horizon",
             f"{STEPS}",
         ]
         arguments += ["--columns", "x", "--bounds", "0:1", "--method", "grid", "--kernel", "gaussian"]

@@ -9,8 +9,7 @@ import random
 import struct
 from typing import Any
 
-from hushsum.files.checksummed_pages import digests_size, page_digests
-from hushsum.files.container import VERSION, canonical_json
+from hushsum.files import VERSION, canonical_json, digests_size, page_digests
 
 NUMBERS = [
     0,

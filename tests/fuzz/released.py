@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.kernels.registry import composed_names
-from hushsum.models.base import PrivateModel
-from hushsum.models.load import model_of
-from hushsum.releases.bundle import Bundle
-from hushsum.releases.load import load_released as load
+from hushsum.kernels import composed_names
+from hushsum.models import PrivateModel, model_of
+from hushsum.releases import Bundle
+from hushsum.releases import load_released as load
 
 
 def check_hush(data: bytes) -> bool:

@@ -14,7 +14,6 @@ import io
 import json
 import os
 import random
-import struct
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -36,28 +35,25 @@ from hushsum.errors import (
     PublicAssumption,
     UsageError,
 )
-from hushsum.federated import ReportTerms, collect_reports, make_report
-from hushsum.federated.secure_aggregation.server import ServerState
-from hushsum.federated.secure_aggregation.site import MemoryStore, SiteState
-from hushsum.federated.secure_aggregation.terms import AggregationTerms
-from hushsum.files.container import canonical_json
-from hushsum.files.encryption import CHUNK, encrypt
-from hushsum.privacy.claim import Relation
-from hushsum.records import Bounds, as_dense, as_sets, open_batches
-from hushsum.records.arrow_stream import read_stream
-from hushsum.records.cell_format import PLAIN, CellFormat
-from hushsum.releases.load import load_function
-from hushsum.served.answer_store import SqliteStore, StoredAnswer
-from hushsum.served.secret_file import load_secret_functions, save_secret_functions
-from hushsum.served.secret_functions import SecretFunction
-from hushsum.streams import Stream
-from hushsum.streams.state_file import StreamFile
-from hushsum.summarize.features import SummaryFeatures
-from hushsum.summarize.messages import Answer, Broadcast, RunTerms
-from hushsum.summarize.target import NoisyTarget, release_target
-from hushsum.summarize.transport_messages import Opening
-from hushsum.tally.checkpoint import Checkpoint
-from hushsum.tally.file import load_tally
+from hushsum.exact_mode._function import SqliteStore, StoredAnswer
+from hushsum.exact_mode._secret_functions import SecretFunction, load_secret_functions, save_secret_functions
+from hushsum.files import CHUNK, canonical_json, encrypt
+from hushsum.parties import MemoryStore, ReportTerms, collect_reports, make_report
+from hushsum.parties.secure_aggregation import AggregationTerms, ServerState, SiteState
+from hushsum.parties.summarization import (
+    Answer,
+    Broadcast,
+    NoisyTarget,
+    Opening,
+    RunTerms,
+    SummaryFeatures,
+    release_target,
+)
+from hushsum.privacy import Relation
+from hushsum.records import PLAIN, Bounds, CellFormat, as_dense, as_sets, open_batches, read_stream
+from hushsum.releases import load_function
+from hushsum.streams import Stream, StreamFile
+from hushsum.tally import Checkpoint, load_tally
 from tests.aggregation_runs import Run, small_terms, table_of
 from tests.fuzz.mutate import joined, mutated_bytes, mutated_container, mutated_hush, mutated_json, split
 from tests.fuzz.released import check_hush
@@ -212,7 +208,7 @@ def _stream_seeds() -> list[bytes]:
         (sketch, {"delta": 1e-6}),
     ]
     for tally, more in several:
-        stream = hs.stream(tally, steps=5, epsilon=1.0, insecure_noise_seed=1, **more)
+        stream = hs.stream(tally, horizon=5, epsilon=1.0, insecure_noise_seed=1, **more)
         stream.add([[0.2], [0.4]], units=None if tally.max_per_unit is None else ["a", "b"]).step()
         with _file(b"", ".stream") as path:
             file = StreamFile(path, None)
@@ -250,7 +246,7 @@ def encrypted(data: bytes) -> bytes:
         about = json.loads(header)
         about["encryption"] = {"cipher": "HKDF-SHA256, AES-256-GCM", "chunk": CHUNK, "salt": SALT.hex()}
         header = canonical_json(about)
-        payload = b"".join(bytes(piece) for piece in encrypt([payload], KEY, SALT, header))
+        payload = b"".join(bytes(piece) for piece in encrypt([payload], KEY, SALT, prefix[:8] + header))
     except (ValueError, TypeError, RecursionError):
         pass
     return joined(prefix, header, payload)
@@ -367,29 +363,6 @@ def _message_seeds() -> list[bytes]:
     return [terms.to_bytes(), Opening(terms, ("x", "y")).to_bytes(), target.to_bytes(), broadcast.to_bytes()]
 
 
-def repair_message(data: bytes) -> bytes:
-    """The checksum, and canonical JSON, of a message."""
-    if len(data) < 44:
-        return data
-    length = struct.unpack_from("<I", data, 8)[0]
-    header, body = data[12 : 12 + length], data[12 + length : -32]
-    with contextlib.suppress(ValueError, RecursionError):
-        header = canonical_json(json.loads(header))
-    whole = data[:8] + struct.pack("<I", len(header)) + header + body
-    return whole + hashlib.sha256(whole).digest()
-
-
-def mutated_message(data: bytes, chance: random.Random) -> bytes:
-    """A message with a changed value, or changed bytes, and a checksum that holds."""
-    length = struct.unpack_from("<I", data, 8)[0]
-    if chance.random() < 0.7:
-        header = json.dumps(mutated_json(json.loads(data[12 : 12 + length]), chance)).encode()
-        data = data[:8] + struct.pack("<I", len(header)) + header + data[12 + length :]
-    else:
-        data = data[:12] + mutated_bytes(data[12:-32], chance) + data[-32:]
-    return repair_message(data)
-
-
 def check_message(data: bytes) -> bool:
     """Refused by every reader, or read and written again as the same bytes."""
     read = False
@@ -470,7 +443,7 @@ def check_edges(data: bytes, suffix: str) -> bool:
     """Refused, or sets of neighbours that fit together."""
     with _file(data, suffix) as path:
         try:
-            for ids, sets in hs.read_edges(path).with_ids():
+            for ids, sets in hs.records.read_edges(path).with_ids():
                 assert len(ids) == len(sets)
         except (DataRefused, UsageError):
             return False
@@ -631,7 +604,7 @@ def _onnx_seeds() -> list[bytes]:
 
 def check_onnx(data: bytes) -> bool:
     """Refused, or a list of operations none of which draws; whether it was read."""
-    from hushsum.records.onnx_graph import RANDOM, operations_of
+    from hushsum.records import RANDOM, operations_of
 
     try:
         found = operations_of(data)
@@ -671,8 +644,8 @@ _ALL = [
         lambda data: check_secret(data, KEY),
     ),
     Target("answers", _answer_seeds, mutated_bytes, same, check_answers),
-    Target("messages", _message_seeds, mutated_message, repair_message, check_message),
-    Target("aggregation", _aggregation_seeds, mutated_message, repair_message, check_aggregation),
+    Target("messages", _message_seeds, mutated_container, repair_container, check_message),
+    Target("aggregation", _aggregation_seeds, mutated_container, repair_container, check_aggregation),
     Target("report-terms", lambda: [_TERMS.to_bytes()], mutated_json_bytes, same, check_terms),
     Target("reports", _report_seeds, mutated_bytes, same, check_reports),
     Target("csv", lambda: _CSV, mutated_bytes, same, lambda data: check_records(data, ".csv")),

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import hushsum as hs
-from hushsum.files.mapped_table import TablePacker
+from hushsum.baselines import bernstein, fourier_series, hermite, histogram_tally, lsq_rff, trigonometric
+from hushsum.files import TablePacker
 from hushsum.kernels import Kernel
-from hushsum.methods import bernstein, fourier_series, hermite, histogram_tally, lsq_rff, trigonometric
-from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases import NoisyTable
 
 FOLDER = Path(__file__).parent / "files"
 KEY = bytes(range(32))
@@ -27,9 +27,9 @@ CODES = [[i % 3, i % 2, i % 5] for i in range(40)]
 SETS = [list(range(i % 4, i % 7)) for i in range(40)]
 MIXED = [[*point, code[0], members] for point, code, members in zip(POINTS, CODES, SETS, strict=True)]
 PRODUCT = (
-    hs.on_columns(hs.EuclideanKernel(dim=2, bandwidth=2.0), [0, 1], of=4)
-    * hs.on_columns(hs.HammingKernel(dim=1), 2, of=4)
-    * hs.on_columns(hs.JaccardKernel(), 3, of=4)
+    hs.kernels.on_columns(hs.EuclideanKernel(dim=2, bandwidth=2.0), [0, 1], of=4)
+    * hs.kernels.on_columns(hs.HammingKernel(dim=1), 2, of=4)
+    * hs.kernels.on_columns(hs.JaccardKernel(), 3, of=4)
 )
 
 KERNELS: dict[str, tuple[Kernel, Any]] = {
@@ -39,7 +39,7 @@ KERNELS: dict[str, tuple[Kernel, Any]] = {
     "angular": (hs.AngularKernel(dim=2, bits=2), POINTS),
     "jaccard": (hs.JaccardKernel(), SETS),
     "hamming": (hs.HammingKernel(dim=3), CODES),
-    "asymmetric": (hs.AsymmetricAngularKernel(dim=2, bits=2, radius=4.0), POINTS),
+    "asymmetric": (hs.kernels.AsymmetricAngularKernel(dim=2, bits=2, radius=4.0), POINTS),
     "product": (PRODUCT, MIXED),
     "combination": (1.5 * hs.EuclideanKernel(2, 2.0) - 0.5 * hs.ManhattanKernel(2, 2.0), POINTS),
 }

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import hushsum as hs
-from hushsum.methods import histogram, kme, pfda
-from hushsum.releases.base import ReleasedFunction
+from hushsum.baselines import histogram, kme, pfda
+from hushsum.releases import ReleasedFunction
 from tests.golden import make as tables
 
 POINTS = tables.POINTS

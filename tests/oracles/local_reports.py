@@ -8,7 +8,7 @@ from base64 import b64encode
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.federated.local_reports import ReportTerms
+from hushsum.parties import ReportTerms
 
 
 def simulated_reports(terms: ReportTerms, X: object, rng: np.random.Generator) -> bytes:

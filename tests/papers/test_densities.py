@@ -8,24 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.accuracy import _continued, keep, parts
-from benchmarks.accuracy_auto import auto_cells, hash_cells
-from benchmarks.accuracy_data import COLUMNS, CONTESTS, Contest, on_salary_grid, synthetic_salaries
-from benchmarks.accuracy_methods import (
+from benchmarks.accuracy.comparison import _continued, keep, parts
+from benchmarks.accuracy.comparison_contestants import (
     AT_THE_END,
     CONTESTANTS,
     EPSILONS,
     Contestant,
     Ladder,
+    auto_cells,
+    hash_cells,
+    lsq_rff_cells,
     race_of,
 )
-from benchmarks.accuracy_report import _made_by, write_report
-from benchmarks.accuracy_targets import targets
-from benchmarks.lsq_features import lsq_rff_cells
-from benchmarks.plan_validation import fitted, modelled
-from benchmarks.source_version import version_of_code
-from benchmarks.validation_data import two_digits
-from benchmarks.validation_report import write_report as write_validation
+from benchmarks.accuracy.comparison_report import _made_by, targets, write_report
+from benchmarks.data import COLUMNS, CONTESTS, Contest, on_salary_grid, synthetic_salaries
+from benchmarks.plans.plan_validation import fitted, modelled, two_digits
+from benchmarks.plans.plan_validation import write_report as write_validation
+from benchmarks.writer import Results, version_of_code
 from papers.private_race import growth
 
 import hushsum as hs
@@ -116,7 +115,7 @@ def test_the_report_is_made_of_the_cells(contest: Contest, tmp_path: Path) -> No
         "builds": [{"case": "a build", "wall": 11.0, "processor": 3.0}],
         "parts": [{"name": "few auto", "seconds": 2.0}],
     }
-    page = write_report(results, tmp_path, parts=3).read_text(encoding="utf-8")
+    page = write_report(results, Results("comparison", tmp_path), parts=3).read_text(encoding="utf-8")
     assert "| **auto** |" in page
     assert "by oracle" in page
     found = {each.what: each for each in targets(results)}
@@ -207,8 +206,9 @@ def test_the_validation_of_plans_is_reported(tmp_path: Path) -> None:
         {"name": "one, far", "planned": 1.0, "measured": 3.0, **declared},
         {"name": "hashed", "planned": 1.0, "measured": 1.0, "kind": "public", "method": "race", **shared},
     ]
-    page = write_validation({"densities": [], "cells": cells}, tmp_path, every=9).read_text(encoding="utf-8")
-    assert f"3 of 9 cells; 3 cells by version {version.number}, commit {version.commit}" in page
+    output = Results("plan_validation", tmp_path)
+    page = write_validation({"densities": [], "cells": cells}, output, every=9).read_text(encoding="utf-8")
+    assert f"3 of 9 cells: 3 cells by version {version.number}, commit {version.commit}" in page
     assert "| one, far | grid |" in page
     assert "| one, near | grid |" not in page
     assert "| all choices from declared quantities | 2 | 1.10 |" in page

@@ -32,8 +32,8 @@ from papers.functional_perturbation.report import write_report
 from papers.functional_perturbation.run import FIGURES, run_one
 
 import hushsum as hs
-from hushsum.methods.feature_functions import smoother
-from hushsum.models.feature_space import feature_space, vectors_within
+from hushsum.methods import smoother
+from hushsum.models import feature_space, vectors_within
 
 BUDGET = Budget(0.4, 0.001)
 HUGE = Budget(400.0, 0.001)

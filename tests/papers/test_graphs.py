@@ -13,7 +13,7 @@ from papers.private_race import graphs, graphs_report, graphs_run
 from papers.private_race.curves import Curves, load_subject
 
 import hushsum as hs
-from hushsum.records.sets import as_sets
+from hushsum.records import as_sets
 
 
 @pytest.fixture

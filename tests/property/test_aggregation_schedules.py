@@ -1,4 +1,4 @@
-"""Secure aggregation under random schedules; `benchmarks/aggregation_schedules.py` runs 10⁵ of them."""
+"""Secure aggregation under random schedules; `benchmarks/coverage` runs 10⁵ of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ from typing import Any
 
 import pytest
 
-from hushsum.federated.secure_aggregation import masks, messages, site
-from hushsum.federated.secure_aggregation.messages import CONSENT, KEYS, MASKED, OPENING
-from hushsum.federated.secure_aggregation.server import ServerState
-from hushsum.federated.secure_aggregation.site import MemoryStore, SiteState
-from hushsum.federated.secure_aggregation.terms import AggregationTerms
+from hushsum.parties import MemoryStore
+from hushsum.parties.secure_aggregation import (
+    CONSENT,
+    KEYS,
+    MASKED,
+    OPENING,
+    AggregationTerms,
+    ServerState,
+    SiteState,
+)
+from hushsum.parties.secure_aggregation import _masks as masks
+from hushsum.parties.secure_aggregation import _messages as messages
+from hushsum.parties.secure_aggregation import _site as site
 from tests.aggregation_schedules import (
     honest_schedule,
     lying_schedule,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hushsum as hs
-from hushsum.releases.base import ReleasedFunction
+from hushsum.releases import ReleasedFunction
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.5)
 AT = np.linspace(-3.0, 3.0, 15)[:, None]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import hushsum as hs
 from hushsum.errors import FileRefused
-from hushsum.files.container import FileKind, read_container, write_container
+from hushsum.files import FileKind, read_container, write_container
 from hushsum.releases import TableFunction, load_function
 from tests.kernel_cases import CASES, Case
 

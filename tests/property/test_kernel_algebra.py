@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 import hushsum as hs
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.kernels import Kernel, kernel_as_json, kernel_from_json
-from hushsum.kernels.expressions import KernelExpression, as_expression
+from hushsum.kernels import Kernel, KernelExpression, as_expression, kernel_as_json, kernel_from_json
 
 RECORDS = np.column_stack((np.linspace(-2.0, 2.0, 7), np.arange(7) % 3, np.cos(np.arange(7))))
 PLAIN: list[Kernel] = [
     hs.EuclideanKernel(dim=3, bandwidth=2.0),
-    hs.on_columns(hs.EuclideanKernel(dim=1, bandwidth=1.0), 0, of=3),
-    hs.on_columns(hs.HammingKernel(dim=1), 1, of=3),
-    hs.on_columns(hs.ManhattanKernel(dim=2, bandwidth=3.0), [2, 0], of=3),
-    hs.on_columns(hs.AsymmetricAngularKernel(dim=2, bits=2, radius=3.0), [0, 2], of=3),
+    hs.kernels.on_columns(hs.EuclideanKernel(dim=1, bandwidth=1.0), 0, of=3),
+    hs.kernels.on_columns(hs.HammingKernel(dim=1), 1, of=3),
+    hs.kernels.on_columns(hs.ManhattanKernel(dim=2, bandwidth=3.0), [2, 0], of=3),
+    hs.kernels.on_columns(hs.kernels.AsymmetricAngularKernel(dim=2, bits=2, radius=3.0), [0, 2], of=3),
 ]
 WEIGHTS = st.sampled_from([-2.0, -0.5, 0.25, 1.0, 3.0])
 kernels = st.recursive(

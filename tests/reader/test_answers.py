@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.jobs.function_page import READABLE
-from hushsum.methods import histogram_tally
-from hushsum.plotting.web_page import reader_folder
-from hushsum.releases.base import Released
+from hushsum.baselines import histogram_tally
+from hushsum.plotting import reader_folder
+from hushsum.releases import Released
+from hushsum.tables import all_bases
 from tests.golden import make as tables
 from tests.golden import make_points as points
 from tests.reader.node import answered
@@ -60,20 +60,20 @@ def _graph() -> hs.Tally:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "edges.txt")
         np.savetxt(path, EDGES, fmt="%d")
-        return hs.count_graph(hs.read_edges(path), rows=30, width=40)
+        return hs.methods.count_graph(hs.records.read_edges(path), rows=30, width=40)
 
 
 def _units(kernel: Any) -> Any:
-    return hs.scaled(kernel, [(0, 10), (0, 20)])
+    return hs.kernels.scaled(kernel, [(0, 10), (0, 20)])
 
 
 def _step() -> Any:
     pattern = hs.grid(hs.GaussianKernel(1, 1.0), bounds=(0, 10))
-    return hs.stream(pattern, steps=5, epsilon=1.0, delta=1e-6).add(LINE).step()
+    return hs.stream(pattern, horizon=5, epsilon=1.0, delta=1e-6).add(LINE).step()
 
 
 def _halves() -> Any:
-    return hs.on_columns(hs.GaussianKernel(1, 1.0), 0, of=2) * hs.on_columns(
+    return hs.kernels.on_columns(hs.GaussianKernel(1, 1.0), 0, of=2) * hs.kernels.on_columns(
         hs.LaplacianKernel(1, 2.0), 1, of=2
     )
 
@@ -111,8 +111,14 @@ FURTHER: dict[str, tuple[Callable[[], Any], Any]] = {
     "Laplacian features": (lambda: _features(hs.LaplacianKernel(2, 2.0), PLANE, bounds=(0, 10)), PLANE),
     "Matérn features": (lambda: _features(hs.MaternKernel(2, 2.0), PLANE, orthogonal=False), PLANE),
     "features of a product": (lambda: _features(_halves(), PLANE), PLANE),
-    "sums of vectors": (lambda: _released(hs.monomials(hs.DotProductKernel(dim=3)).add(BALL)), BALL),
-    "sums of products": (lambda: _released(hs.monomials(hs.PolynomialKernel(dim=3)).add(BALL)), BALL),
+    "sums of vectors": (
+        lambda: _released(hs.methods.monomials(hs.kernels.DotProductKernel(dim=3)).add(BALL)),
+        BALL,
+    ),
+    "sums of products": (
+        lambda: _released(hs.methods.monomials(hs.kernels.PolynomialKernel(dim=3)).add(BALL)),
+        BALL,
+    ),
     "a graph": (lambda: _released(_graph()), [[1, 2, 3], [], [5]]),
 }
 SINGLE = {"features", "Laplacian features", "Matérn features", "features of a product"}
@@ -234,7 +240,7 @@ def test_the_claim_has_the_same_words() -> None:
     ]
     grid = hs.grid(hs.GaussianKernel(1, 1.0), bounds=(0, 10)).add(LINE)
     made: list[Any] = [grid.release(**each) for each in claims]
-    made.append(hs.combine(made[0], [[float(place)] for place in range(10)]))
+    made.append(hs.releases.combine(made[0], [[float(place)] for place in range(10)]))
     for function, found in zip(made, answered([{"base64": _bytes(each)} for each in made]), strict=True):
         assert found["claim"]["sentence"] == function.claim.sentence()
 
@@ -308,7 +314,7 @@ def test_python_and_the_reader_agree_on_what_a_page_answers() -> None:
     listed = re.search(r"^const BASES = \{\n(.*?)^\};", text, re.MULTILINE | re.DOTALL)
     assert listed is not None
     names = re.findall(r"^  \"?([a-z-]+)\"?:", listed[1], re.MULTILINE)
-    assert sorted(names) == sorted(each.name for each in READABLE)
+    assert sorted(names) == [each.name for each in all_bases() if each.in_pages]
 
 
 def test_files_that_are_confidential_or_damaged(tmp_path: Path) -> None:

@@ -17,12 +17,11 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.bases import Basis
-from hushsum.bases.registry import basis_as_json
 from hushsum.errors import FileRefused
-from hushsum.files.container import canonical_json
+from hushsum.files import canonical_json
 from hushsum.kernels import Kernel
-from hushsum.privacy.claim import Relation
+from hushsum.privacy import Relation
+from hushsum.tables import Basis, basis_as_json
 from tests.fuzz.mutate import joined, split
 from tests.reader.node import answered, node
 
@@ -39,11 +38,12 @@ CASES: list[tuple[Kernel, int, Any]] = [
     (hs.LaplacianKernel(2, 1.5), 60, (0, 0.4)),
     (hs.MaternKernel(2, 0.9, smoothness=2.5), 150, (0, 4)),
     (
-        hs.on_columns(hs.GaussianKernel(1, 1.0), 0, of=2) * hs.on_columns(hs.MaternKernel(1, 2.0), 1, of=2),
+        hs.kernels.on_columns(hs.GaussianKernel(1, 1.0), 0, of=2)
+        * hs.kernels.on_columns(hs.MaternKernel(1, 2.0), 1, of=2),
         80,
         (0, 3),
     ),
-    (hs.scaled(hs.GaussianKernel(2, 0.5), [(0, 1), (0, 3)]), 80, [(0, 1), (0, 3)]),
+    (hs.kernels.scaled(hs.GaussianKernel(2, 0.5), [(0, 1), (0, 3)]), 80, [(0, 1), (0, 3)]),
     (0.5 * hs.GaussianKernel(1, 1.0) + 0.5 * hs.GaussianKernel(1, 0.2), 80, (0, 3)),
     (hs.GaussianKernel(1, 1e20), 50, (0, 1e18)),
 ]

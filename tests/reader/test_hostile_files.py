@@ -16,10 +16,8 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import HushsumError
-from hushsum.models.base import PrivateModel
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.load import load_released
-from hushsum.releases.noisy_table import NoisyTable
+from hushsum.models import PrivateModel
+from hushsum.releases import NoisyTable, ReleasedFunction, load_released
 from tests.fuzz.mutate import joined, mutated_hush, split
 from tests.golden import make as tables
 from tests.golden import make_points as points
@@ -71,8 +69,8 @@ def _stated() -> list[bytes]:
     plane: list[list[float]] = [[0.1, 0.2]] * 40
     tallies: list[Callable[[], hs.Tally]] = [
         lambda: hs.grid(hs.GaussianKernel(dim=2, bandwidth=0.3), bounds=[(0, 1)] * 2),
-        lambda: hs.monomials(hs.DotProductKernel(dim=2, radius=1.0)),
-        lambda: hs.monomials(hs.PolynomialKernel(dim=2, radius=1.0)),
+        lambda: hs.methods.monomials(hs.kernels.DotProductKernel(dim=2, radius=1.0)),
+        lambda: hs.methods.monomials(hs.kernels.PolynomialKernel(dim=2, radius=1.0)),
     ]
     over_time: list[dict[str, Any]] = [
         {"rho": 0.5},
@@ -81,7 +79,7 @@ def _stated() -> list[bytes]:
     ]
     at_once: list[dict[str, Any]] = [{"rho": 0.5}, {"epsilon": 1.0}, {"rho": 0.5, "relation": "replace"}]
     made: list[Any] = [
-        hs.stream(tally, steps=5, insecure_noise_seed=1, **more).add([[0.2], [0.4]]).step()
+        hs.stream(tally, horizon=5, insecure_noise_seed=1, **more).add([[0.2], [0.4]]).step()
         for tally in (grid, rows)
         for more in over_time
     ]

@@ -15,7 +15,7 @@ from mpmath import mp
 from scipy.stats import binom, chisquare
 
 import hushsum as hs
-from hushsum.federated import ReportTerms, collect_reports
+from hushsum.parties import ReportTerms, collect_reports
 from tests.reader.node import node
 
 _SCRIPT = Path(__file__).with_name("report.mjs")

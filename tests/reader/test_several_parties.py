@@ -12,13 +12,10 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.federated.secure_aggregation.result import released_sum
-from hushsum.federated.secure_aggregation.terms import AggregationTerms
-from hushsum.privacy.integer_noise import GAUSSIAN, IntegerNoise
-from hushsum.privacy.release_request import ReleaseRequest
-from hushsum.privacy.trust_model import SECURE_AGGREGATION, Trust
-from hushsum.releases.noisy_table import NoisyTable
-from hushsum.tally.sums_with_share import sums_with_share
+from hushsum.parties.secure_aggregation import AggregationTerms, released_sum
+from hushsum.privacy import GAUSSIAN, SECURE_AGGREGATION, IntegerNoise, ReleaseRequest, Trust
+from hushsum.releases import NoisyTable
+from hushsum.tally import sums_with_share
 from tests.aggregation_runs import identity
 from tests.reader.node import answered
 

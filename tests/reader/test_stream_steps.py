@@ -11,7 +11,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.records.native_batch import Batch
+from hushsum.records import Batch
 from hushsum.streams import step_covariance
 from tests.reader.node import answered
 
@@ -28,14 +28,14 @@ def _rows() -> hs.Tally:
 
 
 STREAMS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "all steps": (_grid, {"steps": 30, "epsilon": 1.0, "delta": 1e-6}),
-    "a window": (_grid, {"steps": 30, "rho": 0.5, "window": 2}),
-    "decay": (_grid, {"steps": 30, "rho": 0.5, "decay": 0.9}),
-    "pure epsilon": (_grid, {"steps": 30, "epsilon": 1.0}),
-    "pure epsilon, a window": (_grid, {"steps": 30, "epsilon": 1.0, "window": 3}),
-    "pure epsilon, decay": (_grid, {"steps": 30, "epsilon": 1.0, "decay": 0.9}),
-    "one step": (_grid, {"steps": 1, "rho": 0.5}),
-    "hash rows": (_rows, {"steps": 12, "rho": 0.5}),
+    "all steps": (_grid, {"horizon": 30, "epsilon": 1.0, "delta": 1e-6}),
+    "a window": (_grid, {"horizon": 30, "rho": 0.5, "window": 2}),
+    "decay": (_grid, {"horizon": 30, "rho": 0.5, "decay": 0.9}),
+    "pure epsilon": (_grid, {"horizon": 30, "epsilon": 1.0}),
+    "pure epsilon, a window": (_grid, {"horizon": 30, "epsilon": 1.0, "window": 3}),
+    "pure epsilon, decay": (_grid, {"horizon": 30, "epsilon": 1.0, "decay": 0.9}),
+    "one step": (_grid, {"horizon": 1, "rho": 0.5}),
+    "hash rows": (_rows, {"horizon": 12, "rho": 0.5}),
 }
 
 
@@ -50,7 +50,7 @@ def films() -> dict[str, list[Any]]:
     made = {}
     for name, (tally, terms) in STREAMS.items():
         stream = hs.stream(tally(), insecure_noise_seed=5, **terms)
-        number = min(6, terms["steps"])
+        number = min(6, terms["horizon"])
         made[name] = [stream.add(LINE[60 * step : 60 * step + 60]).step() for step in range(number)]
     return made
 
@@ -91,7 +91,7 @@ def test_the_error_of_a_change_is_that_of_many_streams() -> None:
     """
     requests = []
     for seed in range(60):
-        stream = hs.stream(_grid(), steps=30, rho=0.5, insecure_noise_seed=1000 + seed)
+        stream = hs.stream(_grid(), horizon=30, rho=0.5, insecure_noise_seed=1000 + seed)
         before = stream.add(LINE).step()
         stream.step()
         requests.append({"base64": _bytes(stream.step()), "since": _bytes(before), "queries": QUERIES})

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 import hushsum as hs
-from hushsum.releases import TableFunction
-from hushsum.releases.answers import Answers
+from hushsum.releases import Answers, TableFunction
 from tests.kernel_cases import CASES, Case
 
 SEEDS = 400

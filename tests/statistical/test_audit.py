@@ -13,17 +13,21 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.auditing import SensitivityAudit, audit_gaussian, audit_laplace, audit_sensitivity
-from hushsum.auditing.binomial_bounds import binomial_bounds
-from hushsum.auditing.privacy_loss_lower_bound import LESS_NOISE
-from hushsum.bases import HashRows
+from hushsum.auditing import (
+    LESS_NOISE,
+    SensitivityAudit,
+    audit_gaussian,
+    audit_laplace,
+    audit_sensitivity,
+    binomial_bounds,
+)
 from hushsum.errors import UsageError
+from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, UnitChange, calibrate, laplace_noise
 from hushsum.privacy.accounting import gaussian_variances
-from hushsum.privacy.calibration import Sensitivity, UnitChange, calibrate, laplace_noise
-from hushsum.privacy.claim import Promise, Relation
-from hushsum.privacy.integer_noise import IntegerNoise
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian, discrete_laplace
 from hushsum.releases import TableFunction
+from hushsum.tables import HashRows
+from tests.exact_tallies import exact_table
 from tests.kernel_cases import CASES, Case, Records, joined, take
 
 Draw = Callable[[int], NDArray[np.int64]]
@@ -114,7 +118,7 @@ def test_persons_move_no_further_than_the_cap_allows(relation: Relation) -> None
 
     def table(units: list[str], points: NDArray[np.float64]) -> NDArray[np.int64]:
         tally = hs.race(hs.EuclideanKernel(1, 1.0), rows=50, width=1000, seed=1, max_per_unit=3)
-        counted: NDArray[np.int64] = tally.add(points, units=units)._state()["table"]
+        counted: NDArray[np.int64] = exact_table(tally.add(points, units=units))
         return counted
 
     others, names = np.arange(20.0)[:, None], [f"p{i % 6}" for i in range(20)]
@@ -241,7 +245,7 @@ class TestSmoke:
         """A lower bound on ε, wrong with probability 1e-6 at most."""
         empty = hs.race(hs.EuclideanKernel(1, 1.0), rows=1, width=4, seed=1)
         one = hs.race(hs.EuclideanKernel(1, 1.0), rows=1, width=4, seed=1).add([[0.0]])
-        cell = int(one._state()["table"][0].argmax())
+        cell = int(exact_table(one)[0].argmax())
         hits = [0, 0]
         for side, tally in enumerate((empty, one)):
             for seed in range(self.RELEASES):

@@ -18,21 +18,22 @@ from numpy.typing import NDArray
 from scipy.stats import beta, chi2
 
 import hushsum as hs
-from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.choice_sampler import (
+from hushsum.privacy.noise import (
+    NoiseSource,
+    Stopping,
+    draw_runs,
     exponential_choice,
-    exponential_law,
+    exponential_distribution,
     permute_and_flip,
     permute_and_flip_law,
 )
-from hushsum.privacy.noise.random_stopping import Stopping, draw_runs
 
 LIMIT = 1e-9
 TAIL = 5e-7
 DRAWS = 20_000
 LESS = Fraction(4, 5)
 
-MECHANISMS = [(permute_and_flip, permute_and_flip_law), (exponential_choice, exponential_law)]
+MECHANISMS = [(permute_and_flip, permute_and_flip_law), (exponential_choice, exponential_distribution)]
 SCORES = [[0, 1], [0, 0, 0], [5, 3, 4, 0, -2], [0, 10, 9, 9, 9, 9, 9, 9, 9]]
 Choose = Callable[[Sequence[int], Fraction, NoiseSource], int]
 Law = Callable[[Sequence[int], float], list[float]]
@@ -73,7 +74,7 @@ def test_choices_with_a_fifth_less_noise_are_caught(choose: Choose, law: Law, sc
 
 
 def test_the_two_mechanisms_are_reported_apart() -> None:
-    assert fit(drawn(permute_and_flip, [0, 2], Fraction(1), 3), exponential_law([0, 2], 1.0)) < LIMIT
+    assert fit(drawn(permute_and_flip, [0, 2], Fraction(1), 3), exponential_distribution([0, 2], 1.0)) < LIMIT
 
 
 def audited(likely: int, unlikely: int, draws: int) -> float:

@@ -46,7 +46,7 @@ def test_a_stream_without_a_change_raises_few_alarms() -> None:
     alarms = 0
     for run in range(20):
         tally = hs.grid(ONE, bounds=(-5, 5))
-        stream = hs.stream(tally, steps=8, epsilon=1.0, delta=1e-6, insecure_noise_seed=run)
+        stream = hs.stream(tally, horizon=8, epsilon=1.0, delta=1e-6, insecure_noise_seed=run)
         steps = [stream.add(rng.normal(0.0, 1.0, (300, 1))).step() for _ in range(8)]
         alarms += hs.drift(steps, false_alarm=0.1).detected_at is not None
     # Of 20 streams at most 0.1 each: more than 7 once in 2000 cases.

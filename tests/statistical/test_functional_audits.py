@@ -15,40 +15,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hushsum.auditing import audit  # noqa: F401  (registers the cases)
-from hushsum.auditing.cases import functional as cases
-from hushsum.auditing.gaussian_smoke_test import (
+from hushsum.auditing import (
+    HALF_NOISE,
     INFORMATIVE,
-    LESS_NOISE,
+    STATED_POWER,
     THOROUGH_RELEASES,
+    AuditRow,
+    MechanismCase,
     Separated,
     allowed_distance,
+    audit,  # noqa: F401  (registers the cases)
     audit_separation,
     lattice_chances,
+    mechanism_cases,
     normal_chances,
     separation_power,
 )
-from hushsum.auditing.registry import MechanismCase, mechanism_cases
-from hushsum.auditing.report import STATED_POWER, AuditRow
-from hushsum.bases.fourier_series import FourierSeries
-from hushsum.methods.feature_functions import (
-    Machines,
-    NoisyWeights,
-    fit_machines,
-    perturbed_machines,
-    svm_sensitivity,
-)
-from hushsum.privacy import functional_perturbation, real_noise
-from hushsum.privacy.calibration import Sensitivity
-from hushsum.privacy.claim import Promise, Relation
-from hushsum.privacy.integer_noise import IntegerNoise
+from hushsum.auditing import _noise_cases as cases
+from hushsum.exact_mode import GaussianPath, MemoryStore, ServedFunction
+from hushsum.exact_mode import _audit_cases as served
+from hushsum.exact_mode import _function as served_function
+from hushsum.methods import Machines, NoisyWeights, fit_machines, perturbed_machines, svm_sensitivity
+from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _release_noise, standard_normal
+from hushsum.privacy import _functional_perturbation as functional_perturbation
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
-from hushsum.privacy.release_noise import standard_normal
-from hushsum.served import audit_cases as served
-from hushsum.served import function as served_function
-from hushsum.served.answer_store import MemoryStore
-from hushsum.served.function import ServedFunction
-from hushsum.served.gaussian_path import GaussianPath
+from hushsum.tables import FourierSeries
 
 EVERY = [
     pytest.param(case, marks=[pytest.mark.slow] if case.thorough else [], id=f"{case.name}-{case.pair}")
@@ -93,7 +84,7 @@ class TestEveryMechanism:
         assert not audit_separation(case.name, pair, releases=releases, seed=2).holds
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("less", [1.0, LESS_NOISE])
+    @pytest.mark.parametrize("less", [1.0, HALF_NOISE])
     def test_the_stated_power_is_for_the_pair_and_the_test_in_use(
         self, case: MechanismCase, less: float, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -134,7 +125,7 @@ def halve(monkeypatch: pytest.MonkeyPatch, factor: float = 0.5) -> None:
         lambda size, variance, source: discrete_gaussian(size, variance * square, source),
     )
     monkeypatch.setattr(
-        real_noise, "standard_normal", lambda size, source: factor * standard_normal(size, source)
+        _release_noise, "standard_normal", lambda size, source: factor * standard_normal(size, source)
     )
 
 
@@ -219,7 +210,7 @@ class TestPlantedFaults:
         """B taken as half the range: half the noise."""
         right = functional_perturbation.lattice_variance
         monkeypatch.setattr(
-            "hushsum.methods.feature_functions.lattice_variance",
+            "hushsum.methods._feature_functions.lattice_variance",
             lambda l2, *rest, **options: right(l2 // 2, *rest, **options),
         )
         assert caught(cases._posterior())
@@ -258,7 +249,7 @@ def test_the_stated_power_is_that_of_simulations(actual: float) -> None:
     """Within six standard errors of 4,000 simulated audits of two normal laws."""
     from scipy.special import ndtr
 
-    from hushsum.auditing.gaussian_smoke_test import _distance
+    from hushsum.auditing._smoke import _distance
 
     allowed, releases, tail = 1.5, 400, 1e-8 / 2
     rng = np.random.default_rng(6)

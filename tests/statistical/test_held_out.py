@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.models.mode_search import HeldOut, climb, spread_points
+from hushsum.models import HeldOut, climb, spread_points
 
 RELEASES = 40
 LOW, HIGH = -np.ones(2), np.ones(2)

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum import methods
-from hushsum.releases.answers import Quotient
-from hushsum.releases.simultaneous_intervals import noise_table, simultaneous_reach
+from hushsum import baselines, methods
+from hushsum.releases import Quotient, noise_table, simultaneous_reach
 
 
 @pytest.fixture
@@ -25,12 +24,12 @@ BOX = (0.0, 1.0)
 
 TALLIES: dict[str, Callable[[], hs.Tally]] = {
     "grid": lambda: hs.grid(KERNEL, bounds=BOX, spacing=1.0, degree=2),
-    "histogram": lambda: methods.histogram_tally(KERNEL, bounds=BOX),
-    "hermite": lambda: methods.hermite(KERNEL, bounds=BOX),
-    "lsq_fgt": lambda: methods.lsq_fgt(KERNEL, bounds=BOX, order=4),
-    "fourier_series": lambda: methods.fourier_series(KERNEL, bounds=BOX, frequencies=8),
-    "trigonometric": lambda: methods.trigonometric(KERNEL, bounds=BOX, terms=20),
-    "bernstein": lambda: methods.bernstein(KERNEL, bounds=BOX, degree=30, iterations=16),
+    "histogram": lambda: baselines.histogram_tally(KERNEL, bounds=BOX),
+    "hermite": lambda: baselines.hermite(KERNEL, bounds=BOX),
+    "lsq_fgt": lambda: baselines.lsq_fgt(KERNEL, bounds=BOX, order=4),
+    "fourier_series": lambda: baselines.fourier_series(KERNEL, bounds=BOX, frequencies=8),
+    "trigonometric": lambda: baselines.trigonometric(KERNEL, bounds=BOX, terms=20),
+    "bernstein": lambda: baselines.bernstein(KERNEL, bounds=BOX, degree=30, iterations=16),
 }
 
 
@@ -110,7 +109,7 @@ RELEASES: dict[str, Callable[[Any, int], Any]] = {
         .add(X)
         .release(epsilon=2.0, rows=300, insecure_noise_seed=seed)
     ),
-    "histogram": lambda X, seed: methods.histogram(
+    "histogram": lambda X, seed: baselines.histogram(
         X, KERNEL, bounds=BOX, epsilon=0.5, bins=100, insecure_noise_seed=seed
     ),
 }
@@ -147,7 +146,7 @@ def test_methods_say_what_their_error_bars_contain(rng: np.random.Generator) -> 
     assert ((answers.lower <= truth) & (truth <= answers.upper)).mean() > 0.85
     assert answers.stderr.max() < 0.2
     assert "what the points do not show" in str(f.describe())
-    unknown = methods.mwem(X[:, :1], hs.GaussianKernel(1, 0.2), bounds=(0, 1), epsilon=1.0)
+    unknown = baselines.mwem(X[:, :1], hs.GaussianKernel(1, 0.2), bounds=(0, 1), epsilon=1.0)
     assert np.isnan(unknown.query([[0.5]], simultaneous=True).upper).all()
     assert "answers have no interval" in str(unknown.describe())
 

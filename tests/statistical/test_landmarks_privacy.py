@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 import hushsum as hs
-from hushsum.auditing.choice_audit import audit_choice
-from hushsum.methods import landmarks
-from hushsum.methods.private_tree import TREE_SHARE, private_leaves
+from hushsum.auditing import audit_choice
+from hushsum.methods import TREE_SHARE, landmarks, private_leaves
+from hushsum.privacy import ReleaseNoise
 from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.release_noise import ReleaseNoise
-from hushsum.records.bounds import Bounds
+from hushsum.records import Bounds
 
 EPSILON = 4.0
 LINE = Bounds((0.0,), (1.0,))

@@ -14,9 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.bases.box_polynomials import BoxPolynomials
-from hushsum.methods import hermite, lsq_fgt
-from hushsum.methods.hermite import predicted_error
+from hushsum.baselines import hermite, lsq_fgt
+from hushsum.baselines._box_polynomials import BoxPolynomials, predicted_error
 
 DATA = os.environ.get("HUSHSUM_DATA", "")
 pytestmark = pytest.mark.skipif(not DATA, reason="HUSHSUM_DATA is not set: no real data")

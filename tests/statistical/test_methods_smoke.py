@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 import hushsum as hs
-from hushsum.methods import histogram, kme, mwem, pfda, privbayes
-from hushsum.privacy import release_noise
-from hushsum.privacy.claim import exact
-from hushsum.privacy.integer_noise import IntegerNoise
+from hushsum.baselines import histogram, kme, mwem, pfda, privbayes
+from hushsum.privacy import IntegerNoise, exact
+from hushsum.privacy import _release_noise as release_noise
 from hushsum.privacy.noise import NoiseSource
 
 Release = Callable[[Any, int], Any]

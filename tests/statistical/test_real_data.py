@@ -14,7 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.bases.base import RowReading
+from hushsum.tables import RowReading
+from tests.exact_tallies import exact_table
 
 BANDWIDTH, ROWS, SEEDS, QUERIES = 5.0, 500, 12, 500
 
@@ -53,7 +54,7 @@ def without_noise(tallies: list[hs.Tally], pixels: NDArray[np.float32]) -> list[
     for tally in tallies:
         reading = tally.reading
         assert isinstance(reading, RowReading)
-        table = tally._state()["table"]
+        table = exact_table(tally)
         mean = reading.read(table, reading.basis.prepare_queries(pixels[:QUERIES]), threads=1).mean
         answers.append(reading.unfold(mean, len(pixels)) / len(pixels))
     return answers

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.methods import histogram, kme, mwem, pfda, privbayes
+from hushsum.baselines import histogram, kme, mwem, pfda, privbayes
 
 DATA = os.environ.get("HUSHSUM_DATA", "")
 pytestmark = pytest.mark.skipif(not DATA, reason="HUSHSUM_DATA is not set: no real data")

@@ -9,10 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from hushsum.auditing.gaussian_smoke_test import audit_separation, separation_power
-from hushsum.privacy.integer_noise import IntegerNoise
-from hushsum.streams.audit_cases import FIRST, TWICE, stream_pair
-from hushsum.streams.start import PreparedStream
+from hushsum.auditing import audit_separation, separation_power
+from hushsum.privacy import IntegerNoise
+from hushsum.streams import FIRST, TWICE, PreparedStream, stream_pair
 
 RELEASES = 4000
 FEWER = 400

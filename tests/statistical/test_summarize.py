@@ -17,11 +17,26 @@ from numpy.typing import NDArray
 
 from hushsum._types import Integers
 from hushsum.auditing import audit_gaussian
-from hushsum.summarize import Broadcast, OwnerState, RunTerms, SummaryFeatures, plan_terms, release_target
-from hushsum.summarize.calibration import count_step, record_squared, sum_squared, sum_variance
-from hushsum.summarize.messages import AUCTION, BID, DELIVER, FRESH, THRESHOLD
-from hushsum.summarize.running_sums import FactoredSums, FreshSums
-from tests.unit.summarize.neighbouring_runs import sums_under, terms_of
+from hushsum.parties.summarization import (
+    AUCTION,
+    BID,
+    DELIVER,
+    FRESH,
+    THRESHOLD,
+    Broadcast,
+    FactoredSums,
+    FreshSums,
+    OwnerState,
+    RunTerms,
+    SummaryFeatures,
+    count_step,
+    plan_terms,
+    record_squared,
+    release_target,
+    sum_squared,
+    sum_variance,
+)
+from tests.unit.parties.summarization.neighbouring_runs import sums_under, terms_of
 
 CIRCLE = SummaryFeatures(dim=1, bandwidth=1.0, features=1, seed=3)
 """One pair of features: points on a circle, where two may be opposite."""

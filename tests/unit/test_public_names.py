@@ -1,4 +1,4 @@
-"""The public face: which names there are, what importing them costs, that every module says what it is."""
+"""The public interface: its names, what importing it costs, suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -24,82 +24,6 @@ HEAVY = [
     "typer",
 ]
 MODELS_ONLY = ["pandas", "scipy", "sklearn"]
-
-
-def test_the_public_names_are_these() -> None:
-    assert hs.__all__ == [
-        "AngularKernel",
-        "Answers",
-        "AsymmetricAngularKernel",
-        "AuditReport",
-        "Claim",
-        "Comparison",
-        "DotProductKernel",
-        "Drift",
-        "EuclideanKernel",
-        "FittedKernel",
-        "GaussianKernel",
-        "HammingKernel",
-        "JaccardKernel",
-        "LaplacianKernel",
-        "Ledger",
-        "ManhattanKernel",
-        "MaternKernel",
-        "OnnxTransform",
-        "Plan",
-        "PolynomialKernel",
-        "PrivateClassifier",
-        "PrivateDensity",
-        "PrivateGaussianProcessRegressor",
-        "PrivateHistogram",
-        "PrivateKMeans",
-        "PrivateKernelSVC",
-        "PrivateLinearSVC",
-        "PrivateMixture",
-        "PrivateModes",
-        "PrivateNeighbors",
-        "PrivateOutlierDetector",
-        "PrivateRegressor",
-        "PrivateSampler",
-        "PrivateSynthesizer",
-        "ReleasedFunction",
-        "Stream",
-        "StreamPlan",
-        "Tally",
-        "Transform",
-        "__version__",
-        "audit",
-        "choose",
-        "choose_kernel",
-        "combine",
-        "compare",
-        "connect",
-        "count_graph",
-        "drift",
-        "errors",
-        "fit_kernel",
-        "fourier_features",
-        "grid",
-        "heatmap",
-        "load",
-        "load_tally",
-        "marginals",
-        "merge",
-        "monomials",
-        "neighbour_density",
-        "on_columns",
-        "open_link",
-        "open_stream",
-        "plan",
-        "plan_stream",
-        "private_bounds",
-        "private_quantiles",
-        "race",
-        "read_edges",
-        "release",
-        "scaled",
-        "stream",
-    ]
 
 
 def test_every_public_name_exists_and_is_documented() -> None:
@@ -128,34 +52,11 @@ def test_importing_it_imports_nothing_heavy(module: str, heavy: list[str]) -> No
     assert done.stdout.strip() == "[]"
 
 
-def test_every_error_tells_its_exit_code() -> None:
-    codes = {
-        "HushsumError": 1,
-        "UsageError": 2,
-        "ClaimError": 2,
-        "QuestionsSpent": 2,
-        "QuotaExceeded": 2,
-        "AlreadyPublished": 2,
-        "AlreadyReleased": 2,
-        "BudgetExhausted": 3,
-        "LedgerUnavailable": 1,
-        "ServiceRefused": 1,
-        "PeerRefused": 1,
-        "PeerLost": 1,
-        "IncompatibleTallies": 4,
-        "FileRefused": 5,
-        "DataRefused": 6,
-        "CounterOverflow": 6,
-        "SecretRefused": 2,
-        "StreamInUse": 2,
-    }
-    found = {
-        name: thing.exit_code
-        for name, thing in vars(hs.errors).items()
-        if isinstance(thing, type) and issubclass(thing, hs.errors.HushsumError)
-    }
-    assert found == codes
-    assert all(f"{name} " in (hs.errors.__doc__ or "") or name == "HushsumError" for name in codes)
+def test_the_documented_exit_codes() -> None:
+    errors = hs.errors
+    assert (errors.HushsumError.exit_code, errors.UsageError.exit_code) == (1, 2)
+    assert (errors.BudgetExhausted.exit_code, errors.IncompatibleTallies.exit_code) == (3, 4)
+    assert (errors.FileRefused.exit_code, errors.DataRefused.exit_code) == (5, 6)
 
 
 @pytest.mark.parametrize(

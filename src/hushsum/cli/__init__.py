@@ -1,1 +1,1 @@
-"""The command line: one module per command, each a thin layer over ``hushsum.jobs``."""
+"""The command line: one module per command, each a thin layer over ``hushsum.operations``."""

@@ -10,7 +10,7 @@ from hushsum.cli import options
 from hushsum.cli.output import progress_bar, tell, write, write_json, write_table
 
 if TYPE_CHECKING:
-    from hushsum.auditing.report import AuditReport
+    from hushsum.auditing import AuditReport
 
 BROKEN = 1
 
@@ -33,7 +33,7 @@ def audit(
 
     hushsum audit skin.hush
     """
-    from hushsum.jobs.audit import audit_file
+    from hushsum.operations import audit_file
 
     with progress_bar("auditing") as progress:
         report = audit_file(file, thorough=thorough, progress=progress)

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hushsum.cli import option_values, options
+from hushsum.cli.declared_options import Without
 from hushsum.cli.output import bytes_in_words, progress_bar, tell, write, write_json, write_table
+from hushsum.operations import RecordFiles
+from hushsum.planning import KernelSpec
 
 if TYPE_CHECKING:
-    from hushsum.jobs.benchmark_methods import MethodMeasured, MethodsBenchmarked
+    from hushsum.operations import MethodMeasured, MethodsBenchmarked
 
 
 def benchmark(
@@ -20,24 +23,8 @@ def benchmark(
         bool, typer.Option("--public", help="Declare that these records are public; required.")
     ] = False,
     delta: options.Delta = None,
-    kernel: options.KernelName = None,
-    bandwidth: options.Bandwidth = None,
-    scale: options.Scale = None,
-    power: options.Power = None,
-    bits: options.Bits = None,
-    projection: options.Projection = None,
-    smoothness: options.Smoothness = None,
-    bounds: options.BoundsText = None,
-    columns: options.Columns = None,
-    decimal: options.Decimal = ".",
-    drop_missing: options.DropMissing = False,
-    missing: options.Missing = None,
-    dates: options.Dates = None,
-    date_format: options.DatePattern = None,
-    date_unit: options.DateUnit = "days",
-    date_origin: options.DateOrigin = "1970-01-01",
-    sheet: options.Sheet = None,
-    encoding: options.Encoding = "utf-8",
+    kernel: Annotated[KernelSpec, Without("radius")] = KernelSpec(),  # noqa: B008  # frozen
+    records: Annotated[RecordFiles, Without("unit_column", "max_per_unit", "set_column")] = RecordFiles(),  # noqa: B008
     methods: Annotated[
         str | None,
         typer.Option(
@@ -57,44 +44,21 @@ def benchmark(
 
     hushsum benchmark skin.parquet --public --columns R,G,B --epsilon 0.1,1 --bandwidth 3.5 --bounds 0:255
     """
-    from hushsum.jobs.benchmark_methods import BenchmarkTerms, PublicRecords, benchmark_methods
-    from hushsum.jobs.kernel_and_method import KernelChoice
-    from hushsum.methods.registry import default_kernel
+    from hushsum.operations import BenchmarkTerms, PublicRecords, benchmark_methods
 
-    cells = option_values.cell_format(
-        decimal=decimal,
-        drop_missing=drop_missing,
-        dates=dates,
-        date_format=date_format,
-        date_unit=date_unit,
-        date_origin=date_origin,
-        sheet=sheet,
-        encoding=encoding,
-        missing=missing,
-    )
-    box = option_values.box(bounds, "bounds", cells.dates)
     terms = BenchmarkTerms(
         epsilons=option_values.numbers(epsilon, "epsilon"),
         delta=delta,
-        bounds=box,
+        bounds=records.bounds,
         methods=option_values.names(methods, "methods"),
         queries=queries,
         repeats=repeats,
     )
     with progress_bar("benchmarking") as progress:
         measured = benchmark_methods(
-            PublicRecords(file, option_values.names(columns, "columns"), cells),
+            PublicRecords(file, records.columns, records.cells),
             terms,
-            kernel=KernelChoice(
-                kernel or default_kernel(),
-                bandwidth,
-                power,
-                bits,
-                projection,
-                smoothness,
-                scale=scale,
-                bounds=box,
-            ),
+            kernel=kernel,
             public=public,
             progress=progress,
         )

@@ -1,14 +1,18 @@
-"""``hushsum collect``: terms and reports of the local model."""
+"""``hushsum collect`` and ``hushsum report``: terms, reports and collections of the local model."""
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
 from hushsum.cli import option_values, options
+from hushsum.cli.declared_options import Without, with_declared_options
 from hushsum.cli.error_wording import Command, Group, help_of
-from hushsum.cli.output import write_facts, write_json
+from hushsum.cli.output import write, write_facts, write_json
+from hushsum.errors import UsageError
+from hushsum.parties import CollectionRequest
 
 collect = typer.Typer(
     name="collect",
@@ -19,47 +23,18 @@ collect = typer.Typer(
 
 
 def terms(
-    epsilon: Annotated[float, typer.Option("--epsilon", help="ε that each person spends by reporting.")],
+    request: Annotated[CollectionRequest, Without("smoothness", "radius")],
     output: Annotated[str, typer.Option("--output", "-o", help="The file of terms to write.")],
-    columns: options.Columns = None,
-    dim: Annotated[
-        int | None, typer.Option("--dim", help="Number of columns, where they have no names.")
-    ] = None,
-    kernel: options.KernelName = None,
-    bandwidth: options.Bandwidth = None,
-    scale: options.Scale = None,
-    power: options.Power = None,
-    bits: options.Bits = None,
-    projection: options.Projection = None,
-    bounds: options.BoundsText = None,
-    rows: Annotated[int, typer.Option("--rows", help="Rows of the sketch.")] = 1000,
-    width: Annotated[int, typer.Option("--width", help="Cells of a row.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="Public seed of the hash functions.")] = 0,
     json: options.Json = False,
 ) -> None:
     """Write the terms under which everybody reports: kernel, bounds, rows and ε. Publish the file.
 
     hushsum collect terms --columns weight,height --bandwidth 10 --bounds 0:200 --epsilon 1 -o terms.json
     """
-    from hushsum.jobs.kernel_and_method import KernelChoice
-    from hushsum.jobs.local_reports import publish_terms
-    from hushsum.methods.registry import default_kernel
+    from hushsum.parties import publish_terms
 
-    box = option_values.box(bounds, "bounds")
-    made = publish_terms(
-        output,
-        KernelChoice(
-            kernel or default_kernel("race"), bandwidth, power, bits, projection, scale=scale, bounds=box
-        ),
-        epsilon=epsilon,
-        columns=option_values.names(columns, "columns"),
-        dim=dim,
-        bounds=box,
-        rows=rows,
-        width=width,
-        seed=seed,
-    )
-    shown = {"terms": output, "epsilon": epsilon, "digest": made.digest.hex()}
+    made = publish_terms(request, output)
+    shown = {"terms": output, "epsilon": request.epsilon, "digest": made.digest.hex()}
     write_json(shown) if json else write_facts([(name, f"{value}") for name, value in shown.items()])
 
 
@@ -84,7 +59,7 @@ def reports(
 
     hushsum collect reports terms.json reports.txt -o town.hush
     """
-    from hushsum.jobs.local_reports import release_reports
+    from hushsum.parties import release_reports
 
     released = release_reports(terms, files, output, delta=delta, honest=honest)
     if json:
@@ -99,5 +74,44 @@ def reports(
     )
 
 
+def report(
+    terms: Annotated[str, typer.Argument(metavar="TERMS", help="The terms that the collector published.")],
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at",
+            metavar="VALUES",
+            help="This person's values, or the members of a set; - reads them from standard input.",
+        ),
+    ],
+    insecure_noise_seed: options.InsecureNoiseSeed = None,
+    json: options.Json = False,
+) -> None:
+    """Make one person's report, which is private by itself: send it to the collector once.
+
+    The report is one line of 24 characters. It is ε-differentially private, with the ε of the terms, whoever
+    reads it. Making and sending a second report spends ε again. Other users of a computer can see the
+    arguments of commands, and shells keep them: give --at - there.
+
+    hushsum report terms.json --at 63.5,170
+    """
+    from hushsum.parties import report_of
+
+    made = report_of(terms, _record(at), insecure_noise_seed=insecure_noise_seed).decode("ascii")
+    write_json({"report": made}) if json else write(made)
+
+
+def _record(at: str) -> tuple[float, ...]:
+    """A person's values, which no error repeats."""
+    try:
+        return option_values.point(sys.stdin.readline() if at == "-" else at, "at")
+    except UsageError:
+        raise UsageError(
+            "at",
+            "must be the numbers of a record, or the members of a set, separated by commas",
+            got="something else",
+        ) from None
+
+
 for _command in (terms, reports):
-    collect.command(cls=Command, help=help_of(_command))(_command)
+    collect.command(cls=Command, help=help_of(_command))(with_declared_options(_command))

@@ -46,7 +46,7 @@ def compare(
 
     hushsum compare spring.hush autumn.hush -o difference.png
     """
-    from hushsum.jobs.compare_functions import compare_functions
+    from hushsum.operations import compare_functions
 
     done = compare_functions(
         first,

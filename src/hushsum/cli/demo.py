@@ -14,7 +14,7 @@ from hushsum.cli import options
 from hushsum.cli.output import progress_bar, write, write_facts, write_json, write_table
 
 if TYPE_CHECKING:
-    from hushsum.jobs.demo import DemoDone
+    from hushsum.operations import DemoDone
 
 
 def demo(
@@ -30,7 +30,7 @@ def demo(
 
     hushsum demo
     """
-    from hushsum.jobs.demo import run_demo
+    from hushsum.operations import run_demo
 
     with progress_bar("counting") as progress:
         done = run_demo(output, records=records, epsilon=epsilon, seed=seed, progress=progress)
@@ -38,7 +38,7 @@ def demo(
 
 
 def _write(done: DemoDone, records: int) -> None:
-    from hushsum.jobs.demo import BANDWIDTH
+    from hushsum.operations import BANDWIDTH
 
     write(
         f"The salaries of {records:,} synthetic people were counted in one pass. The kernel sum over them\n"

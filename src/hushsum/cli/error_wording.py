@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 from hushsum.errors import HushsumError, Surface, UsageError
@@ -17,6 +18,8 @@ _WRONG_NUMBER: Final = re.compile(r"Invalid value for ([^:]+): .*valid (number|f
 _INTEGER: Final = re.compile(r"\s*[-+]?\d+(_\d+)*\s*")
 _GROUPED: Final = re.compile(r"\s*[-+]?\d{1,3}([.,'’ ]\d{3})+\s*")
 _LONGEST_SHOWN: Final = 40
+HELP_ALL: Final = "hushsum.help_all"
+"""Set in a context whose help shows every option."""
 _SUGGESTION: Final = re.compile(r"\.? *\(?(Did you mean|Possible options:|Did you mean one of:) *")
 
 
@@ -65,6 +68,30 @@ class Command(TyperCommand):
         """Its parameters, flags without a placeholder."""
         return _without_placeholders(super().get_params(ctx))
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """What most people need; with --help-all also the options that have a heading."""
+        special = [each for each in self.params if getattr(each, "rich_help_panel", None) is not None]
+        hidden = [each for each in special if not getattr(each, "hidden", False)]
+        brief = HELP_ALL not in ctx.meta and any(each.name == "help_all" for each in self.params)
+        shown: list[Any] = self.params
+        epilog = self.epilog
+        texts = [(each, each.help) for each in shown if getattr(each, "help", None)]
+        for each, text in texts:
+            # "[default: 1]" is text, and no markup.
+            each.help = escape(text)
+        if brief and hidden:
+            headings = ", ".join(
+                dict.fromkeys(getattr(each, "rich_help_panel", "") for each in hidden)
+            ).lower()
+            self.params = [each for each in shown if each not in hidden]
+            self.epilog = f"{len(hidden)} more options ({headings}): {ctx.command_path} --help-all"
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.params, self.epilog = shown, epilog
+            for each, text in texts:
+                each.help = text
+
 
 class Group(TyperGroup):
     """A group of commands, likewise."""
@@ -106,8 +133,8 @@ def refuse_other_integers(parameters: Sequence[Any], values: Mapping[str, Any], 
         )
         if text is not None and not _INTEGER.fullmatch(text):
             raise UsageError(
-                parameter=each.name,
-                rule="must be an integer",
+                each.name,
+                "must be an integer",
                 got=_brief(text),
                 remedy=_written_plainly(text) or "write it without a decimal sign",
             )

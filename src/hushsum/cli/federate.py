@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from hushsum.cli import options
+from hushsum.cli.declared_options import Without, with_declared_options
 from hushsum.cli.error_wording import Command, Group, help_of
-from hushsum.cli.key_files import show_key_file
 from hushsum.cli.output import tell, warn, write_facts, write_json
-from hushsum.errors import UsageError
+from hushsum.cli.summarize import show_secret_file
+from hushsum.parties import ParticipantPatience, PartySpec, Patience
+from hushsum.parties.secure_aggregation import SiteRequest, TermsRequest
 
 if TYPE_CHECKING:
-    from hushsum.privacy.claim import Claim
+    from hushsum.privacy import Claim
 
 federate = typer.Typer(
     name="federate",
@@ -22,15 +24,6 @@ federate = typer.Typer(
     help="Release the sum of several sites' tallies through a server that learns the noisy sum only.",
     no_args_is_help=True,
 )
-
-_Terms = Annotated[str, typer.Option("--terms", metavar="FILE", help="The terms that all have agreed to.")]
-_Wait = Annotated[
-    float, typer.Option("--wait", metavar="SECONDS", help="How long to wait for the others to start.")
-]
-_Lost = Annotated[
-    float,
-    typer.Option("--patience", metavar="SECONDS", help="Continue without a peer that is away for so long."),
-]
 
 
 def keys(
@@ -44,7 +37,9 @@ def keys(
 
     hushsum federate keys hospital.key
     """
-    show_key_file(file, json=json)
+    from hushsum.parties import Identity
+
+    show_secret_file(file, Identity, "fingerprint", "keep it secret", json=json)
 
 
 def terms(
@@ -56,28 +51,7 @@ def terms(
         typer.Option("--site", metavar="FINGERPRINT", help="The key of a site; once for each site."),
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="The file of terms to write.")],
-    epsilon: Annotated[float | None, typer.Option("--epsilon", help="ε of the released sum.")] = None,
-    delta: Annotated[float | None, typer.Option("--delta", help="δ, with ε.")] = None,
-    rho: Annotated[float | None, typer.Option("--rho", help="ρ, instead of ε and δ.")] = None,
-    colluding: Annotated[
-        int,
-        typer.Option("--colluding", help="Sites that use what they know, alone or together with the server."),
-    ] = 1,
-    dropouts: Annotated[
-        int, typer.Option("--dropouts", help="Sites that may leave before the sum is opened.")
-    ] = 0,
-    relation: Annotated[
-        str, typer.Option("--relation", help="add/remove or replace: which datasets are neighbours.")
-    ] = "add/remove",
-    unit: Annotated[
-        str | None, typer.Option("--unit", help="Whom the claim protects. [default: the tally's unit]")
-    ] = None,
-    rows: Annotated[int | None, typer.Option("--rows", help="Rows to publish. [default: all]")] = None,
-    count_share: options.CountShare = 0.02,
-    population: Annotated[
-        int | None, typer.Option("--population", help="Declared number of units at all sites together.")
-    ] = None,
-    allow_large_delta: options.AllowLargeDelta = False,
+    request: Annotated[TermsRequest, Without("mechanism", "rounded", "insecure_noise_seed")],
     encryption_key_file: options.EncryptionKeyFile = None,
     json: options.Json = False,
 ) -> None:
@@ -85,47 +59,24 @@ def terms(
 
     Terms are public. Every site reads them (federate show) before it takes part, and takes part in nothing
     else. Each site adds enough noise that the claim holds although --dropouts sites leave and --colluding of
-    the others use what they know, alone or together with the server. A site knows its own noise: with
-    --colluding 0 the claim does not hold against the sites themselves.
+    the others collude, also with the server. A site knows its own noise: with --colluding 0 the claim does
+    not hold against the sites themselves.
 
     hushsum federate terms a.tally --site 3f5a… --site 77c0… --site 91be… --epsilon 1 -o run.terms
     """
-    from hushsum.jobs.federate import write_terms
-    from hushsum.jobs.output_files import read_key
-    from hushsum.privacy.release_request import ReleaseRequest
+    from hushsum.operations import read_key
+    from hushsum.parties.secure_aggregation import terms_as_json, write_terms
 
-    request = ReleaseRequest(
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        relation=relation,
-        unit=unit,
-        rows="auto" if rows is None else rows,
-        count_share=count_share,
-        population=population,
-        allow_large_delta=allow_large_delta,
-    )
-    written = write_terms(
-        tally,
-        request,
-        sites,
-        output,
-        dropouts=dropouts,
-        colluding=colluding,
-        encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
-    )
+    key = None if encryption_key_file is None else read_key(encryption_key_file)
+    agreed = write_terms(tally, request, sites, output, encryption_key=key)
     if json:
-        write_json(written.as_json())
+        write_json({"file": output, **terms_as_json(agreed)})
         return
-    agreed = written.terms
     write_facts(
         [
             ("terms", output),
             ("run", agreed.run),
-            (
-                "sites",
-                f"{len(agreed.sites)}, of which {dropouts} may leave and {colluding} may use what they know",
-            ),
+            ("sites", f"{len(agreed.sites)}: {agreed.dropouts} may leave, {agreed.colluding} may collude"),
             ("table", f"{agreed.basis.shape[0]} × {agreed.basis.shape[1]}, {agreed.ring_bits}-bit ring"),
             ("claim", agreed.claim.sentence()),
         ]
@@ -133,8 +84,7 @@ def terms(
 
 
 def show(
-    file: Annotated[str, typer.Argument(metavar="TERMS", help="A file of terms.")],
-    json: options.Json = False,
+    file: Annotated[str, typer.Argument(metavar="TERMS", help="A file of terms.")], json: options.Json = False
 ) -> None:
     """Show the terms of a run: what is counted, what is promised, and the keys of the sites.
 
@@ -143,9 +93,9 @@ def show(
 
     hushsum federate show run.terms
     """
-    from hushsum.jobs.federate import read_terms, terms_as_json
-    from hushsum.kernels.parameters import kernel_in_words
-    from hushsum.privacy.claim import unit_in_words
+    from hushsum.kernels import kernel_in_words
+    from hushsum.parties.secure_aggregation import read_terms, terms_as_json
+    from hushsum.privacy import unit_in_words
 
     agreed = read_terms(file)
     if json:
@@ -161,7 +111,7 @@ def show(
             ("fingerprint", agreed.basis.fingerprint),
             ("unit", unit_in_words(agreed.unit, agreed.per_unit)),
             ("dropouts", f"{agreed.dropouts} of {len(agreed.sites)} sites may leave"),
-            ("colluding", f"{agreed.colluding} of {len(agreed.sites)} sites may use what they know"),
+            ("colluding", f"{agreed.colluding} of {len(agreed.sites)} sites may collude"),
             *(("site", each) for each in agreed.sites),
             ("claim", agreed.claim.sentence()),
         ]
@@ -169,23 +119,11 @@ def show(
 
 
 def server(
-    terms: _Terms,
-    key: Annotated[str, typer.Option("--key", metavar="FILE", help="The server's key file.")],
-    listen: Annotated[
-        str,
-        typer.Option(
-            "--listen", metavar="HOST:PORT", help="Address and port to listen on; port 0: any free port."
-        ),
-    ],
+    terms: Annotated[str, typer.Option("--terms", metavar="FILE", help="The terms that all have agreed to.")],
+    listen: options.Listen,
     output: Annotated[str, typer.Option("--output", "-o", help="The .hush file to write.")],
-    state: Annotated[
-        str | None,
-        typer.Option(
-            "--state", metavar="DIR", help="Folder for the states of runs. [default: OUTPUT.federate]"
-        ),
-    ] = None,
-    wait: _Wait = 3600.0,
-    patience: _Lost = 60.0,
+    party: PartySpec,
+    waiting: Patience,
     json: options.Json = False,
 ) -> None:
     """Carry the messages of one run, and write the released function.
@@ -195,28 +133,26 @@ def server(
 
     hushsum federate server --terms run.terms --key server.key --listen 0.0.0.0:7000 -o all.hush
     """
-    from hushsum.jobs.federate import default_state, run_server
-    from hushsum.transport.addresses import Patience, parse_address
+    from hushsum.parties import parse_address
+    from hushsum.parties.secure_aggregation import run_server
 
-    address = parse_address(listen, "listen")
+    where = parse_address(listen, "listen")
     made = run_server(
         terms,
-        key,
+        party,
         output,
-        address,
-        state=state or default_state(output),
-        patience=Patience(wait=wait, transfer=max(patience, 60.0), lost=patience),
+        where,
+        patience=waiting,
         log=tell,
-        listening=lambda port: tell(f"listening on {address[0]}:{port}"),
+        listening=lambda port: tell(f"listening on {where.host}:{port}"),
     )
     if json:
         write_json(made.as_json())
         return
-    count = len(made.terms.sites)
     write_facts(
         [
             ("function", made.file),
-            ("sites", f"{len(made.survivors)} of {count}"),
+            ("sites", f"{len(made.survivors)} of {len(made.terms.sites)}"),
             ("claim", made.terms.claim.sentence()),
         ]
     )
@@ -224,14 +160,14 @@ def server(
 
 def site(
     tally: Annotated[str, typer.Argument(metavar="TALLY", help="This site's tally.")],
-    terms: _Terms,
-    key: Annotated[str, typer.Option("--key", metavar="FILE", help="This site's key file.")],
     server: Annotated[
         str,
         typer.Option(
             "--server", metavar="HOST:PORT@FINGERPRINT", help="Where the server listens, and its key."
         ),
     ],
+    request: Annotated[SiteRequest, Without("idempotency_key", "to", "part")],
+    waiting: ParticipantPatience,
     sites: Annotated[
         list[str] | None,
         typer.Option(
@@ -240,17 +176,7 @@ def site(
             help="The key of another site, from that site; once for each. Other keys are refused.",
         ),
     ] = None,
-    state: Annotated[
-        str | None,
-        typer.Option(
-            "--state", metavar="DIR", help="Folder for the states of runs. [default: TALLY.federate]"
-        ),
-    ] = None,
-    ledger: options.LedgerPlace = None,
-    dataset: options.DatasetName = None,
     encryption_key_file: options.EncryptionKeyFile = None,
-    wait: _Wait = 3600.0,
-    patience: _Lost = 600.0,
     json: options.Json = False,
 ) -> None:
     """Take part in one run with this site's tally.
@@ -265,41 +191,29 @@ def site(
     hushsum federate site a.tally --terms run.terms --key a.key --server host:7000@c4d1… --site 77c0…
     --site 91be… --ledger l.db --dataset a
     """
-    from hushsum.cli.options import ledger_options
-    from hushsum.jobs.federate import SiteChoice, default_state, join_as_site
-    from hushsum.jobs.output_files import read_key
-    from hushsum.transport.addresses import Patience, parse_address
+    from hushsum.operations import read_key
+    from hushsum.parties import parse_address
+    from hushsum.parties.secure_aggregation import join_as_site
 
-    place, at, fingerprint = server.rpartition("@")
-    if not at:
-        raise UsageError(
-            parameter="server",
-            rule="must be HOST:PORT@FINGERPRINT",
-            got="no fingerprint",
-            remedy="the server's operator sees it with: hushsum federate keys",
-        )
-    choice = SiteChoice(
-        tally=tally,
-        terms=terms,
-        key=key,
-        server=fingerprint,
-        state=state or default_state(tally),
-        sites=sites,
-        ledger=ledger_options(ledger, dataset),
-        encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
-    )
-    if choice.ledger is None:
+    where = parse_address(server, "server", pinned=True)
+    if request.ledger.given() is None:
         warn("no ledger is given, so the privacy loss of this run is not recorded.")
 
     def approve(claim: Claim) -> None:
         if sites is None:
-            warn(f"no --site is given: compare the keys of the sites with hushsum federate show {terms}")
+            warn(
+                "no --site is given: compare the keys of the sites with hushsum federate show "
+                f"{request.terms}"
+            )
         tell(f"Taking part under this claim: {claim.sentence()}")
 
     ended = join_as_site(
-        choice,
-        parse_address(place, "server"),
-        patience=Patience(wait=wait, transfer=60.0, lost=patience),
+        request,
+        tally,
+        where,
+        sites=sites,
+        encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
+        patience=waiting,
         log=tell,
         approve=approve,
     )
@@ -314,4 +228,4 @@ def site(
 
 _COMMANDS: Final[tuple[Callable[..., None], ...]] = (keys, terms, show, server, site)
 for each in _COMMANDS:
-    federate.command(cls=Command, help=help_of(each))(each)
+    federate.command(cls=Command, help=help_of(each))(with_declared_options(each))

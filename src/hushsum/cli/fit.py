@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from hushsum.cli import option_values, options
+from hushsum.cli.declared_options import Reworded, Without
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.model_options import given_parameters
-from hushsum.cli.option_values import cell_format, of_public_file
+from hushsum.cli.option_values import of_public_file
 from hushsum.cli.output import (
     progress_bar,
     reader_may_leave,
@@ -26,11 +27,12 @@ from hushsum.cli.release_report import (
     released_file,
     report,
 )
+from hushsum.operations import LedgerOptions, RecordFiles
 
 
 def _completed(incomplete: str) -> list[str]:
     """The models whose names start so, for the shell."""
-    from hushsum.jobs.model_catalogue import model_names
+    from hushsum.operations import model_names
 
     return [each for each in model_names() if each.startswith(incomplete)]
 
@@ -46,6 +48,14 @@ def fit(
     ],
     files: options.RecordFiles,
     output: options.ReleaseOutput,
+    records: Annotated[
+        RecordFiles,
+        Without("set_column"),
+        Reworded(
+            {"bounds": "Declared range of all columns, or of each; default: -1:1. Records are clipped to it."}
+        ),
+    ],
+    ledger: LedgerOptions,
     epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the release.")],
     delta: Annotated[
         float | None,
@@ -54,27 +64,9 @@ def fit(
     target: Annotated[
         str | None, typer.Option("--target", metavar="NAME", help="Column to predict from the others.")
     ] = None,
-    columns: options.Columns = None,
-    decimal: options.Decimal = ".",
-    drop_missing: options.DropMissing = False,
-    missing: options.Missing = None,
-    dates: options.Dates = None,
-    date_format: options.DatePattern = None,
-    date_unit: options.DateUnit = "days",
-    date_origin: options.DateOrigin = "1970-01-01",
-    sheet: options.Sheet = None,
-    encoding: options.Encoding = "utf-8",
     classes: Annotated[
         str | None,
         typer.Option("--classes", metavar="LABELS", help="All labels, declared, separated by commas."),
-    ] = None,
-    bounds: Annotated[
-        str | None,
-        typer.Option(
-            "--bounds",
-            metavar="LOW:HIGH[,...]",
-            help="Declared range of all columns, or of each; default: -1:1. Records are clipped to it.",
-        ),
     ] = None,
     public: Annotated[
         str | None,
@@ -88,11 +80,6 @@ def fit(
     seed: Annotated[
         int | None, typer.Option("--seed", help="Public seed of the hash functions; default: random.")
     ] = None,
-    ledger: options.LedgerPlace = None,
-    dataset: options.DatasetName = None,
-    idempotency_key: options.IdempotencyKey = None,
-    to: options.Recipient = None,
-    part: options.PartName = None,
     yes: options.Yes = False,
     strict: options.Strict = False,
     allow_clipping: options.AllowClipping = False,
@@ -114,43 +101,33 @@ def fit(
 
     hushsum fit classifier visits.parquet --target ill --classes no,yes --epsilon 1 -o ill.hush
     """
-    from hushsum.cli.options import ledger_options
-    from hushsum.jobs.fit_model import TrainingFiles, count_model, release_model
-    from hushsum.jobs.model_catalogue import ModelChoice
-    from hushsum.jobs.output_files import STANDARD
-    from hushsum.jobs.plan_release import PublicFile
-    from hushsum.records.bounds import names_in_words
-    from hushsum.records.data_derived_parameters import clipping_allowed
-
-    cells = cell_format(
-        decimal=decimal,
-        drop_missing=drop_missing,
-        dates=dates,
-        date_format=date_format,
-        date_unit=date_unit,
-        date_origin=date_origin,
-        sheet=sheet,
-        encoding=encoding,
-        missing=missing,
+    from hushsum.operations import (
+        STANDARD,
+        ModelChoice,
+        PublicFile,
+        TrainingFiles,
+        count_model,
+        release_model,
     )
-    recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
+    from hushsum.records import clipping_allowed, names_in_words
+
     path_or_file = released_file(output, json=json)
     choice = ModelChoice(
         model,
         {
-            **_parameters(epsilon, delta, option_values.box(bounds, "bounds", cells.dates), seed),
+            **_parameters(epsilon, delta, records.bounds, records.max_per_unit, seed),
             **given_parameters(context),
         },
     )
-    records = TrainingFiles(
+    cells = of_public_file(records.cells)
+    training = TrainingFiles(
         tuple(files),
-        option_values.names(columns, "columns"),
+        records.columns,
         target,
         option_values.names(classes, "classes"),
-        cells=cells,
-        public=None
-        if public is None
-        else PublicFile(public, option_values.names(columns, "columns"), cells=of_public_file(cells)),
+        cells=records.cells,
+        public=None if public is None else PublicFile(public, records.columns, cells=cells),
+        unit_column=records.unit_column,
     )
     interactive = sys.stdin.isatty() and not yes
     waiting = interruptible_input() if STANDARD in files else nullcontext()
@@ -158,10 +135,10 @@ def fit(
     with warnings_printed(strict=strict), clipped, waiting, progress_bar("counting") as progress:
         counted = count_model(
             choice,
-            records,
+            training,
             path_or_file,
             interactive=interactive,
-            ledger=recorded,
+            ledger=ledger.given(),
             progress=progress,
         )
     for assumed in counted.choice.assumed():
@@ -191,12 +168,15 @@ _ASSUMED = {
 }
 
 
-def _parameters(epsilon: float, delta: float | None, box: object, seed: int | None) -> dict[str, Any]:
+def _parameters(
+    epsilon: float, delta: float | None, box: object, max_per_unit: int | None, seed: int | None
+) -> dict[str, Any]:
     """The parameters of every model that were given."""
     named = {
         "epsilon": epsilon,
         "delta": delta,
         "bounds": box,
+        "max_per_unit": max_per_unit,
         "random_state": seed,
     }
     return {name: value for name, value in named.items() if value is not None}

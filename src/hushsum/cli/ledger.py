@@ -69,8 +69,8 @@ def init(
     hushsum ledger init --ledger ledger.db --dataset skin --epsilon 2
     """
     from hushsum.cli import option_values
-    from hushsum.jobs.ledger_commands import init_ledger
     from hushsum.ledger import DatasetTerms
+    from hushsum.operations import init_ledger
 
     terms = DatasetTerms.of(
         epsilon=epsilon,
@@ -93,7 +93,7 @@ def status(ledger: options.Ledger, dataset: options.DatasetName = None, json: op
 
     hushsum ledger status --ledger ledger.db --dataset skin
     """
-    from hushsum.jobs.ledger_commands import ledger_status
+    from hushsum.operations import ledger_status
 
     found = ledger_status(ledger, dataset)
     if json:
@@ -110,7 +110,7 @@ def history(ledger: options.Ledger, dataset: options.DatasetName = None, json: o
 
     hushsum ledger history --ledger ledger.db --dataset skin
     """
-    from hushsum.jobs.ledger_commands import open_ledger
+    from hushsum.operations import open_ledger
 
     entries = open_ledger(ledger).history(dataset)
     write_json([each.as_json() for each in entries]) if json else write_entries(entries)
@@ -130,13 +130,13 @@ def verify(
 
     hushsum ledger verify --ledger ledger.db --receipt receipt.json
     """
-    from hushsum.jobs.ledger_commands import verify_ledger
+    from hushsum.operations import verify_ledger
 
     result = verify_ledger(ledger, receipt or [])
     if json:
         write_json(result.as_json())
     if result.problem is not None:
-        raise FileRefused(rule=f"the ledger does not hold: {result.problem}")
+        raise FileRefused(f"the ledger does not hold: {result.problem}")
     if not json:
         write(f"All {result.events} events of ledger {result.ledger} hold.")
 
@@ -154,8 +154,7 @@ def export(
 
     hushsum ledger export --ledger ledger.db --dataset skin -o skin-report.md
     """
-    from hushsum.jobs.ledger_commands import as_text, disclosure, write_text
-    from hushsum.jobs.output_files import check_output
+    from hushsum.operations import as_text, check_output, disclosure, write_text
 
     report = disclosure(ledger, dataset)
     if output is None:
@@ -163,10 +162,7 @@ def export(
         return
     if not output.endswith((".md", ".json")):
         raise UsageError(
-            parameter="output",
-            rule="must end in .md or .json",
-            got=f"{output!r}",
-            remedy="choose one of these endings",
+            "output", "must end in .md or .json", got=f"{output!r}", remedy="choose one of these endings"
         )
     check_output(output)
     write_text(output, as_text(report.as_json()) if output.endswith(".json") else report.as_markdown())
@@ -184,8 +180,7 @@ def receipt(
 
     hushsum ledger receipt --ledger ledger.db -o receipt.json
     """
-    from hushsum.jobs.ledger_commands import as_text, open_ledger, write_text
-    from hushsum.jobs.output_files import check_output
+    from hushsum.operations import as_text, check_output, open_ledger, write_text
 
     made = open_ledger(ledger).receipt()
     if output is None:

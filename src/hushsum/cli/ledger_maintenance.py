@@ -22,7 +22,7 @@ def void(
 
     hushsum ledger void KEY --ledger ledger.db
     """
-    from hushsum.jobs.ledger_commands import open_ledger
+    from hushsum.operations import open_ledger
 
     entry = open_ledger(ledger).void(key)
     write_json(entry.as_json()) if json else write(f"Gave back {entry.charge.in_words()}.")
@@ -41,7 +41,7 @@ def set_budget(
 
     hushsum ledger set-budget --ledger ledger.db --dataset skin --epsilon 3 --reason "board decision 12"
     """
-    from hushsum.jobs.ledger_commands import amount, open_ledger
+    from hushsum.operations import amount, open_ledger
 
     account = open_ledger(ledger).change_budget(
         dataset, amount(epsilon=epsilon, delta=delta, rho=rho), reason=reason
@@ -59,7 +59,7 @@ def retire(
 
     hushsum ledger retire --ledger ledger.db --dataset skin --reason "data deleted"
     """
-    from hushsum.jobs.ledger_commands import open_ledger
+    from hushsum.operations import open_ledger
 
     account = open_ledger(ledger).retire(dataset, reason=reason)
     write_json(account.as_json()) if json else write(f"{dataset} is retired.")
@@ -70,7 +70,7 @@ def accept_restore(ledger: options.Ledger, reason: Reason, json: options.Json = 
 
     hushsum ledger accept-restore --ledger ledger.db --reason "disk failure on 3 May"
     """
-    from hushsum.jobs.ledger_commands import open_ledger
+    from hushsum.operations import open_ledger
 
     frozen = open_ledger(ledger).accept_restore(reason=reason)
     if json:
@@ -94,7 +94,7 @@ def move_guard(
 
     hushsum ledger move-guard --ledger postgresql://db/sums --to postgresql://db/guard --reason "two sites"
     """
-    from hushsum.jobs.ledger_commands import open_ledger
+    from hushsum.operations import open_ledger
 
     opened = open_ledger(ledger)
     opened.move_guard(to, reason=reason)
@@ -114,7 +114,7 @@ def write_off(
 
     hushsum ledger write-off --ledger ledger.db --dataset skin --epsilon 0.5 --reason "releases of 2 May"
     """
-    from hushsum.jobs.ledger_commands import amount, open_ledger
+    from hushsum.operations import amount, open_ledger
 
     account = open_ledger(ledger).write_off(
         dataset, amount(epsilon=epsilon, delta=delta, rho=rho), reason=reason
@@ -130,7 +130,7 @@ def upgrade(ledger: options.Ledger, json: options.Json = False) -> None:
 
     hushsum ledger upgrade --ledger ledger.db
     """
-    from hushsum.jobs.ledger_commands import upgrade_ledger
+    from hushsum.operations import upgrade_ledger
 
     identity = upgrade_ledger(ledger)
     write_json({"ledger": identity}) if json else write(f"Ledger {identity} is up to date.")

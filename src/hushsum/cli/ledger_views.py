@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from hushsum.cli.output import reader_may_leave, warn, write, write_facts, write_table
 
 if TYPE_CHECKING:
-    from hushsum.jobs.ledger_commands import DatasetStatus
     from hushsum.ledger import Account, Entry
+    from hushsum.operations import DatasetStatus
 
 _BAR = 40
 

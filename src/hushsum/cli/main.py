@@ -17,8 +17,9 @@ import typer
 from hushsum.cli.audit import audit
 from hushsum.cli.benchmark import benchmark
 from hushsum.cli.choose import choose
-from hushsum.cli.collect import collect
+from hushsum.cli.collect import collect, report
 from hushsum.cli.compare import compare
+from hushsum.cli.declared_options import with_declared_options
 from hushsum.cli.demo import demo
 from hushsum.cli.error_wording import (
     Command,
@@ -44,7 +45,6 @@ from hushsum.cli.plot import plot
 from hushsum.cli.predict import predict
 from hushsum.cli.query import query
 from hushsum.cli.release import release
-from hushsum.cli.report import report
 from hushsum.cli.sample import sample
 from hushsum.cli.serve import serve
 from hushsum.cli.show import show
@@ -127,7 +127,9 @@ def application(only: str | None = None) -> typer.Typer:
     )
     for command in COMMANDS:
         if only in (None, command.__name__):
-            made.command(cls=FitCommand if command is fit else Command, help=help_of(command))(command)
+            made.command(cls=FitCommand if command is fit else Command, help=help_of(command))(
+                with_declared_options(command)
+            )
     for group in GROUPS:
         if only in (None, group.info.name):
             made.add_typer(group)
@@ -216,7 +218,7 @@ def _interrupted() -> str:
     """What an interruption leaves behind, of a command that spends."""
     if not may_have_spent():
         return "interrupted"
-    from hushsum.privacy.spending import what_was_spent
+    from hushsum.privacy import what_was_spent
 
     return f"interrupted; {what_was_spent()}"
 
@@ -225,7 +227,7 @@ def _debited() -> str:
     """The end of a sentence about a release that failed after its debit; mostly empty."""
     if not may_have_spent():
         return ""
-    from hushsum.privacy.spending import debit_stands, what_was_spent
+    from hushsum.privacy import debit_stands, what_was_spent
 
     return f"; {what_was_spent()}" if debit_stands() else ""
 

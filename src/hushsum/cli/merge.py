@@ -35,9 +35,9 @@ def merge(
 
     hushsum merge a.tally b.tally -o all.tally
     """
-    from hushsum.jobs.merge_functions import are_functions, merge_functions
-    from hushsum.jobs.merge_tallies import merge_tallies
-    from hushsum.jobs.output_files import read_key
+    from hushsum.operations._count import merge_tallies
+    from hushsum.operations._files import read_key
+    from hushsum.parties import are_functions, merge_functions
 
     if are_functions(tallies):
         merged = merge_functions(tallies, output, disjoint_units=disjoint_units)

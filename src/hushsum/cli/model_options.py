@@ -13,7 +13,7 @@ from hushsum.cli.error_wording import Command
 from hushsum.errors import UsageError, shown
 
 if TYPE_CHECKING:
-    from hushsum.models.parameters import Parameter
+    from hushsum.declaration import Parameter
 
 _GIVEN = "hushsum.model_options"
 
@@ -28,8 +28,8 @@ class FitCommand(Command):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Look for the model among the arguments first."""
-        from hushsum.jobs.model_catalogue import model_kind, model_names
-        from hushsum.models.parameters import ANY
+        from hushsum.declaration import ANY
+        from hushsum.operations import model_kind, model_names
 
         names = model_names()
         model = next((each for each in args if each in names), None)
@@ -49,7 +49,7 @@ class FitCommand(Command):
 def option_name(each: Parameter) -> str:
     """What the command line calls a parameter.
 
-    >>> from hushsum.models.parameters import TARGET_BOUNDS
+    >>> from hushsum.models import TARGET_BOUNDS
     >>> option_name(TARGET_BOUNDS)
     '--target-bounds'
     """
@@ -127,8 +127,8 @@ def read_option(each: Parameter, text: str) -> Any:
         each.check(value)
     except UsageError:
         raise UsageError(
-            parameter=each.name,
-            rule=f"must be {each.rule(none=False)}",
+            each.name,
+            f"must be {each.rule(none=False)}",
             got=shown(value),
             remedy="see the help of the model",
         ) from None

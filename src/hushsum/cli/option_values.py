@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from hushsum.errors import Parameter, UsageError, shown
 
 if TYPE_CHECKING:
-    from hushsum.records.cell_format import CellFormat
-    from hushsum.records.dates import DateFormat
+    from hushsum.records import CellFormat, DateFormat
 
 
 def names(text: str | None, parameter: str) -> tuple[str, ...] | None:
@@ -25,10 +24,7 @@ def names(text: str | None, parameter: str) -> tuple[str, ...] | None:
     found = tuple(each.strip() for each in next(csv.reader([text], skipinitialspace=True), []))
     if not found or "" in found:
         raise UsageError(
-            parameter=parameter,
-            rule="must be names separated by commas",
-            got="an empty one",
-            remedy="such as R,G,B",
+            parameter, "must be names separated by commas", got="an empty one", remedy="such as R,G,B"
         )
     return found
 
@@ -45,10 +41,7 @@ def numbers(text: str, parameter: str) -> tuple[float, ...]:
         return tuple(float(each) for each in text.split(","))
     except ValueError:
         raise UsageError(
-            parameter=parameter,
-            rule="must be numbers separated by commas",
-            got=shown(text),
-            remedy="such as 120,80,60",
+            parameter, "must be numbers separated by commas", got=shown(text), remedy="such as 120,80,60"
         ) from None
 
 
@@ -87,8 +80,8 @@ def _separated(text: str) -> list[str]:
 
 def _no_point(text: str, parameter: str) -> UsageError:
     return UsageError(
-        parameter=parameter,
-        rule="must be the numbers of a point, or the members of a set, separated by commas",
+        parameter,
+        "must be the numbers of a point, or the members of a set, separated by commas",
         got=shown(text),
         remedy="such as 120,80,60",
     )
@@ -106,10 +99,7 @@ def integers(text: str | None, parameter: str) -> tuple[int, ...] | None:
         return tuple(int(each) for each in text.split(","))
     except ValueError:
         raise UsageError(
-            parameter=parameter,
-            rule="must be integers separated by commas",
-            got=shown(text),
-            remedy="such as 100,200",
+            parameter, "must be integers separated by commas", got=shown(text), remedy="such as 100,200"
         ) from None
 
 
@@ -141,8 +131,8 @@ def _end(text: str, pair: str, parameter: str, dates: DateFormat | None) -> floa
             raise _no_range(pair, parameter, dates) from None
     if not dates.columns:
         raise UsageError(
-            parameter=parameter,
-            rule="must be numbers, unless they are of a column of dates",
+            parameter,
+            "must be numbers, unless they are of a column of dates",
             got=shown(pair),
             remedy=("name the column in ", Parameter("dates")),
         )
@@ -151,8 +141,8 @@ def _end(text: str, pair: str, parameter: str, dates: DateFormat | None) -> floa
 
 def _no_range(text: str, parameter: str, dates: DateFormat | None = None) -> UsageError:
     return UsageError(
-        parameter=parameter,
-        rule="must be low:high, separated by commas",
+        parameter,
+        "must be low:high, separated by commas",
         got=shown(text),
         remedy="such as 0:255"
         if dates is None
@@ -170,27 +160,6 @@ def box(
     """
     found = ranges(text, parameter, dates)
     return found[0] if found is not None and len(found) == 1 else found
-
-
-def cell_format(
-    *,
-    decimal: str = ".",
-    drop_missing: bool = False,
-    dates: str | None = None,
-    date_format: str | None = None,
-    date_unit: str = "days",
-    date_origin: str = "1970-01-01",
-    sheet: str | None = None,
-    encoding: str = "utf-8",
-    missing: str | None = None,
-) -> CellFormat:
-    """What is declared about the cells of files."""
-    from hushsum.records.cell_format import CellFormat
-    from hushsum.records.dates import DateFormat
-
-    columns = names(dates, "dates") or ()
-    written = DateFormat(columns, date_format, date_unit, date_origin)
-    return CellFormat(decimal, drop_missing, written, sheet, encoding, names(missing, "missing") or ())
 
 
 def of_public_file(cells: CellFormat) -> CellFormat:

@@ -16,8 +16,8 @@ import typer
 
 from hushsum.cli.interrupts import exit_if_interrupted
 from hushsum.errors import PublicAssumption, RepeatedRecords, SuspiciousParameter, UsageError
-from hushsum.files.durable_files import atomic_file
-from hushsum.jobs.progress import Progress
+from hushsum.files import atomic_file
+from hushsum.operations import Progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -233,7 +233,7 @@ _PRINTED = (SuspiciousParameter, PublicAssumption, RepeatedRecords)
 def refused_strictly(message: str) -> UsageError:
     """What a command with ``--strict`` exits with in place of a warning."""
     return UsageError(
-        rule=message.rstrip("."), remedy="nothing was spent; leave --strict out to continue nevertheless"
+        message.rstrip("."), remedy="nothing was spent; leave --strict out to continue nevertheless"
     )
 
 

@@ -38,8 +38,10 @@ def page(
 
     hushsum page skin.hush -o skin.html
     """
-    from hushsum.jobs.function_page import write_page
+    from hushsum.operations import STANDARD, check_answers_output
+    from hushsum.plotting import write_page
 
+    check_answers_output(output, inputs=[] if function == STANDARD else [function])
     written = write_page(
         function,
         output,

@@ -71,13 +71,11 @@ def plot(
 
     hushsum plot skin.hush -o skin.png
     """
-    from hushsum.jobs.plot_function import plot_function
-    from hushsum.records.dates import DateFormat
+    from hushsum.operations import plot_function
+    from hushsum.records import DateFormat
 
     if simultaneous and pointwise:
-        raise UsageError(
-            parameter="simultaneous", rule=("and ", Parameter("pointwise"), " exclude each other")
-        )
+        raise UsageError("simultaneous", ("and ", Parameter("pointwise"), " exclude each other"))
     written = DateFormat(option_values.names(dates, "dates") or (), unit=date_unit, origin=date_origin)
     drawn = plot_function(
         file,

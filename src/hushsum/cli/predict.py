@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushsum.cli import option_values, options
+from hushsum.cli import options
+from hushsum.cli.declared_options import Without
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import progress_bar, reader_may_leave, results_to
+from hushsum.operations import RecordFiles
 
 if TYPE_CHECKING:
-    from hushsum.jobs.predict_model import PredictedRecords
+    from hushsum.operations import PredictedRecords
 
 
 def predict(
@@ -28,18 +30,9 @@ def predict(
     output: Annotated[
         str, typer.Option("--output", "-o", help="The file to write; - is standard output.")
     ] = "-",
-    columns: options.Columns = None,
-    decimal: options.Decimal = ".",
-    missing: options.Missing = None,
-    dates: Annotated[
-        str | None,
-        typer.Option("--dates", metavar="NAMES", help="Columns that were dates when the model was fitted."),
-    ] = None,
-    date_format: options.DatePattern = None,
-    date_unit: options.DateUnit = "days",
-    date_origin: options.DateOrigin = "1970-01-01",
-    sheet: options.Sheet = None,
-    encoding: options.Encoding = "utf-8",
+    records: Annotated[
+        RecordFiles, Without("bounds", "unit_column", "max_per_unit", "set_column", "drop_missing")
+    ] = RecordFiles(),  # noqa: B008  # frozen
     json: Annotated[bool, typer.Option("--json", help="Write JSON instead of CSV.")] = False,
 ) -> None:
     """Predict with a released model at the points of a file. This spends nothing.
@@ -49,8 +42,7 @@ def predict(
 
     hushsum predict ill.hush visits.csv -o answers.csv
     """
-    from hushsum.jobs.output_files import STANDARD, check_answers_output
-    from hushsum.jobs.predict_model import predict_file
+    from hushsum.operations import STANDARD, check_answers_output, predict_file
 
     if output != STANDARD:
         check_answers_output(output, inputs=[model, points])
@@ -59,17 +51,8 @@ def predict(
         batches = predict_file(
             model,
             points,
-            columns=option_values.names(columns, "columns"),
-            cells=option_values.cell_format(
-                decimal=decimal,
-                dates=dates,
-                date_format=date_format,
-                date_unit=date_unit,
-                date_origin=date_origin,
-                sheet=sheet,
-                encoding=encoding,
-                missing=missing,
-            ),
+            columns=records.columns,
+            cells=records.cells,
             progress=progress,
         )
         with reader_may_leave(), results_to(output) as stream:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hushsum.cli import option_values, options
+from hushsum.cli.declared_options import Without
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import progress_bar, reader_may_leave, short, write_json, write_table
 from hushsum.errors import Parameter, UsageError
+from hushsum.operations import EdgeColumns, RecordFiles
 
 if TYPE_CHECKING:
-    from hushsum.jobs.query_function import AnsweredQueries
+    from hushsum.operations import AnsweredQueries
 
 
 def query(
@@ -43,23 +45,10 @@ def query(
         str | None,
         typer.Option("--graph", metavar="FILE", help="Public edge list, in which --node is looked up."),
     ] = None,
-    edges: options.Edges = None,
-    directed: options.Directed = False,
-    columns: options.Columns = None,
-    decimal: options.Decimal = ".",
-    missing: options.Missing = None,
-    dates: Annotated[
-        str | None,
-        typer.Option(
-            "--dates", metavar="NAMES", help="Columns that were dates: points have dates in them too."
-        ),
-    ] = None,
-    date_format: options.DatePattern = None,
-    date_unit: options.DateUnit = "days",
-    date_origin: options.DateOrigin = "1970-01-01",
-    sheet: options.Sheet = None,
-    encoding: options.Encoding = "utf-8",
-    set_column: options.SetColumn = None,
+    edges: Annotated[EdgeColumns, Without("nodes", "sorted")] = EdgeColumns(),  # noqa: B008  # frozen
+    records: Annotated[
+        RecordFiles, Without("bounds", "unit_column", "max_per_unit", "drop_missing")
+    ] = RecordFiles(),  # noqa: B008
     sum: options.Sum = False,
     level: options.Level = 0.95,
     estimator: Annotated[
@@ -83,40 +72,25 @@ def query(
 
     hushsum query hired.hush --dates hired --at 2024-05-31
     """
-    from hushsum.jobs.query_function import QueryTerms, query_file, query_nodes, query_points
+    from hushsum.operations import QueryTerms, query_file, query_nodes, query_points
 
     if _given(at, points, node) != 1:
         raise UsageError(
-            parameter="at",
-            rule=("or ", Parameter("points"), " or ", Parameter("node"), " must be given, one of them"),
+            "at",
+            ("or ", Parameter("points"), " or ", Parameter("node"), " must be given, one of them"),
             got="several or none",
-            remedy="give one of them",
         )
     if (node is None) != (graph is None):
-        raise UsageError(
-            parameter="node",
-            rule=("and ", Parameter("graph"), " go together"),
-            got="one of them",
-            remedy="give both",
-        )
-    cells = option_values.cell_format(
-        decimal=decimal,
-        dates=dates,
-        date_format=date_format,
-        date_unit=date_unit,
-        date_origin=date_origin,
-        sheet=sheet,
-        encoding=encoding,
-        missing=missing,
-    )
+        raise UsageError("node", ("and ", Parameter("graph"), " go together"), got="one of them")
     terms = QueryTerms(sum=sum, level=level, estimator=estimator, simultaneous=simultaneous, threads=threads)
     if at is not None or node is not None:
         if node is not None and graph is not None:
-            ends = None if edges is None else option_values.names(edges, "edges")
-            answered = query_nodes(function, node, graph, terms, columns=ends, directed=directed)
+            answered = query_nodes(
+                function, node, graph, terms, columns=edges.columns, directed=edges.directed
+            )
         else:
             typed = [option_values.point_with_dates(each, "at") for each in at or []]
-            answered = query_points(function, typed, terms, cells.dates)
+            answered = query_points(function, typed, terms, records.cells.dates)
         if json:
             write_json({"of": "sum" if sum else "mean", "level": level, "answers": answered.as_json()})
         else:
@@ -129,9 +103,9 @@ def query(
             function,
             points,
             terms,
-            columns=option_values.names(columns, "columns"),
-            set_column=set_column,
-            cells=cells,
+            columns=records.columns,
+            set_column=records.set_column,
+            cells=records.cells,
             progress=progress,
         )
         with reader_may_leave():

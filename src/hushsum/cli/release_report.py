@@ -13,10 +13,9 @@ from hushsum.cli.output import ask, bytes_in_words, tell, warn, write, write_fac
 from hushsum.errors import UsageError
 
 if TYPE_CHECKING:
-    from hushsum.jobs.fit_model import ModelReleased
-    from hushsum.jobs.release_tally import FunctionReleased
     from hushsum.ledger import Account
-    from hushsum.privacy.claim import Claim
+    from hushsum.operations import FunctionReleased, ModelReleased
+    from hushsum.privacy import Claim
 
 R = TypeVar("R", "FunctionReleased", "ModelReleased")
 
@@ -31,18 +30,18 @@ def released_file(output: str, *, json: bool) -> str | IO[bytes]:
     UsageError
         if standard output is a terminal, or is needed for JSON.
     """
-    from hushsum.jobs.output_files import STANDARD
+    from hushsum.operations import STANDARD
 
     if output != STANDARD:
         return output
     if json:
         raise UsageError(
-            rule="the file and the JSON cannot both go to standard output",
+            "the file and the JSON cannot both go to standard output",
             remedy="give a path, or leave --json out",
         )
     if sys.stdout.isatty():
         raise UsageError(
-            rule="the file is binary and standard output is a terminal", remedy="give a path, or redirect it"
+            "the file is binary and standard output is a terminal", remedy="give a path, or redirect it"
         )
     return sys.stdout.buffer
 
@@ -54,10 +53,10 @@ def model_approval(output: str, *, interactive: bool) -> Callable[[Claim, Accoun
     ask = asking(output) if interactive else None
 
     def approve(claim: Claim, account: Account | None) -> bool:
-        if account is None:
+        if account is None and claim.unit == "record":
             tell(
-                "Note: the claim protects each record. Models do not take persons yet: a person with m "
-                "records is protected by m times the epsilon."
+                "Note: the claim protects each record. If a person may have several, give --unit-column and "
+                "--max-per-unit."
             )
         return ask is None or ask(claim, account)
 
@@ -105,7 +104,7 @@ def report(
 
     The claim's sentence is left out where it stands above the question already.
     """
-    from hushsum.jobs.output_files import STANDARD
+    from hushsum.operations import STANDARD
 
     record = released.record
     if json:
@@ -134,7 +133,7 @@ def account_in_words(account: Account) -> str:
 
 def _warn_of(claim: Claim) -> None:
     """Say so if a claim promises little."""
-    from hushsum.privacy.claim import LARGE_EPSILON
+    from hushsum.privacy import LARGE_EPSILON
 
     if claim.epsilon is not None and claim.epsilon > LARGE_EPSILON:
         warn(f"ε = {claim.epsilon:g} promises little: above {LARGE_EPSILON:g}, hardly anything is hidden.")

@@ -32,9 +32,7 @@ def sample(
 
     hushsum sample town.hush -n 5000 -o synthetic.csv
     """
-    from hushsum.jobs.mixed_tables import ARROW, PARQUET, write_table
-    from hushsum.jobs.output_files import STANDARD, check_answers_output
-    from hushsum.jobs.sample_release import sample_release
+    from hushsum.operations import ARROW, PARQUET, STANDARD, check_answers_output, sample_release, write_table
 
     if output != STANDARD:
         check_answers_output(output, inputs=[file])

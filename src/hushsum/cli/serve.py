@@ -35,7 +35,7 @@ def serve(
     hushsum serve --port 8000
     """
     if any(find_spec(name) is None for name in NEEDED):
-        raise UsageError(rule="the service needs more packages", remedy="install hushsum[service]")
+        raise UsageError("the service needs more packages", remedy="install hushsum[service]")
     from hushsum.service.run import serve as run
     from hushsum.service.settings import Settings
 

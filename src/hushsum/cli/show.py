@@ -8,12 +8,12 @@ import typer
 
 from hushsum.cli import options
 from hushsum.cli.output import bytes_in_words, short, warn, write, write_facts, write_json
-from hushsum.kernels.parameters import kernel_in_words
-from hushsum.privacy.claim import unit_in_words
-from hushsum.records.bounds import bounds_in_words, names_in_words
+from hushsum.kernels import kernel_in_words
+from hushsum.privacy import unit_in_words
+from hushsum.records import bounds_in_words, names_in_words
 
 if TYPE_CHECKING:
-    from hushsum.jobs.describe_file import FunctionDescription, ModelDescription, TallyDescription
+    from hushsum.operations import FunctionDescription, ModelDescription, TallyDescription
 
 _MOST_NUMBERS: Final = 64
 
@@ -28,7 +28,7 @@ def show(
 
     hushsum show skin.hush
     """
-    from hushsum.jobs.describe_file import FunctionDescription, ModelDescription, describe_file
+    from hushsum.operations import FunctionDescription, ModelDescription, describe_file
 
     description = describe_file(file)
     if isinstance(description, FunctionDescription):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from hushsum.cli import option_values, options
+from hushsum.cli import options
+from hushsum.cli.declared_options import Without, with_declared_options
 from hushsum.cli.error_wording import Command, Group, help_of
-from hushsum.cli.key_files import show_key_file
-from hushsum.cli.output import tell, warn, write, write_facts, write_json
-from hushsum.cli.summarize_curator import curator
-from hushsum.cli.summarize_hashes import secret, validation
+from hushsum.cli.output import progress_bar, tell, warn, write, write_facts, write_json
+from hushsum.parties import ParticipantPatience, Patience
+from hushsum.parties.summarization import CuratorRequest, OwnerRequest, ValidationRequest
+
+if TYPE_CHECKING:
+    from hushsum.parties.summarization import Summarized
 
 summarize = typer.Typer(
     name="summarize",
@@ -20,6 +24,8 @@ summarize = typer.Typer(
     help="Collect a summary of several owners' private records that matches a validation set.",
     no_args_is_help=True,
 )
+_OWN_ENTRY: Final = Without("idempotency_key", "to", "part")
+_NO_LEDGER: Final = "no ledger is given, so the privacy loss of this {} is not recorded."
 
 
 def keys(
@@ -33,126 +39,196 @@ def keys(
 
     hushsum summarize keys owner.key
     """
-    show_key_file(file, json=json)
+    from hushsum.parties import Identity
+
+    show_secret_file(file, Identity, "fingerprint", "keep it secret", json=json)
+
+
+def secret(
+    file: Annotated[str, typer.Argument(help="The secret file; created if it does not exist.")],
+    json: options.Json = False,
+) -> None:
+    """Create the secret under which owners send hashes instead of points, and show its check value.
+
+    One owner creates it and sends the file to the other owners and the consumer over a channel that the
+    curator cannot read. The check value is the same for all of them. Use a new secret for every run. Hashes
+    are not differentially private: they reveal all pairwise distances, and anyone who has the secret can
+    recover the points.
+
+    hushsum summarize secret owners.secret
+    """
+    from hushsum.parties.summarization import HashSecret
+
+    show_secret_file(file, HashSecret, "check", "keep it from the curator", json=json)
+
+
+def show_secret_file(file: str, kind: Any, public: str, warning: str, *, json: bool) -> None:
+    """Make a file of a secret unless there is one, and print what others may know of it."""
+    from hushsum.operations import check_output
+
+    made = not Path(file).exists()
+    if made:
+        check_output(file)
+    held = kind.create(file) if made else kind.load(file)
+    shown = getattr(held, public)
+    if json:
+        write_json({"file": file, public: shown, "made": made})
+        return
+    tell(f"Made {file}; {warning}." if made else f"{file} exists and is unchanged.")
+    write(shown)
 
 
 def owner(
     file: Annotated[str, typer.Argument(help="The records: CSV, Parquet or Arrow.")],
-    listen: Annotated[
+    curator: Annotated[
         str,
         typer.Option(
-            "--listen", metavar="HOST:PORT", help="Address and port to listen on; port 0: any free port."
+            "--curator", metavar="HOST:PORT@FINGERPRINT", help="Where the curator listens, and its key."
         ),
     ],
-    key: Annotated[str, typer.Option("--key", metavar="FILE", help="This owner's key file.")],
-    peer: Annotated[
-        list[str],
-        typer.Option(
-            "--peer", metavar="FINGERPRINT", help="Fingerprint of an allowed curator; may be repeated."
-        ),
-    ],
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns", metavar="NAMES", help="Columns that may be sent, separated by commas; default: all."
-        ),
-    ] = None,
-    decimal: options.Decimal = ".",
-    drop_missing: options.DropMissing = False,
-    missing: options.Missing = None,
-    dates: options.Dates = None,
-    date_format: options.DatePattern = None,
-    date_unit: options.DateUnit = "days",
-    date_origin: options.DateOrigin = "1970-01-01",
-    sheet: options.Sheet = None,
-    encoding: options.Encoding = "utf-8",
-    cap: Annotated[
-        int | None, typer.Option("--cap", help="Maximum number of points that are sent in total.")
-    ] = None,
-    hashes: Annotated[
-        str | None,
-        typer.Option(
-            "--hashes", metavar="FILE", help="Send hashes under this secret instead of points, or nothing."
-        ),
-    ] = None,
-    state: Annotated[
-        str | None,
-        typer.Option(
-            "--state", metavar="DIR", help="Folder for the state of the run. [default: FILE.summarize]"
-        ),
-    ] = None,
-    ledger: options.LedgerPlace = None,
-    dataset: options.DatasetName = None,
-    delta: Annotated[
-        float | None,
-        typer.Option("--delta", help="Debit ε at this δ from the ledger; default: debit ρ."),
-    ] = None,
-    wait: Annotated[
-        float, typer.Option("--wait", metavar="SECONDS", help="How long to wait for a message or a curator.")
-    ] = 3600.0,
+    request: Annotated[OwnerRequest, _OWN_ENTRY],
+    waiting: ParticipantPatience,
     json: options.Json = False,
 ) -> None:
     """Take part in one run with a file of private records.
 
-    Only the holder of a pinned key can connect. The curator is trusted and sees the points that are sent, or
-    with --hashes their pairwise distances. The claim bounds what the other owners learn. The ledger is
-    debited before anything is sent, and repeating the same command after a crash resumes the run instead of
-    spending again.
+    The owner connects to the holder of the pinned key and to nobody else. The curator is trusted and sees the
+    points that are sent, or with --hashes their pairwise distances. The claim bounds what the other owners
+    learn. The ledger is debited before anything is sent, and repeating the same command after a crash resumes
+    the run instead of spending again.
 
-    hushsum summarize owner data.parquet --listen 0.0.0.0:7000 --key owner.key --peer 3f5a…
+    hushsum summarize owner data.parquet --curator curator.example:7000@3f5a… --key owner.key
     """
-    from hushsum.cli.options import ledger_options
-    from hushsum.jobs.summarize_owner import OwnerChoice, read_peers, take_part
-    from hushsum.transport.addresses import Patience, parse_address
+    from hushsum.parties import parse_address
+    from hushsum.parties.summarization import offer_records
 
-    choice = OwnerChoice(
-        file=file,
-        key=key,
-        peers=read_peers(peer),
-        state=state if state is not None else f"{file}.summarize",
-        columns=option_values.names(columns, "columns"),
-        cap=cap,
-        delta=delta,
-        secret=hashes,
-        ledger=ledger_options(ledger, dataset),
-        cells=option_values.cell_format(
-            decimal=decimal,
-            drop_missing=drop_missing,
-            dates=dates,
-            date_format=date_format,
-            date_unit=date_unit,
-            date_origin=date_origin,
-            sheet=sheet,
-            encoding=encoding,
-            missing=missing,
-        ),
-    )
-    address = parse_address(listen, "listen")
-    if choice.ledger is None:
-        warn("no ledger is given, so the privacy loss of this run is not recorded.")
-    ended = take_part(
-        choice,
-        address,
-        patience=Patience(wait=wait),
-        log=tell,
-        listening=lambda port: tell(f"listening on {address[0]}:{port}"),
-    )
+    where = parse_address(curator, "curator", pinned=True)
+    if request.ledger.given() is None:
+        warn(_NO_LEDGER.format("run"))
+    ended = offer_records(request, file, where, patience=waiting, log=tell)
     if json:
         write_json(ended.as_json())
         return
     if ended.claim is not None:
         write(ended.claim.sentence() + "\n")
-    facts = [
-        ("run", ended.run),
-        ("rule", ended.rule),
-        ("points sent", str(ended.points)),
-        ("claim", "nothing is promised" if ended.claim is None else repr(ended.claim)),
-    ]
-    if ended.idempotency_key is not None:
-        facts.append(("idempotency key", ended.idempotency_key))
-    write_facts(facts)
+    write_facts(
+        [
+            ("run", ended.run),
+            ("rule", ended.rule),
+            ("points sent", str(ended.points)),
+            ("claim", "nothing is promised" if ended.claim is None else repr(ended.claim)),
+            *_entry(ended.idempotency_key),
+        ]
+    )
+
+
+def curator(
+    owners: Annotated[
+        list[str],
+        typer.Option("--owner", metavar="FINGERPRINT", help="The key of an owner; once for each owner."),
+    ],
+    listen: options.Listen,
+    output: Annotated[str, typer.Option("--output", "-o", help="The Parquet file of points to write.")],
+    request: Annotated[CuratorRequest, _OWN_ENTRY],
+    waiting: Patience,
+    json: options.Json = False,
+) -> None:
+    """Collect a summary of the owners' records that resembles a validation set.
+
+    Every owner runs hushsum summarize owner and has pinned this key. The summary contains original records of
+    the owners and is for the consumer only; the claim bounds what owners learn about each other. Each round
+    is drawn once and stored before it is sent, and repeating the same command after a crash resumes the run.
+    With --ledger the release of the validation set is debited. With --hashes the curator sees neither points
+    nor validation set, and the summary contains hashes.
+
+    hushsum summarize curator --owner 3f5a… --owner 77c0… --listen 0.0.0.0:7000 --key curator.key
+    --validation v.parquet --size 2000 --epsilon 2 --delta 1e-5 --bandwidth 3 -o summary.parquet
+    """
+    from hushsum.parties import parse_address
+    from hushsum.parties.summarization import collect_summary
+
+    where, size = parse_address(listen, "listen"), request.run.size
+    if request.pace <= 0:
+        warn("without --pace the duration of a round reveals to every owner how long the others took.")
+    with progress_bar("collecting") as progress:
+        made = collect_summary(
+            request,
+            owners,
+            output,
+            where,
+            patience=waiting,
+            log=tell,
+            progress=progress,
+            listening=lambda port: tell(f"listening on {where.host}:{port}"),
+        )
+    for name, last in made.summary.lost.items():
+        warn(
+            f"owner {name[:12]}… was lost in round {last}; the summary does not contain its remaining points."
+        )
+    if len(made.summary.points) < size:
+        warn(
+            f"{len(made.summary.points)} of {size} points requested; give more --rounds, a larger ε, or more "
+            "records of the owners and for --validation, or request fewer. Another run spends again."
+        )
+    write_json(made.as_json()) if json else _write(made, size)
+
+
+def _write(made: Summarized, size: int) -> None:
+    summary = made.summary
+    write(made.together.sentence() + "\n")
+    write_facts(
+        [
+            ("summary", f"{made.output}: {len(summary.points)} of {size} points"),
+            ("rule", f"{made.terms.rule}, {made.terms.rounds} rounds"),
+            ("all messages", repr(made.together)),
+            ("owners' records", f"rho={summary.claims.owners.rho:.6g} of it"),
+            ("validation records", f"rho={summary.claims.validation.rho:.6g} of it"),
+            ("points seen", f"{summary.seen}, {summary.parsimony:.2f} times what is needed"),
+            ("by owner", ", ".join(f"{name[:12]}… {count}" for name, count in made.by_owner.items())),
+            ("lost owners", ", ".join(f"{name[:12]}…" for name in summary.lost) or "none"),
+            *_entry(made.idempotency_key),
+        ]
+    )
+
+
+def _entry(key: str | None) -> list[tuple[str, str]]:
+    return [] if key is None else [("idempotency key", key)]
+
+
+def validation(
+    file: Annotated[str, typer.Argument(help="The validation set: CSV, Parquet or Arrow.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The release to write, for the curator.")],
+    request: Annotated[ValidationRequest, _OWN_ENTRY],
+    json: options.Json = False,
+) -> None:
+    """Release a validation set under the owners' secret, for a curator that must not see it.
+
+    The curator's command takes the file in place of a validation set, and the same --epsilon, --delta,
+    --validation-share, --bandwidth and --features.
+
+    hushsum summarize validation v.parquet --hashes owners.secret --epsilon 2 --delta 1e-5 --bandwidth 3
+    -o v.target
+    """
+    from hushsum.parties.summarization import release_validation
+
+    if request.ledger.given() is None:
+        warn(_NO_LEDGER.format("release"))
+    made = release_validation(request, file, output)
+    if json:
+        write_json(made.as_json())
+        return
+    write(made.claim.sentence() + "\n")
+    write_facts(
+        [
+            ("release", made.output),
+            ("columns", ", ".join(made.columns)),
+            ("secret's check", made.check),
+            ("claim", repr(made.claim)),
+            *_entry(made.idempotency_key),
+        ]
+    )
 
 
 COMMANDS: Final[tuple[Callable[..., None], ...]] = (keys, owner, curator, secret, validation)
 for command in COMMANDS:
-    summarize.command(cls=Command, help=help_of(command))(command)
+    summarize.command(cls=Command, help=help_of(command))(with_declared_options(command))

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import option_values, options
+from hushsum.cli import options
+from hushsum.cli.declared_options import Without
 from hushsum.cli.output import warnings_printed, write_json
 from hushsum.cli.release_report import confirmed, model_approval, report
+from hushsum.operations import LedgerOptions, RecordFiles
 
 
 def synthesize(
@@ -25,6 +27,11 @@ def synthesize(
         str,
         typer.Option("--output", "-o", help="The synthetic table, by its suffix: .parquet, .arrow or .csv."),
     ],
+    records: Annotated[
+        RecordFiles,
+        Without(*("columns", "bounds", "set_column"), *("dates", "date_format", "date_unit", "date_origin")),
+    ],
+    ledger: LedgerOptions,
     epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the release.")],
     delta: Annotated[
         float | None,
@@ -64,19 +71,9 @@ def synthesize(
         str | None,
         typer.Option("--model", metavar="FILE", help="Where to keep the model; default: beside the table."),
     ] = None,
-    decimal: options.Decimal = ".",
-    drop_missing: options.DropMissing = False,
-    missing: options.Missing = None,
-    sheet: options.Sheet = None,
-    encoding: options.Encoding = "utf-8",
     seed: Annotated[
         int | None, typer.Option("--seed", help="Public seed of the fit and the draws; default: random.")
     ] = None,
-    ledger: options.LedgerPlace = None,
-    dataset: options.DatasetName = None,
-    idempotency_key: options.IdempotencyKey = None,
-    to: options.Recipient = None,
-    part: options.PartName = None,
     yes: options.Yes = False,
     json: options.Json = False,
 ) -> None:
@@ -90,13 +87,17 @@ def synthesize(
     hushsum synthesize visits.parquet --number age=0:120:24:whole --category sex=f,m --epsilon 1 \
 --delta 1e-6 -o synthetic.parquet
     """
-    from hushsum.cli.options import ledger_options
-    from hushsum.jobs.synthesize import declarations
-    from hushsum.jobs.synthesize import synthesize as run
+    from hushsum.operations import declarations
+    from hushsum.operations import synthesize as run
 
     columns = declarations(declare, number or [], category or [], flag or [])
-    recorded = ledger_options(ledger, dataset, idempotency_key, to, part)
-    given = {"epsilon": epsilon, "delta": delta, "marginals": marginals, "random_state": seed}
+    given = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "marginals": marginals,
+        "max_per_unit": records.max_per_unit,
+        "random_state": seed,
+    }
     interactive = sys.stdin.isatty() and not yes
     with warnings_printed():
         made = run(
@@ -107,12 +108,11 @@ def synthesize(
             model_output=model,
             rows=rows,
             seed=seed,
-            cells=option_values.cell_format(
-                decimal=decimal, drop_missing=drop_missing, sheet=sheet, encoding=encoding, missing=missing
-            ),
+            unit_column=records.unit_column,
+            cells=records.cells,
             interactive=interactive,
             approve=model_approval(output, interactive=interactive),
-            ledger=recorded,
+            ledger=ledger.given(),
         )
     released = confirmed(None if made is None else made.released, interactive=interactive)
     assert made is not None

@@ -1,12 +1,9 @@
 """The client of a service: :func:`connect`, and remote functions with the interface of local ones."""
 
-from hushsum.client.connect import connect
-from hushsum.client.dataset import RemoteDataset
-from hushsum.client.remote_function import RemoteFunction
-from hushsum.client.remote_model import RemoteModel
-from hushsum.client.remote_stream import RemoteStream
-from hushsum.client.service import Service
-from hushsum.client.shared_link import open_link
+from hushsum.client._connection import connect
+from hushsum.client._dataset import RemoteDataset, RemoteStream
+from hushsum.client._functions import RemoteFunction, RemoteModel, open_link
+from hushsum.client._service import Service
 
 __all__ = [
     "RemoteDataset",

@@ -1,1 +1,4 @@
-"""Engines: one tally counted by processes, Dask, Spark or DuckDB, each record exactly once."""
+"""Engines: one tally counted by `processes`, `dask`, `spark` or `duckdb`, each record exactly once.
+
+Each is a module of its own, which imports what it needs.
+"""

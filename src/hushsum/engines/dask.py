@@ -7,37 +7,137 @@ import queue
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from hushsum.engines.dask_clusters import chosen_client
-from hushsum.engines.file_parts import (
-    RecordColumns,
-    file_facts,
-    file_states,
-    plan_parts,
-    planned_workers,
-    refusing_changes,
-)
-from hushsum.engines.protocol import (
+from hushsum.engines._counting import (
     CountingTask,
     Driver,
+    FileCount,
     NamedBatch,
     Part,
     Progress,
     ReadablePart,
+    RecordColumns,
     lost,
     uncapped,
 )
 from hushsum.errors import DataRefused, Parameter, UsageError
-from hushsum.kernels.parameters import thread_count
-from hushsum.records.arrow import pyarrow
-from hushsum.records.cell_format import PLAIN, CellFormat
-from hushsum.tally.checkpoint import Checkpoint
-from hushsum.tally.tally import Tally
+from hushsum.kernels import positive_integer, thread_count
+from hushsum.records import PLAIN, CellFormat, pyarrow
+from hushsum.tally import Tally
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Future, LocalCluster
+
+
+_MOST_WORKERS: Final = 1024
+_LONGEST_START_SECONDS: Final = 20.0
+_POLL_SECONDS: Final = 0.05
+_ENVIRONMENT: Final = "distributed.nanny.pre-spawn-environ"
+_TRIM: Final = "MALLOC_TRIM_THRESHOLD_"
+_SETTINGS: Final[dict[str, Any]] = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+}
+"""Without a profiler, which looks at the stack of a worker 100 times per second, and with a check of the
+event loops once per second instead of 50 times."""
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Client]:
+    """A client of the scheduler at an address.
+
+    Raises
+    ------
+    UsageError
+        if no scheduler answers there in the time that Dask's settings give it, 30 seconds by default.
+    """
+    from distributed import Client
+
+    try:
+        client = Client(address, set_as_default=False)
+    except Exception:
+        # What a server that is not Dask's sends is taken for a length, which may be more than the memory.
+        raise UsageError(
+            "address", "must be that of a Dask scheduler", got=address, remedy="check that it runs"
+        ) from None
+    with client:
+        yield client
+
+
+@contextmanager
+def local_cluster(workers: int | None = None) -> Iterator[Client]:
+    """A client of a new cluster of this machine, which ends with the block.
+
+    Its workers are processes of one thread. Dask's profiler is off, and memory that is freed is kept for the
+    next batch: by default Dask makes the allocator of a worker return it to the system at once, and every
+    batch then begins with page faults. Both matter in counts, which run one function for minutes.
+
+    Parameters
+    ----------
+    workers : int, optional
+        By default the cores that this process may use.
+    """
+    import dask
+    from distributed import Client, LocalCluster
+
+    many = (
+        thread_count(None) if workers is None else positive_integer("workers", workers, at_most=_MOST_WORKERS)
+    )
+    environment = {name: value for name, value in dask.config.get(_ENVIRONMENT).items() if name != _TRIM}
+    with (
+        dask.config.set({**_SETTINGS, _ENVIRONMENT: environment}),
+        LocalCluster(n_workers=many, threads_per_worker=1, dashboard_address=":0") as cluster,
+        settled(cluster),
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def settled(cluster: LocalCluster) -> Iterator[None]:
+    """A block at whose end none of the cluster's workers is being started.
+
+    Dask starts workers again that were killed, and fails to close one whose process does not exist yet. That
+    failure would hide why the count was refused.
+    """
+    from distributed.core import Status
+
+    try:
+        yield
+    finally:
+        until = time.monotonic() + _LONGEST_START_SECONDS
+        while time.monotonic() < until:
+            processes = [getattr(each, "process", None) for each in cluster.workers.values()]
+            if not any(each is not None and each.status is Status.starting for each in processes):
+                break
+            time.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def chosen_client(client: Client | None) -> Iterator[Client]:
+    """The given client, the current one, or that of a local cluster which ends with the block.
+
+    Raises
+    ------
+    UsageError
+        if it is asynchronous.
+    """
+    from distributed import default_client
+
+    if client is None:
+        try:
+            client = default_client()
+        except ValueError:
+            with local_cluster() as own:
+                yield own
+            return
+    if client.asynchronous:
+        raise UsageError("client", "must not be asynchronous", remedy="make a plain one")
+    yield client
+
 
 _SECONDS_BETWEEN_REPORTS: Final = 0.2
 _SECONDS_BETWEEN_LOOKS: Final = 5.0
@@ -62,9 +162,8 @@ def tally(
 ) -> Tally:
     """Count with the workers of a Dask cluster; the result is that of one process, bit for bit.
 
-    Partial tallies travel to this process encrypted; see
-    :mod:`hushsum.engines.partial_tally_encryption`. Every partition is counted once, also if a worker dies or
-    Dask repeats a task.
+    Partial tallies travel to this process encrypted. Every partition is counted once, also if a worker dies
+    or Dask repeats a task.
 
     Parameters
     ----------
@@ -102,32 +201,17 @@ def tally(
     if not _is_files(source):
         for name, value in (("unit_column", unit_column), ("checkpoint", checkpoint)):
             if value is not None and (name != "unit_column" or tally.max_per_unit is None):
-                raise UsageError(parameter=name, rule="needs files as the source", remedy="leave it out")
+                raise UsageError(name, "needs files as the source")
         uncapped(tally, "a collection of Dask")
         chosen = tally.basis.columns if columns is None else tuple(columns)
         driver = Driver(tally, _partitions(source, chosen), threads=each, progress=progress)
         with chosen_client(client) as connection:
             return _run(driver, connection)
+    read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
+    count = FileCount(source, tally, read, each, checkpoint, checkpoint_every, encryption_key, progress)
     with chosen_client(client) as connection:
-        read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
         workers = max(1, sum(connection.nthreads().values()))
-        workers = planned_workers(workers, checkpoint, encryption_key)
-        parts = plan_parts(source, tally, read, workers=workers)
-        states, saved = file_states(parts), None
-        if checkpoint is not None:
-            facts = {
-                **file_facts(parts, states),
-                "fingerprint": tally.fingerprint,
-                "cap": tally.max_per_unit,
-                "workers": workers,
-            }
-            saved = Checkpoint(checkpoint, facts, seconds=checkpoint_every, encryption_key=encryption_key)
-        driver = Driver(tally, parts, threads=each, checkpoint=saved, progress=progress)
-        with refusing_changes(states):
-            filled = _run(driver, connection)
-        if saved is not None:
-            saved.remove()
-        return filled
+        return count.run(workers, lambda driver, _: _run(driver, connection))
 
 
 def _is_files(source: Any) -> bool:
@@ -157,8 +241,8 @@ def _partitions(source: Any, columns: Sequence[str] | None) -> list[_Partition]:
         delayed = list(source)
     else:
         raise UsageError(
-            parameter="source",
-            rule="must be files, a dask dataframe, a dask bag or a list of delayed objects",
+            "source",
+            "must be files, a dask dataframe, a dask bag or a list of delayed objects",
             got=type(source).__name__,
         )
     return [_Partition(number, each, columns) for number, each in enumerate(delayed)]
@@ -200,7 +284,7 @@ def _alive(client: Client, alive: float) -> float:
         return now
     if now - alive > _SECONDS_WITHOUT_WORKERS:
         raise DataRefused(
-            rule="the cluster must have workers until everything is counted",
+            "the cluster must have workers until everything is counted",
             got="none for a while",
             remedy="look into the logs of the cluster, and count again",
         )
@@ -228,7 +312,7 @@ def _result(future: Future, part: Part) -> bytes:
             return result
     except CancelledError:
         raise DataRefused(
-            rule="the scheduler of the cluster must run until everything is counted",
+            "the scheduler of the cluster must run until everything is counted",
             got="one that ended, or cancelled the count",
             remedy="look into its log, and count again",
         ) from None
@@ -236,8 +320,7 @@ def _result(future: Future, part: Part) -> bytes:
         raise lost(part.name)
     # The message of an error in the graph of the source may quote records.
     raise DataRefused(
-        rule=f"{part.name} could not be computed: {type(error).__name__}",
-        remedy="compute it by itself to see why",
+        f"{part.name} could not be computed: {type(error).__name__}", remedy="compute it by itself to see why"
     )
 
 
@@ -256,9 +339,7 @@ def _count_computed(
         if columns is not None and hasattr(records, "columns"):
             missing = [each for each in columns if each not in _names(records)]
             if missing:
-                raise UsageError(
-                    parameter="columns", rule="must name columns of the data", got=repr(missing[0])
-                )
+                raise UsageError("columns", "must name columns of the data", got=repr(missing[0]))
             records = records.select(columns) if hasattr(records, "num_rows") else records[columns]
         if len(records):
             yield NamedBatch(name, records)
@@ -275,7 +356,7 @@ def _of_fields(records: list[Any], columns: list[str] | None) -> Any:
     fields = list(records[0])
     if columns is None and any(not isinstance(each, dict) or list(each) != fields for each in records):
         raise DataRefused(
-            rule="records without names of columns must have the same fields in the same order",
+            "records without names of columns must have the same fields in the same order",
             got="others",
             remedy=("name the columns with ", Parameter("columns")),
         )

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from hushsum.engines.protocol import uncapped
-from hushsum.engines.sql_functions import Of, answers
+from hushsum.engines._counting import uncapped
+from hushsum.engines._sql_functions import Of, answers
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records.arrow import pyarrow
-from hushsum.tally.tally import Tally
-from hushsum.tally.tally_messages import TallyPattern, is_empty
+from hushsum.records import pyarrow
+from hushsum.tally import Tally, TallyPattern, is_empty
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -71,7 +70,7 @@ def tally(
         if batch.num_rows:
             filled.add(batch, threads=threads)
     if is_empty(filled):
-        raise DataRefused(rule="the relation must have at least one record", got="none")
+        raise DataRefused("the relation must have at least one record", got="none")
     return filled
 
 
@@ -95,19 +94,14 @@ def _batches(
         refused = type(error).__name__
     # Raised outside the handler: the message of the database, which may quote values, is not its context.
     raise DataRefused(
-        rule=f"the relation could not be evaluated: {refused}", remedy="run the query by itself first"
+        f"the relation could not be evaluated: {refused}", remedy="run the query by itself first"
     )
 
 
 def _check_columns(relation: DuckDBPyRelation, columns: Sequence[str]) -> None:
     for each in columns:
         if each not in relation.columns:
-            raise UsageError(
-                parameter="columns",
-                rule="must name columns of the relation",
-                got=repr(each),
-                remedy="check it",
-            )
+            raise UsageError("columns", "must name columns of the relation", got=repr(each))
 
 
 def register(connection: DuckDBPyConnection, *, name: str = "hush_query", of: Of = "mean") -> None:

@@ -8,33 +8,36 @@ import pickle
 import queue
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from hushsum.engines import process_worker
-from hushsum.engines.file_parts import (
+from hushsum.engines._counting import (
+    MOST_ATTEMPTS,
+    CountingTask,
+    Driver,
+    FileCount,
+    Part,
+    Progress,
     RecordColumns,
-    file_facts,
-    file_states,
-    plan_parts,
-    planned_workers,
-    refusing_changes,
+    lost,
 )
-from hushsum.engines.process_worker import receive, send
-from hushsum.engines.protocol import MOST_ATTEMPTS, CountingTask, Driver, Part, Progress, lost
 from hushsum.errors import UsageError
-from hushsum.kernels.parameters import positive_integer, thread_count
-from hushsum.records.cell_format import PLAIN, CellFormat
-from hushsum.tally.checkpoint import Checkpoint
-from hushsum.tally.tally import Tally
+from hushsum.kernels import positive_integer, thread_count
+from hushsum.records import PLAIN, CellFormat
+from hushsum.tally import Tally
 
 _MOST_WORKERS: Final = 1024
 _SECONDS_BETWEEN_REPORTS: Final = 0.2
+_LENGTH: Final = struct.Struct("<Q")
+_PROGRAM: Final = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from hushsum.engines.processes import process_worker; process_worker()"
+)
 
 
 def tally(
@@ -95,24 +98,9 @@ def tally(
     cores = thread_count(None)
     many = cores if workers is None else positive_integer("workers", workers, at_most=_MOST_WORKERS)
     read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
-    planned = planned_workers(many, checkpoint, encryption_key)
-    parts = plan_parts(files, tally, read, workers=planned)
-    states, saved = file_states(parts), None
-    if checkpoint is not None:
-        facts = {
-            **file_facts(parts, states),
-            "fingerprint": tally.fingerprint,
-            "max_per_unit": tally.max_per_unit,
-            "workers": planned,
-        }
-        saved = Checkpoint(checkpoint, facts, seconds=checkpoint_every, encryption_key=encryption_key)
     each = max(1, cores // many) if threads is None else threads
-    driver = Driver(tally, parts, threads=each, checkpoint=saved, progress=progress)
-    with refusing_changes(states):
-        filled = _run(driver, many)
-    if saved is not None:
-        saved.remove()
-    return filled
+    count = FileCount(files, tally, read, each, checkpoint, checkpoint_every, encryption_key, progress)
+    return count.run(many, lambda driver, _: _run(driver, many))
 
 
 def _run(driver: Driver, workers: int) -> Tally:
@@ -156,12 +144,12 @@ class _Worker:
 
     def __init__(self, task: CountingTask) -> None:
         if not sys.executable:
-            raise UsageError(rule="processes need a Python program to run", remedy="use another engine")
+            raise UsageError("processes need a Python program to run", remedy="use another engine")
         self._task = task
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", str(Path(process_worker.__file__)), json.dumps(sys.path)],
+                [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path)],
                 stdin=theirs.fileno(),
                 # A traceback could quote records; what goes wrong is returned, sealed.
                 stdout=subprocess.DEVNULL,
@@ -176,11 +164,11 @@ class _Worker:
 
         def exchange() -> None:
             try:
-                send(self._socket, message)
+                _send(self._socket, message)
             except OSError:
                 results.put((self, part, None))
                 return
-            results.put((self, part, receive(self._socket)))
+            results.put((self, part, _receive(self._socket)))
 
         threading.Thread(target=exchange, daemon=True).start()
 
@@ -189,3 +177,54 @@ class _Worker:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         self._socket.close()
+
+
+def process_worker() -> None:
+    """Count what arrives on standard input, a socket, until its other end is closed.
+
+    A message is a length of eight bytes and a pickle, exchanged with the process that started this one alone.
+    """
+    peer = socket.socket(fileno=os.dup(0))
+    tasks: queue.Queue[bytes] = queue.Queue()
+
+    def take() -> None:
+        # In a thread of its own, so that the end of the driver ends this process in the middle of a part.
+        while (message := _receive(peer)) is not None:
+            tasks.put(message)
+        os._exit(0)
+
+    threading.Thread(target=take, daemon=True).start()
+    while True:
+        task, part = _opened(tasks.get())
+        _send(peer, task.count(part))
+
+
+def _opened(message: bytes) -> tuple[Any, Any]:
+    task, part = pickle.loads(message)
+    return task, part
+
+
+def _send(peer: socket.socket, content: bytes) -> None:
+    """Send one message; raises OSError if the other side is gone."""
+    peer.sendall(_LENGTH.pack(len(content)))
+    peer.sendall(content)
+
+
+def _receive(peer: socket.socket) -> bytes | None:
+    """The next message; None if the other side is gone."""
+    head = _exactly(peer, _LENGTH.size)
+    return None if head is None else _exactly(peer, _LENGTH.unpack(head)[0])
+
+
+def _exactly(peer: socket.socket, size: int) -> bytes | None:
+    data = bytearray(size)
+    view, at = memoryview(data), 0
+    while at < size:
+        try:
+            count = peer.recv_into(view[at:])
+        except OSError:
+            count = 0
+        if not count:
+            return None
+        at += count
+    return bytes(data)

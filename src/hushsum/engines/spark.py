@@ -9,22 +9,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hushsum.engines.file_parts import (
+from hushsum.engines._counting import (
     PARTS_PER_WORKER,
+    CountingTask,
+    Driver,
+    FileCount,
+    FilePart,
+    NamedBatch,
+    Progress,
     RecordColumns,
-    file_states,
-    plan_parts,
-    refusing_changes,
+    uncapped,
 )
-from hushsum.engines.protocol import CountingTask, Driver, NamedBatch, Progress, uncapped
-from hushsum.engines.sql_functions import Of, answers
+from hushsum.engines._sql_functions import Of, answers
 from hushsum.errors import DataRefused, Parameter, UsageError
-from hushsum.kernels.parameters import thread_count
-from hushsum.records.arrow import pyarrow
-from hushsum.records.cell_format import PLAIN, CellFormat
-from hushsum.tally.file import load_tally, save_tally
-from hushsum.tally.tally import Tally
-from hushsum.tally.tally_messages import TallyPattern
+from hushsum.kernels import thread_count
+from hushsum.records import PLAIN, CellFormat, pyarrow
+from hushsum.tally import Tally, TallyPattern, load_tally, save_tally
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +47,7 @@ def tally(
     """Count with the executors of Spark; the result is that of one process, bit for bit.
 
     One Spark job is run, once. Each of its partitions becomes one partial tally, a BINARY value that is
-    encrypted for this process; see :mod:`hushsum.engines.partial_tally_encryption`. Spark keeps one result of
+    encrypted for this process. Spark keeps one result of
     a task that it repeats or runs twice. The partial tallies of all partitions must fit into
     ``spark.driver.maxResultSize``; there are at most four for each core of the executors.
 
@@ -86,16 +86,14 @@ def tally(
         session = _session(spark)
         read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
         files = [source] if isinstance(source, str | os.PathLike) else list(source)
-        parts = plan_parts(files, tally, read, workers=_parallelism(session))
-        states = file_states(parts)
-        driver = Driver(tally, parts, threads=each, progress=progress)
-        numbers = session.range(0, len(parts), 1, len(parts))
-        with refusing_changes(states):
+
+        def run(driver: Driver, parts: list[FilePart]) -> Tally:
+            numbers = session.range(0, len(parts), 1, len(parts))
             return _run(driver, numbers.mapInArrow(_counting_files(driver.task, parts), _RESULT))
+
+        return FileCount(files, tally, read, each, progress=progress).run(_parallelism(session), run)
     if not hasattr(source, "mapInArrow"):
-        raise UsageError(
-            parameter="source", rule="must be files or a DataFrame of Spark", got=type(source).__name__
-        )
+        raise UsageError("source", "must be files or a DataFrame of Spark", got=type(source).__name__)
     uncapped(tally, "a DataFrame")
     chosen = tally.basis.columns if columns is None else tuple(columns)
     frame = source if chosen is None else _selected(source, chosen)
@@ -115,7 +113,7 @@ def _run(driver: Driver, results: DataFrame) -> Tally:
     if failed is not None:
         # Raised outside the handler: messages of Spark, which may quote records, are not its context.
         raise DataRefused(
-            rule=f"the source could not be evaluated: {failed}", remedy="evaluate it by itself to see why"
+            f"the source could not be evaluated: {failed}", remedy="evaluate it by itself to see why"
         )
     for row in rows:
         driver.receive(row["id"], bytes(row["sealed"]))
@@ -151,12 +149,7 @@ def _result(id: str, sealed: bytes) -> Any:
 def _selected(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
     for each in columns:
         if each not in frame.columns:
-            raise UsageError(
-                parameter="columns",
-                rule="must name columns of the DataFrame",
-                got=repr(each),
-                remedy="check it",
-            )
+            raise UsageError("columns", "must name columns of the DataFrame", got=repr(each))
     return frame.select(*[f"`{each.replace('`', '``')}`" for each in columns])
 
 
@@ -188,8 +181,8 @@ def connected(master: str) -> Iterator[SparkSession]:
     # Raised outside the handler: messages of Java are long, and may show the environment.
     if session is None:
         raise UsageError(
-            parameter="address",
-            rule="must be the master URL of Spark, which needs Java",
+            "address",
+            "must be the master URL of Spark, which needs Java",
             got="one at which no session could be started",
             remedy="check that it runs, and that Java 17 or later is installed",
         )
@@ -204,7 +197,7 @@ def _session(spark: SparkSession | None) -> SparkSession:
 
     found = SparkSession.getActiveSession() if spark is None else spark
     if found is None:
-        raise UsageError(parameter="spark", rule="must be given", got="no active session", remedy="start one")
+        raise UsageError("spark", "must be given", got="no active session", remedy="start one")
     return found
 
 
@@ -252,12 +245,7 @@ def register(
     hush_query.__annotations__ = {"file": column, "columns": column, "return": column}
     spark.udf.register("hush_query", arrow_udf(hush_query, "double"))
     if (tally is None) != (encryption_key is None):
-        raise UsageError(
-            parameter="encryption_key",
-            rule=("and ", Parameter("tally"), " need each other"),
-            got="one",
-            remedy="give both, or neither",
-        )
+        raise UsageError("encryption_key", ("and ", Parameter("tally"), " need each other"), got="one")
     if tally is None or encryption_key is None:
         return
     pattern, names, key = TallyPattern.of(tally), tally.basis.columns, encryption_key
@@ -287,9 +275,7 @@ def register(
 
 def _table(columns: Sequence[Any], names: Sequence[str]) -> Any:
     if len(columns) != len(names):
-        raise UsageError(
-            parameter="columns", rule=f"must be those of the tally: {', '.join(names)}", got=len(columns)
-        )
+        raise UsageError("columns", f"must be those of the tally: {', '.join(names)}", got=len(columns))
     return pyarrow().table(dict(zip(names, columns, strict=True)))
 
 

@@ -3,32 +3,97 @@
 Importing this package registers every kernel.
 """
 
-from hushsum.kernels.angular import AngularKernel
-from hushsum.kernels.asymmetric import AsymmetricAngularKernel
-from hushsum.kernels.base import (
+from hushsum.kernels._angular import AngularKernel, AsymmetricAngularKernel
+from hushsum.kernels._bandwidth_scale import (
+    OF_BOUNDS,
+    SCALES,
+    bandwidth_warnings,
+    default_bandwidth,
+    different_units,
+    in_scale,
+    in_units,
+    warn_of_bandwidth,
+)
+from hushsum.kernels._base import (
+    BallSignsKernel,
+    Batch,
     CategoricalKernel,
     ColumnKernel,
+    ColumnProfile,
     GaussianProfileKernel,
     HashableCombination,
     HashableKernel,
+    Hasher,
     InnerProductKernel,
     Kernel,
+    Profile,
     ProfileKernel,
+    ProjectionKernel,
     SpectralKernel,
+    dense_batch,
 )
-from hushsum.kernels.combination import CombinationKernel
-from hushsum.kernels.composition import on_columns
-from hushsum.kernels.euclidean import EuclideanKernel
-from hushsum.kernels.fit_combination import FittedKernel, fit_kernel
-from hushsum.kernels.gaussian import GaussianKernel
-from hushsum.kernels.hamming import HammingKernel
-from hushsum.kernels.inner_product import DotProductKernel, PolynomialKernel
-from hushsum.kernels.jaccard import JaccardKernel
-from hushsum.kernels.laplacian import LaplacianKernel
-from hushsum.kernels.manhattan import ManhattanKernel
-from hushsum.kernels.matern import MaternKernel
-from hushsum.kernels.product import ProductKernel
-from hushsum.kernels.registry import (
+from hushsum.kernels._euclidean import (
+    EuclideanKernel,
+    HashPartitions,
+    ManhattanKernel,
+    euclidean_collision,
+    manhattan_collision,
+)
+from hushsum.kernels._expressions import (
+    LONGEST,
+    CombinationKernel,
+    KernelExpression,
+    ProductKernel,
+    ScaledKernel,
+    as_expression,
+    on_columns,
+    scaled,
+    scaled_by,
+)
+from hushsum.kernels._fit_combination import FittedKernel, fit_kernel
+from hushsum.kernels._gaussian import GaussianKernel, LaplacianKernel, MaternKernel
+from hushsum.kernels._hashers import derived_seed, padded, structured_block
+from hushsum.kernels._inner_product import DotProductKernel, PolynomialKernel
+from hushsum.kernels._parameter_checks import (
+    answer_in_words,
+    check_cap,
+    check_columns,
+    check_parameters,
+    counts_records,
+    error_in_words,
+    integer_seed,
+    kernel_in_words,
+    one_of,
+    positive_integer,
+    positive_number,
+    records_in_words,
+    thread_count,
+)
+from hushsum.kernels._public_randomness import (
+    hadamard,
+    multiply_shift,
+    normal_lengths,
+    normals,
+    row_words,
+    structured_signs,
+    uniforms,
+)
+from hushsum.kernels._registry import (
+    COLUMNS,
+    GAUSSIAN,
+    HASH_ROWS,
+    HASHABLE,
+    INNER_PRODUCT,
+    POSITIVE_DEFINITE,
+    PRODUCT,
+    PROFILES,
+    SMOOTH_PROFILES,
+    SPECTRAL,
+    Role,
+    composed_names,
+    example_columns,
+    is_expression,
+    is_signed,
     kernel_as_json,
     kernel_from_json,
     kernel_names,
@@ -36,40 +101,23 @@ from hushsum.kernels.registry import (
     parameter_names,
     register,
 )
-from hushsum.kernels.scaled import ScaledKernel, scaled
+from hushsum.kernels._sets_and_labels import HammingKernel, JaccardKernel
 
 __all__ = [
-    "AngularKernel",
-    "AsymmetricAngularKernel",
-    "CategoricalKernel",
-    "ColumnKernel",
-    "CombinationKernel",
-    "DotProductKernel",
-    "EuclideanKernel",
-    "FittedKernel",
-    "GaussianKernel",
-    "GaussianProfileKernel",
-    "HammingKernel",
-    "HashableCombination",
-    "HashableKernel",
-    "InnerProductKernel",
-    "JaccardKernel",
-    "Kernel",
-    "LaplacianKernel",
-    "ManhattanKernel",
-    "MaternKernel",
-    "PolynomialKernel",
-    "ProductKernel",
-    "ProfileKernel",
-    "ScaledKernel",
-    "SpectralKernel",
-    "fit_kernel",
-    "kernel_as_json",
-    "kernel_from_json",
-    "kernel_names",
-    "named",
-    "on_columns",
-    "parameter_names",
-    "register",
-    "scaled",
-]
+    "COLUMNS", "GAUSSIAN", "HASHABLE", "HASH_ROWS", "INNER_PRODUCT", "LONGEST", "OF_BOUNDS",
+    "POSITIVE_DEFINITE", "PRODUCT", "PROFILES", "SCALES", "SMOOTH_PROFILES", "SPECTRAL", "AngularKernel",
+    "AsymmetricAngularKernel", "BallSignsKernel", "Batch", "CategoricalKernel", "ColumnKernel",
+    "ColumnProfile", "CombinationKernel", "DotProductKernel", "EuclideanKernel", "FittedKernel",
+    "GaussianKernel", "GaussianProfileKernel", "HammingKernel", "HashPartitions", "HashableCombination",
+    "HashableKernel", "Hasher", "InnerProductKernel", "JaccardKernel", "Kernel", "KernelExpression",
+    "LaplacianKernel", "ManhattanKernel", "MaternKernel", "PolynomialKernel", "ProductKernel", "Profile",
+    "ProfileKernel", "ProjectionKernel", "Role", "ScaledKernel", "SpectralKernel", "answer_in_words",
+    "as_expression", "bandwidth_warnings", "check_cap", "check_columns", "check_parameters", "composed_names",
+    "counts_records", "default_bandwidth", "dense_batch", "derived_seed", "different_units", "error_in_words",
+    "euclidean_collision", "example_columns", "fit_kernel", "hadamard", "in_scale", "in_units",
+    "integer_seed", "is_expression", "is_signed", "kernel_as_json", "kernel_from_json", "kernel_in_words",
+    "kernel_names", "manhattan_collision", "multiply_shift", "named", "normal_lengths", "normals",
+    "on_columns", "one_of", "padded", "parameter_names", "positive_integer", "positive_number",
+    "records_in_words", "register", "row_words", "scaled", "scaled_by", "structured_block",
+    "structured_signs", "thread_count", "uniforms", "warn_of_bandwidth",
+]  # fmt: skip

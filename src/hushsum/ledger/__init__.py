@@ -1,24 +1,46 @@
 """Ledgers: the budget of each dataset, and the durable record of what was released from it.
 
-``Ledger(place).dataset(name)`` is a :class:`hushsum.privacy.budget.Budget`, on SQLite (one file) or
+``Ledger(place).dataset(name)`` is a :class:`hushsum.privacy.Budget`, on SQLite (one file) or
 PostgreSQL (a URL).
 """
 
-from hushsum.ledger.account import Account
-from hushsum.ledger.dataset_budget import DatasetBudget
-from hushsum.ledger.dataset_terms import Accounting, Charge, DatasetTerms
-from hushsum.ledger.events import Entry, Receipt
-from hushsum.ledger.ledger import Ledger
-from hushsum.ledger.verify import Verification
+from hushsum.ledger._account import Account, Accounting, Charge, DatasetTerms, charge_for
+from hushsum.ledger._database import (
+    REVISION,
+    VERSION_TABLE,
+    WAIT_SECONDS,
+    Database,
+    connect,
+    file_of,
+    metadata,
+)
+from hushsum.ledger._events import Entry, Kind, Receipt, Verification
+from hushsum.ledger._ledger import DatasetBudget, DisclosureReport, Fence, Ledger, LedgerDebit
+from hushsum.ledger._ledger_guard import LedgerGuard, Watermark, WatermarkGuard
 
 __all__ = [
+    "REVISION",
+    "VERSION_TABLE",
+    "WAIT_SECONDS",
     "Account",
     "Accounting",
     "Charge",
+    "Database",
     "DatasetBudget",
     "DatasetTerms",
+    "DisclosureReport",
     "Entry",
+    "Fence",
+    "Kind",
     "Ledger",
+    "LedgerDebit",
+    "LedgerGuard",
     "Receipt",
     "Verification",
+    "Watermark",
+    "WatermarkGuard",
+    "charge_for",
+    "connect",
+    "file_of",
+    "metadata",
 ]

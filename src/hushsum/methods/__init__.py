@@ -1,64 +1,161 @@
 """Methods that turn records into a released function, their registry, and private choice of parameters."""
 
-from hushsum.methods.bernstein import bernstein
-from hushsum.methods.fourier_features import fourier_features
-from hushsum.methods.fourier_series import fourier_series
-from hushsum.methods.grid import grid
-from hushsum.methods.hermite import hermite
-from hushsum.methods.histogram import histogram, histogram_tally
-from hushsum.methods.kernel_mean_embedding import kme
-from hushsum.methods.landmarks import landmarks
-from hushsum.methods.locality_sensitive_quantization import lsq_fgt, lsq_rff
-from hushsum.methods.marginals import marginals
-from hushsum.methods.monomials import monomials
-from hushsum.methods.mwem import mwem
-from hushsum.methods.private_choice_of_kernel import choose_kernel
-from hushsum.methods.private_choice_of_release import choose
-from hushsum.methods.private_functional_data_analysis import pfda
-from hushsum.methods.privbayes import privbayes
-from hushsum.methods.quantiles import private_bounds, private_quantiles
-from hushsum.methods.race import race
-from hushsum.methods.registry import (
+from hushsum.methods._feature_functions import (
+    GAP_REACHED,
+    GAP_SHARE,
+    TARGET_BITS,
+    FeatureGram,
+    HingeSolution,
+    Machines,
+    MatrixGram,
+    NoisyWeights,
+    allowed_gap,
+    certificate_error,
+    certified_gap,
+    fit_machines,
+    gap_missed,
+    perturbed_machines,
+    perturbed_posterior,
+    smoother,
+    solve_hinge,
+    svm_sensitivity,
+)
+from hushsum.methods._fourier_features import FOURIER_FEATURES, TYPICAL_CHANCE, fourier_features
+from hushsum.methods._graphs import count_graph, count_rows
+from hushsum.methods._grid import GRID, TYPICAL_HEAP, grid
+from hushsum.methods._landmarks import (
+    LANDMARKS,
+    LENGTH,
+    MOST_COLUMNS,
+    TREE_SHARE,
+    ColumnHistograms,
+    Leaves,
+    PrincipalFeatures,
+    best_number,
+    column_histograms,
+    draw_points,
+    fitted_weights,
+    landmarks,
+    nearest_shares,
+    predicted_error,
+    prior_variance,
+    private_leaves,
+    typical_eigenvalues,
+)
+from hushsum.methods._linear_models import (
+    BITS,
+    OBJECTIVE_PERTURBATION,
+    POSTERIOR_SAMPLE,
+    PUBLISHED_GAUSSIAN,
+    NoisyMoments,
+    Posterior,
+    PublishedNoise,
+    SketchedMoments,
+    check_published,
+    fit_adaops,
+    fit_as_published,
+    fit_classifier,
+    fit_logistic,
+    fit_ops,
+    fit_regression,
+    fit_squares,
+    margin_loss,
+    minimum_in_ball,
+    minimum_logistic,
+    moments,
+    perturbation,
+    regression_loss,
+    regression_records,
+    rows_for_moments,
+    sample_in_ball,
+    search,
+    solve_adaptive,
+    solve_plain,
+    surrogate_tally,
+)
+from hushsum.methods._marginals import (
+    DEFAULT_CELLS,
+    FINENESS,
+    SCORE_SENSITIVITY,
+    all_pairs,
+    chosen_tree,
+    dependence_of_counts,
+    exact_counts,
+    marginals,
+    noise_of_cells,
+    only_chosen,
+    positions_of,
+    tree_marginals,
+)
+from hushsum.methods._method import (
+    PUBLIC_POINTS,
+    DeclaredBox,
     Method,
+    OneCallRelease,
+    ReleaseKeywords,
     all_methods,
+    boxed_tally,
+    default_kernel,
+    default_method,
     method_named,
     method_names,
+    part_of_budget,
     planned_methods,
     register,
+    register_tally,
+    release_counted,
     tally_methods,
 )
-from hushsum.methods.tally_methods import register_tally
-from hushsum.methods.trigonometric import trigonometric
+from hushsum.methods._monomials import MONOMIALS, monomials
+from hushsum.methods._prediction import (
+    COUNT_SHARES,
+    DENSITY_SPREAD,
+    HEADER_BYTES,
+    NORMAL_MEAN_ABSOLUTE,
+    Option,
+    PredictionRequest,
+    typical_density,
+)
+from hushsum.methods._private_choice import VOTE_SENSITIVITY, Choice, choose, choose_kernel, count_votes
+from hushsum.methods._quantiles import (
+    PrivateBounds,
+    Ranks,
+    private_bounds,
+    private_quantiles,
+    rank_sensitivity,
+)
+from hushsum.methods._race import (
+    BOUND,
+    DEFAULT_WIDTH,
+    RACE,
+    bounded_row_variance,
+    estimated_row_variance,
+    race,
+    row_variances,
+    row_width,
+)
 
 __all__ = [
-    "Method",
-    "all_methods",
-    "bernstein",
-    "choose",
-    "choose_kernel",
-    "fourier_features",
-    "fourier_series",
-    "grid",
-    "hermite",
-    "histogram",
-    "histogram_tally",
-    "kme",
-    "landmarks",
-    "lsq_fgt",
-    "lsq_rff",
-    "marginals",
-    "method_named",
-    "method_names",
-    "monomials",
-    "mwem",
-    "pfda",
-    "planned_methods",
-    "private_bounds",
-    "private_quantiles",
-    "privbayes",
-    "race",
-    "register",
-    "register_tally",
-    "tally_methods",
-    "trigonometric",
-]
+    "BITS", "BOUND", "COUNT_SHARES", "DEFAULT_CELLS", "DEFAULT_WIDTH", "DENSITY_SPREAD", "FINENESS",
+    "FOURIER_FEATURES", "GAP_REACHED", "GAP_SHARE", "GRID", "HEADER_BYTES", "LANDMARKS", "LENGTH",
+    "MONOMIALS", "MOST_COLUMNS", "NORMAL_MEAN_ABSOLUTE", "OBJECTIVE_PERTURBATION", "POSTERIOR_SAMPLE",
+    "PUBLIC_POINTS", "PUBLISHED_GAUSSIAN", "RACE", "SCORE_SENSITIVITY", "TARGET_BITS", "TREE_SHARE",
+    "TYPICAL_CHANCE", "TYPICAL_HEAP", "VOTE_SENSITIVITY", "Choice", "ColumnHistograms", "DeclaredBox",
+    "FeatureGram", "HingeSolution", "Leaves", "Machines", "MatrixGram", "Method", "NoisyMoments",
+    "NoisyWeights", "OneCallRelease", "Option", "Posterior", "PredictionRequest", "PrincipalFeatures",
+    "PrivateBounds", "PublishedNoise", "Ranks", "ReleaseKeywords", "SketchedMoments", "all_methods",
+    "all_pairs", "allowed_gap", "best_number", "bounded_row_variance", "boxed_tally", "certificate_error",
+    "certified_gap", "check_published", "choose", "choose_kernel", "chosen_tree", "column_histograms",
+    "count_graph", "count_rows", "count_votes", "default_kernel", "default_method", "dependence_of_counts",
+    "draw_points", "estimated_row_variance", "exact_counts", "fit_adaops", "fit_as_published",
+    "fit_classifier", "fit_logistic", "fit_machines", "fit_ops", "fit_regression", "fit_squares",
+    "fitted_weights", "fourier_features", "gap_missed", "grid", "landmarks", "margin_loss", "marginals",
+    "method_named", "method_names", "minimum_in_ball", "minimum_logistic", "moments", "monomials",
+    "nearest_shares", "noise_of_cells", "only_chosen", "part_of_budget", "perturbation", "perturbed_machines",
+    "perturbed_posterior", "planned_methods", "positions_of", "predicted_error", "prior_variance",
+    "private_bounds", "private_leaves", "private_quantiles", "race", "rank_sensitivity", "register",
+    "register_tally", "regression_loss", "regression_records", "release_counted", "row_variances",
+    "row_width", "rows_for_moments", "sample_in_ball", "search", "smoother", "solve_adaptive", "solve_hinge",
+    "solve_plain", "surrogate_tally", "svm_sensitivity", "tally_methods", "tree_marginals", "typical_density",
+    "typical_eigenvalues",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Neighbours for audits of the mechanisms that live here; ``hushsum.auditing.registry`` imports this."""
+"""Neighbours for audits of the mechanisms that live here; ``hushsum.auditing`` imports this."""
 
 from __future__ import annotations
 
@@ -10,31 +10,35 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.auditing.gaussian_smoke_test import Separated, allowed_distance, normal_chances
-from hushsum.auditing.registry import MechanismCase, register_mechanism
-from hushsum.auditing.sensitivity import counted
-from hushsum.kernels.gaussian import GaussianKernel
-from hushsum.models.classifier import PrivateClassifier
-from hushsum.models.column_scaling import ColumnScaling, split_promise
-from hushsum.models.density_functional import FunctionalSums
-from hushsum.models.density_tables import FUNCTIONAL, KernelTable
-from hushsum.models.kmeans import REFINING_STEPS, SPLITTING
-from hushsum.models.private_cells import (
+from hushsum.auditing import (
+    MechanismCase,
+    Separated,
+    allowed_distance,
+    counted,
+    normal_chances,
+    register_mechanism,
+)
+from hushsum.kernels import GaussianKernel
+from hushsum.models._accuracy import terms_of
+from hushsum.models._classifier import ColumnScaling, PrivateClassifier, split_promise
+from hushsum.models._clusters import (
+    REFINING_STEPS,
+    SPLITTING,
     SQUARES,
     Measurement,
     Partition,
     PromiseParts,
     counted_cells,
     read,
+    refined_centers,
     split_cells,
     vectors_by_cell,
 )
-from hushsum.models.refined_centres import refined_centres
-from hushsum.privacy.claim import Claim, Promise, Relation
-from hushsum.privacy.functional_perturbation import LATTICE_GAUSSIAN
-from hushsum.privacy.mechanism import Mechanism
-from hushsum.privacy.release_noise import EXACT_INTEGERS
-from hushsum.releases.coefficients import CoefficientFunction
+from hushsum.models._density import FunctionalSums
+from hushsum.models._table_model import FUNCTIONAL, KernelTable
+from hushsum.privacy import EXACT_INTEGERS, LATTICE_GAUSSIAN, Claim, Mechanism, Promise, Relation
+from hushsum.privacy.accounting import promise_of_one
+from hushsum.releases import CoefficientFunction
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
 _CLAIM = Claim(
@@ -114,7 +118,7 @@ class _Observed(PromiseParts):
         if self.seed is not None:
             self.seed += 1
         function = counted_cells(rows, partition, kind).release(
-            count_share=0.001, insecure_noise_seed=self.seed, **self.take(part)
+            count_share=0.001, insecure_noise_seed=self.seed, **terms_of(self.take(part))
         )
         assert isinstance(function, CoefficientFunction)
         exact, added = (
@@ -127,18 +131,21 @@ class _Observed(PromiseParts):
         return read(function, kind)
 
 
-def _clusters(promise: Promise) -> Separated:
-    """One record far from a crowd, in all steps of k-means: it has the whole length in each of them."""
-    record = np.array([[0.9]])
+def _clusters(number: int, promise: Promise) -> Separated:
+    """A person with so many equal records far from a crowd, in all steps of k-means. Each of them has the
+    whole length in each step.
+    """
+    record = np.full((number, 1), 0.9)
+    spent = promise_of_one(promise, number)
     crowd = np.linspace(-0.7, -0.5, 300)[:, None]
     sides = crowd, np.concatenate((crowd, record))
 
     def run(side: int, seed: int | None) -> _Observed:
         # No two runs share the seed of a step: a run has fewer than 64.
-        parts = _Observed(promise, record, side == 1, None if seed is None else 64 * seed)
+        parts = _Observed(spent, record, side == 1, None if seed is None else 64 * seed)
         cells = split_cells(sides[side], np.ones(1), 2, parts, SPLITTING, SQUARES)
-        centres = np.array([[-0.6], [0.0]])
-        refined_centres(sides[side], cells, centres, parts, REFINING_STEPS)
+        centers = np.array([[-0.6], [0.0]])
+        refined_centers(sides[side], cells, centers, parts, REFINING_STEPS)
         return parts
 
     def release(side: int, seed: int | None) -> NDArray[np.float64]:
@@ -152,22 +159,36 @@ def _clusters(promise: Promise) -> Separated:
 
 register_mechanism(
     MechanismCase(
-        "PrivateKMeans and PrivateMixture, all steps", "one record", _clusters, PROMISE, thorough=True
+        "PrivateKMeans and PrivateMixture, all steps",
+        "one record",
+        partial(_clusters, 1),
+        PROMISE,
+        thorough=True,
+    )
+)
+register_mechanism(
+    MechanismCase(
+        "PrivateKMeans and PrivateMixture, all steps",
+        "a person with three records",
+        partial(_clusters, 3),
+        PROMISE,
+        thorough=True,
     )
 )
 
 
-def _scaled_classes(promise: Promise) -> Separated:
-    """One record in a corner of the bounds, which has the whole length whatever the quantiles are.
+def _scaled_classes(number: int, promise: Promise) -> Separated:
+    """A person with so many equal records in a corner of the bounds: each of them has the whole length,
+    whatever the quantiles are.
 
     Of the two steps the sums by class are audited, in the units of the quantiles that were drawn in the same
     release, against the part of the promise that is left to them. An auditor sees the quantiles too.
     """
     assert promise.epsilon is not None
-    record, box = np.array([[1.0, 1.0]]), [(-1.0, 1.0)] * 2
+    record, box = np.ones((number, 2)), [(-1.0, 1.0)] * 2
     crowd = np.random.default_rng(_SEED).normal(-0.5, 0.1, size=(60, 2))
     codes = np.arange(60) % 2
-    sides = (crowd, codes), (np.concatenate((crowd, record)), np.append(codes, 1))
+    sides = (crowd, codes), (np.concatenate((crowd, record)), np.append(codes, [1] * number))
 
     def released(side: int) -> tuple[float, float]:
         """The test of one record more, and its mean with the record less that without."""
@@ -177,13 +198,14 @@ def _scaled_classes(promise: Promise) -> Separated:
             classes=[0, 1],
             method="discriminant",
             column_scaling="quantiles",
-        ).fit(*sides[side])
+            max_per_unit=number,
+        ).fit(*sides[side], units=[*range(60), *[60] * number][: len(sides[side][1])])
         function, found = model.released_.parts["moments"], model.released_.arrays["quantiles"]
         assert isinstance(function, CoefficientFunction)
         scaling = ColumnScaling.of(box, found)
         without, added = (
             counted(function.basis, np.column_stack((labels, scaling.units(rows)))).astype(np.float64)
-            for rows, labels in ((crowd, codes), (record, np.ones(1)))
+            for rows, labels in ((crowd, codes), (record, np.ones(number)))
         )
         length = math.sqrt(float(np.square(added).sum()) * function.cell_variance)
         likelihood = float(((function.table - without) * added).sum()) / length
@@ -200,6 +222,19 @@ def _scaled_classes(promise: Promise) -> Separated:
 
 register_mechanism(
     MechanismCase(
-        "PrivateClassifier, columns in quantiles", "one record", _scaled_classes, PROMISE, thorough=True
+        "PrivateClassifier, columns in quantiles",
+        "one record",
+        partial(_scaled_classes, 1),
+        PROMISE,
+        thorough=True,
+    )
+)
+register_mechanism(
+    MechanismCase(
+        "PrivateClassifier, columns in quantiles",
+        "a person with three records",
+        partial(_scaled_classes, 3),
+        PROMISE,
+        thorough=True,
     )
 )

@@ -1,1 +1,74 @@
-"""Curves and heat maps of released functions; everything plotted is public."""
+"""Pictures, heat maps and web pages of released functions; everything drawn is public."""
+
+from hushsum.plotting._drawing import (
+    BLUE,
+    FAINT,
+    GRID,
+    INK,
+    VERMILION,
+    ClassCurves,
+    ClassMap,
+    Curve,
+    Picture,
+    PixelMap,
+    TwoColumnMap,
+    check_format,
+    label_dates,
+    new_figure,
+    save_figure,
+)
+from hushsum.plotting._functions import View, function_picture, shown_answers
+from hushsum.plotting._heat_map import (
+    MAP_FORMATS,
+    MAP_METHOD,
+    MAP_SIZE,
+    HeatMap,
+    LocalScale,
+    Raster,
+    heatmap,
+    map_kernel,
+)
+from hushsum.plotting._raster_files import geojson, geotiff
+from hushsum.plotting._web_page import (
+    reader_folder,
+    reader_module,
+    reader_script,
+    web_page,
+    write_page,
+)
+
+__all__ = [
+    "BLUE",
+    "FAINT",
+    "GRID",
+    "INK",
+    "MAP_FORMATS",
+    "MAP_METHOD",
+    "MAP_SIZE",
+    "VERMILION",
+    "ClassCurves",
+    "ClassMap",
+    "Curve",
+    "HeatMap",
+    "LocalScale",
+    "Picture",
+    "PixelMap",
+    "Raster",
+    "TwoColumnMap",
+    "View",
+    "check_format",
+    "function_picture",
+    "geojson",
+    "geotiff",
+    "heatmap",
+    "label_dates",
+    "map_kernel",
+    "new_figure",
+    "reader_folder",
+    "reader_module",
+    "reader_script",
+    "save_figure",
+    "shown_answers",
+    "web_page",
+    "write_page",
+]

@@ -8,23 +8,135 @@ records that are at fault.
 
 from __future__ import annotations
 
-from hushsum.records.bounds import Bounds
-from hushsum.records.category_codes import as_codes
-from hushsum.records.cell_format import CellFormat
-from hushsum.records.native_batch import as_dense
-from hushsum.records.person_caps import PendingUnits, UnitCap
-from hushsum.records.record_batches import RecordStream, open_batches
-from hushsum.records.sets import Sets, as_sets
+from hushsum.records._arrow import (
+    DAYS,
+    ENCODE,
+    Batch,
+    as_codes,
+    as_columns,
+    as_dense,
+    as_table,
+    choose_columns,
+    choose_mixed,
+    column_groups,
+    column_names_of,
+    columns_in_words,
+    columns_of,
+    dense_batch,
+    distances,
+    first_column,
+    from_package,
+    has_arrow_interface,
+    in_memory,
+    is_frame,
+    is_not_numeric,
+    mixed_columns,
+    numbers_of,
+    numbers_with_missing,
+    part_of,
+    pyarrow,
+    refuse_path,
+)
+from hushsum.records._arrow_stream import read_stream
+from hushsum.records._bounds import (
+    FEWEST_BITS,
+    MOST_BITS,
+    MOST_CELLS,
+    Bounds,
+    CellGrid,
+    Codes,
+    DeclaredBounds,
+    DeclaredSteps,
+    Steps,
+    UnitBall,
+    bins_for_bandwidth,
+    bounds_in_words,
+    clipped_to_ball,
+    declared_bounds,
+    declared_steps,
+    names_in_words,
+    norms,
+    steps_between,
+    whole_length,
+    whole_vectors,
+)
+from hushsum.records._cell_format import (
+    ENCODINGS,
+    NO_DATES,
+    PLAIN,
+    UNITS,
+    CellFormat,
+    DateFormat,
+    as_numbers,
+    without_missing,
+)
+from hushsum.records._csv import CountedLines, CsvSource
+from hushsum.records._data_derived_parameters import (
+    TARGETS,
+    ParameterCheck,
+    are_copies,
+    clipping_allowed,
+    is_natural,
+    is_round,
+    level_outside,
+    refuse_copied_rows,
+    refuse_private_rows,
+)
+from hushsum.records._declared_columns import (
+    MISSING,
+    CategoryColumn,
+    DeclaredColumn,
+    FlagColumn,
+    NumberColumn,
+    column_from_json,
+)
+from hushsum.records._decoder_worker import Refused, check_archive
+from hushsum.records._graph import (
+    DEFAULT_MEMORY,
+    EdgeList,
+    EdgeProgress,
+    Graph,
+    grouped,
+    grouped_in_order,
+    node_number,
+    read_edges,
+    read_pairs,
+)
+from hushsum.records._onnx import RANDOM, OnnxTransform, operations_of
+from hushsum.records._persons import UnitCap, identify
+from hushsum.records._record_batches import (
+    DEFAULT_BATCH_BYTES,
+    ColumnBlocks,
+    FileState,
+    LocalCopy,
+    RecordStream,
+    expanded,
+    file_state,
+    is_url,
+    open_batches,
+    open_source,
+    read_columns,
+    row_group_sizes,
+    shown_path,
+)
+from hushsum.records._sets import Sets, as_sets
+from hushsum.records._transform import Transform
 
 __all__ = [
-    "Bounds",
-    "CellFormat",
-    "PendingUnits",
-    "RecordStream",
-    "Sets",
-    "UnitCap",
-    "as_codes",
-    "as_dense",
-    "as_sets",
-    "open_batches",
-]
+    "DAYS", "DEFAULT_BATCH_BYTES", "DEFAULT_MEMORY", "ENCODE", "ENCODINGS", "FEWEST_BITS", "MISSING",
+    "MOST_BITS", "MOST_CELLS", "NO_DATES", "PLAIN", "RANDOM", "TARGETS", "UNITS", "Batch", "Bounds",
+    "CategoryColumn", "CellFormat", "CellGrid", "Codes", "ColumnBlocks", "CountedLines", "CsvSource",
+    "DateFormat", "DeclaredBounds", "DeclaredColumn", "DeclaredSteps", "EdgeList", "EdgeProgress",
+    "FileState", "FlagColumn", "Graph", "LocalCopy", "NumberColumn", "OnnxTransform", "ParameterCheck",
+    "RecordStream", "Refused", "Sets", "Steps", "Transform", "UnitBall", "UnitCap", "are_copies", "as_codes",
+    "as_columns", "as_dense", "as_numbers", "as_sets", "as_table", "bins_for_bandwidth", "bounds_in_words",
+    "check_archive", "choose_columns", "choose_mixed", "clipped_to_ball", "clipping_allowed",
+    "column_from_json", "column_groups", "column_names_of", "columns_in_words", "columns_of",
+    "declared_bounds", "declared_steps", "dense_batch", "distances", "expanded", "file_state", "first_column",
+    "from_package", "grouped", "grouped_in_order", "has_arrow_interface", "identify", "in_memory", "is_frame",
+    "is_natural", "is_not_numeric", "is_round", "is_url", "level_outside", "mixed_columns", "names_in_words",
+    "node_number", "norms", "numbers_of", "numbers_with_missing", "open_batches", "open_source",
+    "operations_of", "part_of", "pyarrow", "read_columns", "read_edges", "read_pairs", "read_stream",
+    "refuse_copied_rows", "refuse_path", "refuse_private_rows", "row_group_sizes", "shown_path",
+    "steps_between", "whole_length", "whole_vectors", "without_missing",
+]  # fmt: skip

@@ -3,44 +3,91 @@
 Importing this package registers every kind.
 """
 
-from hushsum.releases.answers import Answers
-from hushsum.releases.base import Released, ReleasedFunction
-from hushsum.releases.bundle import Bundle, save_bundle
-from hushsum.releases.coefficients import CoefficientFunction
-from hushsum.releases.curve import CurveFunction
-from hushsum.releases.features_with_public_points import SharpenedFunction
-from hushsum.releases.load import load_function, load_released
-from hushsum.releases.neighbour_density import NeighbourDensity, neighbour_density
-from hushsum.releases.noisy_table import NoisyTable
-from hushsum.releases.presentation import Description
-from hushsum.releases.public_combination import CombinedFunction, combine
-from hushsum.releases.real_function_file import save_curve, save_points
-from hushsum.releases.reported_function import ReportedFunction
-from hushsum.releases.sketch import TableFunction
-from hushsum.releases.table_file import save_table
-from hushsum.releases.weighted_points import PointsFunction
+from hushsum.releases._base import (
+    COMMON_FACTS,
+    PUBLIC_SAMPLE,
+    UNKNOWN_ERRORS,
+    Answers,
+    Column,
+    Description,
+    Detail,
+    ForwardedFacts,
+    PlotKeywords,
+    PlottedColumns,
+    Points,
+    Presented,
+    Quotient,
+    Range,
+    Released,
+    ReleasedFunction,
+    check_level,
+    check_question,
+    normal_answers,
+    normal_quantile,
+    query_points,
+)
+from hushsum.releases._bundle import Bundle, save_bundle
+from hushsum.releases._load import check_names, function_in, load_function, load_released, register
+from hushsum.releases._neighbour_density import NeighbourDensity, neighbour_density
+from hushsum.releases._noisy_table import (
+    ESTIMATORS,
+    ROUNDING_SHARE,
+    UNSEEN_SHARE,
+    CoefficientFunction,
+    NoisyTable,
+    StepCovariance,
+    StreamStep,
+    TableFunction,
+    function_of,
+    largest_step,
+    noise_table,
+    round_cells,
+    simultaneous_reach,
+    step_covariance,
+    stream_unit,
+)
+from hushsum.releases._points import (
+    COMMON_HEADER,
+    LEAST_EIGENVALUE,
+    MOST_NUMBERS,
+    FeatureErrors,
+    PointsFunction,
+    PrincipalErrors,
+    RealFunction,
+    all_measured,
+    check_common,
+    check_kernel,
+    common_fields,
+    common_header,
+    decode_reals,
+    encode_reals,
+    encoded_reals,
+    save_points,
+    whole_number,
+)
+from hushsum.releases._prepared import Prepared
+from hushsum.releases._public_points import (
+    FEWEST_POINTS,
+    MOST_POINTS,
+    CombinedFunction,
+    SharpenedFunction,
+    combine,
+    sample_points,
+)
+from hushsum.releases._reported_function import ReportedFunction
+from hushsum.releases._table_file import save_table
 
 __all__ = [
-    "Answers",
-    "Bundle",
-    "CoefficientFunction",
-    "CombinedFunction",
-    "CurveFunction",
-    "Description",
-    "NeighbourDensity",
-    "NoisyTable",
-    "PointsFunction",
-    "Released",
-    "ReleasedFunction",
-    "ReportedFunction",
-    "SharpenedFunction",
-    "TableFunction",
-    "combine",
-    "load_function",
-    "load_released",
-    "neighbour_density",
-    "save_bundle",
-    "save_curve",
-    "save_points",
-    "save_table",
-]
+    "COMMON_FACTS", "COMMON_HEADER", "ESTIMATORS", "FEWEST_POINTS", "LEAST_EIGENVALUE", "MOST_NUMBERS",
+    "MOST_POINTS", "PUBLIC_SAMPLE", "ROUNDING_SHARE", "UNKNOWN_ERRORS", "UNSEEN_SHARE", "Answers", "Bundle",
+    "CoefficientFunction", "Column", "CombinedFunction", "Description", "Detail", "FeatureErrors",
+    "ForwardedFacts", "NeighbourDensity", "NoisyTable", "PlotKeywords", "PlottedColumns", "Points",
+    "PointsFunction", "Prepared", "Presented", "PrincipalErrors", "Quotient", "Range", "RealFunction",
+    "Released", "ReleasedFunction", "ReportedFunction", "SharpenedFunction", "StepCovariance", "StreamStep",
+    "TableFunction", "all_measured", "check_common", "check_kernel", "check_level", "check_names",
+    "check_question", "combine", "common_fields", "common_header", "decode_reals", "encode_reals",
+    "encoded_reals", "function_in", "function_of", "largest_step", "load_function", "load_released",
+    "neighbour_density", "noise_table", "normal_answers", "normal_quantile", "query_points", "register",
+    "round_cells", "sample_points", "save_bundle", "save_points", "save_table", "simultaneous_reach",
+    "step_covariance", "stream_unit", "whole_number",
+]  # fmt: skip

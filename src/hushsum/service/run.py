@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import sys
-from functools import partial
 from importlib import import_module
 from types import FrameType
 from typing import cast
@@ -36,7 +35,11 @@ def serve(settings: Settings) -> None:
     """
     import uvicorn
 
-    from hushsum.service.http.connection_limits import Connection, ConnectionLimits, available_connections
+    from hushsum.service.http.connection_limits import (
+        ConnectionLimits,
+        GuardedConnections,
+        available_connections,
+    )
 
     start_logs(settings.log_level)
     app = create_app(settings)
@@ -46,6 +49,7 @@ def serve(settings: Settings) -> None:
     place = _listen(settings.host, settings.port)
     log_event("serving", host=settings.host, port=settings.port, level=logging.INFO)
     limits = ConnectionLimits(available_connections(), settings.connections_per_address, settings.proxies)
+    guard = GuardedConnections(limits)
 
     class Server(uvicorn.Server):
         """uvicorn's server, which ends calculations first, so that nobody waits for them."""
@@ -56,12 +60,12 @@ def serve(settings: Settings) -> None:
 
     server = Server(
         uvicorn.Config(
-            app,
+            guard.counting(app),
             log_config=None,
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            http=cast("type[asyncio.Protocol]", partial(Connection, limits=limits)),
+            http=cast("type[asyncio.Protocol]", guard),
             ws="none",
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=_LEAVE_SECONDS,
@@ -84,7 +88,7 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server(address[:2], family=family, backlog=_WAITING)
     except OSError:
         raise UsageError(
-            rule=(f"the port {port} of {host!r} must be free, and the address must be this machine's"),
+            (f"the port {port} of {host!r} must be free, and the address must be this machine's"),
             remedy=("choose another with ", Parameter("port")),
         ) from None
 

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.errors import UsageError, shown
-from hushsum.ledger.database import file_of
+from hushsum.ledger import file_of
 from hushsum.service.store import Quota
 from hushsum.service.trusted_proxies import X_FORWARDED_FOR, TrustedProxies
 
 PREFIX = "HUSHSUM_"
 SHORTEST_TOKEN = 32
+SOURCE = str(Path(__file__).parents[2])
+"""The folder from which processes of the service import it."""
 _ROOT = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 
 
@@ -134,11 +136,11 @@ class Settings:
                 zero = each.name in ("port", "workers")
                 if not (0 < value < 1 << 50 or (zero and value == 0)):
                     raise UsageError(
-                        rule=f"{PREFIX}{each.name.upper()} must be a positive number", got=f"{value!r}"
+                        f"{PREFIX}{each.name.upper()} must be a positive number", got=f"{value!r}"
                     )
         if self.admin_token and (len(self.admin_token) < SHORTEST_TOKEN or not _plain(self.admin_token)):
             raise UsageError(
-                rule=(
+                (
                     f"{PREFIX}ADMIN_TOKEN must have at least {SHORTEST_TOKEN} letters, digits and "
                     "signs without spaces"
                 ),
@@ -146,16 +148,13 @@ class Settings:
             )
         if self.root_path and not _ROOT.fullmatch(self.root_path):
             raise UsageError(
-                rule=(f"{PREFIX}ROOT_PATH must begin with a slash and end without one, such as /hushsum"),
-                remedy="correct it",
+                f"{PREFIX}ROOT_PATH must begin with a slash and end without one, such as /hushsum"
             )
         TrustedProxies.of(self.trusted_proxies, self.forwarded_header)
         if self.sharing not in ("owners", "off"):
-            raise UsageError(rule=f"{PREFIX}SHARING must be owners or off", remedy="choose one")
+            raise UsageError(f"{PREFIX}SHARING must be owners or off")
         if self.log_level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
-            raise UsageError(
-                rule=f"{PREFIX}LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR", remedy="choose one"
-            )
+            raise UsageError(f"{PREFIX}LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Settings:
@@ -235,7 +234,7 @@ class Settings:
                 import_module(name)
             except ImportError as error:
                 raise UsageError(
-                    rule=f"{PREFIX}EXTENSIONS must name modules that can be imported",
+                    f"{PREFIX}EXTENSIONS must name modules that can be imported",
                     got=shown(name),
                     remedy="install it beside Hushsum, or add its folder to PYTHONPATH",
                 ) from error
@@ -247,13 +246,11 @@ class Settings:
             path = self.path(kind)
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not os.access(path, os.W_OK | os.X_OK):
-                raise UsageError(
-                    rule=f"the folder {str(path)!r} must be writable", remedy=f"check {PREFIX}FOLDER"
-                )
+                raise UsageError(f"the folder {str(path)!r} must be writable", remedy=f"check {PREFIX}FOLDER")
 
     def tally_key(self) -> bytes | None:
         """The key of tallies at rest, if there is one."""
-        from hushsum.jobs.output_files import read_key
+        from hushsum.operations import read_key
 
         return read_key(self.tally_key_file) if self.tally_key_file else None
 
@@ -270,15 +267,14 @@ def _text(environment: Mapping[str, str], name: str, *, secret: bool) -> str:
     if not path:
         return given
     if given:
-        raise UsageError(rule=f"give one of {variable} and {variable}{FILE}, and not both")
+        raise UsageError(f"give one of {variable} and {variable}{FILE}, and not both")
     try:
         text = Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         text = ""
     if not text:
         raise UsageError(
-            rule=f"the file that {variable}{FILE} names must be readable text",
-            remedy="check path and permissions",
+            f"the file that {variable}{FILE} names must be readable text", remedy="check path and permissions"
         )
     return text
 
@@ -287,9 +283,7 @@ def _read(name: str, text: str, kind: type[Any]) -> Any:
     try:
         return kind(text)
     except ValueError:
-        raise UsageError(
-            rule=f"{PREFIX}{name.upper()} must be a number", got="something else", remedy="correct it"
-        ) from None
+        raise UsageError(f"{PREFIX}{name.upper()} must be a number", got="something else") from None
 
 
 def _plain(text: str) -> bool:

@@ -57,18 +57,13 @@ class TrustedProxies:
             if one of them is neither, or the header is another one.
         """
         if header not in HEADERS:
-            raise UsageError(
-                rule=f"HUSHSUM_FORWARDED_HEADER must be {' or '.join(HEADERS)}", remedy="choose one"
-            )
+            raise UsageError(f"HUSHSUM_FORWARDED_HEADER must be {' or '.join(HEADERS)}")
         try:
             networks = tuple(ipaddress.ip_network(each) for each in re.split(r"[,\s]+", text.strip()) if each)
         except ValueError:
             raise UsageError(
-                rule=(
-                    "HUSHSUM_TRUSTED_PROXIES must be addresses or networks with commas between "
-                    "them, such as 10.0.0.0/8,127.0.0.1"
-                ),
-                remedy="correct it",
+                "HUSHSUM_TRUSTED_PROXIES must be addresses or networks with commas between "
+                "them, such as 10.0.0.0/8,127.0.0.1"
             ) from None
         return cls(networks, header)
 

@@ -1,18 +1,32 @@
 """Release over time: a function that is kept up to date at every step, under one claim paid at the start."""
 
-from hushsum.releases.stream_step import StepCovariance, StreamStep, step_covariance
-from hushsum.streams.plan import StreamPlan
-from hushsum.streams.start import plan_stream, stream
-from hushsum.streams.state_file import open_stream
-from hushsum.streams.stream import Stream
+from hushsum.releases import StepCovariance, StreamStep, step_covariance
+from hushsum.streams._audit_cases import FIRST, TWICE, stream_pair
+from hushsum.streams._start import (
+    FILES_IN_TIME,
+    PreparedStream,
+    StreamRequest,
+    plan_stream,
+    prepare_stream,
+    stream,
+)
+from hushsum.streams._stream import Stream, StreamFile, StreamPlan, open_stream
 
 __all__ = [
+    "FILES_IN_TIME",
+    "FIRST",
+    "TWICE",
+    "PreparedStream",
     "StepCovariance",
     "Stream",
+    "StreamFile",
     "StreamPlan",
+    "StreamRequest",
     "StreamStep",
     "open_stream",
     "plan_stream",
+    "prepare_stream",
     "step_covariance",
     "stream",
+    "stream_pair",
 ]

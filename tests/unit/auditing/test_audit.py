@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 import hushsum as hs
-from hushsum.auditing import AuditReport, AuditRow, Half
-from hushsum.auditing.report import report_of
+from hushsum.auditing import AuditReport, AuditRow, Half, report_of
 from hushsum.errors import SecretRefused, UsageError
-from hushsum.privacy.integer_noise import NO_NOISE, IntegerNoise
+from hushsum.privacy import NO_NOISE, IntegerNoise
 from hushsum.releases import TableFunction
 
 PROMISES: list[dict[str, Any]] = [

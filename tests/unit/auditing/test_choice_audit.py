@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hushsum.auditing import NoiseAudit, audit_choice
-from hushsum.auditing.choice_audit import Laws
+from hushsum.auditing import Distributions, NoiseAudit, audit_choice
 from hushsum.errors import UsageError
 
 Choose = Callable[[int], NDArray[np.int64]]
 
 
-def exponential(outcomes: int) -> Laws:
+def exponential(outcomes: int) -> Distributions:
     """One candidate's score falls by Δ where all others' rise by it: the worst pair."""
 
     def laws(epsilon: float) -> tuple[list[float], list[float]]:
@@ -38,7 +37,9 @@ def chooser(law: list[float], rng: np.random.Generator) -> Choose:
     return lambda size: rng.choice(len(law), size, p=law)
 
 
-def run(laws: Laws, epsilon: float, *, at: float, seed: int = 1, draws: int | None = None) -> NoiseAudit:
+def run(
+    laws: Distributions, epsilon: float, *, at: float, seed: int = 1, draws: int | None = None
+) -> NoiseAudit:
     """Audit the claim ``epsilon`` of a mechanism that is really run at ``at``."""
     rng = np.random.default_rng(seed)
     left, right = laws(at)
@@ -55,7 +56,7 @@ def run(laws: Laws, epsilon: float, *, at: float, seed: int = 1, draws: int | No
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("laws", [answers, exponential(2), exponential(12)], ids=["answers", "two", "twelve"])
-def test_holds_and_a_fifth_less_noise_is_caught(laws: Laws, epsilon: float) -> None:
+def test_holds_and_a_fifth_less_noise_is_caught(laws: Distributions, epsilon: float) -> None:
     sound = run(laws, epsilon, at=epsilon)
     assert sound.holds
     assert sound.power >= 0.99

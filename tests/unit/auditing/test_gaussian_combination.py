@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from hushsum.auditing.gaussian_combination import Term, law_of
-from hushsum.auditing.privacy_loss_lower_bound import GaussianPair
+from hushsum.auditing import GaussianPair, Term, distribution_of
 
 
 def masses(variance: float, reach: int) -> list[float]:
@@ -31,11 +30,11 @@ def test_against_direct_convolution(cells: int, variance: float, count: float | 
     middle = len(law) // 2
     for threshold in (-7, -1, 0, 1, 2, 9):
         expected = law[middle + threshold :].sum()
-        assert float(law_of(*terms).reaches(threshold)) == pytest.approx(expected, abs=1e-12)
+        assert float(distribution_of(*terms).reaches(threshold)) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_normal_law_takes_over_where_nothing_jumps() -> None:
-    exact, smooth = law_of(Term(100, 3.99e6)), law_of(Term(100, 4.01e6))
+    exact, smooth = distribution_of(Term(100, 3.99e6)), distribution_of(Term(100, 4.01e6))
     assert exact.survival is not None
     assert smooth.survival is None
     for deviations in (-1.0, 0.0, 2.0):

@@ -7,15 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from hushsum.auditing.binomial_bounds import binomial_bounds
-from hushsum.auditing.privacy_loss_lower_bound import (
+from hushsum.auditing import (
+    Events,
     GaussianPair,
     audit_gaussian,
     audit_laplace,
+    binomial_bounds,
     laplace_draws,
     laplace_power,
+    one_direction_power,
 )
-from hushsum.auditing.tail_test import Events, one_direction_power
 from hushsum.errors import UsageError
 
 RUNS = 4000

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.engine_files import counts, empty
+from tests.exact_tallies import exact_count
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
@@ -17,7 +18,7 @@ from hushsum.errors import DataRefused, UsageError
 duckdb = pytest.importorskip("duckdb")
 
 from hushsum.engines import duckdb as engine  # noqa: E402
-from hushsum.engines.sql_functions import answers  # noqa: E402
+from hushsum.engines._sql_functions import answers  # noqa: E402
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def test_a_relation_is_evaluated_once(connection: Any) -> None:
     relation = connection.sql("select noted(range) as a, 1.5::double as b from range(50)")
     filled = engine.tally(relation, empty())
     assert sorted(calls) == list(range(50))
-    assert filled._state()["count"] == 50
+    assert exact_count(filled) == 50
 
 
 def test_a_query_that_fails_shows_no_value(connection: Any) -> None:

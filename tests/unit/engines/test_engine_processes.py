@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from tests.engine_files import COLUMNS, counts, empty, one_process, write_files
 
-from hushsum.engines import file_parts, processes
-from hushsum.engines.file_parts import RecordColumns, plan_parts
-from hushsum.engines.protocol import Driver
+from hushsum.engines import _counting as file_parts
+from hushsum.engines import processes
+from hushsum.engines._counting import Driver, RecordColumns, plan_parts
 from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError
-from hushsum.records.record_batches import row_group_sizes
-from hushsum.tally.checkpoint import Checkpoint
+from hushsum.records import row_group_sizes
+from hushsum.tally import Checkpoint
 
 
 @pytest.fixture(scope="module")

@@ -16,13 +16,11 @@ from tests.engine_cases import spark_session
 from tests.engine_files import counts, empty, one_process, write_files
 
 import hushsum as hs
-from hushsum.engines import file_parts
-from hushsum.engines.protocol import Driver
+from hushsum.engines import _counting as file_parts
+from hushsum.engines._counting import Driver
 from hushsum.errors import DataRefused, FileRefused, UsageError
-from hushsum.jobs.checkpointed_count import EngineChoice
-from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
-from hushsum.jobs.record_files import RecordFiles
-from hushsum.jobs.tally_records import tally_records
+from hushsum.operations import EngineChoice, RecordFiles, tally_records
+from hushsum.planning import KernelSpec, TableSpec
 
 pytest.importorskip("pyspark")
 if not has_java():
@@ -142,8 +140,8 @@ def test_the_command_line_uses_it(tmp_path: Path) -> None:
     tally_records(
         RecordFiles(tuple(files), ("a", "b")),
         str(tmp_path / "x.tally"),
-        kernel=KernelChoice("euclidean", bandwidth=1.0),
-        size=TableSize(rows=12, width=40),
+        kernel=KernelSpec(kernel="euclidean", bandwidth=1.0),
+        size=TableSpec(rows=12, width=40),
         engine=EngineChoice("spark", address="local[2]"),
     )
     assert session.sql("select 1 as a").collect()[0]["a"] == 1, "a session that was active is left running"
@@ -154,6 +152,6 @@ def test_the_command_line_uses_it(tmp_path: Path) -> None:
             tally_records(
                 RecordFiles(tuple(files), ("a", "b")),
                 str(tmp_path / "y.tally"),
-                kernel=KernelChoice(bandwidth=1.0),
+                kernel=KernelSpec(bandwidth=1.0),
                 engine=EngineChoice("spark", **wrong),
             )

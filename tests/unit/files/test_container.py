@@ -7,14 +7,24 @@ import io
 import os
 import stat
 import struct
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+import numpy as np
 import pytest
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.files import container
-from hushsum.files.container import FileKind, canonical_json, read_container, write_container
+from hushsum.files import (
+    FileKind,
+    Section,
+    canonical_json,
+    container,
+    pack,
+    read_container,
+    unpack,
+    write_container,
+)
 
 HEADER = {"size": 5, "what": "é"}
 PAYLOAD = b"01234"
@@ -218,18 +228,17 @@ def test_missing_files_and_folders_are_usage_errors(tmp_path: Path) -> None:
         read_container(tmp_path, FileKind.RELEASED, size_of)
 
 
-def test_a_failure_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_while_writing_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "old.hush"
     write_container(path, FileKind.RELEASED, HEADER, [PAYLOAD])
     before = path.read_bytes()
 
-    def fill_the_disk(stream: IO[bytes], *parts: object) -> None:
-        stream.write(b"half of")
+    def full_disk() -> Iterator[bytes]:
+        yield b"half of"
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(container, "_write_parts", fill_the_disk)
     with pytest.raises(OSError, match="no space"):
-        write_container(path, FileKind.RELEASED, {"size": 3}, [b"new"])
+        write_container(path, FileKind.RELEASED, {"size": 14}, [Section(14, full_disk)])
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["old.hush"], "a temporary file was left behind"
 
@@ -277,3 +286,53 @@ def test_a_new_file_obeys_mode_and_umask(tmp_path: Path, mask: int, mode: int, e
     finally:
         assert os.umask(before) == mask, "writing changed the umask"
     assert stat.S_IMODE(os.stat(tmp_path / "new.hush").st_mode) == expected
+
+
+MESSAGE = pack("greeting", {"a": 1}, {"v": np.arange(3), "w": np.zeros((2, 0))})
+
+
+def test_a_message_is_read_as_it_was_packed() -> None:
+    kind, values, arrays = unpack(MESSAGE, "other", "greeting", most=len(MESSAGE))
+    assert (kind, values) == ("greeting", {"a": 1})
+    assert arrays["v"].tolist() == [0, 1, 2]
+    assert arrays["w"].shape == (2, 0)
+    assert pack(kind, values, arrays) == MESSAGE
+
+
+def test_every_changed_or_missing_byte_of_a_message_is_refused() -> None:
+    for place in range(len(MESSAGE)):
+        changed = bytearray(MESSAGE)
+        changed[place] ^= 1
+        for data in (bytes(changed), MESSAGE[:place]):
+            with pytest.raises(FileRefused, match="hold no greeting"):
+                unpack(data, "greeting")
+    with pytest.raises(FileRefused, match="hold no greeting"):
+        unpack(MESSAGE + b"x", "greeting")
+
+
+def test_a_message_of_another_kind_or_beyond_its_limit_is_refused() -> None:
+    with pytest.raises(FileRefused, match="hold no farewell"):
+        unpack(MESSAGE, "farewell")
+    with pytest.raises(FileRefused, match="at most 10 bytes"):
+        unpack(MESSAGE, "greeting", most=10)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"more": 1},
+        {"arrays": [["v", "int64", [4]], ["w", "float64", [2, 0]]]},
+        {"arrays": [["v", "int64", [3]], ["v", "float64", [2, 0]]]},
+        {"arrays": [["v", "uint8", [24]]]},
+        {"arrays": [["v", "int64", [-3]]]},
+        {"arrays": [[1, "int64", [3]]]},
+        {"arrays": [["v", "int64"]]},
+        {"arrays": {}},
+        {"kind": ["greeting"]},
+    ],
+)
+def test_senseless_headers_of_messages_are_refused(change: dict[str, Any]) -> None:
+    header, payload = read_container(memoryview(MESSAGE), FileKind.MESSAGE, lambda _: 24)
+    made = container(FileKind.MESSAGE, {**header, **change}, [payload])
+    with pytest.raises(FileRefused, match="hold no greeting"):
+        unpack(b"".join(made.pieces()), "greeting")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hushsum.errors import FileRefused
-from hushsum.files.encoding import decode_array, encode_array, encoded_size, narrowest_type
+from hushsum.files import decode_array, encode_array, encoded_size, narrowest_type
 
 
 @pytest.mark.parametrize(

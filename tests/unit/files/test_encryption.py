@@ -7,9 +7,8 @@ import hmac
 import pytest
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.files import encryption
-from hushsum.files.container import Buffer
-from hushsum.files.encryption import decrypt, encrypt, encrypted_size
+from hushsum.files import Buffer, decrypt, encrypt, encrypted_size
+from hushsum.files import _encryption as encryption
 
 KEY = bytes(range(32))
 SALT = bytes(16)
@@ -45,7 +44,7 @@ def test_the_law_is_aes_gcm_with_the_documented_nonces() -> None:
 
     # HKDF of RFC 5869, for one block: extract, then expand.
     extracted = hmac.digest(SALT, KEY, "sha256")
-    cipher = AESGCM(hmac.digest(extracted, b"hushsum tally 1" + bytes([1]), "sha256"))
+    cipher = AESGCM(hmac.digest(extracted, b"hushsum 1" + bytes([1]), "sha256"))
     first = cipher.encrypt(bytes(11) + bytes([0]), b"0123456789", HEADER)
     last = cipher.encrypt(bytes(11) + bytes([3]), b"ab", HEADER)
     assert sealed([b"0123456789ab"]) == first + last

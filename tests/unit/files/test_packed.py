@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from hushsum.files.encoding import pack_integers, unpack_integers
+from hushsum.files import pack_integers, unpack_integers
 
 Integers = NDArray[np.int32] | NDArray[np.int64]
 

@@ -32,20 +32,20 @@ CODES = RNG.integers(0, 3, (30, 1))
 SETS = [RNG.integers(0, 6, RNG.integers(0, 4)).tolist() for _ in range(30)]
 NEAR, SAME, ALIKE = hs.EuclideanKernel(dim=2, bandwidth=1.5), hs.HammingKernel(dim=1), hs.JaccardKernel()
 MIXED = (
-    hs.on_columns(NEAR, ["x", "y"], of=["x", "town", "y", "tags"])
-    * hs.on_columns(SAME, "town", of=["x", "town", "y", "tags"])
-    * hs.on_columns(ALIKE, "tags", of=["x", "town", "y", "tags"])
+    hs.kernels.on_columns(NEAR, ["x", "y"], of=["x", "town", "y", "tags"])
+    * hs.kernels.on_columns(SAME, "town", of=["x", "town", "y", "tags"])
+    * hs.kernels.on_columns(ALIKE, "tags", of=["x", "town", "y", "tags"])
 )
 FRAME = pd.DataFrame(
     {"x": NUMBERS[:, 0], "town": CODES[:, 0], "y": NUMBERS[:, 1], "tags": pd.Series(SETS, dtype=object)}
 )
 GAUSS, LAPLACE = hs.GaussianKernel(dim=1, bandwidth=0.5), hs.LaplacianKernel(dim=1, bandwidth=2.0)
-BOTH = hs.on_columns(GAUSS, 0, of=2) * hs.on_columns(LAPLACE, 1, of=2)
+BOTH = hs.kernels.on_columns(GAUSS, 0, of=2) * hs.kernels.on_columns(LAPLACE, 1, of=2)
 COMPOSED = [
     MIXED,
     BOTH,
     1.5 * NEAR - 0.5 * NEAR**3,
-    0.25 * MIXED + 0.75 * hs.on_columns(SAME, 1, of=4),
+    0.25 * MIXED + 0.75 * hs.kernels.on_columns(SAME, 1, of=4),
     ALIKE - 2.0 * ALIKE**2,
     0.5 * hs.GaussianKernel(2, 1.0) + 0.5 * BOTH,
 ]
@@ -95,10 +95,10 @@ def test_kernels_have_one_form() -> None:
     assert (NEAR + other) ** 3 == (NEAR + other) * (NEAR + other) * (NEAR + other)
     negative = -NEAR
     assert -negative == NEAR
-    assert hs.on_columns(NEAR, [0, 1], of=2) == NEAR
-    assert hs.on_columns(NEAR * other, [2, 0], of=3) == hs.on_columns(NEAR, [2, 0], of=3) * hs.on_columns(
-        other, [2, 0], of=3
-    )
+    assert hs.kernels.on_columns(NEAR, [0, 1], of=2) == NEAR
+    assert hs.kernels.on_columns(NEAR * other, [2, 0], of=3) == hs.kernels.on_columns(
+        NEAR, [2, 0], of=3
+    ) * hs.kernels.on_columns(other, [2, 0], of=3)
     assert hs.JaccardKernel(power=2) == ALIKE * ALIKE
 
 
@@ -106,8 +106,10 @@ def test_roles_are_those_that_the_parts_share() -> None:
     numbers = {"ColumnKernel", "ProfileKernel"}
     assert in_roles(MIXED) == {"HashableKernel"}
     assert in_roles(BOTH) == {*numbers, "SpectralKernel"}
-    assert in_roles(hs.on_columns(NEAR, [0, 1], of=3)) == {"HashableKernel", "ColumnKernel"}
-    assert in_roles(hs.on_columns(NEAR, [0, 1], of=4) * hs.on_columns(NEAR, [3, 2], of=4)) == {
+    assert in_roles(hs.kernels.on_columns(NEAR, [0, 1], of=3)) == {"HashableKernel", "ColumnKernel"}
+    assert in_roles(
+        hs.kernels.on_columns(NEAR, [0, 1], of=4) * hs.kernels.on_columns(NEAR, [3, 2], of=4)
+    ) == {
         *numbers,
         "HashableKernel",
     }
@@ -124,7 +126,7 @@ def test_files_and_pickles_bring_the_same_kernel_back(kernel: Kernel) -> None:
         assert back == kernel
         assert type(back) is type(kernel)
         assert hash(back) == hash(kernel)
-    assert eval(repr(kernel), {**vars(hs), "on_columns": hs.on_columns}) == kernel
+    assert eval(repr(kernel), {**vars(hs), "on_columns": hs.kernels.on_columns}) == kernel
 
 
 def test_a_description_that_is_not_the_normal_form_is_refused() -> None:
@@ -152,10 +154,10 @@ def test_a_description_that_is_not_the_normal_form_is_refused() -> None:
     [
         (lambda: NEAR * hs.EuclideanKernel(dim=3, bandwidth=1.0), "same number of columns"),
         (lambda: NEAR + ALIKE, "same number of columns"),
-        (lambda: hs.on_columns(NEAR, [0], of=3), "2 different columns"),
-        (lambda: hs.on_columns(NEAR, [0, 0], of=3), "2 different columns"),
-        (lambda: hs.on_columns(NEAR, [0, 3], of=3), "positions from 0 to 2"),
-        (lambda: hs.on_columns(NEAR, ["a", "z"], of=["a", "b"]), "names of columns"),
+        (lambda: hs.kernels.on_columns(NEAR, [0], of=3), "2 different columns"),
+        (lambda: hs.kernels.on_columns(NEAR, [0, 0], of=3), "2 different columns"),
+        (lambda: hs.kernels.on_columns(NEAR, [0, 3], of=3), "positions from 0 to 2"),
+        (lambda: hs.kernels.on_columns(NEAR, ["a", "z"], of=["a", "b"]), "names of columns"),
         (lambda: NEAR - NEAR, "must not be zero"),
         (lambda: NEAR * float("nan"), "finite number"),
         (lambda: NEAR**0, "power"),
@@ -191,15 +193,15 @@ def test_spectral_products_and_mixtures_have_the_right_frequencies() -> None:
 
 def test_a_grid_reads_products_and_combinations() -> None:
     X = RNG.uniform(0.0, 1.0, (2000, 2)) * [1.0, 40.0]
-    narrow = hs.on_columns(hs.GaussianKernel(1, 0.1), 0, of=2) * hs.on_columns(
+    narrow = hs.kernels.on_columns(hs.GaussianKernel(1, 0.1), 0, of=2) * hs.kernels.on_columns(
         hs.GaussianKernel(1, 4.0), 1, of=2
     )
     for kernel in (
         narrow,
         2.0 * narrow
         - 0.5
-        * hs.on_columns(hs.GaussianKernel(1, 0.2), 0, of=2)
-        * hs.on_columns(hs.GaussianKernel(1, 8.0), 1, of=2),
+        * hs.kernels.on_columns(hs.GaussianKernel(1, 0.2), 0, of=2)
+        * hs.kernels.on_columns(hs.GaussianKernel(1, 8.0), 1, of=2),
     ):
         tally = hs.grid(kernel, bounds=[(0, 1), (0, 40)])
         nodes = tally.basis.nodes  # type: ignore[attr-defined]

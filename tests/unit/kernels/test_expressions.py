@@ -7,14 +7,20 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.kernels import Kernel, kernel_names, named
-from hushsum.kernels.expressions import LONGEST, KernelExpression, as_expression
-from hushsum.kernels.parameters import kernel_in_words
-from hushsum.kernels.registry import parameter_names
+from hushsum.kernels import (
+    LONGEST,
+    Kernel,
+    KernelExpression,
+    as_expression,
+    kernel_in_words,
+    kernel_names,
+    named,
+    parameter_names,
+)
 
 COLUMNS = ["age", "town", "home income"]
-AGE = hs.on_columns(hs.EuclideanKernel(dim=1, bandwidth=10.0), "age", of=COLUMNS)
-TOWN = hs.on_columns(hs.HammingKernel(dim=1), "town", of=COLUMNS)
+AGE = hs.kernels.on_columns(hs.EuclideanKernel(dim=1, bandwidth=10.0), "age", of=COLUMNS)
+TOWN = hs.kernels.on_columns(hs.HammingKernel(dim=1), "town", of=COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -25,11 +31,12 @@ TOWN = hs.on_columns(hs.HammingKernel(dim=1), "town", of=COLUMNS)
         ("0.5*euclidean(age,bandwidth=10.0) - 2 * hamming(town) ** 2", 0.5 * AGE - 2.0 * TOWN**2),
         ("-(hamming(town) + euclidean(age, bandwidth=10)) * 3", -3.0 * TOWN - 3.0 * AGE),
         ("gaussian(age, 'home income', bandwidth=2, power=3)",
-         hs.on_columns(hs.GaussianKernel(2, 2.0, power=3), [0, 2], of=3)),
+         hs.kernels.on_columns(hs.GaussianKernel(2, 2.0, power=3), [0, 2], of=3)),
         ("hamming ** 2", hs.HammingKernel(dim=3, power=2)),
         ("angular(bits=4, projection=dense) * hamming", hs.AngularKernel(3, bits=4) * hs.HammingKernel(3)),
-        ("dot_product(radius=2.0) + hamming", hs.DotProductKernel(3, radius=2.0) + hs.HammingKernel(3)),
-        ("jaccard('home income') * hamming(town)", hs.on_columns(hs.JaccardKernel(), 2, of=3) * TOWN),
+        ("dot_product(radius=2.0) + hamming", hs.kernels.DotProductKernel(3, radius=2.0) +
+        hs.HammingKernel(3)),
+        ("jaccard('home income') * hamming(town)", hs.kernels.on_columns(hs.JaccardKernel(), 2, of=3) * TOWN),
     ],
 )  # fmt: skip
 def test_text_means_what_python_does(text: str, expected: Kernel) -> None:
@@ -41,7 +48,7 @@ def test_text_means_what_python_does(text: str, expected: Kernel) -> None:
 def test_defaults_are_for_kernels_that_do_not_state_them() -> None:
     text = "euclidean(age) * manhattan(2, bandwidth=7) * hamming(town)"
     found = named(text, dim=3, columns=COLUMNS, bandwidth=10.0)
-    assert found == AGE * TOWN * hs.on_columns(hs.ManhattanKernel(1, 7.0), 2, of=3)
+    assert found == AGE * TOWN * hs.kernels.on_columns(hs.ManhattanKernel(1, 7.0), 2, of=3)
     with pytest.raises(UsageError, match="bandwidth"):
         named("hamming(0) * hamming(1)", dim=2, bandwidth=10.0)
     with pytest.raises(UsageError, match="bandwidth"):

@@ -20,14 +20,14 @@ def gaussian(distance: Floats) -> Floats:
     return np.asarray(np.exp(-0.5 * distance**2))
 
 
-def components(fit: hs.FittedKernel) -> list[tuple[float, Kernel]]:
+def components(fit: hs.kernels.FittedKernel) -> list[tuple[float, Kernel]]:
     if isinstance(fit.kernel, CombinationKernel):
         return [(each.weight, each.kernel) for each in fit.kernel.components]
     return [(1.0, fit.kernel)]
 
 
 def test_the_gaussian_by_eight_hash_kernels() -> None:
-    fit = hs.fit_kernel(gaussian, distances=np.linspace(0.0, 3.0, 61), dim=3)
+    fit = hs.kernels.fit_kernel(gaussian, distances=np.linspace(0.0, 3.0, 61), dim=3)
     assert isinstance(fit.kernel, HashableCombination)
     assert len(components(fit)) <= 8
     # The target is 0.02; 0.004 was measured.
@@ -44,7 +44,7 @@ def test_the_gaussian_by_eight_hash_kernels() -> None:
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_methods_agree_on_the_least_maximal_error(most: int) -> None:
     found = {
-        method: hs.fit_kernel(gaussian, components=FEW, distances=DISTANCES, most=most, method=method)
+        method: hs.kernels.fit_kernel(gaussian, components=FEW, distances=DISTANCES, most=most, method=method)
         for method in ("exhaustive", "milp", "auto", "least-squares")
     }
     assert all(len(components(fit)) <= most for fit in found.values())
@@ -58,15 +58,17 @@ def test_methods_agree_on_the_least_maximal_error(most: int) -> None:
 
 def test_without_signs_weights_are_positive() -> None:
     for method in ("auto", "least-squares"):
-        fit = hs.fit_kernel(gaussian, components=FEW, distances=DISTANCES, signed=False, method=method)
+        fit = hs.kernels.fit_kernel(
+            gaussian, components=FEW, distances=DISTANCES, signed=False, method=method
+        )
         assert all(weight > 0 for weight, _ in components(fit))
-    signed = hs.fit_kernel(gaussian, components=FEW, distances=DISTANCES)
+    signed = hs.kernels.fit_kernel(gaussian, components=FEW, distances=DISTANCES)
     assert signed.max_error < fit.max_error
 
 
 def test_a_smaller_sum_of_weights_costs_accuracy() -> None:
     fits = [
-        hs.fit_kernel(gaussian, components=FEW, distances=DISTANCES, most_weight=limit, method=method)
+        hs.kernels.fit_kernel(gaussian, components=FEW, distances=DISTANCES, most_weight=limit, method=method)
         for limit in (1.0, 2.0, 4.0)
         for method in ("auto", "least-squares")
     ]
@@ -79,11 +81,11 @@ def test_similarities_of_pairs() -> None:
     """Pairs of records with a number and a category, whose similarity is a mixture that can be recovered."""
     rng = np.random.default_rng(4)
     X, Q = (np.column_stack((rng.normal(size=80), rng.integers(0, 2, 80))) for _ in range(2))
-    near = hs.on_columns(hs.EuclideanKernel(1, 1.0), 0, of=2)
-    same = hs.on_columns(hs.HammingKernel(1), 1, of=2)
+    near = hs.kernels.on_columns(hs.EuclideanKernel(1, 1.0), 0, of=2)
+    same = hs.kernels.on_columns(hs.HammingKernel(1), 1, of=2)
     wanted = 0.6 * near * same + 0.4 * near
     target = np.diagonal(wanted.similarity(X, Q))
-    fit = hs.fit_kernel(target, components=[near, same, near * same], pairs=(X, Q))
+    fit = hs.kernels.fit_kernel(target, components=[near, same, near * same], pairs=(X, Q))
     assert fit.max_error < 1e-6
     weights = {kernel: weight for weight, kernel in components(fit)}
     assert weights[near] == pytest.approx(0.4, abs=1e-4)
@@ -92,7 +94,7 @@ def test_similarities_of_pairs() -> None:
     def by_rows(x: Floats, q: Floats) -> Any:
         return np.diagonal(wanted.similarity(x, q))
 
-    assert hs.fit_kernel(by_rows, components=[near, near * same], pairs=(X, Q)).max_error < 1e-6
+    assert hs.kernels.fit_kernel(by_rows, components=[near, near * same], pairs=(X, Q)).max_error < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -112,9 +114,9 @@ def test_similarities_of_pairs() -> None:
 )
 def test_wrong_parameters_are_refused(options: Any, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        hs.fit_kernel(gaussian, **options)
+        hs.kernels.fit_kernel(gaussian, **options)
 
 
 def test_targets_of_another_length_are_refused() -> None:
     with pytest.raises(UsageError, match="every distance"):
-        hs.fit_kernel([0.5, 0.2], distances=DISTANCES, dim=1)
+        hs.kernels.fit_kernel([0.5, 0.2], distances=DISTANCES, dim=1)

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
 import hushsum as hs
-from hushsum.bases import HashRows
-from hushsum.kernels.projections import padded, structured_block
-from hushsum.kernels.public_randomness import multiply_shift, normals, row_words, uniforms
+from hushsum.kernels import multiply_shift, normals, padded, row_words, structured_block, uniforms
+from hushsum.tables import HashRows
 from tests.oracles.hashing import scatter
 
 Integers = NDArray[np.int64]

@@ -9,9 +9,8 @@ import pytest
 from scipy.special import ndtri
 
 import hushsum as hs
-from hushsum.bases import HashRows
-from hushsum.kernels import Kernel
-from hushsum.kernels.public_randomness import multiply_shift, normals, row_words, uniforms
+from hushsum.kernels import Kernel, multiply_shift, normals, row_words, uniforms
+from hushsum.tables import HashRows
 from tests.oracles.hashing import Words, fold, scatter
 
 POINTS = np.arange(60).reshape(20, 3) * 0.37 - 3

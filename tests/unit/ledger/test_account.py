@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushsum.errors import BudgetExhausted, ClaimError, UsageError
-from hushsum.ledger import Account, Charge, DatasetTerms
-from hushsum.ledger.account import charge_for
+from hushsum.ledger import Account, Charge, DatasetTerms, charge_for
 from tests.ledger_fixtures import claim_of
 
 PARTS = ("north", "south", "west")

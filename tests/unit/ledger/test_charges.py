@@ -9,9 +9,8 @@ from itertools import permutations
 import pytest
 
 from hushsum.errors import ClaimError, UsageError
-from hushsum.ledger import Charge, DatasetTerms
-from hushsum.ledger.account import charge_for
-from hushsum.privacy.claim import UNITS, Relation
+from hushsum.ledger import Charge, DatasetTerms, charge_for
+from hushsum.privacy import UNITS, Relation
 from tests.ledger_fixtures import claim_of
 
 REPLACE = Relation.REPLACE

@@ -18,14 +18,21 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-import hushsum.ledger.migrations
+import hushsum.ledger
 from hushsum.errors import FileRefused, LedgerUnavailable
-from hushsum.files.durable_files import state_folder
-from hushsum.jobs.idempotency_keys import release_key
-from hushsum.ledger import DatasetTerms, Ledger, Receipt
-from hushsum.ledger.database import connect
-from hushsum.ledger.rollback_guard import GuardFile, Watermark
-from hushsum.ledger.schema import REVISION, VERSION_TABLE, metadata
+from hushsum.files import state_folder
+from hushsum.ledger import (
+    REVISION,
+    VERSION_TABLE,
+    DatasetTerms,
+    Ledger,
+    Receipt,
+    Watermark,
+    WatermarkGuard,
+    connect,
+    metadata,
+)
+from hushsum.operations import release_key
 from tests.ledger_fixtures import claim_of
 
 
@@ -44,7 +51,7 @@ def test_a_hash_can_be_recomputed_from_the_documented_bytes(sqlite: str) -> None
 
 def test_the_migrations_make_what_the_code_reads(sqlite: str) -> None:
     Ledger.create(sqlite)
-    scripts = ScriptDirectory(str(Path(hushsum.ledger.migrations.__file__).parent))
+    scripts = ScriptDirectory(str(Path(hushsum.ledger.__file__).parent / "migrations"))
     assert scripts.get_current_head() == REVISION
     with connect(sqlite).reading() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
@@ -55,7 +62,7 @@ def test_the_migrations_make_what_the_code_reads(sqlite: str) -> None:
 
 def test_a_command_without_a_ledger_loads_no_database() -> None:
     code = (
-        "import sys, hushsum, hushsum.cli.main, hushsum.jobs.release_tally; "
+        "import sys, hushsum, hushsum.cli.main, hushsum.operations._deliver; "
         "sys.exit(bool({'sqlalchemy', 'alembic', 'psycopg', 'dp_accounting'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -151,23 +158,23 @@ def test_verify_notices_what_no_longer_protects_the_events(sqlite: str, statemen
 
 
 def test_a_guard_only_moves_forward_unless_reset(tmp_path: Path) -> None:
-    guard = GuardFile(tmp_path / "a" / "guard.json")
+    guard = WatermarkGuard.in_file(tmp_path / "a" / "guard.json")
     guard.prepare()
-    assert guard.read() is None
+    assert guard.known() is None
     for sequence in (5, 3):
-        guard.advance(Watermark(Receipt("x", sequence, f"{sequence}")))
-    assert guard.read() == Watermark(Receipt("x", 5, "5"))
-    guard.advance(Watermark(Receipt("y", 9, "9")))
-    assert guard.read() == Watermark(Receipt("x", 5, "5")), "of another ledger"
+        guard.note(Watermark(Receipt("x", sequence, f"{sequence}")))
+    assert guard.known() == Watermark(Receipt("x", 5, "5"))
+    guard.note(Watermark(Receipt("y", 9, "9")))
+    assert guard.known() == Watermark(Receipt("x", 5, "5")), "of another ledger"
     accepted = Watermark(Receipt("x", 4, "4"), Receipt("x", 3, "r"))
-    guard.advance(accepted)
-    assert guard.read() == accepted, "later, although its number is smaller"
+    guard.note(accepted)
+    assert guard.known() == accepted, "later, although its number is smaller"
     guard.reset(Watermark(Receipt("x", 2, "2")))
-    assert guard.read() == Watermark(Receipt("x", 2, "2"))
+    assert guard.known() == Watermark(Receipt("x", 2, "2"))
     for text in (b"{", b"\xff", b'{"ledger": "x", "sequence": 1, "hash": "y", "restore": 3}'):
         (tmp_path / "a" / "guard.json").write_bytes(text)
         with pytest.raises(FileRefused, match="damaged"):
-            guard.read()
+            guard.known()
 
 
 def test_nothing_is_booked_where_no_guard_can_be_kept(

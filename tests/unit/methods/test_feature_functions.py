@@ -10,26 +10,23 @@ from numpy.typing import NDArray
 from sklearn.svm import LinearSVC
 
 from hushsum.errors import DataRefused
-from hushsum.methods import feature_functions
-from hushsum.methods.feature_functions import (
+from hushsum.methods import (
     TARGET_BITS,
+    FeatureGram,
+    HingeSolution,
+    MatrixGram,
     allowed_gap,
+    certificate_error,
+    certified_gap,
     fit_machines,
     perturbed_machines,
     perturbed_posterior,
     smoother,
+    solve_hinge,
     svm_sensitivity,
 )
-from hushsum.methods.support_vector_solver import (
-    FeatureGram,
-    HingeSolution,
-    MatrixGram,
-    certificate_error,
-    certified_gap,
-    solve_hinge,
-)
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.functional_perturbation import lattice_variance
+from hushsum.methods import _feature_functions as feature_functions
+from hushsum.privacy import Promise, lattice_variance
 
 Floats = NDArray[np.float64]
 PROMISE = Promise.of(epsilon=1.0, delta=1e-6)

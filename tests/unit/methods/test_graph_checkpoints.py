@@ -9,16 +9,12 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.bases import HashRows
 from hushsum.errors import UsageError
-from hushsum.jobs.checkpointed_count import CheckpointChoice
-from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
-from hushsum.jobs.record_files import RecordFiles
-from hushsum.jobs.tally_graph import EdgeColumns
-from hushsum.jobs.tally_records import tally_records
-from hushsum.methods.graphs import count_rows
-from hushsum.tally import Tally
-from hushsum.tally.checkpoint import Checkpoint
+from hushsum.methods import count_rows
+from hushsum.operations import CheckpointChoice, EdgeColumns, RecordFiles, tally_records
+from hushsum.planning import KernelSpec, TableSpec
+from hushsum.tables import HashRows
+from hushsum.tally import Checkpoint, Tally
 from tests.engine_files import counts
 
 ROWS = HashRows(hs.JaccardKernel(), 5, 40, 0)
@@ -40,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def count(folder: Path, checkpoint: Checkpoint | None, progress: Any = None, **kind: Any) -> Tally:
-    edges = hs.read_edges(folder / "graph.txt", **{"memory": 1 << 20, **kind})
+    edges = hs.records.read_edges(folder / "graph.txt", **{"memory": 1 << 20, **kind})
     return count_rows(edges, ROWS, threads=1, progress=progress, checkpoint=checkpoint)
 
 
@@ -62,7 +58,7 @@ def test_a_count_that_is_cancelled_again_and_again(
 ) -> None:
     kept = Checkpoint(tmp_path / "x", {"job": 1}, encryption_key=key)
     whole = count(folder, None, **kind)
-    batches, done = len(list(hs.read_edges(folder / "graph.txt", memory=1 << 20, **kind))), []
+    batches, done = len(list(hs.records.read_edges(folder / "graph.txt", memory=1 << 20, **kind))), []
     assert batches > 1
     for calls in range(2 + 2 * batches):
         try:
@@ -107,7 +103,7 @@ def test_the_job_continues_its_own_checkpoint_alone(folder: Path, tmp_path: Path
 
     def job(edges: EdgeColumns, progress: Any = None) -> Tally:
         records = RecordFiles((str(folder / "graph.txt"),), edges=edges)
-        size, kernel = TableSize(rows=5, width=40), KernelChoice("jaccard")
+        size, kernel = TableSpec(rows=5, width=40), KernelSpec(kernel="jaccard")
         output = str(tmp_path / "x.tally")
         tally_records(records, output, kernel=kernel, size=size, progress=progress, checkpoint=checkpoint)
         return hs.load_tally(output)

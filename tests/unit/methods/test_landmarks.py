@@ -10,9 +10,8 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.methods import landmarks
-from hushsum.methods.principal_features import LENGTH
-from hushsum.privacy.release_noise import ReleaseNoise
+from hushsum.methods import LENGTH, landmarks
+from hushsum.privacy import ReleaseNoise
 
 KERNEL = hs.GaussianKernel(dim=6, bandwidth=0.1)
 
@@ -37,7 +36,7 @@ def error(f: Any, X: Any) -> float:
 def spent(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
     """The ε and the sensitivity of the steps, as they were requested."""
     found: dict[str, list[Any]] = {"places": [], "gamma": []}
-    module = __import__("sys").modules["hushsum.methods.landmarks"]
+    module = __import__("sys").modules["hushsum.methods._landmarks"]
     gamma = ReleaseNoise.gamma
 
     def watch(name: str) -> None:

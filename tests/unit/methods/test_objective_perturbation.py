@@ -10,14 +10,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from hushsum.errors import UsageError
-from hushsum.methods.objective_perturbation import (
-    fit_logistic,
-    fit_squares,
-    minimum_in_ball,
-    minimum_logistic,
-    perturbation,
-)
-from hushsum.privacy.real_noise import RealNoise
+from hushsum.methods import fit_logistic, fit_squares, minimum_in_ball, minimum_logistic, perturbation
+from hushsum.privacy import RealNoise
 
 RNG = np.random.default_rng(6)
 FEATURES = RNG.normal(size=(300, 4)) / 4.0

@@ -10,11 +10,9 @@ from scipy.special import ndtri
 from scipy.stats import ks_2samp
 
 from hushsum.errors import UsageError
-from hushsum.methods import posterior_sampling
-from hushsum.methods.posterior_sampling import Posterior, fit_adaops, fit_ops, sample_in_ball
+from hushsum.methods import Posterior, _linear_models, fit_adaops, fit_ops, sample_in_ball
+from hushsum.privacy import RealNoise, largest_leverage, largest_precision, real_noise
 from hushsum.privacy.accounting import analytic_gaussian_sigma
-from hushsum.privacy.posterior_sample import largest_leverage, largest_precision
-from hushsum.privacy.real_noise import RealNoise, real_noise
 
 RNG = np.random.default_rng(7)
 FEATURES = RNG.normal(size=(400, 3)) / 3.0
@@ -60,7 +58,7 @@ def test_ops_centres_on_the_ridge_regression(monkeypatch: pytest.MonkeyPatch) ->
         seen.append(law)
         return law.along
 
-    monkeypatch.setattr(posterior_sampling, "sample_in_ball", take)
+    monkeypatch.setattr(_linear_models, "sample_in_ball", take)
     fit_ops(FEATURES, TARGET, epsilon=0.9, theta_bound=2.0)
     (law,) = seen
     assert law.precision == pytest.approx(2.0 * 0.9 / 9.0)
@@ -81,8 +79,8 @@ def test_adaops_steps_are_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
         sampled.append({"epsilon": epsilon, "delta": delta, "leverage": leverage, "residual": residual})
         return largest_precision(epsilon, delta, leverage=leverage, residual=residual)
 
-    monkeypatch.setattr(posterior_sampling, "analytic_gaussian_sigma", sigma)
-    monkeypatch.setattr(posterior_sampling, "largest_precision", precision)
+    monkeypatch.setattr(_linear_models, "analytic_gaussian_sigma", sigma)
+    monkeypatch.setattr(_linear_models, "largest_precision", precision)
     fit_adaops(FEATURES, TARGET, epsilon=4.0, delta=6e-6, insecure_noise_seed=3)
     assert requested[0] == pytest.approx((1.0, 1e-6))
     (step,) = sampled
@@ -94,7 +92,7 @@ def test_adaops_steps_are_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_eigenvalue_bound_covers_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise just within the quantile of δ/6 keeps the bound below the least eigenvalue, rounded up or not."""
     delta, lowered = 6e-6, []
-    best_floor = posterior_sampling._best_floor
+    best_floor = _linear_models._best_floor
     many = np.tile(FEATURES, (20, 1))
     least = float(np.linalg.eigvalsh(many.T @ many)[0])
     quantile = float(-ndtri(delta / 6.0))
@@ -103,7 +101,7 @@ def test_the_eigenvalue_bound_covers_rounding(monkeypatch: pytest.MonkeyPatch) -
         lowered.append(lowest)
         return best_floor(lowest, spread, raised, smallest)
 
-    monkeypatch.setattr(posterior_sampling, "_best_floor", floor)
+    monkeypatch.setattr(_linear_models, "_best_floor", floor)
     for part in np.linspace(0.0, 2.0**-10, 40):
         noise = quantile - float(part)
         monkeypatch.setattr(RealNoise, "normal", lambda self, size, noise=noise: np.full(size, noise))

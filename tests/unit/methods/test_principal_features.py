@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.kernels.base import Kernel
-from hushsum.methods.principal_features import (
-    LENGTH,
-    PrincipalFeatures,
-    best_number,
-    fitted_weights,
-    prior_variance,
-)
+from hushsum.kernels import Kernel
+from hushsum.methods import LENGTH, PrincipalFeatures, best_number, fitted_weights, prior_variance
 
 KERNELS: tuple[Kernel, ...] = (
     hs.GaussianKernel(dim=4, bandwidth=0.3),

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.kernels.base import Batch
-from hushsum.privacy.private_choice import Question, random_places
+from hushsum.kernels import Batch
+from hushsum.privacy import Question, random_places
 from tests.memory_budget import MemoryBudget
 
 # By name: the package has a function of the same name.
-vote: Any = importlib.import_module("hushsum.methods.private_choice_of_kernel")
+vote: Any = importlib.import_module("hushsum.methods._private_choice")
 
 KERNELS = [hs.EuclideanKernel(dim=2, bandwidth=width) for width in (0.01, 0.1, 1.0, 10.0)]
 
@@ -80,8 +80,8 @@ def test_duplicates_do_not_make_records_look_alike() -> None:
     """Ten distinct records a hundred times each, far apart: two records are alike by a tenth."""
     data = np.arange(10.0).repeat(100)[:, np.newaxis] * np.array([[1e6, 0.0]])
     kernels = [hs.EuclideanKernel(dim=2, bandwidth=width) for width in (1.0, 1e6, 1e8)]
-    assert hs.choose_kernel(data, kernels, epsilon=2.0, density=0.1).index == 0
-    assert hs.choose_kernel(data, kernels, epsilon=2.0, density=0.9).index == 2
+    assert hs.methods.choose_kernel(data, kernels, epsilon=2.0, density=0.1).index == 0
+    assert hs.methods.choose_kernel(data, kernels, epsilon=2.0, density=0.9).index == 2
 
 
 def captured(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Question:
@@ -92,7 +92,7 @@ def captured(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Question:
         return [0]
 
     monkeypatch.setattr(vote, "choose_positions", listen)
-    hs.choose_kernel(points(4, 500), KERNELS, **options)
+    hs.methods.choose_kernel(points(4, 500), KERNELS, **options)
     return requested[0]
 
 
@@ -112,20 +112,20 @@ def test_the_number_of_blocks_does_not_depend_on_the_data(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("density", "width"), [(0.003, 0.01), (0.03, 0.1), (0.3, 1.0), (0.9, 10.0)])
 def test_the_kernel_of_the_expected_density_wins(density: float, width: float) -> None:
-    chosen = hs.choose_kernel(points(5, 20_000), KERNELS, epsilon=1.0, density=density)
+    chosen = hs.methods.choose_kernel(points(5, 20_000), KERNELS, epsilon=1.0, density=density)
     assert chosen.candidate == hs.EuclideanKernel(dim=2, bandwidth=width)
     assert KERNELS[chosen.index] == chosen.candidate
     assert chosen.claim.epsilon == 1.0
 
 
 def test_records_all_alike_and_records_too_few_still_choose() -> None:
-    assert hs.choose_kernel([[1.0, 1.0]] * 50, KERNELS, epsilon=1.0).index in range(4)
-    assert hs.choose_kernel([[1.0, 1.0]], KERNELS, epsilon=1.0).index in range(4)
+    assert hs.methods.choose_kernel([[1.0, 1.0]] * 50, KERNELS, epsilon=1.0).index in range(4)
+    assert hs.methods.choose_kernel([[1.0, 1.0]], KERNELS, epsilon=1.0).index in range(4)
 
 
 def test_persons_are_protected_whatever_they_bring() -> None:
     data = points(6, 4000)
-    chosen = hs.choose_kernel(
+    chosen = hs.methods.choose_kernel(
         data, KERNELS, epsilon=1.0, units=np.arange(4000) // 4, max_per_unit=4, density=0.03
     )
     assert (chosen.claim.unit, chosen.claim.records_per_unit) == ("person", 4)
@@ -134,16 +134,16 @@ def test_persons_are_protected_whatever_they_bring() -> None:
 def test_a_choice_is_booked_once() -> None:
     book = MemoryBudget(Fraction(1))
     options: dict[str, Any] = {"epsilon": 1.0, "budget": book, "idempotency_key": "k"}
-    first = hs.choose_kernel(points(7, 500), KERNELS, **options)
+    first = hs.methods.choose_kernel(points(7, 500), KERNELS, **options)
     staged = json.loads(book.entries["k"].staged or b"")
     assert staged["result"] == {"candidate": first.index}
     assert staged["subject"]["candidates"][0]["parameters"]["bandwidth"] == 0.01
-    assert hs.choose_kernel(points(8, 9), KERNELS, **options) == first
+    assert hs.methods.choose_kernel(points(8, 9), KERNELS, **options) == first
     assert book.spent == 1
     with pytest.raises(UsageError, match="belongs to another release"):
-        hs.choose_kernel(points(8, 9), KERNELS, density=0.9, **options)
+        hs.methods.choose_kernel(points(8, 9), KERNELS, density=0.9, **options)
     with pytest.raises(UsageError, match="belongs to another release"):
-        hs.choose_kernel(points(8, 9), KERNELS, **{**options, "epsilon": 0.5})
+        hs.methods.choose_kernel(points(8, 9), KERNELS, **{**options, "epsilon": 0.5})
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ def test_what_breaks_a_rule_is_refused(
     candidates: Any, options: dict[str, Any], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        hs.choose_kernel(points(9, 20), candidates, **{"epsilon": 1.0, **options})
+        hs.methods.choose_kernel(points(9, 20), candidates, **{"epsilon": 1.0, **options})
 
 
 def test_sets_have_no_vote() -> None:
     with pytest.raises(UsageError, match="sets"):
-        hs.choose_kernel([[1, 2], [3]], [hs.JaccardKernel()], epsilon=1.0)
+        hs.methods.choose_kernel([[1, 2], [3]], [hs.JaccardKernel()], epsilon=1.0)

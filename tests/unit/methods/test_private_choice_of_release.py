@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-import hushsum.methods.private_choice_of_release as choose_release_module
+import hushsum.methods._private_choice as choose_release_module
 from hushsum.errors import BudgetExhausted, ClaimError, UsageError
-from hushsum.privacy.release_request import ReleaseRequest
+from hushsum.privacy import ReleaseRequest
 from hushsum.releases import ReleasedFunction
 from tests.memory_budget import MemoryBudget
 
@@ -41,7 +41,7 @@ def test_every_run_gets_its_share_and_no_more(stopping: str, cost: int, epsilon:
         seen.append(Fraction(repr(share)))
         return run(width, share)
 
-    chosen = hs.choose(WIDTHS, listening, widest, epsilon=epsilon, stopping=stopping, runs=5)
+    chosen = hs.methods.choose(WIDTHS, listening, widest, epsilon=epsilon, stopping=stopping, runs=5)
     whole = Fraction(repr(epsilon))
     assert chosen.claim.promise.epsilon == whole
     assert max(seen) * cost <= whole
@@ -56,7 +56,7 @@ def test_the_best_of_those_run_wins() -> None:
             ran.append(width)
             return run(width, share)
 
-        chosen = hs.choose(WIDTHS, listening, widest, epsilon=1.0, insecure_noise_seed=seed)
+        chosen = hs.methods.choose(WIDTHS, listening, widest, epsilon=1.0, insecure_noise_seed=seed)
         assert chosen.candidate == max(ran) == widest(chosen.function)
         assert WIDTHS[chosen.index] == chosen.candidate
 
@@ -66,12 +66,12 @@ def test_scores_that_are_no_numbers_lose() -> None:
         return math.nan if widest(function) > 0.5 else -1e300
 
     for seed in range(5):
-        chosen = hs.choose(WIDTHS, run, score, epsilon=1.0, runs=30, insecure_noise_seed=seed)
+        chosen = hs.methods.choose(WIDTHS, run, score, epsilon=1.0, runs=30, insecure_noise_seed=seed)
         assert chosen.candidate == 0.1
 
 
 def test_the_function_carries_the_claim_of_the_whole_choice_into_its_file() -> None:
-    chosen = hs.choose(WIDTHS, run, widest, epsilon=0.9, runs=3)
+    chosen = hs.methods.choose(WIDTHS, run, widest, epsilon=0.9, runs=3)
     stream = io.BytesIO()
     chosen.function.save(stream)
     stream.seek(0)
@@ -83,7 +83,7 @@ def test_the_function_carries_the_claim_of_the_whole_choice_into_its_file() -> N
 def test_only_the_winner_is_staged_and_a_retry_gets_it_back() -> None:
     book = MemoryBudget(Fraction(1))
     options: dict[str, Any] = {"epsilon": 0.75, "runs": 10, "budget": book, "idempotency_key": "k"}
-    first = hs.choose(WIDTHS, run, widest, **options)
+    first = hs.methods.choose(WIDTHS, run, widest, **options)
     entry = book.entries["k"]
     assert entry.steps == ["debited", "drawn", "staged", "published"]
     assert entry.claim == first.claim
@@ -96,11 +96,11 @@ def test_only_the_winner_is_staged_and_a_retry_gets_it_back() -> None:
     def never(width: float, share: float) -> ReleasedFunction:
         raise AssertionError
 
-    again = hs.choose(WIDTHS, never, widest, **options)
+    again = hs.methods.choose(WIDTHS, never, widest, **options)
     assert (again.index, again.claim) == (first.index, first.claim)
     assert np.array_equal(again.function([[0.0]]), first.function([[0.0]]))
     with pytest.raises(BudgetExhausted):
-        hs.choose(WIDTHS, never, widest, **{**options, "idempotency_key": "other"})
+        hs.methods.choose(WIDTHS, never, widest, **{**options, "idempotency_key": "other"})
 
 
 def test_the_book_is_debited_before_the_first_run() -> None:
@@ -111,7 +111,7 @@ def test_the_book_is_debited_before_the_first_run() -> None:
         raise OSError
 
     with pytest.raises(OSError):  # noqa: PT011
-        hs.choose(WIDTHS, failing, widest, epsilon=1.0, budget=book, idempotency_key="k")
+        hs.methods.choose(WIDTHS, failing, widest, epsilon=1.0, budget=book, idempotency_key="k")
     assert book.spent == 1
     assert book.entries["k"].staged is None
 
@@ -142,11 +142,11 @@ def of_persons(width: float, share: float) -> ReleasedFunction:
 )
 def test_runs_that_claim_something_else_are_refused(bad: Callable[[float, float], ReleasedFunction]) -> None:
     with pytest.raises(ClaimError):
-        hs.choose(WIDTHS, bad, widest, epsilon=1.0)
+        hs.methods.choose(WIDTHS, bad, widest, epsilon=1.0)
 
 
 def test_runs_for_persons_make_a_choice_for_persons() -> None:
-    chosen = hs.choose(WIDTHS, of_persons, widest, epsilon=1.0, max_per_unit=2)
+    chosen = hs.methods.choose(WIDTHS, of_persons, widest, epsilon=1.0, max_per_unit=2)
     assert (chosen.claim.unit, chosen.claim.records_per_unit) == ("person", 2)
 
 
@@ -160,13 +160,13 @@ def test_a_run_in_real_arithmetic_makes_no_choice_in_exact_integers() -> None:
     """The claim of the choice said "exact integers" whatever its runs did."""
     assert _real(1.0, 1.0).claim.arithmetic == "real arithmetic"
     with pytest.raises(ClaimError, match="real arithmetic"):
-        hs.choose(WIDTHS, _real, widest, epsilon=1.0)
-    chosen = hs.choose(WIDTHS, _real, widest, epsilon=1.0, arithmetic="real arithmetic")
+        hs.methods.choose(WIDTHS, _real, widest, epsilon=1.0)
+    chosen = hs.methods.choose(WIDTHS, _real, widest, epsilon=1.0, arithmetic="real arithmetic")
     assert chosen.claim.arithmetic == "real arithmetic"
     # One candidate in real arithmetic is enough, and which ones ran is secret.
-    assert hs.choose(WIDTHS, run, widest, epsilon=1.0, arithmetic="real arithmetic").claim.arithmetic != (
-        "exact integers"
-    )
+    assert hs.methods.choose(
+        WIDTHS, run, widest, epsilon=1.0, arithmetic="real arithmetic"
+    ).claim.arithmetic != ("exact integers")
 
 
 def test_the_assumptions_of_runs_are_declared_and_claimed() -> None:
@@ -174,15 +174,15 @@ def test_the_assumptions_of_runs_are_declared_and_claimed() -> None:
 
     def assuming(width: float, epsilon: float) -> ReleasedFunction:
         tally = hs.race(hs.EuclideanKernel(1, width), rows=20, width=50).add(POINTS)
-        return tally.prepare(ReleaseRequest(epsilon=epsilon), assumptions=[assumed]).draw()
+        return tally.prepare(ReleaseRequest(epsilon=epsilon), assumptions=[assumed]).spend()
 
     with pytest.raises(ClaimError, match="assum"):
-        hs.choose(WIDTHS, assuming, widest, epsilon=1.0)
-    chosen = hs.choose(WIDTHS, assuming, widest, epsilon=1.0, assumptions=[assumed])
+        hs.methods.choose(WIDTHS, assuming, widest, epsilon=1.0)
+    chosen = hs.methods.choose(WIDTHS, assuming, widest, epsilon=1.0, assumptions=[assumed])
     assert chosen.claim.assumptions == (assumed,)
     for bad in (assumed, [1]):
         with pytest.raises(UsageError, match="assumptions"):
-            hs.choose(WIDTHS, run, widest, epsilon=1.0, assumptions=bad)  # type: ignore[arg-type]
+            hs.methods.choose(WIDTHS, run, widest, epsilon=1.0, assumptions=bad)  # type: ignore[arg-type]
 
 
 def test_runs_of_several_parties_or_with_a_public_sample_are_refused() -> None:
@@ -198,9 +198,9 @@ def test_runs_of_several_parties_or_with_a_public_sample_are_refused() -> None:
 
     assumed = list(merged(1.0, 1.0).claim.assumptions)
     with pytest.raises(ClaimError, match="one party"):
-        hs.choose([1.0], merged, widest, epsilon=1.0, assumptions=assumed)
+        hs.methods.choose([1.0], merged, widest, epsilon=1.0, assumptions=assumed)
     with pytest.raises(UsageError, match="public sample"):
-        hs.choose([0.5], combined, widest, epsilon=1.0)
+        hs.methods.choose([0.5], combined, widest, epsilon=1.0)
 
 
 def test_a_run_must_release_something() -> None:
@@ -208,7 +208,7 @@ def test_a_run_must_release_something() -> None:
         return width
 
     with pytest.raises(UsageError):
-        hs.choose(WIDTHS, nothing, widest, epsilon=1.0)
+        hs.methods.choose(WIDTHS, nothing, widest, epsilon=1.0)
 
 
 @pytest.mark.parametrize(
@@ -219,12 +219,12 @@ def test_parameters_are_checked_before_anything_runs(options: dict[str, Any]) ->
         raise AssertionError
 
     with pytest.raises(UsageError):
-        hs.choose(WIDTHS, never, widest, **{"epsilon": 1.0, **options})
+        hs.methods.choose(WIDTHS, never, widest, **{"epsilon": 1.0, **options})
 
 
 def test_there_must_be_a_candidate() -> None:
     with pytest.raises(UsageError):
-        hs.choose([], run, widest, epsilon=1.0)
+        hs.methods.choose([], run, widest, epsilon=1.0)
 
 
 @pytest.mark.parametrize("share", [Fraction(1, 3), Fraction(1, 30), Fraction(7, 30), Fraction(1, 7)])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hushsum.methods.private_tree import (
+from hushsum.methods import (
     TREE_SHARE,
     ColumnHistograms,
     Leaves,
@@ -19,8 +19,8 @@ from hushsum.methods.private_tree import (
     nearest_shares,
     private_leaves,
 )
-from hushsum.privacy.release_noise import ReleaseNoise, release_noise
-from hushsum.records.bounds import Bounds
+from hushsum.privacy import ReleaseNoise, release_noise
+from hushsum.records import Bounds
 
 
 def box(dim: int, low: float = 0.0, high: float = 1.0) -> Bounds:

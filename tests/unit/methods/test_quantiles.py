@@ -11,10 +11,9 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import BudgetExhausted, ClaimError, DataRefused, UsageError
-from hushsum.methods import quantiles
-from hushsum.methods.quantile_scores import Ranks, rank_sensitivity
-from hushsum.privacy.claim import Relation
-from hushsum.privacy.private_choice import Question
+from hushsum.methods import Ranks, rank_sensitivity
+from hushsum.methods import _quantiles as quantiles
+from hushsum.privacy import Question, Relation
 from tests.memory_budget import MemoryBudget
 
 GRID = np.array([0.0, 1.0, 2.0, 3.0])

@@ -10,8 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.methods import sufficient_statistics
-from hushsum.methods.sufficient_statistics import (
+from hushsum.methods import (
     NoisyMoments,
     PublishedNoise,
     fit_as_published,
@@ -19,8 +18,9 @@ from hushsum.methods.sufficient_statistics import (
     solve_adaptive,
     solve_plain,
 )
+from hushsum.methods import _linear_models as sufficient_statistics
+from hushsum.privacy import RealNoise
 from hushsum.privacy.accounting import gaussian_delta
-from hushsum.privacy.real_noise import RealNoise
 
 RNG = np.random.default_rng(5)
 FEATURES = RNG.normal(size=(400, 5)) / 5.0

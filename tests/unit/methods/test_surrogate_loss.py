@@ -10,22 +10,21 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.bases import HashRows
 from hushsum.errors import UsageError
-from hushsum.kernels.angular import AngularKernel
-from hushsum.kernels.asymmetric import AsymmetricAngularKernel
-from hushsum.methods.sufficient_statistics import moments
-from hushsum.methods.surrogate_loss import (
+from hushsum.kernels import AngularKernel, AsymmetricAngularKernel
+from hushsum.methods import (
     SketchedMoments,
     fit_classifier,
     fit_regression,
     margin_loss,
+    moments,
     regression_loss,
     regression_records,
     rows_for_moments,
     search,
     surrogate_tally,
 )
+from hushsum.tables import HashRows
 
 RNG = np.random.default_rng(9)
 UNIT = RNG.uniform(-1, 1, (3000, 3))

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import DataRefused, PublicAssumption, UsageError
-from hushsum.models import PrivateKernelSVC, load_model
-from hushsum.models.classification_model import ClassificationModel
+from hushsum.models import ClassificationModel, PrivateKernelSVC, load_model
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(200, 2))
 SECOND = X[:, 0] > 0.0

@@ -28,8 +28,8 @@ from sklearn.preprocessing import (
 
 import hushsum as hs
 from hushsum.errors import DataRefused, SuspiciousParameter, UsageError
-from hushsum.models import NumberColumn, PublicEncoder
-from hushsum.models.base import MODELS
+from hushsum.models import MODELS, NumberColumn, PublicEncoder
+from tests.exact_tallies import exact_count
 from tests.recording_budget import RecordingBudget
 
 RNG = np.random.default_rng(7)
@@ -108,7 +108,7 @@ def test_a_tally_refuses_them_and_is_unchanged() -> None:
     tally = hs.grid(hs.GaussianKernel(dim=2, bandwidth=0.1), bounds=BOX, columns=["age", "share"])
     with pytest.raises(DataRefused, match="foremost in column 'age'"):
         tally.add(RECORDS)
-    assert tally._state()["count"] == 0
+    assert exact_count(tally) == 0
     with pytest.warns(SuspiciousParameter, match="foremost in column 'age'"):
         tally.add(RECORDS, allow_clipping=True)
 
@@ -116,7 +116,7 @@ def test_a_tally_refuses_them_and_is_unchanged() -> None:
 def test_a_stream_that_is_paid_warns() -> None:
     """Which steps are released must not depend on the records."""
     tally = hs.grid(hs.GaussianKernel(dim=2, bandwidth=0.1), bounds=BOX, columns=["age", "share"])
-    stream = hs.stream(tally, steps=3, epsilon=1.0, delta=1e-6)
+    stream = hs.stream(tally, horizon=3, epsilon=1.0, delta=1e-6)
     with pytest.warns(SuspiciousParameter, match="most records"):
         stream.add(RECORDS)
 

@@ -13,26 +13,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hushsum as hs
-from hushsum.auditing.sensitivity import counted
+from hushsum.auditing import counted
 from hushsum.errors import FileRefused, UsageError
 from hushsum.ledger import DatasetTerms, Ledger
-from hushsum.models.cluster_model import Frame
-from hushsum.models.kmeans import REFINING_STEPS, SPLITTING
-from hushsum.models.predicted_error import part_of
-from hushsum.models.private_cells import (
+from hushsum.models import (
     FIRST,
     MEANS,
     MOMENTS,
+    REFINING_STEPS,
+    SPLITTING,
     SQUARES,
+    Frame,
     Partition,
     PromiseParts,
     basis_of,
+    part_of,
+    refined_centers,
     split_cells,
     vectors_by_cell,
 )
-from hushsum.models.refined_centres import refined_centres
-from hushsum.privacy.claim import Promise, Relation
-from hushsum.releases.bundle import Bundle
+from hushsum.privacy import Promise, Relation
+from hushsum.releases import Bundle
 
 CENTRES = np.array([[-0.6, -0.5], [0.5, -0.4], [0.1, 0.6]])
 X = np.concatenate([c + 0.06 * np.random.default_rng(0).standard_normal((1000, 2)) for c in CENTRES])
@@ -92,19 +93,19 @@ def test_the_steps_spend_the_promise_and_nothing_more(promise: Promise) -> None:
     taken: list[Fraction] = []
 
     class Recorded(PromiseParts):
-        def take(self, part: Fraction) -> dict[str, Any]:
+        def take(self, part: Fraction) -> Promise:
             taken.append(part)
             return super().take(part)
 
     parts = Recorded(promise)
     cells = split_cells(X, np.ones(2), 3, parts, SPLITTING, SQUARES)
-    refined_centres(X, cells, CENTRES, parts, REFINING_STEPS)
+    refined_centers(X, cells, CENTRES, parts, REFINING_STEPS)
     assert sum(taken) == 1
     assert taken[0] == FIRST
     assert parts.left == 0
-    total = sum(part_of(promise, each)["epsilon" if promise.pure else "rho"] for each in taken)
-    whole = promise.epsilon if promise.pure else part_of(promise, Fraction(1, 2))["rho"] * 2
-    assert total == whole
+    name = "epsilon" if promise.pure else "rho"
+    total = sum(getattr(part_of(promise, each), name) for each in taken)
+    assert total == 2 * getattr(part_of(promise, Fraction(1, 2)), name)
     with pytest.raises(ValueError, match="more than the promise"):
         parts.take(Fraction(1, 100))
 

@@ -11,23 +11,22 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.auditing.sensitivity import counted
-from hushsum.bases.class_moments import ClassMoments
+from hushsum.auditing import counted
 from hushsum.errors import FileRefused, UsageError
-from hushsum.methods.quantiles import private_quantiles
-from hushsum.models import column_scaling, load_model
-from hushsum.models.column_scaling import (
+from hushsum.methods import private_quantiles
+from hushsum.models import (
     SHARE,
     ColumnScaling,
     columns_quantiles,
+    load_model,
     quantiles_are_useful,
     split_promise,
 )
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.mechanism import Mechanism
-from hushsum.privacy.release_request import table_noise
-from hushsum.releases.bundle import Bundle
-from hushsum.tally.tally import Tally
+from hushsum.models import _classifier as column_scaling
+from hushsum.privacy import Mechanism, Promise, table_noise
+from hushsum.releases import Bundle
+from hushsum.tables import ClassMoments
+from hushsum.tally import Tally
 
 BOUNDS = [(-60.0, 2880.0), (0.0, 1e6), (0.0, 10.0)]
 QUANTILES = [[-8.0, 25.0], [0.0, 0.0], [2.0, 8.0]]
@@ -183,7 +182,7 @@ class TestTheClassifier:
     def test_a_file_without_its_quantiles_is_refused(self, arrays: dict[str, Any]) -> None:
         X, y = skewed(2000)
         found = model_of().fit(X, y).released_
-        read = hs.models.load.model_of(Bundle(found.claim, dict(found.about), dict(found.parts), arrays))
+        read = hs.models.model_of(Bundle(found.claim, dict(found.about), dict(found.parts), arrays))
         with pytest.raises(FileRefused, match="makes no sense"):
             cast(Any, read).predict(X)
 

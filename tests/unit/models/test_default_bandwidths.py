@@ -11,7 +11,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import SuspiciousParameter
-from hushsum.models.base import MODELS
+from hushsum.models import MODELS
 
 RNG = np.random.default_rng(11)
 KINDS = sorted(name for name, kind in MODELS.items() if kind.DEFAULT_BANDWIDTH)

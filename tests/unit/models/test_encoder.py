@@ -16,9 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.models.encoder import PublicEncoder
-from hushsum.records.declared_columns import CategoryColumn, DeclaredColumn, FlagColumn
-from hushsum.records.number_column import NumberColumn
+from hushsum.models import PublicEncoder
+from hushsum.records import CategoryColumn, DeclaredColumn, FlagColumn, NumberColumn
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")

@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.models.class_sketches import SketchReading
-from hushsum.models.enough_records import COUNT_SHARE, enough_records, shares_within_noise
+from hushsum.models import MODEL_COUNT_SHARE, SketchReading, enough_records, shares_within_noise
 
 LOUD: dict[str, Any] = {"epsilon": 0.001, "delta": 1e-6, "random_state": 0}
 """A few records pass for many with a probability below 1e-6: five standard errors of a Gaussian."""
@@ -60,12 +59,14 @@ def test_five_standard_errors_are_requested_for(counts: tuple[float, ...], enoug
 def test_noise_alone_passes_as_rarely_as_stated() -> None:
     """Of 4000 empty tallies two pass on average, and more than 16 in one run of 10⁹."""
     empty = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=1, width=2, seed=0)
-    passed = sum(enough_records([empty.release(epsilon=1.0, count_share=COUNT_SHARE)]) for _ in range(4000))
+    passed = sum(
+        enough_records([empty.release(epsilon=1.0, count_share=MODEL_COUNT_SHARE)]) for _ in range(4000)
+    )
     assert passed <= 16
 
 
 def test_a_class_within_the_noise_has_no_say_beside_two_that_are_not() -> None:
-    masses = reading(50.0, 40.0, 2.9).masses(np.zeros((1, 1)), "map")
+    masses = reading(50.0, 40.0, 2.9)._masses(np.zeros((1, 1)), "map")
     assert masses[0, 2] < 1e-9 < masses[0, 1] == masses[0, 0]
 
 
@@ -74,9 +75,9 @@ def test_of_two_classes_a_rare_one_is_heard_with_a_cautious_size() -> None:
     found = reading(50.0, 0.1, values=(10.0, 0.5))
     assert found.known.tolist() == [0, 1]
     assert found.sizes.tolist() == [50.0, 2.0]
-    masses = found.masses(np.zeros((1, 1)), "likelihood")[0]
+    masses = found._masses(np.zeros((1, 1)), "likelihood")[0]
     assert masses.argmax() == 1
-    assert reading(50.0, 0.1, values=(10.0, 0.3)).masses(np.zeros((1, 1)), "likelihood")[0].argmax() == 0
+    assert reading(50.0, 0.1, values=(10.0, 0.3))._masses(np.zeros((1, 1)), "likelihood")[0].argmax() == 0
 
 
 def test_counts_far_above_the_noise_are_taken_as_they_are() -> None:

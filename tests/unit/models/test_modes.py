@@ -15,11 +15,20 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.kernels.hash_partitions import HashPartitions
-from hushsum.models import PrivateModes, load_model
-from hushsum.models.mode_partitions import Partitions, intersect, solve
-from hushsum.models.mode_search import HeldOut, climb, distinct_modes, separated, spread_points
-from hushsum.releases.sketch import TableFunction
+from hushsum.kernels import HashPartitions
+from hushsum.models import (
+    HeldOut,
+    Partitions,
+    PrivateModes,
+    climb,
+    distinct_modes,
+    intersect,
+    load_model,
+    separated,
+    solve,
+    spread_points,
+)
+from hushsum.releases import TableFunction
 
 Floats = NDArray[np.float64]
 

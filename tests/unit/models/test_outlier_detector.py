@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.ledger import Ledger
-from hushsum.ledger.dataset_terms import DatasetTerms
-from hushsum.models.outlier_detector import QUANTILE_SHARE, _scores_alone
+from hushsum.ledger import DatasetTerms, Ledger
+from hushsum.models import QUANTILE_SHARE
+from hushsum.models._outlier_detector import _scores_alone
 
 
 def cluster(number: int = 20_000) -> NDArray[np.float64]:

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from hushsum.errors import AlreadyReleased, RepeatedSpending, SecretRefused, UsageError
-from hushsum.models import PrivateRegressor, load_model
-from hushsum.models.model_state import KeptRecords
-from hushsum.models.regressor import METHODS, choose_method
-from hushsum.privacy.claim import Promise
+from hushsum.models import REGRESSION_METHODS, KeptRecords, PrivateRegressor, choose_method, load_model
+from hushsum.privacy import Promise
 
 RNG = np.random.default_rng(10)
 X = RNG.uniform(0, 10, (200_000, 2))
@@ -32,7 +30,7 @@ def fitted(method: str, **options: object) -> PrivateRegressor:
     return PrivateRegressor(method=method, **given).fit(X, Y)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", REGRESSION_METHODS)
 def test_every_method_finds_the_slopes(method: str) -> None:
     model = fitted(method)
     slack = 2.0 if method == "sketch" else 0.3

@@ -24,9 +24,12 @@ from hushsum.models import (
     NumberColumn,
     PrivateSampler,
     PrivateSynthesizer,
-    product_mixture,
+    ProductMixture,
+    fit_mixture,
 )
-from hushsum.models.product_mixture import ProductMixture, _simplex, fit_mixture
+from hushsum.models import _synthesizer as product_mixture
+from hushsum.models._synthesizer import _simplex
+from tests.exact_tallies import exact_table
 
 N = 20_000
 COLUMNS: dict[str, Any] = {
@@ -99,8 +102,8 @@ def test_draws_repeat_by_seed_and_after_loading(model: PrivateSynthesizer) -> No
 
 
 def test_expected_errors_are_of_the_size_of_the_errors(model: PrivateSynthesizer) -> None:
-    basis = hs.marginals(COLUMNS).add(visits())
-    table = basis._state()["table"]
+    basis = hs.methods.marginals(COLUMNS).add(visits())
+    table = exact_table(basis)
     fitted = model._reading()
     true = [fitted.basis.marginal(table, i) / N for i in range(len(fitted.basis.sets))]
     found = [
@@ -161,7 +164,7 @@ def test_numbers_without_declarations() -> None:
 
 def test_a_released_table_of_marginals_is_enough() -> None:
     table = visits()
-    here, there = hs.marginals(COLUMNS), hs.marginals(COLUMNS)
+    here, there = hs.methods.marginals(COLUMNS), hs.methods.marginals(COLUMNS)
     f = here.add(table[:7000]).merge(there.add(table[7000:])).release(epsilon=2.0, delta=1e-6)
     model = PrivateSynthesizer(random_state=0).fit_released(f)
     assert model.claim_ == f.claim
@@ -290,7 +293,9 @@ def test_a_damaged_mixture_is_refused(units: NDArray[Any]) -> None:
 
 
 def test_marginals_over_time_become_a_synthesizer() -> None:
-    stream = hs.stream(hs.marginals({"ill": FlagColumn(missing="refuse")}), steps=2, epsilon=2, delta=1e-6)
+    stream = hs.stream(
+        hs.methods.marginals({"ill": FlagColumn(missing="refuse")}), horizon=2, epsilon=2, delta=1e-6
+    )
     stream.add([[True]] * 900 + [[False]] * 100)
     model = PrivateSynthesizer(random_state=0).fit_released(stream.step())
     assert str(model.claim_.mechanism) == "factorised discrete gaussian"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.bases.hash_rows import HashReading, HashRows
-from hushsum.files.mapped_table import TablePacker
-from hushsum.kernels.base import Kernel
+from hushsum.files import TablePacker
+from hushsum.kernels import Kernel
+from hushsum.tables import HashReading, HashRows
 
 RNG = np.random.default_rng(4)
 DENSE = RNG.normal(size=(700, 5)).astype(np.float32)

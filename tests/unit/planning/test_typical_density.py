@@ -10,20 +10,13 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.bases.fourier_feature_errors import predicted_error
-from hushsum.bases.grid_weights import GridReading
 from hushsum.errors import UsageError
-from hushsum.methods.fourier_features import TYPICAL_CHANCE
-from hushsum.methods.grid import TYPICAL_HEAP
-from hushsum.methods.landmark_errors import predicted_error as landmark_error
-from hushsum.methods.landmark_errors import typical_eigenvalues
-from hushsum.methods.prediction_request import typical_density
-from hushsum.privacy.calibration import calibrate
-from hushsum.privacy.claim import Promise, Relation
-from hushsum.privacy.release_noise import EXACT_INTEGERS
-from hushsum.records.bounds import Bounds
-from hushsum.releases.noisy_table import NoisyTable
-from hushsum.releases.weighted_points import PointsFunction
+from hushsum.methods import TYPICAL_CHANCE, TYPICAL_HEAP, typical_density, typical_eigenvalues
+from hushsum.methods import predicted_error as landmark_error
+from hushsum.privacy import EXACT_INTEGERS, Promise, Relation, calibrate
+from hushsum.records import Bounds
+from hushsum.releases import NoisyTable, PointsFunction
+from hushsum.tables import GridReading, predicted_error
 
 WITH_DELTA = {"epsilon": 1.0, "delta": 1e-6}
 

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hushsum.errors import UsageError
-from hushsum.plotting.curve import Curve, draw_curve
-from hushsum.plotting.figure import new_figure, save_figure
-from hushsum.plotting.two_column_map import TwoColumnMap, draw_heat_map
+from hushsum.plotting import Curve, Picture, TwoColumnMap, new_figure, save_figure
 
 X = np.linspace(0.0, 1.0, 40)
 
@@ -18,9 +17,7 @@ def curve(height: float) -> Curve:
 
 
 def draw(path: Path, height: float = 1.0) -> bytes:
-    figure, axes = new_figure(title="T", caption="what it claims")
-    draw_curve(axes, curve(height), x_label="salary", y_label="sum")
-    save_figure(figure, path)
+    save_figure(Picture("T", "what it claims", curve(height), ("salary", "sum")).figure(), path)
     return path.read_bytes()
 
 
@@ -45,9 +42,7 @@ def test_a_heat_map_marks_what_stands_out(tmp_path: Path) -> None:
     for name, lower in (("marked", value - 0.2), ("plain", value + 0.1)):
         path = tmp_path / f"{name}.svg"
         heat = TwoColumnMap(X, X, value, lower, 0.9, 0.1)
-        figure, axes = new_figure(title="T", caption="C")
-        draw_heat_map(axes, heat, x_label="a", y_label="b", value_label="density")
-        save_figure(figure, path)
+        save_figure(Picture("T", "C", heat, ("a", "b", "density")).figure(), path)
         pictures[name] = path.read_text()
     assert "<!-- density -->" in pictures["marked"]
     assert pictures["marked"].count("stroke-dasharray") > pictures["plain"].count("stroke-dasharray")
@@ -64,9 +59,8 @@ def test_other_formats_and_failures_leave_nothing(tmp_path: Path) -> None:
 
 
 def test_a_band_that_the_line_hides_is_said_to_be_narrow(tmp_path: Path) -> None:
-    figure, axes = new_figure(title="T", caption="C")
-    draw_curve(axes, Curve(X, X, X - 1e-4, X + 1e-4, 0.95), x_label="a", y_label="b")
-    save_figure(figure, tmp_path / "c.svg")
+    narrow = Curve(X, X, X - 1e-4, X + 1e-4, 0.95)
+    save_figure(Picture("T", "C", narrow, ("a", "b")).figure(), tmp_path / "c.svg")
     words = (tmp_path / "c.svg").read_text()
     assert "95% interval, at each point" in words
     assert "(narrower than the line)" in words
@@ -76,18 +70,17 @@ def test_a_band_that_the_line_hides_is_said_to_be_narrow(tmp_path: Path) -> None
     ("given", "ends"), [({}, (0.0, 1.0)), ({"signed": True}, (-2.0, 1.0)), ({"decision": True}, (-2.0, 2.0))]
 )
 def test_values_below_zero_have_colours_where_they_mean_something(
-    given: dict[str, bool], ends: tuple[float, float]
+    given: dict[str, Any], ends: tuple[float, float]
 ) -> None:
     value = np.linspace(-2.0, 1.0, 40 * 40).reshape(40, 40)
-    _, axes = new_figure(title="T", caption="C")
     heat = TwoColumnMap(X, X, value, np.full_like(value, np.nan), 0.95, None, **given)
-    draw_heat_map(axes, heat, x_label="a", y_label="b", value_label="c")
+    axes = Picture("T", "C", heat, ("a", "b", "c")).figure().axes[0]
     norm = axes.collections[0].norm
     assert (norm.vmin, norm.vmax) == ends
 
 
 def test_long_numbers_and_their_label_are_inside_the_picture() -> None:
-    figure, axes = new_figure(title="T", caption="C")
-    draw_curve(axes, Curve(X, -2e5 * X, -3e5 * X, -1e5 * X, 0.95), x_label="a", y_label="prediction")
+    below = Curve(X, -2e5 * X, -3e5 * X, -1e5 * X, 0.95)
+    figure = Picture("T", "C", below, ("a", "prediction")).figure()
     figure.draw_without_rendering()
-    assert axes.yaxis.label.get_window_extent().x0 >= 0.0
+    assert figure.axes[0].yaxis.label.get_window_extent().x0 >= 0.0

@@ -10,14 +10,14 @@ import pytest
 from tests.ledger_fixtures import claim_of
 
 from hushsum.errors import ClaimError, UsageError
-from hushsum.privacy.accounting.discrete_gaussian import discrete_gaussian_delta
-from hushsum.privacy.accounting.fixed_list_composition import (
+from hushsum.privacy import Relation
+from hushsum.privacy.accounting import (
     GaussianTable,
     LaplaceTable,
     compose,
+    discrete_gaussian_delta,
     noise_allowed,
 )
-from hushsum.privacy.claim import Relation
 
 TABLE = LaplaceTable(Fraction(1000), 100)
 

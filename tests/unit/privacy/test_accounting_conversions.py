@@ -87,9 +87,9 @@ def test_replace_never_gives_add_remove() -> None:
 
 
 def test_an_unknown_relation_is_named() -> None:
-    with pytest.raises(ClaimError, match=r"^relation must .*got 'edge'; "):
+    with pytest.raises(ClaimError, match=r"^relation must .*got 'edge'"):
         relation_steps("edge", "replace")
-    with pytest.raises(ClaimError, match=r"^relation must .*got 'edge'; "):
+    with pytest.raises(ClaimError, match=r"^relation must .*got 'edge'"):
         relation_steps("replace", "edge")
 
 

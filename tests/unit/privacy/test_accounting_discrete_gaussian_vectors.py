@@ -12,10 +12,15 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.auditing.stated_noise import audit_calibration
-from hushsum.privacy.accounting import analytic_gaussian_sigma, vector_delta, vector_variances, zcdp_rho
-from hushsum.privacy.accounting.discrete_gaussian import DiscreteGaussian
-from hushsum.releases.noisy_table import NoisyTable
+from hushsum.auditing import audit_calibration
+from hushsum.privacy.accounting import (
+    DiscreteGaussian,
+    analytic_gaussian_sigma,
+    vector_delta,
+    vector_variances,
+    zcdp_rho,
+)
+from hushsum.releases import NoisyTable
 
 
 @cache

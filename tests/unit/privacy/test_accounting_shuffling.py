@@ -11,7 +11,7 @@ from mpmath import ceil, exp, log, loggamma, mpf, workdps
 from scipy.stats import binom
 
 from hushsum.errors import ClaimError
-from hushsum.privacy.accounting.shuffling import local_epsilon_for, shuffled_delta, shuffled_epsilon
+from hushsum.privacy.accounting import local_epsilon_for, shuffled_delta, shuffled_epsilon
 
 
 def defined_delta(local: float, reports: int, epsilon: float) -> float:

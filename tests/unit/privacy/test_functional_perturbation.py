@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 
 from hushsum.errors import ClaimError
-from hushsum.privacy.accounting import gaussian_delta, zcdp_rho
-from hushsum.privacy.accounting.discrete_gaussian_vectors import rounding_gap
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.functional_perturbation import (
+from hushsum.privacy import (
     LatticePart,
+    Promise,
     lattice_variance,
     lattice_variances,
     path_scale,
     perturb_lattice,
 )
+from hushsum.privacy.accounting import gaussian_delta, rounding_gap, zcdp_rho
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.4, 1.0, 3.0])

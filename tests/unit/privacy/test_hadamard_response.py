@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from hushsum.privacy.hadamard_response import Response, hadamard_response, local_source, sign_gain
+from hushsum.privacy import Response, hadamard_response, local_source, sign_gain
 
 ROWS, ORDER, CELL = 3, 8, 5
 

@@ -6,8 +6,7 @@ import pytest
 from tests.ledger_fixtures import claim_of
 
 from hushsum.errors import ClaimError
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.mechanism import Mechanism, check_mechanism
+from hushsum.privacy import Claim, Mechanism, check_mechanism
 
 
 def both(*names: str) -> str:

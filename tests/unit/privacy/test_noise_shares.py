@@ -13,24 +13,29 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import chi2
 
-from hushsum.auditing.cases.samplers import cases
+from hushsum.auditing import cases
 from hushsum.errors import ClaimError, UsageError
-from hushsum.privacy.accounting.binomial import binomial_delta, binomial_trials
-from hushsum.privacy.accounting.discrete_gaussian import gaussian_variances
-from hushsum.privacy.accounting.discrete_gaussian_shares import promise_for_sum, sum_distance
-from hushsum.privacy.calibration import Sensitivity, UnitChange
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
-from hushsum.privacy.noise import (
-    NoiseSource,
-    binomial_sampler,
-    centred_binomial,
-    discrete_laplace_share,
-    poisson_sampler,
+from hushsum.privacy import (
+    GAUSSIAN,
+    LAPLACE,
+    NO_NOISE,
+    IntegerNoise,
+    Promise,
+    Sensitivity,
+    UnitChange,
+    noise_shares,
 )
-from hushsum.privacy.noise import laplace_share_sampler as sampler
-from hushsum.privacy.noise.source import LazyUniform
-from hushsum.privacy.noise_shares import noise_shares
+from hushsum.privacy.accounting import (
+    binomial_delta,
+    binomial_trials,
+    gaussian_variances,
+    promise_for_sum,
+    sum_distance,
+)
+from hushsum.privacy.noise import LazyUniform, NoiseSource, centred_binomial, discrete_laplace_share
+from hushsum.privacy.noise import _poisson as poisson_sampler
+from hushsum.privacy.noise import _poisson as sampler
+from hushsum.privacy.noise import _samplers as binomial_sampler
 
 
 @pytest.mark.parametrize("parts", [2, 3, 14, 20])
@@ -48,7 +53,7 @@ def test_the_shares_add_up_to_the_discrete_laplace_law_exactly(parts: int) -> No
     assert total == [Fraction(1)] * size
 
 
-def share_law(scale: float, parts: int, reach: int) -> NDArray[np.float64]:
+def share_distribution(scale: float, parts: int, reach: int) -> NDArray[np.float64]:
     """P(−reach), …, P(reach) of the difference of two negative binomials, by their formula."""
     q, r = math.exp(-1 / scale), 1 / parts
     k = np.arange(4 * reach + 1)
@@ -73,7 +78,7 @@ def fits(drawn: NDArray[np.int64], law: NDArray[np.float64]) -> bool:
 @pytest.mark.parametrize(("scale", "parts"), [(Fraction(5), 3), (Fraction(1, 2), 2), (Fraction(20), 14)])
 def test_draws_of_a_share_have_its_law(scale: Fraction, parts: int) -> None:
     drawn = discrete_laplace_share(200_000, scale, parts, NoiseSource.insecure(4))
-    law = share_law(float(scale), parts, 40)
+    law = share_distribution(float(scale), parts, 40)
     assert fits(drawn, law)
     # The test can fail: a copy with 20 % less noise does not fit.
     assert not fits(

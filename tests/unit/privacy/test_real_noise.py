@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import gamma, kstest
 
 from hushsum.errors import SecretRefused
-from hushsum.privacy.real_noise import real_noise
+from hushsum.privacy import real_noise
 
 
 def test_normal_numbers_are_normal() -> None:

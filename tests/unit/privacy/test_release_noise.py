@@ -9,11 +9,10 @@ import pytest
 from scipy.stats import kstest
 
 from hushsum.errors import ClaimError, SecretRefused
-from hushsum.privacy.accounting.continuous_gaussian import gaussian_delta
-from hushsum.privacy.integer_noise import LAPLACE, IntegerNoise
-from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.release_noise import (
+from hushsum.privacy import (
     EXPONENTIAL,
+    LAPLACE,
+    IntegerNoise,
     Question,
     ReleaseNoise,
     gaussian_sigma,
@@ -21,6 +20,8 @@ from hushsum.privacy.release_noise import (
     rounded,
     standard_normal,
 )
+from hushsum.privacy.accounting import gaussian_delta
+from hushsum.privacy.noise import NoiseSource
 
 ONE = Fraction(1)
 SMALL = Fraction(1, 10**6)

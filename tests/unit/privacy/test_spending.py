@@ -1,22 +1,25 @@
-"""Spending a budget: order of the steps, retries, races, refusals; and that nothing else debits."""
+"""Spending a budget: order of the steps, retries, races, refusals."""
 
 from __future__ import annotations
 
-import ast
-from collections import defaultdict
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import pytest
 from tests.memory_budget import MemoryBudget, MemoryDebit
-from tests.source_trees import source_trees
 
 from hushsum.errors import BudgetExhausted, ClaimError, UsageError
-from hushsum.files.container import canonical_json
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.private_choice import PERMUTE_AND_FLIP, choice_claim, choice_promise
-from hushsum.privacy.spending import Booking, spend, spend_json, stage
+from hushsum.files import canonical_json
+from hushsum.privacy import (
+    PERMUTE_AND_FLIP,
+    Booking,
+    Claim,
+    choice_claim,
+    choice_promise,
+    spend,
+    spend_json,
+    stage,
+)
 
 SUBJECT = {"choice": "test"}
 
@@ -129,30 +132,3 @@ def test_a_booking_is_a_dataset_and_an_attempt() -> None:
         Booking.of(None, "k")
     with pytest.raises(UsageError, match=r"must be the budget of a dataset, got str.*\.dataset\("):
         Booking.of("ledger.db", None)  # type: ignore[arg-type]
-
-
-@cache
-def attributes_read() -> dict[str, set[str]]:
-    """The source files in which each attribute is read."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for name, tree in source_trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                found[node.attr].add(name)
-    return found
-
-
-def calls_of(name: str) -> set[str]:
-    """The source files in which something's method of that name is called."""
-    return attributes_read()[name]
-
-
-def test_one_module_debits_budgets() -> None:
-    assert calls_of("debit") == {"privacy/spending.py"}
-
-
-@pytest.mark.parametrize("step", ["stage", "publish"])
-def test_the_steps_of_a_debit_are_taken_in_one_module(step: str) -> None:
-    """``publish`` of a `StagedRelease` is called where bytes are delivered over a long time."""
-    long = {"jobs/federate.py", "jobs/summarize_curator.py", "jobs/summarize_owner.py"}
-    assert calls_of(step) <= {"privacy/spending.py", *(long if step == "publish" else set())}

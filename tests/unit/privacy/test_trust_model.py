@@ -12,18 +12,26 @@ import pytest
 from tests.aggregation_runs import identity, small_tally
 
 import hushsum as hs
-from hushsum.auditing.stated_noise import _spent, audit_calibration
+from hushsum.auditing import audit_calibration
+from hushsum.auditing._audit import _spent
 from hushsum.errors import FileRefused
-from hushsum.federated.secure_aggregation.result import released_sum
-from hushsum.federated.secure_aggregation.terms import AggregationTerms
-from hushsum.privacy.accounting.discrete_gaussian_shares import sum_distance
-from hushsum.privacy.calibration import Calibration
-from hushsum.privacy.claim import Claim
-from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
-from hushsum.privacy.noise_shares import protecting_distance, protecting_noises
-from hushsum.privacy.release_request import ReleaseRequest
-from hushsum.privacy.trust_model import SECURE_AGGREGATION, SITE_NOISE, Trust
-from hushsum.releases.noisy_table import NoisyTable
+from hushsum.parties.secure_aggregation import AggregationTerms, released_sum
+from hushsum.privacy import (
+    GAUSSIAN,
+    LAPLACE,
+    NO_NOISE,
+    SECURE_AGGREGATION,
+    SITE_NOISE,
+    Calibration,
+    Claim,
+    IntegerNoise,
+    ReleaseRequest,
+    Trust,
+    protecting_distance,
+    protecting_noises,
+)
+from hushsum.privacy.accounting import sum_distance
+from hushsum.releases import NoisyTable
 
 TRUST = Trust(SECURE_AGGREGATION, 6, dropouts=1, colluding=2)
 

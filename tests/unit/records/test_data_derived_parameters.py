@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 import hushsum as hs
-from hushsum.bases.base import Basis
 from hushsum.errors import DataRefused, SuspiciousParameter
+from hushsum.exact_mode import density_function, gaussian_process_function
 from hushsum.models import NumberColumn
-from hushsum.records.data_derived_parameters import is_natural, is_round
-from hushsum.served.secret_functions import density_function, gaussian_process_function
+from hushsum.records import is_natural, is_round
+from hushsum.tables import Basis
 
 POINTS = np.random.default_rng(0).normal(50.0, 10.0, size=(1000, 2))
 LOW, HIGH = (float(side) for side in (POINTS[:, 0].min(), POINTS[:, 0].max()))
@@ -268,7 +268,7 @@ SURFACES: dict[str, Any] = {
     "combination": lambda: hs.release(
         NAMED, kernel=KERNEL + hs.GaussianKernel(dim=2, bandwidth=9.0), bounds=EXTREMES, epsilon=1.0
     ),
-    "marginals": lambda: hs.marginals(COLUMNS).add(NAMED),
+    "marginals": lambda: hs.methods.marginals(COLUMNS).add(NAMED),
     "synthesizer": lambda: hs.PrivateSynthesizer(columns=COLUMNS).fit(NAMED),
     "quantiles": lambda: hs.private_quantiles(NAMED, [0.5], bounds=EXTREMES, epsilon=1.0),
 }

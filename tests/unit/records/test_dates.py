@@ -11,9 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records.cell_format import CellFormat
-from hushsum.records.dates import UNITS, DateFormat
-from hushsum.records.record_batches import open_batches
+from hushsum.records import UNITS, CellFormat, DateFormat, open_batches
 
 DAYS = ["2024-01-01", "2024-01-31", "2023-12-31"]
 NUMBERS = [0.0, 30.0, -1.0]

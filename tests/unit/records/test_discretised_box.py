@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushsum.errors import UsageError
-from hushsum.records.bounds import Bounds
-from hushsum.records.discretised_box import CellGrid, bins_for_bandwidth
-from hushsum.records.native_batch import as_dense
+from hushsum.records import Bounds, CellGrid, as_dense, bins_for_bandwidth
 
 BOX = Bounds((0.0, -1.0), (10.0, 1.0))
 GRID = CellGrid.of(BOX, [5, 4])

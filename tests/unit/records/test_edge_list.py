@@ -17,9 +17,9 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records import edge_files, edge_grouping
-from hushsum.records.edge_files import node_number
-from hushsum.records.edge_list import EdgeList
+from hushsum.records import EdgeList, node_number
+from hushsum.records import _graph as edge_files
+from hushsum.records import _graph as edge_grouping
 
 Pair = tuple[int | str, int | str]
 RNG = np.random.default_rng(7)
@@ -90,14 +90,14 @@ SUFFIXES = [".txt", ".txt.gz", ".txt.zst", ".edges", ".csv", ".csv.gz", ".csv.zs
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_every_format_gives_the_same_graph(suffix: str, directed: bool, tmp_path: Path) -> None:
     path = write(tmp_path, suffix, PAIRS)
-    edges = hs.read_edges(path, columns=columns_of(suffix), directed=directed)
+    edges = hs.records.read_edges(path, columns=columns_of(suffix), directed=directed)
     assert found(edges) == oracle(PAIRS, directed=directed)
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".csv", ".parquet"])
 def test_names_and_numbers_are_the_same_nodes_in_every_format(suffix: str, tmp_path: Path) -> None:
     pairs: list[Pair] = [("ann", "7"), ("7", "bob"), ("07", "ann"), (str(2**70), "-3"), ("é", "ann")]
-    edges = hs.read_edges(write(tmp_path, suffix, pairs), columns=columns_of(suffix))
+    edges = hs.records.read_edges(write(tmp_path, suffix, pairs), columns=columns_of(suffix))
     assert found(edges) == oracle(pairs)
     assert {7, -3} < set(oracle(pairs))
     (ann, seven, nobody) = edges.neighbours(["ann", 7, "nobody"])
@@ -118,12 +118,12 @@ def test_the_number_of_a_node_does_not_depend_on_other_lines(
         monkeypatch.setattr(edge_files, "_BLOCK", block)
         for others in more:
             path.write_bytes("".join(f"{a} {b}\n" for a, b in pairs + others).encode())
-            assert found(hs.read_edges(path)) == oracle(pairs + others)
+            assert found(hs.records.read_edges(path)) == oracle(pairs + others)
 
 
 def test_a_byte_order_mark_belongs_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "graph.txt").write_bytes("\ufeff1 2\n".encode())
-    assert found(hs.read_edges(tmp_path / "graph.txt")) == oracle([(1, 2)])
+    assert found(hs.records.read_edges(tmp_path / "graph.txt")) == oracle([(1, 2)])
 
 
 def test_a_write_that_takes_a_part_is_continued() -> None:
@@ -191,26 +191,26 @@ def test_arcs_are_in_order_whatever_their_range(low: tuple[int, int], spread: in
 def test_several_files_are_one_graph(tmp_path: Path) -> None:
     first = write(tmp_path, ".txt", PAIRS[:200])
     second = write(tmp_path, ".edges", PAIRS[200:])
-    assert found(hs.read_edges([first, second])) == oracle(PAIRS)
+    assert found(hs.records.read_edges([first, second])) == oracle(PAIRS)
 
 
 def test_declared_nodes_are_records_without_edges(tmp_path: Path) -> None:
     path = write(tmp_path, ".txt", [(0, 4), (4, 2)])
-    assert found(hs.read_edges(path, nodes=7)) == oracle([(0, 4), (4, 2)], nodes=7)
+    assert found(hs.records.read_edges(path, nodes=7)) == oracle([(0, 4), (4, 2)], nodes=7)
     with pytest.raises(DataRefused, match="nodes must count all nodes"):
-        list(hs.read_edges(path, nodes=4))
+        list(hs.records.read_edges(path, nodes=4))
 
 
 @pytest.mark.parametrize("memory", [1 << 20, 1 << 30])
 def test_sorted_arcs_are_read_in_their_order(memory: int, tmp_path: Path) -> None:
     pairs = sorted((a, b) for a, b in PAIRS if isinstance(a, int) and isinstance(b, int) and a != b)
     path = write(tmp_path, ".txt", pairs)
-    edges = hs.read_edges(path, directed=True, sorted=True, memory=memory)
+    edges = hs.records.read_edges(path, directed=True, sorted=True, memory=memory)
     firsts = {a for a, _ in pairs}
     assert found(edges) == {a: others for a, others in oracle(pairs, directed=True).items() if a in firsts}
     unsorted = write(tmp_path, ".txt", [(2, 1), (1, 2)])
     with pytest.raises(DataRefused, match="rising order"):
-        list(hs.read_edges(unsorted, directed=True, sorted=True))
+        list(hs.records.read_edges(unsorted, directed=True, sorted=True))
 
 
 def test_a_node_goes_on_from_chunk_to_chunk() -> None:
@@ -235,7 +235,7 @@ def test_other_text_is_refused_without_showing_it(text: str, error: type[Excepti
     path = tmp_path / "graph.txt"
     path.write_text(text)
     with pytest.raises(error) as caught:
-        list(hs.read_edges(path))
+        list(hs.records.read_edges(path))
     assert "3 4 5" not in str(caught.value)
 
 
@@ -249,17 +249,17 @@ def test_damaged_compression_is_refused(suffix: str, tmp_path: Path) -> None:
     for data in (whole[:-1], whole[:-40], whole[:3], b"", whole + whole[:-1], whole + b"more", b"1 2\n"):
         path.write_bytes(data)
         with pytest.raises(DataRefused, match="cannot be read as edges: it must be compressed") as caught:
-            list(hs.read_edges([other, path]))
+            list(hs.records.read_edges([other, path]))
         assert path.name in str(caught.value)
     path.write_bytes(whole + whole)
-    assert found(hs.read_edges(path)) == oracle([*PAIRS, ("last", "line")])
+    assert found(hs.records.read_edges(path)) == oracle([*PAIRS, ("last", "line")])
 
 
 def test_a_line_end_does_not_belong_to_a_number(tmp_path: Path) -> None:
     path = tmp_path / "graph.parquet"
     parquet.write_table(pa.table({"src": ["17", "17\n"], "dst": ["1", "2"]}), path)
     assert edge_files.node_number("17\n") != 17
-    assert found(hs.read_edges(path, directed=True))[17] == {1}
+    assert found(hs.records.read_edges(path, directed=True))[17] == {1}
 
 
 def test_missing_and_other_ids_are_refused(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_missing_and_other_ids_are_refused(tmp_path: Path) -> None:
     for column in (pa.array([1, None]), pa.array([1.5, 2.0]), pa.array([2**63, 1], pa.uint64())):
         parquet.write_table(pa.table({"src": pa.array([1, 2]), "dst": column}), path)
         with pytest.raises(DataRefused):
-            list(hs.read_edges(path))
+            list(hs.records.read_edges(path))
 
 
 def test_wrong_parameters_are_usage_errors(tmp_path: Path) -> None:
@@ -281,20 +281,20 @@ def test_wrong_parameters_are_usage_errors(tmp_path: Path) -> None:
         {"sorted": True, "directed": True, "nodes": 3},
     ):
         with pytest.raises(UsageError):
-            list(hs.read_edges(path, **wrong))
+            list(hs.records.read_edges(path, **wrong))
     for name in ("graph.docx", "graph.parquet.gz", "none.txt"):
         if name != "none.txt":
             (tmp_path / name).write_bytes(b"x")
         with pytest.raises(UsageError):
-            list(hs.read_edges(tmp_path / name))
+            list(hs.records.read_edges(tmp_path / name))
     with pytest.raises(UsageError):
-        hs.read_edges([])
+        hs.records.read_edges([])
 
 
 def test_a_tally_of_edges_is_the_tally_of_their_sets(tmp_path: Path) -> None:
     path = write(tmp_path, ".txt", PAIRS)
     streamed = hs.race(hs.JaccardKernel(), rows=10, width=50)
-    for batch in hs.read_edges(path):
+    for batch in hs.records.read_edges(path):
         streamed.add(batch)
     listed = hs.race(hs.JaccardKernel(), rows=10, width=50).add(list(oracle(PAIRS).values()))
     tables = [each.release(epsilon=1.0, rows=10, insecure_noise_seed=1) for each in (streamed, listed)]

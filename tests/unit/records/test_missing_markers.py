@@ -11,8 +11,7 @@ import pytest
 from tests.in_process_service import Town
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records.cell_format import CellFormat
-from hushsum.records.record_batches import open_batches
+from hushsum.records import CellFormat, open_batches
 
 MARKED = CellFormat(missing=("k.A.", "999"), drop_missing=True)
 CELLS: dict[str, list[Any]] = {"a": ["1", "k.A.", "3", " 999 ", "5"], "b": ["10", "20", "999.0", "40", "50"]}

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from hushsum.errors import UsageError
-from hushsum.records.bounds import Bounds
-from hushsum.records.norm_clipping import UnitBall
+from hushsum.records import Bounds, UnitBall
 
 
 def ball_of(radius: float | None = None) -> UnitBall:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.bases.monomials import PUBLIC_ROWS
 from hushsum.errors import DataRefused, IncompatibleTallies, UsageError
+from hushsum.tables import PUBLIC_ROWS
 
 TANH = base64.b64decode(
     "CAg6tAEKEQoBeAoBVxIBaCIGTWF0TXVsCg4KAWgKAWISAWEiA0FkZAoMCgFhEgF5IgRUYW5oEgFnKjsIBAgDEAFCAVdKMAAAAD4AAAC+"
@@ -32,9 +32,9 @@ ROWS = np.random.default_rng(3).normal(size=(40, 4)).astype(np.float32)
 def test_without_the_package_it_says_which_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(UsageError, match="onnxruntime"):
-        hs.OnnxTransform(TANH, radius=1.0)
+        hs.records.OnnxTransform(TANH, radius=1.0)
     with pytest.raises(UsageError, match="radius must be from"):
-        hs.OnnxTransform(TANH, radius=0.0)
+        hs.records.OnnxTransform(TANH, radius=0.0)
 
 
 class TestWithRuntime:
@@ -45,7 +45,7 @@ class TestWithRuntime:
         pytest.importorskip("onnxruntime")
 
     def test_records_are_transformed_alone_and_clipped(self) -> None:
-        transform = hs.OnnxTransform(TANH, radius=0.7)
+        transform = hs.records.OnnxTransform(TANH, radius=0.7)
         images = transform.apply(ROWS)
         exact = np.tanh(ROWS.astype(float) @ np.array(W) + B)
         lengths = np.linalg.norm(exact, axis=1, keepdims=True)
@@ -60,20 +60,20 @@ class TestWithRuntime:
     def test_the_digest_is_in_the_fingerprint_and_the_assumption_in_the_claim(self, tmp_path: Any) -> None:
         path = tmp_path / "model.onnx"
         path.write_bytes(TANH)
-        one, other = hs.OnnxTransform(path, radius=1.0), hs.OnnxTransform(TANH, radius=2.0)
-        assert one.digest == hs.OnnxTransform(TANH, radius=1.0).digest != other.digest
-        kernel = hs.DotProductKernel(dim=3)
-        tally = hs.monomials(kernel, transform=one).add(one.apply(ROWS))
+        one, other = hs.records.OnnxTransform(path, radius=1.0), hs.records.OnnxTransform(TANH, radius=2.0)
+        assert one.digest == hs.records.OnnxTransform(TANH, radius=1.0).digest != other.digest
+        kernel = hs.kernels.DotProductKernel(dim=3)
+        tally = hs.methods.monomials(kernel, transform=one).add(one.apply(ROWS))
         with pytest.raises(IncompatibleTallies):
-            tally.merge(hs.monomials(kernel, transform=other))
+            tally.merge(hs.methods.monomials(kernel, transform=other))
         assert tally.release(epsilon=1.0).claim.assumptions == (PUBLIC_ROWS,)
 
     def test_models_that_cannot_be_used_are_refused(self) -> None:
         with pytest.raises(UsageError, match="the random operation RandomNormalLike"):
-            hs.OnnxTransform(RANDOM, radius=1.0)
+            hs.records.OnnxTransform(RANDOM, radius=1.0)
         with pytest.raises(UsageError, match="must be a model in the ONNX format"):
-            hs.OnnxTransform(b"nothing", radius=1.0)
+            hs.records.OnnxTransform(b"nothing", radius=1.0)
         with pytest.raises(UsageError, match="output must be one of y"):
-            hs.OnnxTransform(TANH, radius=1.0, output="z")
+            hs.records.OnnxTransform(TANH, radius=1.0, output="z")
         with pytest.raises(DataRefused):
-            hs.OnnxTransform(TANH, radius=1.0).apply(ROWS[:, :3])
+            hs.records.OnnxTransform(TANH, radius=1.0).apply(ROWS[:, :3])

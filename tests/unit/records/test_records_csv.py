@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records import as_dense, as_sets, open_batches
-from hushsum.records.cell_format import ENCODINGS, CellFormat
+from hushsum.records import ENCODINGS, CellFormat, as_dense, as_sets, open_batches
 
 pytest.importorskip("pyarrow")
 

@@ -15,17 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from tests.exact_tallies import exact_table
 from tests.s3_server import BUCKET, SECRET, s3_server
 
 import hushsum as hs
 from hushsum.engines import processes
 from hushsum.errors import DataRefused, HushsumError, UsageError
-from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
-from hushsum.jobs.record_files import RecordFiles
-from hushsum.jobs.tally_records import tally_records
-from hushsum.records import open_batches
-from hushsum.records.record_batches import row_group_sizes
-from hushsum.records.remote_files import LocalCopy, expanded, file_state, is_url, shown_path
+from hushsum.operations import RecordFiles, tally_records
+from hushsum.planning import KernelSpec, TableSpec
+from hushsum.records import LocalCopy, expanded, file_state, is_url, open_batches, row_group_sizes, shown_path
 
 TABLE = pa.table({"a": np.arange(4000.0), "b": np.arange(4000.0) % 7, "who": np.arange(4000) % 100})
 
@@ -62,7 +60,7 @@ def empty(**more: Any) -> hs.Tally:
 
 
 def table_of(tally: hs.Tally) -> Any:
-    return tally._state()["table"]
+    return exact_table(tally)
 
 
 def expected() -> Any:
@@ -92,7 +90,7 @@ class TestS3:
             real(copy, start, end)
 
         monkeypatch.setattr(LocalCopy, "fetch", fetch)
-        monkeypatch.setattr("hushsum.records.remote_files._TAIL", 64)
+        monkeypatch.setattr("hushsum.records._record_batches._TAIL", 64)
         path = f"s3://{BUCKET}/day=1/x.parquet"
         size = file_state(path).size
         assert len(row_group_sizes(path)) == 4
@@ -109,7 +107,7 @@ class TestS3:
         counted(f"s3://{BUCKET}/day=1/x.parquet")
         with pytest.raises(DataRefused):
             counted(f"s3://{BUCKET}/bad.parquet")
-        list(hs.read_edges(f"s3://{BUCKET}/edges/1.txt"))
+        list(hs.records.read_edges(f"s3://{BUCKET}/edges/1.txt"))
         assert list(tmp_path.iterdir()) == []
 
     def test_globs(self, s3: Any, tmp_path: Path) -> None:
@@ -135,13 +133,13 @@ class TestS3:
         tally_records(
             RecordFiles((f"s3://{BUCKET}/day=*/x.parquet",), ("a", "b")),
             str(tmp_path / "x.tally"),
-            kernel=KernelChoice("euclidean", bandwidth=5.0),
-            size=TableSize(rows=12, width=40),
+            kernel=KernelSpec(kernel="euclidean", bandwidth=5.0),
+            size=TableSpec(rows=12, width=40),
         )
         assert np.array_equal(table_of(hs.load_tally(tmp_path / "x.tally")), expected())
 
     def test_edges(self, s3: Any) -> None:
-        tally = hs.count_graph(hs.read_edges(f"s3://{BUCKET}/edges/*.txt"), rows=5)
+        tally = hs.methods.count_graph(hs.records.read_edges(f"s3://{BUCKET}/edges/*.txt"), rows=5)
         assert tally._count == 4
 
     @pytest.mark.parametrize("name", ["bad.parquet", "huge.parquet", "empty.parquet"])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushsum.errors import DataRefused, FileRefused, UsageError
-from hushsum.records.transform import Transform
+from hushsum.records import Transform
 
 RNG = np.random.default_rng(6)
 SCALES = np.array([1.0, 0.5, 0.1, 0.02, 0.3, 0.7])

@@ -12,9 +12,7 @@ import pandas as pd
 import pytest
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records.cell_format import CellFormat
-from hushsum.records.record_batches import open_batches
-from hushsum.records.workbook_worker import Refused, check_archive
+from hushsum.records import CellFormat, Refused, check_archive, open_batches
 
 openpyxl: Any = import_module("openpyxl")
 

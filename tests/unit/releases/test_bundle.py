@@ -11,9 +11,8 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import FileRefused
-from hushsum.files.container import FileKind, write_container
-from hushsum.releases import Bundle
-from hushsum.releases.load import load_function, load_released
+from hushsum.files import FileKind, write_container
+from hushsum.releases import Bundle, load_function, load_released
 
 
 @pytest.fixture(scope="module")

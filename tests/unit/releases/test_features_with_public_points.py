@@ -10,11 +10,9 @@ import pytest
 
 import hushsum as hs
 from hushsum import _native
-from hushsum.bases import FourierFeatures
-from hushsum.bases.fit_public_points import explain
 from hushsum.errors import FileRefused, UsageError
-from hushsum.releases import CoefficientFunction, SharpenedFunction
-from hushsum.releases.features_with_public_points import MOST_POINTS
+from hushsum.releases import MOST_POINTS, CoefficientFunction, SharpenedFunction
+from hushsum.tables import FourierFeatures, explain
 
 RNG = np.random.default_rng(4)
 KERNEL = hs.GaussianKernel(6, 1.5)

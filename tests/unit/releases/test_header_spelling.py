@@ -12,8 +12,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import FileRefused
-from hushsum.releases.base import Released
-from hushsum.releases.load import load_released
+from hushsum.releases import Released, load_released
 from tests.fuzz.mutate import joined, split
 from tests.golden import make
 from tests.released_cases import RELEASES

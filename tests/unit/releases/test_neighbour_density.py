@@ -13,8 +13,7 @@ import pytest
 import hushsum as hs
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.kernels.base import Batch, GaussianProfileKernel
-from hushsum.kernels.product_profiles import Profile
+from hushsum.kernels import Batch, GaussianProfileKernel, Profile
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(20_000, 2))
@@ -28,7 +27,7 @@ F = (
 def test_it_is_the_density_blurred_by_the_window() -> None:
     """The density of normal records in a Gaussian window of width h is that of variance 1 + h²."""
     queries = np.array([[0.0, 0.0], [1.0, -1.0], [2.0, 2.0], [4.0, 0.0]])
-    found = hs.neighbour_density(F, queries, neighbours=400)
+    found = hs.releases.neighbour_density(F, queries, neighbours=400)
     variance = 1.0 + found.width**2
     exact = np.exp(-np.square(queries).sum(axis=1) / 2.0 / variance) / (2.0 * math.pi * variance)
     np.testing.assert_allclose(found.value, exact, rtol=0.25)
@@ -38,7 +37,7 @@ def test_it_is_the_density_blurred_by_the_window() -> None:
 
 def test_the_width_lies_between_those_that_hold_a_little_fewer_and_more() -> None:
     queries = RNG.normal(size=(20, 2))
-    found = hs.neighbour_density(F, queries, neighbours=300)
+    found = hs.releases.neighbour_density(F, queries, neighbours=300)
     for query, width in zip(queries, found.width, strict=True):
         held = [
             hs.GaussianKernel(dim=2, bandwidth=each).exact_sum(X, query[None])[0]
@@ -49,7 +48,7 @@ def test_the_width_lies_between_those_that_hold_a_little_fewer_and_more() -> Non
 
 
 def test_a_window_that_never_holds_as_many_is_the_widest() -> None:
-    found = hs.neighbour_density(F, [[0.0, 0.0]], neighbours=1e9)
+    found = hs.releases.neighbour_density(F, [[0.0, 0.0]], neighbours=1e9)
     assert found.width[0] >= 12.0
 
 
@@ -88,15 +87,15 @@ class Bell(GaussianProfileKernel):
 
 def test_every_kernel_of_the_gaussian_shape_will_do() -> None:
     queries = [[0.0, 0.0], [4.0, 0.0]]
-    expected = hs.neighbour_density(F, queries, neighbours=400)
+    expected = hs.releases.neighbour_density(F, queries, neighbours=400)
     assert isinstance(F, hs.releases.CoefficientFunction)
-    found = hs.neighbour_density(F.with_kernel(Bell(dim=2, bandwidth=0.2)), queries, neighbours=400)
+    found = hs.releases.neighbour_density(F.with_kernel(Bell(dim=2, bandwidth=0.2)), queries, neighbours=400)
     np.testing.assert_array_equal(found.value, expected.value)
 
 
 def test_what_does_not_suit_is_refused() -> None:
     with pytest.raises(UsageError, match="neighbours must be above 0"):
-        hs.neighbour_density(F, [[0.0, 0.0]], neighbours=0.0)
+        hs.releases.neighbour_density(F, [[0.0, 0.0]], neighbours=0.0)
     other = hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=10).add([[0.0]]).release(epsilon=1.0)
     with pytest.raises(UsageError, match="release of a grid"):
-        hs.neighbour_density(other, [[0.0]], neighbours=5.0)
+        hs.releases.neighbour_density(other, [[0.0]], neighbours=5.0)

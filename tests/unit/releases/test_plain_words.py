@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.ledger.dataset_terms import DatasetTerms
-from hushsum.ledger.disclosure_report import DisclosureReport
-from hushsum.releases.base import ReleasedFunction
+from hushsum.ledger import DatasetTerms, DisclosureReport
+from hushsum.releases import ReleasedFunction
 
 matplotlib.use("agg")
 

@@ -11,9 +11,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.releases import CombinedFunction
-from hushsum.releases.forwarded_properties import PUBLIC_SAMPLE
-from hushsum.releases.public_combination import MOST_POINTS
+from hushsum.releases import MOST_POINTS, PUBLIC_SAMPLE, CombinedFunction
 
 RNG = np.random.default_rng(5)
 KERNEL = hs.GaussianKernel(dim=2, bandwidth=0.4)
@@ -36,12 +34,12 @@ def error(f: Any) -> float:
 def test_a_sample_of_the_same_kind_makes_errors_smaller_and_another_does_little_harm() -> None:
     functions = [released(seed) for seed in range(6)]
     alone = np.mean([error(f) for f in functions])
-    assert np.mean([error(hs.combine(f, PUBLIC)) for f in functions]) < 0.6 * alone
-    assert np.mean([error(hs.combine(f, ELSEWHERE)) for f in functions]) < 1.3 * alone
+    assert np.mean([error(hs.releases.combine(f, PUBLIC)) for f in functions]) < 0.6 * alone
+    assert np.mean([error(hs.releases.combine(f, ELSEWHERE)) for f in functions]) < 1.3 * alone
 
 
 def test_weights_follow_the_variances() -> None:
-    weak, strong = (hs.combine(released(1, epsilon), PUBLIC) for epsilon in (0.02, 50.0))
+    weak, strong = (hs.releases.combine(released(1, epsilon), PUBLIC) for epsilon in (0.02, 50.0))
     assert weak.public_share(QUERIES).mean() > 0.7
     assert strong.public_share(QUERIES).mean() < 0.1
     np.testing.assert_allclose(strong(QUERIES), strong.function(QUERIES), atol=0.02)
@@ -51,15 +49,15 @@ def test_intervals_cover() -> None:
     """Noise of 12 releases at 60 queries, which are correlated; 95 % intervals hold at 88 % at least."""
     inside = []
     for seed in range(12):
-        answers = hs.combine(released(seed), PUBLIC).query(QUERIES)
+        answers = hs.releases.combine(released(seed), PUBLIC).query(QUERIES)
         inside.append((answers.lower <= EXACT) & (answers.upper >= EXACT))
     assert np.mean(inside) > 0.88
-    sums = hs.combine(released(1), PUBLIC).query(QUERIES, of="sum")
+    sums = hs.releases.combine(released(1), PUBLIC).query(QUERIES, of="sum")
     assert (np.abs(sums.value - EXACT * len(PRIVATE)) < 6.0 * sums.stderr + 5.0).all()
 
 
 def test_it_is_saved_with_its_points() -> None:
-    g = hs.combine(released(2), PUBLIC)
+    g = hs.releases.combine(released(2), PUBLIC)
     stream = io.BytesIO()
     g.save(stream)
     stream.seek(0)
@@ -97,11 +95,11 @@ def test_what_does_not_suit_is_refused() -> None:
     f = released(1)
     for rows, rule in ((PUBLIC[:5], "10 to"), (np.zeros((MOST_POINTS + 1, 2)), "10 to")):
         with pytest.raises(UsageError, match=rule):
-            hs.combine(f, rows)
+            hs.releases.combine(f, rows)
     with pytest.raises(DataRefused):
-        hs.combine(f, PUBLIC[:, :1])
+        hs.releases.combine(f, PUBLIC[:, :1])
     with pytest.raises(UsageError, match="released table"):
-        hs.combine(hs.combine(f, PUBLIC), PUBLIC)
+        hs.releases.combine(hs.releases.combine(f, PUBLIC), PUBLIC)
     with pytest.raises(UsageError, match="public must be left out"):
         hs.release(PRIVATE, epsilon=1.0, kernel=KERNEL, bounds=(-5, 5), method="mwem", public=PUBLIC)
     with pytest.raises(DataRefused, match="at least 10 rows"):

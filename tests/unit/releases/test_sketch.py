@@ -13,12 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.bases import HashRows
-from hushsum.bases.hash_rows import groups_for
 from hushsum.errors import DataRefused, FileRefused, UsageError
-from hushsum.files.container import FileKind, write_container
+from hushsum.files import FileKind, write_container
 from hushsum.privacy.noise import gaussian_variance
 from hushsum.releases import TableFunction
+from hushsum.tables import HashRows, groups_for
 
 QUERIES = np.array([[0.0, 0.0], [1.5, -0.5], [40.0, 40.0]])
 Floats = NDArray[np.float64]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum.baselines import CurveFunction, histogram, pfda
 from hushsum.errors import FileRefused, UsageError
-from hushsum.methods import histogram, pfda
-from hushsum.records.bounds import Bounds
-from hushsum.releases import CurveFunction, PointsFunction
-from hushsum.releases.point_errors import LEAST_EIGENVALUE, FeatureErrors, PrincipalErrors, _principal
+from hushsum.records import Bounds
+from hushsum.releases import LEAST_EIGENVALUE, FeatureErrors, PointsFunction, PrincipalErrors
+from hushsum.releases._points import _principal
 
 KERNEL = hs.EuclideanKernel(dim=2, bandwidth=0.3)
 X = np.random.default_rng(1).uniform(size=(400, 2))

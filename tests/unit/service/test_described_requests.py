@@ -17,7 +17,7 @@ from schemathesis import openapi
 from schemathesis.config import ProjectsConfig, SchemathesisConfig
 from schemathesis.generation import GenerationMode
 
-from hushsum.jobs.ledger_commands import amount
+from hushsum.operations import amount
 from hushsum.service import logs
 from hushsum.service.http.middleware import is_public
 from tests.in_process_service import SECRET, Town

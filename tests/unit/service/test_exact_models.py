@@ -16,11 +16,8 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import QuestionsSpent, ServiceRefused, UsageError
-from hushsum.jobs.exact_mode_fit import SecretModel, secret_model
-from hushsum.jobs.fit_model import TrainingFiles
-from hushsum.jobs.model_catalogue import EXACT, ModelChoice
-from hushsum.ledger import Ledger
-from hushsum.ledger.dataset_budget import LedgerDebit
+from hushsum.ledger import Ledger, LedgerDebit
+from hushsum.operations import EXACT, ModelChoice, SecretModel, TrainingFiles, secret_model
 from hushsum.service.http.app import create_app
 from hushsum.service.store import Functions
 from tests.in_process_service import SECRET, Town, listening

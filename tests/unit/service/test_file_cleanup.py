@@ -12,11 +12,10 @@ import pytest
 import sqlalchemy as sa
 
 from hushsum.errors import LedgerUnavailable
-from hushsum.ledger.dataset_budget import LedgerDebit
+from hushsum.ledger import LedgerDebit
 from hushsum.service.store import Actor, Datasets, Functions, Store
 from hushsum.service.store.job_queue import MOST_ATTEMPTS
-from hushsum.service.work.file_cleanup import GRACE_SECONDS, delete_orphaned_files
-from hushsum.service.work.job_runner import JobRunner
+from hushsum.service.work.job_runner import GRACE_SECONDS, JobRunner, delete_orphaned_files
 from tests.in_process_service import SMALL, Town, records
 from tests.unit.service.test_models import confirmed, fitted, people, replaced, terms
 

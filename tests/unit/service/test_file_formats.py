@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from tests.exact_tallies import exact_table
 from tests.in_process_service import SECRET, SMALL, Town, records
 
 openpyxl: Any = import_module("openpyxl")
@@ -32,7 +33,7 @@ def counted(town: Town, dataset: str, data: bytes, **requested: Any) -> Any:
 def counts(town: Town, job: Any) -> Any:
     assert job["state"] == "done", job
     tally = hs.load_tally(town.settings.path("tallies", f"{job['result']['tally']}.tally"))
-    return tally._state()["table"]
+    return exact_table(tally)
 
 
 def test_decimal_commas_are_counted_where_they_are_declared(town: Town, dataset: str) -> None:
@@ -82,7 +83,7 @@ def test_models_streams_and_public_rows_read_such_files(town: Town, dataset: str
     terms = town.confirmed(dataset, tally, epsilon=0.5, public=public, decimal=",")
     job = town.job(f"{path}/releases", terms)
     assert job["state"] == "done", job
-    stream = {**SMALL, "name": "pay", "steps": 2, "epsilon": 0.5, "delta": 1e-9, "decimal": ","}
+    stream = {**SMALL, "name": "pay", "horizon": 2, "epsilon": 0.5, "delta": 1e-9, "decimal": ","}
     stream["allow_large_delta"] = True
     town_of_delta = town.dataset(name="other", epsilon=2.0, delta=1e-6)
     path = f"/datasets/{town_of_delta}/streams"

@@ -7,7 +7,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import ServiceRefused, UsageError
-from hushsum.service.sample_records import SAMPLE_NAME, sample_records
+from hushsum.service.http.routes.datasets import SAMPLE_NAME, sample_records
 from hushsum.service.settings import Settings
 from tests.in_process_service import Town, listening
 
@@ -115,7 +115,7 @@ def test_a_link_is_opened_from_python(town: Town) -> None:
         dataset = owner.datasets()[0]
         link = dataset.share(function, label="for Python", download=True, days=2)
         assert [each["label"] for each in dataset.shares(function)] == ["for Python"]
-        shared = hs.open_link(url + link["path"])
+        shared = hs.client.open_link(url + link["path"])
         assert isinstance(shared, hs.client.RemoteFunction)
         points = np.random.default_rng(1).normal(0, 1, (5001, 2))
         np.testing.assert_array_equal(shared.query(points).value, function.query(points).value)
@@ -125,9 +125,9 @@ def test_a_link_is_opened_from_python(town: Town) -> None:
         with pytest.raises(ServiceRefused, match="nothing here"):
             shared(points[:1])
         with pytest.raises(ServiceRefused, match="nothing here"):
-            hs.open_link(url + link["path"])
+            hs.client.open_link(url + link["path"])
     for wrong in ("https://x.example/", "https://x.example/shared/", "https://x.example/shared/a/../b"):
         with pytest.raises(UsageError, match="shared link"):
-            hs.open_link(wrong)
+            hs.client.open_link(wrong)
     with pytest.raises(UsageError, match="https"):
-        hs.open_link("http://x.example/shared/abc")
+        hs.client.open_link("http://x.example/shared/abc")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hushsum.jobs.model_catalogue import model_names
 from hushsum.models import load_model
+from hushsum.operations import model_names
 from tests.in_process_service import SECRET, Town
 
 pa: Any = pytest.importorskip("pyarrow")
@@ -387,12 +387,12 @@ def test_an_analyst_asks_a_granted_model_and_downloads_it_only_if_allowed(town: 
     town.refused("anna", "GET", f"/jobs/{job['id']}", 403)
 
 
-def test_a_dataset_of_persons_says_that_models_do_not_take_them(town: Town) -> None:
+def test_a_dataset_of_persons_refuses_a_claim_for_records(town: Town) -> None:
     dataset = town.dataset(epsilon=8.0, unit="person")
     requested = {"upload": town.upload(dataset, people()), **terms("density"), "delta": None}
     path = f"/datasets/{dataset}/models/claims"
     refused = town.refused("olga", "POST", path, 422, json=requested)
-    assert "models do not take persons yet" in refused["detail"]
+    assert "max_per_unit" in refused["detail"]
     capped = town.dataset(name="capped", epsilon=8.0, unit="person", max_per_unit=4)
     job = fitted(town, capped, "density", delta=None)
     assert job["state"] == "done", job

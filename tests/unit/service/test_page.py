@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import hushsum.service
-from hushsum.records.cell_format import ENCODINGS
-from hushsum.records.dates import UNITS
-from hushsum.service.http.routes.page import READER, assets
+from hushsum.plotting import reader_folder
+from hushsum.records import ENCODINGS, UNITS
+from hushsum.service.http.routes.system import READER, assets
 from tests.in_process_service import Town
 
 WEB = Path(hushsum.service.__file__).parent / "web"
@@ -38,7 +38,15 @@ def test_the_page_is_there_without_anything_inline(town: Town) -> None:
 
 def test_every_file_is_an_asset_and_every_import_finds_one() -> None:
     known = assets()
-    assert {str(path.relative_to(WEB)) for path in WEB.rglob("*.*")} | {READER} == set(known)
+    shared = {
+        prefix + str(path.relative_to(reader_folder() / folder))
+        for folder, prefix in (("explorer", "app/explorer/"), ("styles", "styles/"))
+        for path in (reader_folder() / folder).rglob("*.*")
+    }
+    # The module of a page that is a file of its own.
+    shared.remove("app/explorer/page.js")
+    own = {str(path.relative_to(WEB)) for path in WEB.rglob("*.*")}
+    assert own | shared | {READER} == set(known)
     imported = {"app/main.js", "app/shared.js", "app/early.js", "page.css", "mark.svg"}
     imported |= {"index.html", "shared.html"}
     for name, asset in known.items():

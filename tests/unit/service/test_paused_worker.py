@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hushsum.errors import UsageError
-from hushsum.jobs.tally_records import tally_records
-from hushsum.ledger.dataset_budget import DatasetBudget, LedgerDebit
+from hushsum.ledger import DatasetBudget, LedgerDebit
+from hushsum.operations import tally_records
 from hushsum.service.store import Store
 from hushsum.service.work import job_runner
 from hushsum.service.work.job_runner import JobRunner

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.models.public_rows import PUBLIC_PARAMETERS
-from hushsum.releases.forwarded_properties import PUBLIC_SAMPLE
-from hushsum.releases.public_combination import CombinedFunction
+from hushsum.models import PUBLIC_PARAMETERS
+from hushsum.releases import PUBLIC_SAMPLE, CombinedFunction
 from tests.in_process_service import SMALL, Town, records
 
 MODEL = {"name": "near", "model": "neighbors", "columns": ["a", "b"], "epsilon": 0.5}

@@ -13,7 +13,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.releases.noisy_table import NoisyTable
+from hushsum.releases import NoisyTable
 from hushsum.service.store import JobQueue, Store
 from hushsum.service.work.job_runner import JobRunner
 from tests.in_process_service import Town, listening
@@ -21,7 +21,7 @@ from tests.in_process_service import Town, listening
 TERMS: dict[str, Any] = {
     "name": "town",
     "columns": ["a", "b"],
-    "steps": 12,
+    "horizon": 12,
     "method": "grid",
     "kernel": "gaussian",
     "bandwidth": 1.0,
@@ -72,7 +72,7 @@ def test_uploads_over_time_under_one_payment(town: Town, dataset: str) -> None:
     counts = [function(town, each["result"]["function"]).count for each in (first, second, third)]
     np.testing.assert_allclose(counts, [300, 600, 600], atol=40)
     (listed,) = town.ok("olga", "GET", f"/datasets/{dataset}/streams")
-    assert (listed["id"], listed["released"], listed["steps"]) == (stream, 3, 12)
+    assert (listed["id"], listed["released"], listed["horizon"]) == (stream, 3, 12)
     assert listed["functions"] == [each["result"]["function"] for each in (first, second, third)]
     ledger = town.ok("olga", "GET", f"/datasets/{dataset}/ledger")
     assert len(ledger["history"]) == 1
@@ -82,15 +82,15 @@ def test_uploads_over_time_under_one_payment(town: Town, dataset: str) -> None:
 def test_a_stream_by_the_client(town: Town, dataset: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The client waits for jobs; here each is run when its state is requested."""
     terms = {**TERMS, "window": 2}
-    name, steps = terms.pop("name"), terms.pop("steps")
+    name, horizon = terms.pop("name"), terms.pop("horizon")
     with listening(town.app) as url, hs.connect(url, town.tokens["olga"]) as service:
         (data,) = (each for each in service.datasets() if each.id == dataset)
-        monkeypatch.setattr("hushsum.client.remote_jobs.time.sleep", lambda seconds: town.work())
-        assert data.stream_claim(name, steps=steps, **terms)["ratio"] > 1.0
+        monkeypatch.setattr("hushsum.client._connection.time.sleep", lambda seconds: town.work())
+        assert data.stream_claim(name, horizon=horizon, **terms)["ratio"] > 1.0
         assert data.streams() == []
-        stream = data.stream(name, steps=steps, idempotency_key="start", **terms)
-        again = data.stream(name, steps=steps, idempotency_key="start", **terms)
-        assert (again.id, stream.steps, stream.claim["epsilon"]) == (stream.id, 12, 5.0)
+        stream = data.stream(name, horizon=horizon, idempotency_key="start", **terms)
+        again = data.stream(name, horizon=horizon, idempotency_key="start", **terms)
+        assert (again.id, stream.horizon, stream.claim["epsilon"]) == (stream.id, 12, 5.0)
         for number in (1, 2, 3):
             upload = data.upload(io.BytesIO(records(number)), format="csv")
             taken = stream.step(upload, idempotency_key=f"{number}")
@@ -171,7 +171,7 @@ def test_an_upload_without_records_is_counted(town: Town, dataset: str) -> None:
 def test_what_is_refused(town: Town, dataset: str) -> None:
     base = f"/datasets/{dataset}/streams"
     several: list[dict[str, Any]] = [
-        {"steps": 0},
+        {"horizon": 0},
         {"columns": []},
         {"window": 3, "decay": 0.5},
         {"epsilon": 9.0},
@@ -259,7 +259,7 @@ def test_a_state_that_no_worker_can_hold_is_never_paid(
     dataset = town.dataset(epsilon=20.0, delta=1e-5)
     refused = town.refused("olga", "POST", f"/datasets/{dataset}/streams/claims", 422, json=TERMS)
     assert "the state of a stream must have at most 15000 bytes" in refused["detail"]
-    smaller = {**TERMS, "steps": 2}
+    smaller = {**TERMS, "horizon": 2}
     claim = town.ok("olga", "POST", f"/datasets/{dataset}/streams/claims", json=smaller)
     assert claim["state_bytes"] <= 15_000
 

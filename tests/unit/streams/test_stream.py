@@ -21,10 +21,11 @@ from hushsum.errors import (
     SecretRefused,
     UsageError,
 )
-from hushsum.privacy.over_time.stream_noise import MOST_STEPS, StreamNoise
-from hushsum.releases.noisy_table import NoisyTable
+from hushsum.files import NumberGuard, SecretFile, state_folder
+from hushsum.privacy import MOST_STEPS, StreamNoise
+from hushsum.releases import NoisyTable
 from hushsum.streams import step_covariance
-from hushsum.streams.rollback_guard import StepGuard
+from tests.exact_tallies import exact_table
 from tests.ledger_fixtures import state
 from tests.recording_budget import RecordingBudget
 
@@ -37,9 +38,13 @@ def small(**more: Any) -> hs.Tally:
     return hs.race(hs.EuclideanKernel(dim=1, bandwidth=1.0), rows=30, width=8, **more)
 
 
-def started(**more: Any) -> hs.Stream:
-    given: dict[str, Any] = {"steps": 10, "epsilon": 50.0, "delta": 1e-6, "insecure_noise_seed": 1}
+def started(**more: Any) -> hs.streams.Stream:
+    given: dict[str, Any] = {"horizon": 10, "epsilon": 50.0, "delta": 1e-6, "insecure_noise_seed": 1}
     return hs.stream(more.pop("tally", None) or small(), **given | more)
+
+
+def noted_steps(stream: hs.streams.Stream) -> Path:
+    return state_folder() / "streams" / stream.id
 
 
 def contents(function: NoisyTable | None) -> bytes:
@@ -54,7 +59,7 @@ def exact(*parts: object) -> np.ndarray:
     tally = small()
     for part in parts:
         tally.add(part)
-    return np.asarray(tally._table)
+    return np.asarray(exact_table(tally))
 
 
 DAYS = [[[0.1]] * 300, [[2.5]] * 200, [[0.1], [7.0]] * 100, [[3.0]] * 50]
@@ -78,7 +83,7 @@ def test_every_step_shows_all_data_so_far_with_the_stated_noise(
         assert 0.75 < far(f, exact(*DAYS[: t + 1])) < 1.3
         assert abs(f.count - sum(map(len, DAYS[: t + 1]))) < 6 * f.count_stderr
         assert f.stream_step is not None
-        assert (f.stream_step.step, f.stream_step.steps, stream.released) == (t + 1, 10, t + 1)
+        assert (f.stream_step.step, f.stream_step.horizon, stream.released) == (t + 1, 10, t + 1)
         assert f.claim == stream.claim
         assert f.count_stderr > 0, "the number of records is private under both relations"
 
@@ -95,7 +100,7 @@ def test_windows_and_decays() -> None:
 
 
 def test_a_step_without_records_releases_too_and_the_horizon_ends() -> None:
-    stream = started(steps=3)
+    stream = started(horizon=3)
     functions = [stream.step() for _ in range(3)]
     assert len({contents(f) for f in functions}) == 3
     with pytest.raises(UsageError, match="all of its 3 steps"):
@@ -103,7 +108,7 @@ def test_a_step_without_records_releases_too_and_the_horizon_ends() -> None:
 
 
 def test_threads_step_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = started(steps=4, removals=True)
+    stream = started(horizon=4, removals=True)
     inside, go_on = threading.Event(), threading.Event()
     add_to = StreamNoise.add_to
 
@@ -180,12 +185,12 @@ def test_a_tally_with_removals_is_merged_where_they_are_declared(tmp_path: Path)
 
 
 def test_the_plan_is_what_the_steps_have(tmp_path: Path) -> None:
-    plan = hs.plan_stream(small(), steps=365, epsilon=1.0, delta=1e-6)
+    plan = hs.streams.plan_stream(small(), horizon=365, epsilon=1.0, delta=1e-6)
     assert 2.9 < plan.ratio <= 3.1, "the target is 3.1 times the noise of one release"
     alone = small().release(epsilon=1.0, delta=1e-6)
     assert isinstance(alone, NoisyTable)
     assert plan.one_release**2 == pytest.approx(alone.noise.variance)
-    stream = hs.stream(small(), steps=365, epsilon=1.0, delta=1e-6, path=tmp_path / "a.stream")
+    stream = hs.stream(small(), horizon=365, epsilon=1.0, delta=1e-6, path=tmp_path / "a.stream")
     assert stream.step().noise.variance ** 0.5 == pytest.approx(plan.deviations[0], rel=1e-5)
     size = (tmp_path / "a.stream").stat().st_size
     assert plan.state_bytes < size < plan.state_bytes + 12_000
@@ -235,7 +240,7 @@ def test_covariances_of_steps_are_those_of_their_noise() -> None:
     """Of 240 cells in 40 streams, within six standard errors: a right statement fails once in 10⁸."""
     steps, seen = 3, []
     for seed in range(40):
-        stream = started(steps=steps, epsilon=4.0, insecure_noise_seed=seed)
+        stream = started(horizon=steps, epsilon=4.0, insecure_noise_seed=seed)
         functions = [stream.step() for _ in range(steps)]
         seen.append([f.table.reshape(-1) for f in functions])
     noise = np.array(seen, float).transpose(1, 0, 2).reshape(steps, -1)
@@ -306,7 +311,7 @@ class TestFiles:
         path.write_bytes(before)
         with pytest.raises(FileRefused, match="older copy"):
             hs.open_stream(path)
-        assert StepGuard(stream.id).last() == 2
+        assert noted_steps(stream).read_text() == "2\n"
 
     def test_two_copies_do_not_release_the_same_step(self, tmp_path: Path) -> None:
         path, copy = tmp_path / "a.stream", tmp_path / "b.stream"
@@ -315,10 +320,10 @@ class TestFiles:
         with pytest.raises(UsageError, match="another copy"):
             hs.open_stream(copy)
         stream.step()
-        StepGuard(stream.id).advance(2)
+        noted_steps(stream).write_text("2\n")
         with pytest.raises(FileRefused, match="older copy"):
             stream.step()
-        StepGuard(stream.id).advance(1)
+        noted_steps(stream).write_text("1\n")
         assert stream.step().stream_step is not None, "a step that was refused has drawn nothing"
         stream.close()
         with pytest.raises(FileRefused, match="older copy"):
@@ -331,7 +336,7 @@ class TestFiles:
         stream = started(path=path)
         before = path.read_bytes()
         with monkeypatch.context() as patch:
-            patch.setattr(StepGuard, "advance", _full_disk)
+            patch.setattr(NumberGuard, "note", _full_disk)
             with pytest.raises(OSError, match="full"):
                 stream.step()
             with pytest.raises(UsageError, match="interrupted"):
@@ -362,7 +367,7 @@ class TestFiles:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         stream = started(path=tmp_path / "a.stream")
-        monkeypatch.setattr("hushsum.streams.state_file.write_confidential", _full_disk)
+        monkeypatch.setattr(SecretFile, "write", _full_disk)
         with pytest.raises(OSError, match="full"):
             stream.step()
         monkeypatch.undo()
@@ -394,16 +399,16 @@ def _full_disk(*_: object, **__: object) -> None:
 class TestSpending:
     def test_the_claim_is_paid_once_at_the_start(self) -> None:
         budget = RecordingBudget()
-        stream = hs.stream(small(), steps=5, epsilon=2.0, delta=1e-6, budget=budget)
+        stream = hs.stream(small(), horizon=5, epsilon=2.0, delta=1e-6, budget=budget)
         assert budget.steps == ["debited", "drawn", "staged", "published"]
         for _ in range(5):
             stream.step()
         assert budget.left == 8.0
         claim, subject = budget.requested[0]
         assert claim == stream.claim
-        assert json.loads(json.dumps(subject))["stream"]["steps"] == 5
+        assert json.loads(json.dumps(subject))["stream"]["horizon"] == 5
         with pytest.raises(BudgetExhausted):
-            hs.stream(small(), steps=5, epsilon=9.0, delta=1e-6, budget=budget)
+            hs.stream(small(), horizon=5, epsilon=9.0, delta=1e-6, budget=budget)
 
     @pytest.mark.parametrize("crash", ["drawn", "staged", "published"])
     def test_a_start_that_crashed_is_repeated_without_paying_again(self, crash: str, tmp_path: Path) -> None:
@@ -421,7 +426,7 @@ class TestSpending:
         # Two attempts at once would both be given the one payment, and draw each step twice.
         budget = RecordingBudget()
         with pytest.raises(UsageError, match="path"):
-            hs.stream(small(), steps=5, epsilon=2.0, delta=1e-6, budget=budget, idempotency_key="k")
+            hs.stream(small(), horizon=5, epsilon=2.0, delta=1e-6, budget=budget, idempotency_key="k")
         assert budget.steps == []
 
     def test_bytes_of_another_release_are_refused(self, tmp_path: Path) -> None:
@@ -441,9 +446,9 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("given", "what"),
         [
-            ({"steps": 0}, "steps"),
-            ({"steps": MOST_STEPS + 1}, "steps"),
-            ({"steps": 2.5}, "steps"),
+            ({"horizon": 0}, "horizon"),
+            ({"horizon": MOST_STEPS + 1}, "horizon"),
+            ({"horizon": 2.5}, "horizon"),
             ({"window": 3, "decay": 0.5}, "window"),
             ({"rows": 31}, "rows"),
             ({"rows": "some"}, "rows"),

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.privacy.claim import Relation
+from hushsum.privacy import Relation
 from hushsum.releases import TableFunction
 from hushsum.tally import Tally
+from tests.exact_tallies import exact_count, exact_state, exact_table
 
 KERNEL = hs.EuclideanKernel(dim=1, bandwidth=1.0)
 
@@ -22,7 +23,7 @@ def capped(limit: int = 2) -> Tally:
 
 
 def table(tally: Tally) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = tally._state()["table"]
+    found: NDArray[np.int64] = exact_table(tally)
     return found.copy()
 
 
@@ -35,15 +36,15 @@ def test_the_first_records_of_each_person_count_over_all_batches() -> None:
     tally.add([[1.0], [2.0], [3.0]], units=["a", "b", "a"])
     tally.add([[4.0], [5.0]], units=["a", "b"])
     np.testing.assert_array_equal(table(tally), plain([[1.0], [2.0], [3.0], [5.0]]))
-    assert tally._state()["count"] == 4
+    assert exact_count(tally) == 4
 
 
 def test_a_person_beyond_the_cap_changes_nothing() -> None:
     tally = capped(1).add([[1.0]], units=["a"])
-    before, moves = table(tally), tally._state()["moves"]
+    before, moves = table(tally), exact_state(tally)["moves"]
     tally.add([[7.0], [8.0]], units=["a", "a"])
     np.testing.assert_array_equal(table(tally), before)
-    assert (tally._state()["count"], tally._state()["moves"]) == (1, moves)
+    assert (exact_count(tally), exact_state(tally)["moves"]) == (1, moves)
 
 
 def test_one_person_never_displaces_another() -> None:

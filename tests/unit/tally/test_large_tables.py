@@ -13,12 +13,12 @@ import pytest
 
 import hushsum as hs
 from hushsum._native import CounterTable
-from hushsum.bases import hash_rows
 from hushsum.errors import FileRefused
-from hushsum.files.container import FileKind, Section, write_container
-from hushsum.releases.sketch import TableFunction
-from hushsum.tally import release
-from hushsum.tally.file import load_tally
+from hushsum.files import FileKind, Section, write_container
+from hushsum.releases import TableFunction
+from hushsum.tables import _hash_rows as hash_rows
+from hushsum.tally import _release as release
+from hushsum.tally import load_tally
 from tests.property.test_damaged_hush_files import STRANGE, leaves, replaced
 
 RNG = np.random.default_rng(0)

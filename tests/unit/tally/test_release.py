@@ -13,13 +13,14 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.bases.hash_rows import rows_for_laplace
 from hushsum.errors import SecretRefused
+from hushsum.privacy import GAUSSIAN, LAPLACE, NONE, IntegerNoise
 from hushsum.privacy.accounting import discrete_gaussian_delta
-from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE, NONE, IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.releases import TableFunction, load_function
+from hushsum.tables import rows_for_laplace
 from hushsum.tally import Tally
+from tests.exact_tallies import exact_count, exact_table
 
 RECORDS = 5000
 
@@ -69,11 +70,11 @@ def test_threads_do_not_change_the_noise(tally: Tally) -> None:
 
 
 def test_releasing_leaves_the_tally_as_it_was(tally: Tally) -> None:
-    before = tally._state()["table"].copy()
+    before = exact_table(tally).copy()
     released(tally, epsilon=1.0)
     released(tally, rho=0.5)
-    np.testing.assert_array_equal(tally._state()["table"], before)
-    assert tally._state()["count"] == RECORDS
+    np.testing.assert_array_equal(exact_table(tally), before)
+    assert exact_count(tally) == RECORDS
 
 
 def test_the_key_is_wiped_when_the_release_is_over(tally: Tally, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +138,7 @@ def test_noise_is_drawn_with_exactly_the_calibrated_parameters(
     f = released(tally, rows=100, **options)
     assert spy.draws == [(IntegerNoise(*count), 1), (IntegerNoise(*table), 100 * 50)]
     assert (f.count_noise, f.noise) == (IntegerNoise(*count), IntegerNoise(*table))
-    exact = tally._state()["table"]
+    exact = exact_table(tally)
     np.testing.assert_array_equal(f.table, exact + spy.values[1].reshape(100, 50))
     assert f.noisy_count == RECORDS + int(spy.values[0][0])
 
@@ -187,7 +188,7 @@ def test_auto_rows_do_not_look_at_the_exact_count(tally: Tally, monkeypatch: pyt
         requested.append(records)
         return 7
 
-    monkeypatch.setattr("hushsum.bases.hash_rows.rows_for_laplace", spy)
+    monkeypatch.setattr("hushsum.tables._hash_rows.rows_for_laplace", spy)
     f = released(tally, epsilon=0.1)
     assert requested == [f.noisy_count]
     assert f.rows == 7
@@ -213,7 +214,7 @@ def test_auto_publishes_every_row_where_noise_does_not_grow_with_them(
 def test_published_rows_are_the_first_ones(tally: Tally, monkeypatch: pytest.MonkeyPatch) -> None:
     spy = Spy(monkeypatch)
     f = released(tally, epsilon=1.0, rows=9)
-    np.testing.assert_array_equal(f.table, tally._state()["table"][:9] + spy.values[1].reshape(9, 50))
+    np.testing.assert_array_equal(f.table, exact_table(tally)[:9] + spy.values[1].reshape(9, 50))
     assert f.basis.shape == (9, 50)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import BudgetExhausted, ClaimError, HushsumError, UsageError
-from hushsum.privacy.integer_noise import IntegerNoise
+from hushsum.privacy import IntegerNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.releases import TableFunction
 from hushsum.tally import Tally

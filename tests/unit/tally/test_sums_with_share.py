@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 
 import hushsum as hs
-from hushsum.privacy.integer_noise import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
-from hushsum.tally.sums_with_share import sums_with_share
+from hushsum.privacy import GAUSSIAN, LAPLACE, NO_NOISE, IntegerNoise
+from hushsum.tally import sums_with_share
 
 
 def counted() -> hs.Tally:

@@ -15,16 +15,13 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import ClaimError, FileRefused, UsageError
-from hushsum.files.container import FileKind, read_container, write_container
-from hushsum.jobs.checkpointed_count import EngineChoice
-from hushsum.jobs.describe_file import describe_file
-from hushsum.jobs.kernel_and_method import KernelChoice, TableSize
-from hushsum.jobs.record_files import RecordFiles
-from hushsum.jobs.tally_records import tally_records
-from hushsum.privacy.claim import Relation
-from hushsum.records.cell_format import CellFormat
-from hushsum.tally import Tally
-from hushsum.tally.tally_messages import TallyPattern
+from hushsum.files import FileKind, read_container, write_container
+from hushsum.operations import EngineChoice, RecordFiles, describe_file, tally_records
+from hushsum.planning import KernelSpec, TableSpec
+from hushsum.privacy import Relation
+from hushsum.records import CellFormat
+from hushsum.tally import Tally, TallyPattern
+from tests.exact_tallies import exact_count, exact_state, exact_table
 
 KEY = bytes(range(32))
 
@@ -46,18 +43,18 @@ def test_round_trip(tmp_path: Path, key: bytes | None) -> None:
     tally, path = filled(), tmp_path / "a.tally"
     tally.save(path, encryption_key=key)
     back = hs.load_tally(path, encryption_key=key)
-    for name, value in tally._state().items():
-        np.testing.assert_array_equal(back._state()[name], value)
+    for name, value in exact_state(tally).items():
+        np.testing.assert_array_equal(exact_state(back)[name], value)
     assert back.fingerprint == tally.fingerprint
     back.add([[0.0, 0.0]]).merge(filled())
-    assert back._state()["count"] == 2 * 1234 + 1
+    assert exact_count(back) == 2 * 1234 + 1
 
 
 def test_an_empty_tally_survives(tmp_path: Path) -> None:
     hs.race(hs.JaccardKernel(), rows=2, width=4).save(tmp_path / "none.tally")
     back = hs.load_tally(tmp_path / "none.tally")
-    assert not back._state()["table"].any()
-    assert back.add([[1, 2], []])._state()["count"] == 2
+    assert not exact_table(back).any()
+    assert exact_count(back.add([[1, 2], []])) == 2
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "encrypted"])
@@ -175,10 +172,10 @@ def gapped(tmp_path: Path, records: bytes, **chosen: Any) -> Path:
     source, output = tmp_path / "gaps.csv", tmp_path / "gaps.tally"
     source.write_bytes(records)
     tally_records(
-        RecordFiles((str(source),), ("a",), cells=CellFormat(drop_missing=True)),
+        RecordFiles((str(source),), ("a",), bounds=(0.0, 9.0), cells=CellFormat(drop_missing=True)),
         str(output),
-        kernel=KernelChoice("gaussian", 1.0),
-        size=TableSize("grid", bounds=(0.0, 9.0)),
+        kernel=KernelSpec(kernel="gaussian", bandwidth=1.0),
+        size=TableSpec(method="grid"),
         **chosen,
     )
     return output
@@ -188,7 +185,7 @@ def test_a_tally_remembers_that_records_were_left_out(tmp_path: Path) -> None:
     """Their number is not public: it changes when a whole record is replaced by one with a gap."""
     saved = gapped(tmp_path, b"a,b\n1,x\n,y\n3,z\nNA,w\n")
     tally = hs.load_tally(saved)
-    assert tally._state()["count"] == 2
+    assert exact_count(tally) == 2
     assert describe_file(str(saved)).as_json()["add_remove_only"]
     assert tally.release(epsilon=1.0, insecure_noise_seed=1).claim.relation is Relation.ADD_REMOVE
     with pytest.raises(ClaimError, match="relation must be 'add/remove' for a tally from which"):
@@ -200,7 +197,7 @@ def test_a_tally_remembers_that_records_were_left_out(tmp_path: Path) -> None:
         whole.merge(tally).release(epsilon=1.0, relation="replace")
     stream = hs.stream(
         hs.grid(tally.reading.kernel, bounds=[(0, 9)], columns=["a"]),
-        steps=2,
+        horizon=2,
         epsilon=1.0,
         delta=1e-9,
         relation="replace",
@@ -215,6 +212,6 @@ def test_engines_count_files_with_gaps_alike(tmp_path: Path) -> None:
     here = hs.load_tally(gapped(tmp_path, data))
     (tmp_path / "there").mkdir()
     there = hs.load_tally(gapped(tmp_path / "there", data, engine=EngineChoice("processes", workers=2)))
-    np.testing.assert_array_equal(here._state()["table"], there._state()["table"])
-    assert here._state()["count"] == there._state()["count"] == 100
+    np.testing.assert_array_equal(exact_table(here), exact_table(there))
+    assert exact_count(here) == exact_count(there) == 100
     assert there.add_remove_only

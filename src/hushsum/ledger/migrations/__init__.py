@@ -1,1 +1,1 @@
-"""The schema's history, for Alembic; run by :func:`hushsum.ledger.database.upgrade`."""
+"""The schema's history, for Alembic; run by :func:`hushsum.ledger._database.upgrade`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from hushsum.ledger.schema import VERSION_TABLE, metadata
+from hushsum.ledger._database import VERSION_TABLE, metadata
 
 
 def migrate() -> None:

@@ -5,47 +5,52 @@ integer tables that move by vectors, ``zcdp`` the rest; ``conversions``
 moves claims between relations and groups.
 """
 
-from hushsum.privacy.accounting.continuous_gaussian import (
+from hushsum.privacy.accounting._binomial import binomial_delta, binomial_trials
+from hushsum.privacy.accounting._composition import GaussianTable, LaplaceTable, compose, noise_allowed
+from hushsum.privacy.accounting._gaussian import (
+    SMALLEST_SHARE,
+    DiscreteGaussian,
+    GaussianVariances,
     analytic_gaussian_sigma,
+    discrete_gaussian_delta,
     gaussian_delta,
     gaussian_delta_above,
+    gaussian_variances,
+    promise_for_sum,
+    rho_of_sum,
+    rounding_gap,
+    short_above,
+    sum_distance,
+    vector_delta,
+    vector_variances,
 )
-from hushsum.privacy.accounting.conversions import (
+from hushsum.privacy.accounting._parameters import (
+    at_least_one,
+    check_delta,
     convert_delta,
     convert_epsilon,
     convert_rho,
+    declared_population,
+    float_below,
     group_delta,
     group_epsilon,
     group_rho,
+    promise_of_one,
     relation_steps,
+    zcdp_delta,
+    zcdp_epsilon,
+    zcdp_rho,
 )
-from hushsum.privacy.accounting.discrete_gaussian import (
-    GaussianVariances,
-    discrete_gaussian_delta,
-    gaussian_variances,
-)
-from hushsum.privacy.accounting.discrete_gaussian_vectors import vector_delta, vector_variances
-from hushsum.privacy.accounting.parameters import check_delta
-from hushsum.privacy.accounting.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
+from hushsum.privacy.accounting._shuffling import local_epsilon_for, shuffled_delta, shuffled_epsilon
+from hushsum.privacy.accounting._skellam import skellam_delta, skellam_rho, skellam_variances
 
 __all__ = [
-    "GaussianVariances",
-    "analytic_gaussian_sigma",
-    "check_delta",
-    "convert_delta",
-    "convert_epsilon",
-    "convert_rho",
-    "discrete_gaussian_delta",
-    "gaussian_delta",
-    "gaussian_delta_above",
-    "gaussian_variances",
-    "group_delta",
-    "group_epsilon",
-    "group_rho",
-    "relation_steps",
-    "vector_delta",
-    "vector_variances",
-    "zcdp_delta",
-    "zcdp_epsilon",
-    "zcdp_rho",
-]
+    "SMALLEST_SHARE", "DiscreteGaussian", "GaussianTable", "GaussianVariances", "LaplaceTable",
+    "analytic_gaussian_sigma", "at_least_one", "binomial_delta", "binomial_trials", "check_delta", "compose",
+    "convert_delta", "convert_epsilon", "convert_rho", "declared_population", "discrete_gaussian_delta",
+    "float_below", "gaussian_delta", "gaussian_delta_above", "gaussian_variances", "group_delta",
+    "group_epsilon", "group_rho", "local_epsilon_for", "noise_allowed", "promise_for_sum", "promise_of_one",
+    "relation_steps", "rho_of_sum", "rounding_gap", "short_above", "shuffled_delta", "shuffled_epsilon",
+    "skellam_delta", "skellam_rho", "skellam_variances", "sum_distance", "vector_delta", "vector_variances",
+    "zcdp_delta", "zcdp_epsilon", "zcdp_rho",
+]  # fmt: skip

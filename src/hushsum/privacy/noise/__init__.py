@@ -8,25 +8,57 @@ cipher).
 
 from __future__ import annotations
 
-from hushsum.privacy.noise.binomial_sampler import centred_binomial, check_trials
-from hushsum.privacy.noise.discrete_gaussian_sampler import discrete_gaussian, gaussian_variance
-from hushsum.privacy.noise.discrete_laplace_sampler import discrete_laplace, laplace_variance
-from hushsum.privacy.noise.gamma_radius_sampler import gamma_radius, gamma_radius_variance
-from hushsum.privacy.noise.laplace_share_sampler import discrete_laplace_share
-from hushsum.privacy.noise.skellam_sampler import skellam
-from hushsum.privacy.noise.source import NoiseSource, noise_was_drawn
+from hushsum.privacy.noise._choice import (
+    EXPONENTIAL,
+    MOST_RUNS,
+    PERMUTE_AND_FLIP,
+    Stopping,
+    draw_runs,
+    exponential_choice,
+    exponential_distribution,
+    flip,
+    flip_log_odds,
+    log_odds_coins,
+    permute_and_flip,
+    permute_and_flip_law,
+)
+from hushsum.privacy.noise._gamma_radius import gamma_radius, gamma_radius_variance
+from hushsum.privacy.noise._poisson import (
+    LARGEST_SKELLAM,
+    SMALLEST_SHARED_SCALE,
+    SMALLEST_SKELLAM,
+    decimals,
+    discrete_laplace_share,
+    skellam,
+)
+from hushsum.privacy.noise._samplers import (
+    centred_binomial,
+    check_trials,
+    decide_acceptance,
+    decide_magnitude,
+    discrete_gaussian,
+    discrete_laplace,
+    exponential_bounds,
+    gaussian_variance,
+    laplace_shape,
+    laplace_variance,
+    wrapped,
+)
+from hushsum.privacy.noise._source import (
+    LazyUniform,
+    NoiseSource,
+    NoiseStream,
+    below,
+    independent_places,
+    noise_was_drawn,
+)
 
 __all__ = [
-    "NoiseSource",
-    "centred_binomial",
-    "check_trials",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "discrete_laplace_share",
-    "gamma_radius",
-    "gamma_radius_variance",
-    "gaussian_variance",
-    "laplace_variance",
-    "noise_was_drawn",
-    "skellam",
-]
+    "EXPONENTIAL", "LARGEST_SKELLAM", "MOST_RUNS", "PERMUTE_AND_FLIP", "SMALLEST_SHARED_SCALE",
+    "SMALLEST_SKELLAM", "LazyUniform", "NoiseSource", "NoiseStream", "Stopping", "below", "centred_binomial",
+    "check_trials", "decide_acceptance", "decide_magnitude", "decimals", "discrete_gaussian",
+    "discrete_laplace", "discrete_laplace_share", "draw_runs", "exponential_bounds", "exponential_choice",
+    "exponential_distribution", "flip", "flip_log_odds", "gamma_radius", "gamma_radius_variance",
+    "gaussian_variance", "independent_places", "laplace_shape", "laplace_variance", "log_odds_coins",
+    "noise_was_drawn", "permute_and_flip", "permute_and_flip_law", "skellam", "wrapped",
+]  # fmt: skip

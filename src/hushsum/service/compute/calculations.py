@@ -7,17 +7,18 @@ and uploads that their owner declares public.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from hushsum.bases.registry import reading_from_json
-from hushsum.jobs.model_answers import AnsweringModel
-from hushsum.jobs.model_catalogue import model_kinds, setting_as_json
-from hushsum.jobs.plan_release import plan_release
-from hushsum.releases.base import ReleasedFunction
+from hushsum import operations
+from hushsum.operations import read_public, requested_release
+from hushsum.operations._answer_model import AnsweringModel
+from hushsum.planning import DeclaredRecords
+from hushsum.releases import ReleasedFunction
 from hushsum.service.queries.answer import answer
 from hushsum.service.queries.function_cache import answer_once, released_function
 from hushsum.service.schemas import (
@@ -28,9 +29,16 @@ from hushsum.service.schemas import (
     StreamClaimRequest,
     TallyRequest,
 )
-from hushsum.service.work.model_requests import advice_for, choice_of, claim_for, error_for
-from hushsum.service.work.release_requests import public_rows, release_request
-from hushsum.tally.tally import Tally
+from hushsum.service.work.requests import (
+    advice_for,
+    choice_of,
+    claim_for,
+    collect_parameter_warnings,
+    error_for,
+    public_rows,
+)
+from hushsum.tables import reading_from_json
+from hushsum.tally import Tally
 
 _KEPT_FUNCTIONS: Final = 4
 """Functions that a process keeps in memory."""
@@ -41,33 +49,24 @@ Result = tuple[dict[str, Any], bytes]
 def plan(about: dict[str, Any], body: bytes) -> Result:
     """The predicted error of each release option."""
     request = PlanRequest.model_validate(about["request"])
-    tally, public = about["tally"], about["public"]
-    reading = None if tally is None else reading_from_json(tally["definition"])
-    planned = plan_release(
-        records=request.records,
-        kernel=request.choice(),
-        dim=request.dim,
-        epsilon=request.epsilon,
-        delta=request.delta,
-        rho=request.rho,
-        rows=request.rows,
-        width=request.width,
-        method=request.method,
-        bounds=request.declared_bounds(),
-        density=request.density,
-        public=None if public is None else public_rows(public, request.cells(), beside_private=False),
-        relation=request.relation,
-        max_per_unit=request.max_per_unit if tally is None else tally["max_per_unit"],
-        reading=reading,
-        error=request.error,
-    )
-    return planned.as_json(), b""
+    tally, public, planned = about["tally"], about["public"], request.plan_request()
+    if tally is not None:
+        reading = reading_from_json(tally["definition"])
+        planned = replace(planned, reading=reading, max_per_unit=tally["max_per_unit"])
+    if public is not None:
+        sample = read_public(public_rows(public, request.cells(), beside_private=False))
+        planned = replace(planned, public=sample)
+    return planned.plan().as_json(), b""
 
 
 def release_claim(about: dict[str, Any], body: bytes) -> Result:
-    """The claim of a release, from the tally's public definition: its counts are not read."""
+    """The claim of a release, from what is declared or from the tally's public definition: no record and no
+    count is read.
+    """
     request = ReleaseClaimRequest.model_validate(about["request"])
     tally = about["tally"]
+    if tally is None:
+        return _claim_of_records(request, about["public"]), b""
     empty = Tally(
         reading_from_json(tally["definition"]).basis,
         max_per_unit=tally["max_per_unit"],
@@ -75,8 +74,29 @@ def release_claim(about: dict[str, Any], body: bytes) -> Result:
     )
     if tally["add_remove_only"]:
         empty.restrict_to_add_remove()
-    prepared = empty.prepare(release_request(request), assumptions=tuple(about["assumptions"]))
+    prepared = empty.prepare(request.release_request(), assumptions=tuple(about["assumptions"]))
     return {"claim": prepared.claim.as_json()}, b""
+
+
+def _claim_of_records(request: ReleaseClaimRequest, public: str | None) -> dict[str, Any]:
+    sample = None
+    if public is not None:
+        sample = public_rows(public, request.cells(), request.columns, beside_private=True)
+    notes: list[str] = []
+    with collect_parameter_warnings(notes):
+        planned = requested_release(
+            request.record_files(),
+            request.release_request(),
+            kernel=request.kernel_spec(),
+            method=request.method_spec(),
+            public=sample,
+        ).prepare(DeclaredRecords(request.columns))
+    return {
+        "claim": planned.prepared.claim.as_json(),
+        "option": asdict(planned.option),
+        "cells": math.prod(planned.shape or (1,)),
+        "advice": notes,
+    }
 
 
 def model_claim(about: dict[str, Any], body: bytes) -> Result:
@@ -111,21 +131,21 @@ def stream_claim(about: dict[str, Any], body: bytes) -> Result:
 def check_tally(about: dict[str, Any], body: bytes) -> Result:
     """Raise what is wrong with the kernel of a tally and does not depend on the records."""
     request = TallyRequest.model_validate(about["request"])
-    choice = request.choice()
-    if request.public is not None and request.bandwidth is None and not choice.takes_sets:
+    choice = request.kernel_spec()
+    if request.public is not None and choice.bandwidth is None and not choice.takes_sets:
         choice = replace(choice, bandwidth=1.0)
     if request.columns:
-        choice.build(len(request.columns), request.columns)
+        choice.build(len(request.columns), request.columns, request.declared_bounds())
     else:
-        choice.example(_some_columns(request))
+        choice.example(_some_columns(request), request.declared_bounds())
     return {}, b""
 
 
 def list_models(about: dict[str, Any], body: bytes) -> Result:
     """The models that can be fitted, and the settings of each."""
     found = [
-        {**asdict(each), "settings": [setting_as_json(setting) for setting in each.settings]}
-        for each in model_kinds()
+        {**asdict(each), "settings": [operations.setting_as_json(setting) for setting in each.settings]}
+        for each in operations.model_kinds()
     ]
     return {"models": found}, b""
 
@@ -171,6 +191,6 @@ def _loaded(path: str) -> ReleasedFunction | AnsweringModel:
 def _some_columns(request: TallyRequest) -> int | None:
     """A placeholder for the unknown number of columns, where only the other parameters are checked."""
     box = request.declared_bounds()
-    if request.choice().takes_sets:
+    if request.kernel_spec().takes_sets:
         return None
     return len(box) if box is not None and isinstance(box[0], tuple) else 1

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from hushsum.errors import HushsumError, UsageError
@@ -18,15 +22,16 @@ from hushsum.ledger import Ledger
 from hushsum.service.http.authentication import (
     ADMINISTRATOR,
     SCOPES,
+    Needed,
     TokenAuthenticator,
     TtlCache,
+    caller_of,
     only_known_parameters,
 )
 from hushsum.service.http.compute_pool import FORK_SERVER, ComputePool
 from hushsum.service.http.context import Context
 from hushsum.service.http.metrics import Metrics
-from hushsum.service.http.middleware import QueryFastPath, RequestMiddleware
-from hushsum.service.http.openapi import OPENAPI, describe
+from hushsum.service.http.middleware import PUBLIC, SIGN_IN, QueryFastPath, RequestMiddleware, is_public
 from hushsum.service.http.problem_responses import answer_problem
 from hushsum.service.http.request_limits import (
     ConcurrencyLimit,
@@ -35,33 +40,21 @@ from hushsum.service.http.request_limits import (
     address_group,
     too_often,
 )
-from hushsum.service.http.routes import (
-    accounts,
-    by_shared_link,
-    datasets,
-    functions,
-    models,
-    page,
-    releases,
-    samples,
-    shared_links,
-    sign_in,
-    streams,
-    system,
-)
+from hushsum.service.http.routes import ROUTERS, functions
 from hushsum.service.http.shared_link_lookup import SharedLinks
-from hushsum.service.queries.answer_rollback_guard import RollbackGuards
+from hushsum.service.problem_types import MEDIA_TYPE
 from hushsum.service.queries.function_cache import FunctionCache
+from hushsum.service.schemas import Problem
 from hushsum.service.settings import Settings
 from hushsum.service.store import (
     Accounts,
     Actor,
+    AnswerGuard,
     Datasets,
     Functions,
     Identities,
     JobQueue,
     LogReader,
-    ServedAnswers,
     Shares,
     Store,
 )
@@ -70,7 +63,99 @@ from hushsum.service.work.worker_pool import WorkerPool
 from hushsum.version import __version__
 
 if TYPE_CHECKING:
-    from hushsum.service.http.oidc.sign_in import SignIn
+    from hushsum.service.http.oidc._sign_in import SignIn
+
+
+OPENAPI: Final = "/openapi.json"
+ANY_TOKEN: Final = ""
+_METHODS: Final = ("get", "post", "put", "delete")
+_STATUSES: Final = {
+    "400": "A request that cannot be read",
+    "401": "No token, or one that no longer works",
+    "403": "The token's scopes do not suffice",
+    "404": "Nothing that the caller may see",
+    "408": "A body that came too slowly",
+    "409": "Another state than the request takes for granted: a name taken, a budget exhausted",
+    "413": "Too long a body",
+    "422": "A request that breaks a rule",
+    "429": "Too many requests",
+    "431": "Too long headers",
+    "503": "Not now; try again",
+    "507": "The disk is full",
+}
+
+
+def describe(app: FastAPI, routers: Iterable[APIRouter], root_path: str = "") -> dict[str, Any]:
+    """The description, with who may call each route and the refusals that it may answer."""
+    made = get_openapi(
+        title="Hushsum",
+        version=__version__,
+        openapi_version="3.1.0",
+        summary="Release a function of your private data once; query it forever.",
+        routes=app.routes,
+        servers=[{"url": root_path}] if root_path else None,
+    )
+    schemas = made["components"]["schemas"]
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    schemas["Problem"] = Problem.model_json_schema()
+    made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    refused = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    assert MEDIA_TYPE in refused
+    routes = {
+        (method, each.path_format): each
+        for router in routers
+        for each in router.routes
+        if isinstance(each, APIRoute)
+        for method in each.methods or ()
+    }
+    for path, item in made["paths"].items():
+        for method in _METHODS:
+            if method not in item:
+                continue
+            operation = item[method]
+            operation["responses"].pop("422", None)
+            operation["security"] = _security(routes.get((method.upper(), path)), path)
+            if path in PUBLIC:
+                continue
+            stale = {"400": "Not a sign-in that this browser has begun lately"} if path in SIGN_IN else {}
+            for status, text in (_STATUSES | stale).items():
+                operation["responses"][status] = {"description": text, "content": refused}
+    return made
+
+
+def _security(route: APIRoute | None, path: str) -> list[dict[str, list[str]]]:
+    """Who may call a route: nobody needs a token, any token will do, or one of these scopes is needed.
+
+    Each entry is an alternative. A route that declares nothing gets none, and a test finds it.
+    """
+    if is_public(path):
+        return []
+    scopes = [] if route is None else list(scopes_of(route.dependant)) + list(declared_scopes(route.endpoint))
+    if not scopes:
+        raise AssertionError(f"{path} does not declare who may call it; depend on needs(...) or caller_of")
+    return [{"token": [] if scope == ANY_TOKEN else [scope]} for scope in dict.fromkeys(scopes)]
+
+
+def scopes_of(dependant: Dependant) -> Iterator[str]:
+    """The scopes that the dependencies of a route ask for; `ANY_TOKEN` where any token will do."""
+    for each in dependant.dependencies:
+        if isinstance(each.call, Needed):
+            yield from each.call.scopes
+        elif each.call is caller_of:
+            yield ANY_TOKEN
+
+
+def declared_scopes(endpoint: Callable[..., Any]) -> tuple[str, ...]:
+    """The scopes of a route that checks its caller itself."""
+    needed: Needed | None = getattr(endpoint, "needed", None)
+    return () if needed is None else needed.scopes
+
+
+def as_text(app: FastAPI) -> str:
+    """The description as it is committed."""
+    return json.dumps(app.openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
 
 _THREADS: Final = 32
 _THREADS_EACH: Final = 4
@@ -166,7 +251,7 @@ def create_app(settings: Settings) -> FastAPI:
         authenticator=authenticator,
         visible=TtlCache(settings.cache_seconds),
         shared_links=SharedLinks(Shares(store.database), settings),
-        function_cache=FunctionCache(RollbackGuards(ServedAnswers(store.database), ledger)),
+        function_cache=FunctionCache(partial(AnswerGuard, store.database, ledger)),
         metrics=metrics,
         streams=ConcurrencyLimit(settings.streams_at_once),
         threads=FairThreads(each=_THREADS_EACH, most=_THREADS),
@@ -180,28 +265,13 @@ def create_app(settings: Settings) -> FastAPI:
         sign_in=provider,
     )
     # Routes are matched in order, and most requests are queries.
-    parts = (
-        functions,
-        by_shared_link,
-        system,
-        page,
-        accounts,
-        sign_in,
-        datasets,
-        samples,
-        releases,
-        streams,
-        models,
-        shared_links,
-    )
-    routers = [part.router for part in parts]
-    for router in routers:
+    for router in ROUTERS:
         app.include_router(router)
     for kind in (HTTPException, RequestValidationError, HushsumError):
         app.add_exception_handler(kind, answer_problem)
     app.add_middleware(QueryFastPath, state=app.state, query=functions.query)
     app.add_middleware(RequestMiddleware, settings=settings, authenticator=authenticator, metrics=metrics)
-    _describe_once(app, routers, settings.root_path)
+    _describe_once(app, ROUTERS, settings.root_path)
     return app
 
 
@@ -245,16 +315,14 @@ def _sign_in(settings: Settings) -> SignIn | None:
     if not settings.oidc_issuer:
         return None
     try:
-        from hushsum.service.http.oidc.provider_settings import ProviderSettings
-        from hushsum.service.http.oidc.sign_in import SignIn
+        from hushsum.service.http.oidc._sign_in import SignIn
+        from hushsum.service.http.oidc._terms import ProviderSettings
     except ImportError:
-        raise UsageError(
-            rule="signing in with a provider needs PyJWT", remedy="install hushsum[oidc]"
-        ) from None
+        raise UsageError("signing in with a provider needs PyJWT", remedy="install hushsum[oidc]") from None
     return SignIn(ProviderSettings.of(settings), settings.failures_per_minute)
 
 
-def _describe_once(app: FastAPI, routers: list[APIRouter], root_path: str) -> None:
+def _describe_once(app: FastAPI, routers: Sequence[APIRouter], root_path: str) -> None:
     made: dict[str, Any] = {}
     encoded: list[bytes] = []
     lock = threading.Lock()

@@ -21,20 +21,18 @@ import weakref
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-import hushsum
 from hushsum.errors import error_from_json
 from hushsum.service.compute.fork_server import FORK, FRAME, READY, encoded
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import FairQueue
 from hushsum.service.logs import log_event
+from hushsum.service.settings import SOURCE
 
 V = TypeVar("V")
-_SOURCE = str(Path(str(hushsum.__file__)).parents[1])
 _PREFIX: Final = "HUSHSUM_"
 _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _MOST_USES: Final = 500
@@ -109,7 +107,7 @@ def start_fork_server() -> tuple[socket.socket, object]:
     """
     ours, theirs = socket.socketpair()
     environment = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
-    path = os.pathsep.join(filter(None, [_SOURCE, os.environ.get("PYTHONPATH")]))
+    path = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")]))
     with theirs:
         process = subprocess.Popen(
             [sys.executable, "-m", "hushsum.service.compute.fork_server"],

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import http
 import json
 import resource
 import secrets
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+import httptools
+import uvicorn
 
 from hushsum.service.http.request_limits import address_group
 from hushsum.service.problem_types import MEDIA_TYPE, problem
@@ -44,8 +47,11 @@ def available_connections() -> int:
     return _MOST if soft == resource.RLIM_INFINITY else max(10, min(_MOST, soft - _OTHER_FILES))
 
 
-class Connection(HttpToolsProtocol):
-    """uvicorn's connection with what it leaves to a proxy.
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+class GuardedConnections:
+    """uvicorn's connections, with what it leaves to a proxy; given to ``uvicorn.Config`` as ``http``.
 
     A request's line and headers must end within `LONGEST_HEAD` bytes and `HEAD_SECONDS`, and so must a body
     that was refused already: neither memory nor a place can be held by whoever never finishes a request.
@@ -56,37 +62,85 @@ class Connection(HttpToolsProtocol):
     connection that waits for its answer is never closed; how many an account may have is limited elsewhere.
     """
 
-    def __init__(self, *arguments: Any, limits: ConnectionLimits | None = None, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._limits = limits or ConnectionLimits()
+    def __init__(self, limits: ConnectionLimits | None = None) -> None:
+        self.limits = limits or ConnectionLimits()
+        self.open: set[_Connection] = set()
+        found = uvicorn.Config(_nothing, http="httptools", ws="none", lifespan="off", log_config=None)
+        found.load()
+        self._protocol: Callable[..., asyncio.Protocol] = found.http_protocol_class
+
+    def __call__(self, **options: Any) -> asyncio.Protocol:
+        """The protocol of one connection, as uvicorn makes it."""
+        return _Connection(self, self._protocol(**options))
+
+    def counting(self, app: Application) -> Application:
+        """The application, so that it is known which connections wait for an answer."""
+
+        async def counted(scope: Any, receive: Any, send: Any) -> None:
+            connection = _ANSWERED.get(None)
+            try:
+                await app(scope, receive, send)
+            finally:
+                if connection is not None and scope["type"] == "http":
+                    connection.answered()
+
+        return counted
+
+
+_ANSWERED: contextvars.ContextVar[_Connection] = contextvars.ContextVar("connection")
+"""The connection whose bytes are read; the task that answers a request inherits it."""
+
+
+async def _nothing(scope: Any, receive: Any, send: Any) -> None:
+    """An application for a configuration that is only read."""
+
+
+class _Connection(asyncio.Protocol):
+    """Follows the requests on a connection with a parser of its own, and passes on what is within limits."""
+
+    def __init__(self, guard: GuardedConnections, inner: asyncio.Protocol) -> None:
+        self._guard = guard
+        self._inner = inner
+        self._context = contextvars.copy_context()
+        self._context.run(_ANSWERED.set, self)
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpRequestParser(self)
+        # As in uvicorn: else what follows a request that closes the connection would be an error.
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._transport: asyncio.Transport
+        self._url = b""
         self._in_head = False
         self._in_body = False
         self._head = 0
         self._reported = 0
         self._too_long = False
-        self._answered = False
-        self._active_at = 0.0
+        self._waiting = 0
+        self.was_answered = False
+        self.active_at = 0.0
         self._patience: asyncio.TimerHandle | None = None
-        self._group = ""
+        self.group = ""
 
     @property
     def is_idle(self) -> bool:
         """Whether no request is being answered."""
-        return self.cycle is None or (self.cycle.response_complete and not self.pipeline)
+        return not self._waiting and not self._transport.is_closing()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept a connection, if need be in the place of an idle one."""
-        super().connection_made(transport)
-        self._active_at = self.loop.time()
-        peer = self.client[0] if self.client else ""
-        self._group = address_group(peer)
-        others = [each for each in self.connections if isinstance(each, Connection) and each is not self]
-        if not self._limits.proxies.trusts(peer):
-            same = [each for each in others if each._group == self._group]
-            if len(same) >= self._limits.per_address and not _close_idle(same):
+        self._transport = cast("asyncio.Transport", transport)
+        self._inner.connection_made(transport)
+        self.active_at = self._loop.time()
+        name = transport.get_extra_info("peername")
+        peer = str(name[0]) if isinstance(name, tuple) else ""
+        self.group = address_group(peer)
+        others, limits = list(self._guard.open), self._guard.limits
+        self._guard.open.add(self)
+        if not limits.proxies.trusts(peer):
+            same = [each for each in others if each.group == self.group]
+            if len(same) >= limits.per_address and not _close_idle(same):
                 self._refuse(503, "busy", "this address has too many connections; close some")
                 return
-        if len(others) >= self._limits.most and not _close_idle(others):
+        if len(others) >= limits.most and not _close_idle(others):
             self._refuse(503, "busy", "the service has too many connections; try again in a moment")
             return
         self._wait()
@@ -94,69 +148,86 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The other side has left, or was made to."""
         self._heard()
-        super().connection_lost(exc)
+        self._guard.open.discard(self)
+        self._inner.connection_lost(exc)
+
+    def eof_received(self) -> bool | None:
+        """The other side sends nothing more."""
+        return self._inner.eof_received()
+
+    def pause_writing(self) -> None:
+        """The other side reads slowly."""
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """The other side reads again."""
+        self._inner.resume_writing()
 
     def data_received(self, data: bytes) -> None:
         """Read on; while a head is not complete, no longer than it may take."""
-        if self.transport.is_closing():
+        if self._transport.is_closing():
             return
-        self._active_at = self.loop.time()
-        super().data_received(data)
-        if not self._in_head or self.transport.is_closing():
+        self.active_at = self._loop.time()
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Refused by the application, like any other request.
+            pass
+        except httptools.HttpParserError:
+            if self._too_long:
+                self._refuse_head()
+            else:
+                self._refuse(
+                    400, "bad-request", "the request cannot be read as HTTP/1.1; check what sends it"
+                )
             return
-        # What the parser has not reported yet, such as the beginning of a header, counts as well.
-        self._head += len(data)
-        if self._head > LONGEST_HEAD:
-            self._refuse_head()
-        elif self._patience is None:
-            self._wait()
+        if self._in_head:
+            # What the parser has not reported yet, such as the beginning of a header, counts as well.
+            self._head += len(data)
+            if self._head > LONGEST_HEAD:
+                self._refuse_head()
+                return
+            if self._patience is None:
+                self._wait()
+        self._context.run(self._inner.data_received, data)
 
     def on_message_begin(self) -> None:
         """A head begins."""
-        super().on_message_begin()
-        self._in_head, self._head, self._reported = True, 0, 0
+        self._in_head, self._head, self._reported, self._url = True, 0, 0, b""
 
     def on_url(self, url: bytes) -> None:
         """A part of the address."""
         self._measure(len(url))
-        super().on_url(url)
+        self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header."""
         self._measure(len(name) + len(value) + 4)
-        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """A head is complete."""
+        """A head is complete; an exception here, for an address that is none, stops the parser."""
+        httptools.parse_url(self._url).path.decode("ascii")
         self._in_head, self._in_body = False, True
+        self._waiting += 1
         self._heard()
-        super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """A body is complete."""
         self._in_body = False
         self._heard()
-        super().on_message_complete()
 
-    def on_response_complete(self) -> None:
+    def answered(self) -> None:
         """An answer is complete; if it was given before the end of the request, that must come soon."""
-        self._answered = True
-        self._active_at = self.loop.time()
-        super().on_response_complete()
-        if self._in_body and not self.transport.is_closing():
+        self._waiting -= 1
+        self.was_answered = True
+        self.active_at = self._loop.time()
+        if self._in_body and not self._waiting and not self._transport.is_closing():
             self._wait()
-
-    def send_400_response(self, msg: str) -> None:
-        """What is not HTTP is answered like any other bad request."""
-        if self._too_long:
-            self._refuse_head()
-        else:
-            self._refuse(400, "bad-request", "the request cannot be read as HTTP/1.1; check what sends it")
 
     def give_way(self) -> None:
         """Close at once, also if nobody reads what was written."""
         self._heard()
-        self.transport.abort()
+        self._transport.abort()
 
     def _measure(self, size: int) -> None:
         """Count a head that arrives together with its end; an exception here stops the parser."""
@@ -166,7 +237,8 @@ class Connection(HttpToolsProtocol):
             raise ValueError("the head of the request is too long")
 
     def _wait(self) -> None:
-        self._patience = self.loop.call_later(HEAD_SECONDS, self._lose_patience)
+        self._heard()
+        self._patience = self._loop.call_later(HEAD_SECONDS, self._lose_patience)
 
     def _heard(self) -> None:
         if self._patience is not None:
@@ -177,7 +249,7 @@ class Connection(HttpToolsProtocol):
         self._patience = None
         if self._in_body:
             self._close()
-        elif not self.transport.is_closing():
+        elif not self._transport.is_closing():
             self._refuse(408, "too-slow", f"a request must begin within {HEAD_SECONDS:g} s; connect again")
 
     def _refuse_head(self) -> None:
@@ -185,24 +257,27 @@ class Connection(HttpToolsProtocol):
 
     def _refuse(self, status: int, kind: str, detail: str) -> None:
         """Answer and hang up. A request that is being answered on this connection is left without an end."""
-        if self.cycle is None or self.cycle.response_complete:
+        if not self._waiting:
             body = json.dumps({**problem(status, kind, detail), "request": secrets.token_hex(8)}).encode()
-            head = f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n"
-            self.transport.write(b"".join([STATUS_LINE[status], head.encode(), b"\r\n", body]))
+            head = (
+                f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}\r\ncontent-type: {MEDIA_TYPE}\r\n"
+                f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+            )
+            self._transport.write(head.encode() + body)
         self._close()
 
     def _close(self) -> None:
         """Close once everything is written, or a few seconds later if nobody reads it."""
-        self.transport.close()
-        self.loop.call_later(_CLOSE_SECONDS, self.transport.abort)
+        self._transport.close()
+        self._loop.call_later(_CLOSE_SECONDS, self._transport.abort)
 
 
-def _close_idle(connections: Iterable[Connection]) -> bool:
+def _close_idle(connections: Iterable[_Connection]) -> bool:
     """Close one idle connection, of the address that has most of them; False if all are at work."""
-    idle = [each for each in connections if each.is_idle and not each.transport.is_closing()]
+    idle = [each for each in connections if each.is_idle]
     if not idle:
         return False
-    number = Counter(each._group for each in idle)
-    victim = min(idle, key=lambda each: (-number[each._group], each._answered, each._active_at))
+    number = Counter(each.group for each in idle)
+    victim = min(idle, key=lambda each: (-number[each.group], each.was_answered, each.active_at))
     victim.give_way()
     return True

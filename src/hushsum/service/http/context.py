@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from fastapi import Request
+from fastapi import Depends, Header, Request, Response
+from fastapi.routing import APIRoute
 
 from hushsum.ledger import Account, Charge, Ledger
-from hushsum.privacy.claim import Claim
-from hushsum.service.http.authentication import Caller, TokenAuthenticator, TtlCache, nothing_here
+from hushsum.privacy import Claim
+from hushsum.service.http.authentication import (
+    Caller,
+    TokenAuthenticator,
+    TtlCache,
+    actor_of,
+    caller_of,
+    needs,
+    nothing_here,
+)
 from hushsum.service.http.compute_pool import ComputePool, unless_client_leaves
 from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import ConcurrencyLimit, FairThreads, RateLimit
+from hushsum.service.http.request_limits import ConcurrencyLimit, FairThreads, RateLimit, address_group
 from hushsum.service.http.shared_link_lookup import SharedLinks
 from hushsum.service.queries.function_cache import FunctionCache
 from hushsum.service.schemas import (
@@ -38,15 +48,18 @@ from hushsum.service.store import (
     Shares,
     Store,
     StoredTally,
+    Upload,
 )
-from hushsum.service.work.release_requests import confirmation
+from hushsum.service.store.datasets import WAITING
+from hushsum.service.work.requests import confirmation
+
+if TYPE_CHECKING:
+    from hushsum.service.http.oidc._sign_in import SignIn
+
 
 V = TypeVar("V")
 JobKind = Literal["release", "model", "stream"]
 """Jobs that spend a claim."""
-
-if TYPE_CHECKING:
-    from hushsum.service.http.oidc.sign_in import SignIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +121,23 @@ class Context:
             raise Refusal(422, "parameter-refused", "tally must be one of this dataset; create it first")
         return stored
 
+    def upload(self, dataset: str, id: str, *, used: bool = False) -> Upload:
+        """An upload of records that was not counted, or ``used`` by a request that is repeated."""
+        found = self.datasets.upload(id, dataset=dataset)
+        if found is None or (found.state != WAITING and not used) or found.format == "tally":
+            raise Refusal(
+                422,
+                "parameter-refused",
+                "upload must be a file of records that was not counted; upload the file again",
+            )
+        return found
+
+    def check_cells(self, cells: int) -> None:
+        """Refuse a table that is larger than the service takes."""
+        if cells > self.settings.max_cells:
+            most = self.settings.max_cells
+            raise Refusal(422, "parameter-refused", f"a table must have at most {most} cells; use fewer")
+
     @property
     def stops(self) -> bool:
         """Whether the service stops."""
@@ -136,7 +166,7 @@ class Context:
         QuotaExceeded
             if the account has too many unfinished jobs.
         """
-        request = body.model_dump(mode="json")
+        request = body.model_dump(mode="json", exclude_defaults=True)
         job, _ = self.jobs.submit(
             kind, dataset=dataset.id, key=key, request=request, actor=actor, most=self.settings.owner_jobs
         )
@@ -196,3 +226,40 @@ async def context_of(request: Request) -> Context:
     """The context of the application that serves a request."""
     context: Context = request.app.state.context
     return context
+
+
+AnyCaller = Annotated[Caller, Depends(caller_of)]
+Admin = Annotated[Caller, Depends(needs("admin"))]
+Uploader = Annotated[Caller, Depends(needs("upload"))]
+Releaser = Annotated[Caller, Depends(needs("release"))]
+UploaderOrReleaser = Annotated[Caller, Depends(needs("upload", "release"))]
+Querier = Annotated[Caller, Depends(needs("query"))]
+ContextDependency = Annotated[Context, Depends(context_of)]
+ActorDependency = Annotated[Actor, Depends(actor_of)]
+_KEYS = r"^[A-Za-z0-9_.-]{1,64}$"
+IdempotencyKey = Annotated[str, Header(alias="Idempotency-Key", pattern=_KEYS)]
+RepeatedKey = Annotated[str | None, Header(alias="Idempotency-Key", pattern=_KEYS)]
+"""Of a claim that is shown again, because the request that it is for is repeated."""
+
+
+class ThreadedRoute(APIRoute):
+    """A route whose function runs in a thread, unless it is a coroutine: an account has a few threads only.
+
+    Those who are not authenticated are counted by their address.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler that FastAPI calls."""
+        handle = super().get_route_handler()
+        if iscoroutinefunction(self.endpoint):
+            return handle
+
+        async def in_turn(request: Request) -> Response:
+            # Before it has a place, which a slow body would keep.
+            await request.body()
+            caller = request.scope["state"].get("caller")
+            name = address_group(request.scope["client"][0]) if caller is None else caller.account
+            async with (await context_of(request)).threads.place(name):
+                return await handle(request)
+
+        return in_turn

@@ -12,7 +12,7 @@ from typing import IO, Final
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from hushsum.files.container import FileKind
+from hushsum.files import FileKind
 from hushsum.service.http.authentication import Caller
 from hushsum.service.http.context import Context
 from hushsum.service.http.problem_responses import Refusal

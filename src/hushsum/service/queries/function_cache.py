@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,13 +12,10 @@ from typing import Any
 import numpy as np
 
 from hushsum.errors import FileRefused, HushsumError, UsageError
-from hushsum.jobs.exact_mode_predictions import ExactModel
-from hushsum.jobs.model_answers import AnsweringModel
-from hushsum.releases.base import ReleasedFunction
-from hushsum.releases.bundle import Bundle
-from hushsum.releases.load import load_released
-from hushsum.service.queries.answer_rollback_guard import RollbackGuards
+from hushsum.operations import AnsweringModel, ExactModel
+from hushsum.releases import Bundle, ReleasedFunction, load_released
 from hushsum.service.settings import Settings
+from hushsum.service.store import AnswerGuard
 
 Queryable = ReleasedFunction | AnsweringModel | ExactModel
 """Whatever the service answers queries of."""
@@ -36,8 +34,8 @@ class HeavyFunction:
 class FunctionCache:
     """Released functions and models by id. They are immutable, so an entry never becomes stale."""
 
-    def __init__(self, guards: RollbackGuards, size: int = 32) -> None:
-        self._guards = guards
+    def __init__(self, guard: Callable[[str, int], AnswerGuard], size: int = 32) -> None:
+        self._guard = guard
         self._size = size
         self._lock = threading.Lock()
         self._functions: OrderedDict[str, Queryable | HeavyFunction] = OrderedDict()
@@ -85,7 +83,7 @@ class FunctionCache:
     def _opened(self, id: str, settings: Settings) -> Queryable:
         if is_exact(id, settings):
             place, key = settings.path("served", id), settings.tally_key()
-            return ExactModel.reopened(place, encryption_key=key, rollback_guard=partial(self._guards.of, id))
+            return ExactModel.reopened(place, encryption_key=key, rollback_guard=partial(self._guard, id))
         function = released_function(function_path(id, settings))
         answer_once(function)
         return function
@@ -123,9 +121,7 @@ def released_function(path: str) -> ReleasedFunction | AnsweringModel:
     try:
         found = load_released(path)
     except UsageError:
-        raise FileRefused(
-            rule="the function's file is missing from the service", remedy="restore it"
-        ) from None
+        raise FileRefused("the function's file is missing from the service", remedy="restore it") from None
     if isinstance(found, Bundle):
         return AnsweringModel.of(found)
     assert isinstance(found, ReleasedFunction)

@@ -1,37 +1,70 @@
 """The bodies of requests and responses, one module per subject."""
 
-from hushsum.service.schemas.accounts import (
+from hushsum.service.schemas._accounts import (
     AccountRequest,
     AccountResponse,
     CallerResponse,
+    FunctionResponse,
+    GrantRequest,
+    GrantResponse,
+    HealthResponse,
     IdentityRequest,
     IdentityResponse,
+    IssuedShareResponse,
     IssuedTokenResponse,
+    LedgerStateResponse,
     LogEntryResponse,
+    Problem,
     ProviderResponse,
+    QueryRequest,
+    QueryResponse,
     QuotaUsage,
+    RestoreRequest,
+    RestoreResponse,
+    SharedFunctionResponse,
+    ShareRequest,
+    ShareResponse,
     SignInResponse,
     TokenRequest,
     TokenResponse,
     UsageResponse,
 )
-from hushsum.service.schemas.datasets import (
+from hushsum.service.schemas._datasets import (
+    ClaimResponse,
+    ConfirmedModelRequest,
+    ConfirmedReleaseRequest,
+    ConfirmedStreamRequest,
     DatasetRequest,
     DatasetResponse,
+    JobResponse,
+    KernelResponse,
     LedgerResponse,
+    ModelClaimRequest,
+    ModelClaimResponse,
+    ModelKindResponse,
+    ModelSettingResponse,
     PlanRequest,
     PlanResponse,
+    PredictedErrorResponse,
+    ReleaseClaimRequest,
+    ReleaseClaimResponse,
     SampleResponse,
+    Scalar,
+    StepRequest,
+    StreamClaimRequest,
+    StreamClaimResponse,
+    StreamResponse,
+    StreamStepRequest,
     TallyRequest,
     TallyResponse,
     UploadResponse,
     WriteOffRequest,
 )
-from hushsum.service.schemas.fields import (
+from hushsum.service.schemas._fields import (
+    UPLOAD_NAME,
     Bound,
     Bounds,
     Column,
-    Count,
     FileRequest,
     Id,
     KernelRequest,
@@ -43,53 +76,11 @@ from hushsum.service.schemas.fields import (
     ResponseBody,
     Scope,
     bounds_of,
-)
-from hushsum.service.schemas.functions import (
-    FunctionResponse,
-    GrantRequest,
-    GrantResponse,
-    QueryRequest,
-    QueryResponse,
-)
-from hushsum.service.schemas.models import (
-    ConfirmedModelRequest,
-    KernelResponse,
-    ModelClaimRequest,
-    ModelClaimResponse,
-    ModelKindResponse,
-    ModelSettingResponse,
-    PredictedErrorResponse,
-    Scalar,
-)
-from hushsum.service.schemas.releases import (
-    ClaimResponse,
-    ConfirmedReleaseRequest,
-    JobResponse,
-    ReleaseClaimRequest,
-)
-from hushsum.service.schemas.shared_links import (
-    IssuedShareResponse,
-    SharedFunctionResponse,
-    ShareRequest,
-    ShareResponse,
-)
-from hushsum.service.schemas.streams import (
-    ConfirmedStreamRequest,
-    StepRequest,
-    StreamClaimRequest,
-    StreamClaimResponse,
-    StreamResponse,
-    StreamStepRequest,
-)
-from hushsum.service.schemas.system import (
-    HealthResponse,
-    LedgerStateResponse,
-    Problem,
-    RestoreRequest,
-    RestoreResponse,
+    built_from,
 )
 
 __all__ = [
+    "UPLOAD_NAME",
     "AccountRequest",
     "AccountResponse",
     "Bound",
@@ -100,7 +91,6 @@ __all__ = [
     "ConfirmedModelRequest",
     "ConfirmedReleaseRequest",
     "ConfirmedStreamRequest",
-    "Count",
     "DatasetRequest",
     "DatasetResponse",
     "FileRequest",
@@ -136,6 +126,7 @@ __all__ = [
     "QuotaUsage",
     "Relation",
     "ReleaseClaimRequest",
+    "ReleaseClaimResponse",
     "RequestBody",
     "ResponseBody",
     "RestoreRequest",
@@ -160,4 +151,5 @@ __all__ = [
     "UsageResponse",
     "WriteOffRequest",
     "bounds_of",
+    "built_from",
 ]

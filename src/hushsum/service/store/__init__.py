@@ -1,19 +1,17 @@
 """What the service remembers: accounts, tokens, datasets, jobs, functions, and who did what."""
 
-from hushsum.service.store.accounts import Account, Accounts, Token
-from hushsum.service.store.answer_counts import ServedAnswers
-from hushsum.service.store.database import Actor, LogLine, Store
+from hushsum.service.store.accounts import Account, Accounts, Identities, Link, Token
+from hushsum.service.store.answer_guards import AnswerGuard
+from hushsum.service.store.database import Actor, LogFilter, LogLine, LogReader, NamedLine, Store
 from hushsum.service.store.datasets import Dataset, Datasets, Quota, StoredTally, Upload
-from hushsum.service.store.functions import Function, Functions
-from hushsum.service.store.identities import Identities, Link
+from hushsum.service.store.functions import Function, Functions, Share, SharedFunction, Shares
 from hushsum.service.store.job_queue import Job, JobQueue
-from hushsum.service.store.log_reader import LogFilter, LogReader, NamedLine
-from hushsum.service.store.shared_links import Share, SharedFunction, Shares
 
 __all__ = [
     "Account",
     "Accounts",
     "Actor",
+    "AnswerGuard",
     "Dataset",
     "Datasets",
     "Function",
@@ -27,7 +25,6 @@ __all__ = [
     "LogReader",
     "NamedLine",
     "Quota",
-    "ServedAnswers",
     "Share",
     "SharedFunction",
     "Shares",

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
-from hushsum.ledger.database import Database
+from hushsum.ledger import Database
 from hushsum.service.store.database import Actor, as_dict, now, write_log
 from hushsum.service.store.schema import accounts, datasets, jobs, tallies, uploads
 
@@ -275,12 +275,12 @@ def check_quota(quota: Quota, kept: Quota) -> None:
     """Raise QuotaExceeded if an owner would keep more than one owner may."""
     if kept.bytes > quota.bytes:
         raise QuotaExceeded(
-            rule=f"an owner must keep at most {quota.bytes} bytes of uploads, tallies and streams",
+            f"an owner must keep at most {quota.bytes} bytes of uploads, tallies and streams",
             remedy="delete some first",
         )
     if kept.cells > quota.cells:
         raise QuotaExceeded(
-            rule=f"an owner must keep tallies of at most {quota.cells} cells in all",
+            f"an owner must keep tallies of at most {quota.cells} cells in all",
             remedy="delete some first, or take fewer rows",
         )
 
@@ -291,12 +291,7 @@ def _named(connection: sa.Connection, owner: str, name: str) -> object:
 
 
 def _taken() -> UsageError:
-    return UsageError(
-        parameter="name",
-        rule="must be new",
-        got="the name of another dataset of yours",
-        remedy="choose another",
-    )
+    return UsageError("name", "must be new", got="the name of another dataset of yours")
 
 
 def _tally(row: sa.Row[Any]) -> StoredTally:

@@ -16,8 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
-from hushsum.ledger.database import Database
-from hushsum.ledger.dataset_budget import Fence
+from hushsum.ledger import Database, Fence
 from hushsum.service.store.database import Actor, new_id, now, write_log
 from hushsum.service.store.schema import accounts, jobs
 
@@ -101,7 +100,7 @@ class JobQueue:
             row = connection.execute(sa.select(jobs).where(*mine)).one_or_none()
             if row is not None and row.request != text:
                 raise UsageError(
-                    rule="the Idempotency-Key belongs to another request",
+                    "the Idempotency-Key belongs to another request",
                     remedy="repeat that one, or give a new key",
                 )
             if row is not None and row.state not in (FAILED, CANCELLED):
@@ -322,7 +321,7 @@ class JobQueue:
     def _check_number(self, connection: sa.Connection, account: str, most: int | None) -> None:
         if most is not None and _number_active(connection, account) >= most:
             raise QuotaExceeded(
-                rule=f"an account must have at most {most} jobs queued and running",
+                f"an account must have at most {most} jobs queued and running",
                 remedy="wait for one, or cancel it",
             )
 

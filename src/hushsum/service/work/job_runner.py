@@ -5,29 +5,36 @@ from __future__ import annotations
 import hashlib
 import math
 import shutil
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from hushsum.bases.registry import reading_as_json, reading_from_json
 from hushsum.errors import FileRefused, HushsumError, LedgerUnavailable, UsageError
-from hushsum.jobs.deliver_release import LedgerOptions
-from hushsum.jobs.describe_file import describe_file
-from hushsum.jobs.kernel_and_method import TableSize
-from hushsum.jobs.plan_release import refuse_private_file
-from hushsum.jobs.progress import Progress
-from hushsum.jobs.record_files import RecordFiles
-from hushsum.jobs.release_records import declared_or_public
-from hushsum.jobs.release_tally import release_tally
-from hushsum.jobs.tally_records import tally_records
-from hushsum.kernels.bandwidth_scale import bandwidth_warnings
-from hushsum.ledger import Ledger
-from hushsum.records.bounds import DeclaredBounds
-from hushsum.records.data_derived_parameters import clipping_allowed
+from hushsum.kernels import Kernel, bandwidth_warnings
+from hushsum.ledger import Fence, Ledger
+from hushsum.operations import (
+    LedgerOptions,
+    Progress,
+    declared_or_public,
+    describe_file,
+    dimension,
+    first_batch,
+    refuse_private_file,
+    release_records,
+    release_tally,
+    tally_records,
+)
+from hushsum.planning import KernelSpec
+from hushsum.privacy import Claim
+from hushsum.records import clipping_allowed
 from hushsum.service.logs import described, log_event
 from hushsum.service.problem_types import problem, problem_of_error
-from hushsum.service.schemas import ConfirmedReleaseRequest, TallyRequest
+from hushsum.service.schemas import UPLOAD_NAME, ConfirmedReleaseRequest, TallyRequest
 from hushsum.service.settings import Settings
 from hushsum.service.store import (
     Accounts,
@@ -51,18 +58,216 @@ from hushsum.service.store.job_queue import (
     RUNNING,
     stop_problem,
 )
-from hushsum.service.work.file_cleanup import delete_orphaned_files
-from hushsum.service.work.release_requests import DERIVED, public_file, release_assumptions, release_request
-from hushsum.service.work.running_job import (
-    UPLOAD_NAME,
-    JobMustWait,
-    JobStopped,
-    LeaseLost,
-    RunningJob,
+from hushsum.service.work.requests import (
+    DERIVED,
+    check_confirmed,
     collect_parameter_warnings,
-    renewed_lease,
+    public_file,
+    release_assumptions,
 )
-from hushsum.tally.file import load_tally, public_header
+from hushsum.tables import reading_as_json, reading_from_json
+from hushsum.tally import load_tally, public_header
+
+PATIENCE_SECONDS = 5.0
+"""How long a job may take to reach its next step after it was stopped."""
+
+
+class JobStopped(Exception):
+    """The job was stopped before its debit."""
+
+
+class JobMustWait(Exception):
+    """Another job or worker must finish first; nothing was done."""
+
+
+class LeaseLost(Exception):
+    """The job is another worker's, or has ended: this one had been silent for longer than its lease.
+
+    Nothing of the job may be touched any more, neither its files nor its budget.
+    """
+
+
+class RunningJob:
+    """A running job calls ``report_progress`` at every step, and ``pay`` right before its debit."""
+
+    def __init__(self, job: Job, jobs: JobQueue, settings: Settings) -> None:
+        self.job = job
+        self._jobs = jobs
+        self._settings = settings
+        self._progress: float | None = None
+        self._reason: str | None = None
+        self._since = 0.0
+        self._paying = job.paying
+        self._lost = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the job was stopped."""
+        return self._reason is not None and not self._paying
+
+    def report_progress(self, fraction: float | None) -> None:
+        """Record progress.
+
+        Raises
+        ------
+        JobStopped
+            if the job was stopped; nothing was spent.
+        LeaseLost
+            if the job is no longer this worker's.
+        """
+        self._progress = fraction
+        if self._lost:
+            raise LeaseLost
+        if self.stopped:
+            raise JobStopped
+
+    def pay(self) -> bool:
+        """Start the debit: from here on the job runs to its end, even if its account is closed.
+
+        Raises
+        ------
+        JobStopped
+            if the job was cancelled, its account closed or its time is up; nothing was spent.
+        LeaseLost
+            if the job is no longer this worker's.
+        LedgerUnavailable
+            while a restored ledger is not accepted.
+        """
+        if Ledger(self._settings.place, guard=self._settings.ledger_guard).rollback_problem() is not None:
+            raise LedgerUnavailable(
+                "the ledger may be a restored backup, and accepts no debits until an administrator accepts it"
+            )
+        if self.stopped or not self._jobs.begin_paying(self.job):
+            self.check_lease()
+            raise JobStopped
+        self._paying = True
+        return True
+
+    def check_lease(self) -> None:
+        """Raise LeaseLost if the job is no longer this worker's."""
+        self.renew()
+        if self._lost:
+            raise LeaseLost
+
+    @property
+    def fence(self) -> Fence:
+        """Raises LeaseLost in the transaction of a debit, if another worker has the job or it has ended."""
+        return self._jobs.fence(self.job, LeaseLost)
+
+    def ended(self) -> tuple[str, dict[str, Any]]:
+        """The state and the problem of a job that was stopped."""
+        if self._reason == "time":
+            most = self._settings.job_seconds
+            text = f"the job took more than {most:g} seconds; use fewer rows or records"
+            return FAILED, problem(422, "time-limit", text)
+        current = self._jobs.find(self.job.id)
+        reason = self._reason or (current.stop if current is not None else None)
+        return CANCELLED, stop_problem(reason or "account-closed")
+
+    def renew(self) -> None:
+        """Renew the lease, and read whether the job was stopped."""
+        current = self._jobs.renew(self.job, self._settings.lease_seconds, self._progress)
+        if current is None:
+            self._lost = True
+        elif current.stop is not None:
+            self._stop(current.stop)
+        elif current.seconds > self._settings.job_seconds:
+            self._stop("time")
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the job was stopped and has reached no step since."""
+        return self.stopped and time.monotonic() - self._since > PATIENCE_SECONDS
+
+    def _stop(self, reason: str) -> None:
+        if self._reason is None:
+            self._reason, self._since = reason, time.monotonic()
+
+
+@contextmanager
+def renewed_lease(
+    job: Job, jobs: JobQueue, settings: Settings, abandon: Callable[[], None] | None
+) -> Iterator[RunningJob]:
+    """Renew a job's lease while it runs.
+
+    A job that was stopped and does not reach its next step is ended in the database, if it is not paying,
+    and ``abandon`` then ends the process: native code that runs for minutes cannot be interrupted otherwise.
+    """
+    running = RunningJob(job, jobs, settings)
+    ended = threading.Event()
+
+    def renew() -> None:
+        every = min(1.0, settings.lease_seconds / 4, settings.job_seconds / 4)
+        while not ended.wait(every):
+            try:
+                running.renew()
+                if abandon is not None and running.overdue and jobs.end_unpaid(job, *running.ended()):
+                    log_event("job abandoned", job=job.id, kind=job.kind)
+                    abandon()
+            except HushsumError as error:
+                log_event("lease not renewed", job=job.id, **described(error))
+
+    thread = threading.Thread(target=renew, daemon=True)
+    thread.start()
+    try:
+        yield running
+    finally:
+        ended.set()
+        thread.join()
+
+
+GRACE_SECONDS: Final = 3600.0
+"""Younger files may still be written. A slower upload than a mebibyte in this time is refused."""
+
+
+def delete_orphaned_files(
+    settings: Settings,
+    datasets: Datasets,
+    is_served: Callable[[str], bool],
+    is_continued: Callable[[str], bool],
+) -> int:
+    """Delete unfinished files, and uploads, tallies, records and states without a row; returns how many.
+
+    A function's file is always kept: it is public and paid for, and its job may still need it. The
+    records of a model in exact mode are kept if ``is_served`` says so of its id, and the state of a stream if
+    ``is_continued`` does.
+    """
+    waiting = {f"{each.id}.{each.format}" for each in datasets.uploads_before(now())}
+    tallies = {f"{id}.tally" for id in datasets.tally_ids()}
+    left = [path for path in _old(settings.path("uploads")) if path.name not in waiting]
+    left += [path for path in _old(settings.path("tallies")) if path.name not in tallies]
+    left += [path for path in _old(settings.path("functions")) if path.name.startswith(".")]
+    for path in _old(settings.path("served")):
+        if path.name.startswith(".") or not is_served(path.name.partition(".")[0]):
+            left.append(path)
+    for path in _old(settings.path("streams")):
+        if path.name.startswith(".") or not is_continued(path.name.partition(".")[0]):
+            left.append(path)
+    for path in left:
+        path.unlink(missing_ok=True)
+    if left:
+        log_event("orphaned files deleted", number=len(left))
+    return len(left)
+
+
+def delete_exact_model_files(settings: Settings, id: str) -> None:
+    """Delete the records of a model in exact mode, and its answers."""
+    for pattern in (f"{id}.*", f".{id}.*"):
+        for path in settings.path("served").glob(pattern):
+            path.unlink(missing_ok=True)
+
+
+def _old(folder: Path) -> list[Path]:
+    before = time.time() - GRACE_SECONDS
+    found = []
+    for path in folder.iterdir():
+        try:
+            if path.stat().st_mtime < before:
+                found.append(path)
+        except FileNotFoundError:
+            continue
+    return found
+
 
 #: Before a job that met an unavailable database is tried again; doubled after each further attempt.
 FIRST_PAUSE_SECONDS = 2.0
@@ -229,9 +434,7 @@ class JobRunner:
         most = self._settings.max_cells
         if cells > most:
             raise UsageError(
-                rule=f"a tally must have at most {most} cells",
-                got="more",
-                remedy="use fewer rows or features",
+                f"a tally must have at most {most} cells", got="more", remedy="use fewer rows or features"
             )
 
     def _tally(
@@ -243,47 +446,27 @@ class JobRunner:
         notes: list[str],
         report_progress: Progress,
     ) -> dict[str, Any]:
-        columns = None if request.columns is None else tuple(request.columns)
-        kernel = request.choice()
-        bounds: DeclaredBounds | None = request.declared_bounds()
+        records = replace(request.record_files(), paths=(str(source),), name=UPLOAD_NAME)
+        kernel: KernelSpec | Kernel = request.kernel_spec()
         public = public_file(
             self._datasets,
             self._settings,
             dataset,
             request.public,
-            cells=request.cells(),
-            columns=columns,
+            cells=records.cells,
+            columns=records.columns,
             private=request.upload,
         )
         if public is not None:
-            refuse_private_file(public, [str(source)])
-            kernel, bounds = declared_or_public(kernel, bounds, public)
+            refuse_private_file(public, records.paths)
+            kernel, bounds = declared_or_public(request.kernel_spec(), records.bounds, public)
+            records = replace(records, bounds=bounds)
         with collect_parameter_warnings(notes), clipping_allowed(request.allow_clipping):
             written = tally_records(
-                RecordFiles(
-                    (str(source),),
-                    columns,
-                    request.unit_column,
-                    request.set_column,
-                    UPLOAD_NAME,
-                    cells=request.cells(),
-                ),
+                records,
                 str(output),
                 kernel=kernel,
-                size=TableSize(
-                    request.method,
-                    request.rows,
-                    request.width,
-                    request.seed,
-                    bounds,
-                    request.spacing,
-                    request.features,
-                    request.degree,
-                    None if request.steps is None else tuple(request.steps),
-                    request.groups,
-                    request.structured,
-                ),
-                max_per_unit=request.max_per_unit,
+                size=request.table(),
                 encryption_key=self._settings.tally_key(),
                 progress=report_progress,
             )
@@ -294,7 +477,7 @@ class JobRunner:
     def _store_uploaded_tally(self, source: Path, output: Path) -> dict[str, Any]:
         """Store an uploaded tally, which is read once to check that it is intact."""
         if public_header(source)["encryption"] is not None:
-            raise FileRefused(rule="a tally must be uploaded unencrypted", remedy="save it without a key")
+            raise FileRefused("a tally must be uploaded unencrypted", remedy="save it without a key")
         tally = load_tally(source)
         key = self._settings.tally_key()
         if key is None:
@@ -309,32 +492,85 @@ class JobRunner:
     def _release(self, running: RunningJob) -> dict[str, Any]:
         job = running.job
         request = ConfirmedReleaseRequest.model_validate(job.request)
-        id = "fn_" + job.id.removeprefix("job_")
+        id, actor = "fn_" + job.id.removeprefix("job_"), Actor(job.account)
         output = self._settings.path("functions", f"{id}.hush")
-        stored = self._datasets.tally(request.tally, dataset=job.dataset)
+        notes: list[str] = []
+        if not self._functions.known(id):
+            if request.upload is None:
+                self._release_tally(running, request, output)
+            else:
+                self._release_upload(running, request, output, notes)
+            facts = describe_file(str(output)).as_json()
+            del facts["source"]
+            digest = hashlib.sha256(output.read_bytes()).hexdigest()
+            self._functions.add(id, job.dataset, request.name, sha256=digest, facts=facts, actor=actor)
+        if request.upload is None:
+            return {"function": id}
+        self._datasets.end_upload(request.upload, USED, actor)
+        self._source(request.upload, job.dataset).unlink(missing_ok=True)
+        return {"function": id, "warnings": notes}
+
+    def _release_tally(self, running: RunningJob, request: ConfirmedReleaseRequest, output: Path) -> None:
+        dataset = running.job.dataset
+        assert request.tally is not None
+        stored = self._datasets.tally(request.tally, dataset=dataset)
         assert stored is not None
         # The owner saw warnings of parameters when the tally was counted.
         with collect_parameter_warnings([]):
-            released = release_tally(
+            release_tally(
                 str(self._settings.path("tallies", f"{request.tally}.tally")),
                 str(output),
-                release_request(request),
+                request.release_request(),
                 public=public_file(
-                    self._datasets, self._settings, job.dataset, request.public, cells=request.cells()
+                    self._datasets, self._settings, dataset, request.public, cells=request.cells()
                 ),
                 assumptions=release_assumptions(request, stored),
                 encryption_key=self._settings.tally_key(),
                 approve=lambda claim, account: running.pay(),
                 ledger=self._ledger_options(running),
             )
-        assert released is not None
-        facts = describe_file(str(output)).as_json()
-        del facts["source"]
-        digest = hashlib.sha256(output.read_bytes()).hexdigest()
-        self._functions.add(
-            id, job.dataset, request.name, sha256=digest, facts=facts, actor=Actor(job.account)
-        )
-        return {"function": id}
+
+    def _release_upload(
+        self, running: RunningJob, request: ConfirmedReleaseRequest, output: Path, notes: list[str]
+    ) -> None:
+        """Plan, count, confirm, debit, draw and publish. The upload is kept until the function is known."""
+        dataset = running.job.dataset
+        assert request.upload is not None
+        records = request.record_files(str(self._source(request.upload, dataset)))
+        if request.set_column is None and dimension(first_batch(records)[0]) != len(request.columns or ()):
+            # The claim was made for as many numbers as there are names.
+            raise UsageError("columns", "must each have one number per record", got="lists of numbers")
+
+        def approve(claim: Claim, _: object) -> bool:
+            check_confirmed(dataset, request, claim)
+            return running.pay()
+
+        with collect_parameter_warnings(notes), clipping_allowed(request.allow_clipping):
+            release_records(
+                records,
+                str(output),
+                request.release_request(),
+                kernel=request.kernel_spec(),
+                method=request.method_spec(),
+                public=public_file(
+                    self._datasets,
+                    self._settings,
+                    dataset,
+                    request.public,
+                    cells=records.cells,
+                    columns=records.columns,
+                    private=request.upload,
+                ),
+                progress=running.report_progress,
+                approve=approve,
+                ledger=self._ledger_options(running),
+            )
+
+    def _source(self, upload: str, dataset: str) -> Path:
+        """The file of an upload."""
+        found = self._datasets.upload(upload, dataset=dataset)
+        assert found is not None
+        return self._settings.path("uploads", f"{found.id}.{found.format}")
 
     def _ledger_options(self, running: RunningJob) -> LedgerOptions:
         job = running.job

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hushsum import operations
 from hushsum.errors import HushsumError, UsageError
-from hushsum.jobs.deliver_release import LedgerOptions
-from hushsum.jobs.describe_model import describe_model
-from hushsum.jobs.exact_mode_fit import SecretModel, secret_model
-from hushsum.jobs.exact_mode_predictions import describe_exact
-from hushsum.jobs.fit_model import count_model, release_model
-from hushsum.jobs.plan_release import PublicFile
-from hushsum.privacy.claim import Claim
-from hushsum.records.data_derived_parameters import clipping_allowed
+from hushsum.operations import LedgerOptions, PublicFile, describe_exact, describe_model
+from hushsum.privacy import Claim
+from hushsum.records import clipping_allowed
 from hushsum.service.schemas import ConfirmedModelRequest, ModelClaimRequest
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Datasets, Functions
 from hushsum.service.store.datasets import USED
-from hushsum.service.work.file_cleanup import delete_exact_model_files
-from hushsum.service.work.model_requests import choice_of, files_of
-from hushsum.service.work.release_requests import confirmation, public_file
-from hushsum.service.work.running_job import LeaseLost, RunningJob, collect_parameter_warnings
+from hushsum.service.work.job_runner import LeaseLost, RunningJob, delete_exact_model_files
+from hushsum.service.work.requests import (
+    choice_of,
+    collect_parameter_warnings,
+    confirmation,
+    files_of,
+    public_file,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class ModelFitter:
         output = self._settings.path("functions", f"{fit.id}.hush")
         with collect_parameter_warnings(fit.notes), clipping_allowed(fit.request.allow_clipping):
             public = self._public(fit)
-            counted = count_model(
+            counted = operations.count_model(
                 choice_of(fit.request, self._settings.most_model_numbers, public),
                 files_of(fit.request, str(fit.source), public),
                 str(output),
@@ -95,7 +95,7 @@ class ModelFitter:
                 return False
             return fit.running.pay()
 
-        released = release_model(counted, approve=agreed)
+        released = operations.release_model(counted, approve=agreed)
         if released is None:
             raise _not_confirmed()
         facts = describe_model(released.bundle, target=fit.request.target, size=released.size)
@@ -130,10 +130,10 @@ class ModelFitter:
         place, key = self._settings.path("served", fit.id), self._settings.tally_key()
         if place.with_suffix(".secret").exists():
             # From an earlier attempt. A new fit might differ in a last bit, and its store would refuse it.
-            kept = SecretModel.load(place, encryption_key=key)
+            kept = operations.SecretModel.load(place, encryption_key=key)
         else:
             with collect_parameter_warnings(fit.notes), clipping_allowed(fit.request.allow_clipping):
-                kept = secret_model(
+                kept = operations.secret_model(
                     choice_of(fit.request, self._settings.most_model_numbers, self._public(fit)),
                     files_of(fit.request, str(fit.source)),
                     most_questions=fit.request.most_questions,
@@ -155,5 +155,5 @@ class ModelFitter:
 
 def _not_confirmed() -> UsageError:
     return UsageError(
-        rule="the claim of this model is not the one that was confirmed", remedy="request the claim again"
+        "the claim of this model is not the one that was confirmed", remedy="request the claim again"
     )

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from hushsum.errors import AlreadyPublished, StreamInUse, UsageError
-from hushsum.files.durable_files import atomic_file
-from hushsum.jobs.deliver_release import LedgerOptions
-from hushsum.jobs.describe_file import describe_file
-from hushsum.jobs.record_files import open_file
-from hushsum.service.schemas import ConfirmedStreamRequest, StreamStepRequest
+from hushsum.files import atomic_file
+from hushsum.operations import LedgerOptions, describe_file, open_file
+from hushsum.service.schemas import UPLOAD_NAME, ConfirmedStreamRequest, StreamStepRequest
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Datasets, Functions, JobQueue, Quota
 from hushsum.service.store.datasets import STATE_BYTES, USED, check_quota
-from hushsum.service.work.running_job import UPLOAD_NAME, JobMustWait, RunningJob
+from hushsum.service.work.job_runner import JobMustWait, RunningJob
 from hushsum.streams import Stream, open_stream
-from hushsum.tally.tally_messages import TallyPattern
+from hushsum.tally import TallyPattern
 
 
 class StreamSteps:
@@ -85,8 +83,8 @@ class StreamSteps:
                 counted = stream.notes.setdefault("uploads", [])
                 if not set(counted).isdisjoint(request.uploads):
                     raise UsageError(
-                        parameter="uploads",
-                        rule="must be files of records that were not counted",
+                        "uploads",
+                        "must be files of records that were not counted",
                         remedy="upload further records in another file",
                     )
                 counted.extend(request.uploads)
@@ -143,7 +141,7 @@ class StreamSteps:
             return
         latest = stream.latest
         if latest is None or stream.released != number:
-            raise UsageError(rule="a later step of this stream has been released", remedy="take another step")
+            raise UsageError("a later step of this stream has been released", remedy="take another step")
         buffer = io.BytesIO()
         latest.save(buffer)
         output = self._settings.path("functions", f"{function}.hush")

@@ -9,18 +9,15 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
-import hushsum
 from hushsum.service.logs import described, log_event
-from hushsum.service.settings import Settings
+from hushsum.service.settings import SOURCE, Settings
 
 _CHECK_SECONDS = 0.3
 _STOP_SECONDS = 0.5
 """For all workers together. One that is killed leaves nothing undone: its job is resumed."""
 _NOT_FOR_WORKERS = ("HUSHSUM_ADMIN_TOKEN", "HUSHSUM_OIDC_CLIENT_SECRET")
-_SOURCE = str(Path(str(hushsum.__file__)).parents[1])
 
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 10.0
@@ -140,7 +137,7 @@ class WorkerPool:
             log_event("worker not started", level=logging.ERROR, pause_seconds=pause, **described(error))
 
     def _start_worker(self) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join(filter(None, [_SOURCE, os.environ.get("PYTHONPATH")]))
+        path = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")]))
         environment = {name: value for name, value in os.environ.items() if name not in _NOT_FOR_WORKERS}
         worker = subprocess.Popen(
             [sys.executable, "-m", "hushsum.service.work.worker"],

@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 
 from hushsum.errors import SecretRefused, UsageError
-from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.choice_sampler import (
+from hushsum.privacy.noise import (
+    NoiseSource,
+    below,
+    exponential_bounds,
     exponential_choice,
-    exponential_law,
+    exponential_distribution,
+    flip,
     permute_and_flip,
     permute_and_flip_law,
 )
-from hushsum.privacy.noise.coin_sampler import flip
-from hushsum.privacy.noise.discrete_laplace_sampler import exponential_bounds
-from hushsum.privacy.noise.source import below
 
 Choose = Callable[[Sequence[int], Fraction, NoiseSource], int]
 Law = Callable[[Sequence[int], float], list[float]]
 BOTH: list[Choose] = [permute_and_flip, exponential_choice]
-LAWS: list[Law] = [permute_and_flip_law, exponential_law]
+LAWS: list[Law] = [permute_and_flip_law, exponential_distribution]
 
 
 def words(value: int, bits: int) -> Callable[[int], int]:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from hushsum.errors import UsageError
-from hushsum.privacy.noise import NoiseSource
-from hushsum.privacy.noise.random_stopping import MOST_RUNS, Stopping, draw_runs
+from hushsum.privacy.noise import MOST_RUNS, NoiseSource, Stopping, draw_runs
 
 NAMES = ["geometric", "logarithmic"]
 

@@ -17,17 +17,23 @@ from tests.aggregation_runs import identity
 
 import hushsum as hs
 from hushsum.errors import ClaimError, FileRefused, UsageError
-from hushsum.federated.secure_aggregation.result import released_sum
-from hushsum.federated.secure_aggregation.terms import AggregationTerms
-from hushsum.privacy.accounting.skellam import skellam_delta, skellam_rho, skellam_variances
-from hushsum.privacy.calibration import Sensitivity, UnitChange
-from hushsum.privacy.claim import Promise
-from hushsum.privacy.integer_noise import GAUSSIAN, NO_NOISE, SKELLAM, IntegerNoise
-from hushsum.privacy.mechanism import check_mechanism
-from hushsum.privacy.noise import NoiseSource, poisson_sampler, skellam, skellam_sampler
-from hushsum.privacy.noise.source import LazyUniform
-from hushsum.privacy.noise_shares import noise_shares
-from hushsum.privacy.release_request import ReleaseRequest
+from hushsum.parties.secure_aggregation import AggregationTerms, released_sum
+from hushsum.privacy import (
+    GAUSSIAN,
+    NO_NOISE,
+    SKELLAM,
+    IntegerNoise,
+    Promise,
+    ReleaseRequest,
+    Sensitivity,
+    UnitChange,
+    check_mechanism,
+    noise_shares,
+)
+from hushsum.privacy.accounting import skellam_delta, skellam_rho, skellam_variances
+from hushsum.privacy.noise import LazyUniform, NoiseSource, skellam
+from hushsum.privacy.noise import _poisson as poisson_sampler
+from hushsum.privacy.noise import _poisson as skellam_sampler
 
 
 def law(variance: float, reach: int = 400) -> NDArray[np.float64]:

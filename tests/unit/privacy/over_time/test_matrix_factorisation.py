@@ -8,20 +8,14 @@ import numpy as np
 import pytest
 
 from hushsum._types import Floats, Integers
-from hushsum.privacy.over_time.matrix_factorisation import (
-    DECAY_BITS,
-    Factorisation,
-    length_above,
-    root_coefficients,
-)
-from hushsum.privacy.over_time.stream_views import View
+from hushsum.privacy import DECAY_BITS, Factorisation, View, length_above, root_coefficients
 
 VIEWS = [View(), View(window=5), View(decay=Fraction(9, 10))]
 
 
 def exact_coefficients(plan: Factorisation) -> list[Fraction]:
     rates = [Fraction(p, 1 << DECAY_BITS) for p in plan.decays]
-    lags, pairs = range(plan.steps - 1), list(zip(plan.weights, rates, strict=True))
+    lags, pairs = range(plan.horizon - 1), list(zip(plan.weights, rates, strict=True))
     return [
         Fraction(plan.unit),
         *(
@@ -178,7 +172,7 @@ def test_all_weights_are_non_negative_and_all_numbers_public() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"steps": 0},
+        {"horizon": 0},
         {"fraction_bits": 33},
         {"decays": [1 << DECAY_BITS], "weights": [1]},
         {"decays": [1], "weights": []},

@@ -7,19 +7,20 @@ import numpy as np
 import pytest
 
 from hushsum.errors import ClaimError, UsageError
-from hushsum.privacy.calibration import Sensitivity
-from hushsum.privacy.claim import Promise, Relation
-from hushsum.privacy.integer_noise import IntegerNoise
-from hushsum.privacy.over_time.stream_noise import (
+from hushsum.privacy import (
+    IntegerNoise,
+    Promise,
+    Relation,
+    Sensitivity,
     StreamNoise,
     StreamUnit,
+    View,
     spent_delta,
     spent_epsilon,
     spent_rho,
+    step_changes,
     stream_noise,
 )
-from hushsum.privacy.over_time.stream_views import View
-from hushsum.privacy.over_time.unit_changes import step_changes
 
 ROWS = 50
 RECORD = {
@@ -35,8 +36,8 @@ UNITS = [
 ]
 
 
-def noise_for(unit: StreamUnit, steps: int = 30, view: View | None = None, **promise: float) -> StreamNoise:
-    return stream_noise(Promise.of(**promise), unit, steps=steps, view=view or View(), count_share=SHARE)
+def noise_for(unit: StreamUnit, horizon: int = 30, view: View | None = None, **promise: float) -> StreamNoise:
+    return stream_noise(Promise.of(**promise), unit, horizon=horizon, view=view or View(), count_share=SHARE)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
@@ -140,7 +141,7 @@ def test_a_step_draws_noise_of_the_stated_variance() -> None:
 @pytest.mark.parametrize("share", [0, 1, Fraction(3, 2)])
 def test_shares_of_the_count_are_checked(share: Fraction) -> None:
     with pytest.raises(ClaimError):
-        stream_noise(Promise.of(rho=1.0), UNITS[0], steps=3, view=View(), count_share=Fraction(share))
+        stream_noise(Promise.of(rho=1.0), UNITS[0], horizon=3, view=View(), count_share=Fraction(share))
 
 
 @pytest.mark.parametrize("given", [(0, None), (2.5, None), (3, 0.5), (None, 1.0), (None, 0.0), (True, None)])

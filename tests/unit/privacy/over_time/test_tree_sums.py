@@ -5,8 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hushsum.privacy.over_time.stream_views import View
-from hushsum.privacy.over_time.tree_sums import TreeSums
+from hushsum.privacy import TreeSums, View
 
 PLANS = [TreeSums(30, 2, 5), TreeSums(30, 3, 3), TreeSums(30, 5, 2), TreeSums(30, 2, 1)]
 
@@ -63,7 +62,7 @@ def test_the_best_plan_beats_the_binary_tree_and_fresh_sums() -> None:
     assert (round(best, 1), round(binary, 1), round(fresh, 1)) == (12.0, 25.5, 19.1)
 
 
-@pytest.mark.parametrize("change", [{"base": 1}, {"levels": 0}, {"levels": 9}, {"steps": 2.0}, {"x": 1}])
+@pytest.mark.parametrize("change", [{"base": 1}, {"levels": 0}, {"levels": 9}, {"horizon": 2.0}, {"x": 1}])
 def test_plans_of_files_are_checked(change: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         TreeSums.from_json(TreeSums(30, 2, 5).as_json() | change)

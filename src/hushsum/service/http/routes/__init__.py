@@ -1,1 +1,19 @@
 """The routes, one module per subject."""
+
+from hushsum.service.http.routes import accounts, datasets, functions, releases, shared_links, system
+
+ROUTERS = (
+    functions.router,
+    shared_links.by_link_router,
+    system.router,
+    system.page_router,
+    accounts.router,
+    accounts.sign_in_router,
+    datasets.router,
+    datasets.samples_router,
+    releases.router,
+    releases.streams_router,
+    releases.models_router,
+    shared_links.router,
+)
+"""In the order in which paths are matched and described."""

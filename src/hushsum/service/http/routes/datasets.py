@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import math
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import Annotated, Any, Final, Literal
 
+import numpy as np
 from fastapi import APIRouter, Query, Request, Response
 
-from hushsum.jobs.ledger_commands import amount, status_of
 from hushsum.ledger import DatasetTerms
+from hushsum.operations import amount, status_of
 from hushsum.service.http.authentication import Caller, nothing_here
-from hushsum.service.http.context import Context
-from hushsum.service.http.dependencies import (
+from hushsum.service.http.context import (
     ActorDependency,
+    Context,
     ContextDependency,
     IdempotencyKey,
     Releaser,
@@ -21,7 +24,7 @@ from hushsum.service.http.dependencies import (
     Uploader,
 )
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.uploads import FORMATS, receive_upload
+from hushsum.service.http.uploads import FORMATS, receive_upload, store_upload
 from hushsum.service.schemas import (
     DatasetRequest,
     DatasetResponse,
@@ -29,6 +32,7 @@ from hushsum.service.schemas import (
     LedgerResponse,
     PlanRequest,
     PlanResponse,
+    SampleResponse,
     TallyRequest,
     TallyResponse,
     UploadResponse,
@@ -37,8 +41,8 @@ from hushsum.service.schemas import (
 from hushsum.service.store import Dataset, Quota, Upload
 from hushsum.service.store.database import new_id
 from hushsum.service.store.datasets import DELETED, WAITING, check_quota
-from hushsum.service.work.file_cleanup import delete_exact_model_files
-from hushsum.service.work.release_requests import public_file
+from hushsum.service.work.job_runner import delete_exact_model_files
+from hushsum.service.work.requests import public_file
 
 router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=ThreadedRoute)
 
@@ -232,10 +236,9 @@ async def make_tally(
 ) -> JobResponse:
     """Count an upload into a tally; the upload is deleted as soon as that is done."""
     found = await context.in_thread(caller, context.dataset, dataset, caller)
-    if (body.rows or 1) * (body.width or 1) > context.settings.max_cells:
-        raise Refusal(
-            422, "parameter-refused", f"rows × width must be at most {context.settings.max_cells}; use fewer"
-        )
+    table = body.table()
+    cells = (table.rows or 1) * (table.width or 1)
+    context.check_cells(cells)
     known = await context.in_thread(caller, context.jobs.of_key, found.id, "tally", key)
     if known is None:
         upload = await context.in_thread(caller, _checked_upload, context, found.id, body)
@@ -245,7 +248,6 @@ async def make_tally(
             described = body.model_dump(mode="json")
             await context.calculate(request, caller, "check_tally", size=size, request=described)
         kept = await context.in_thread(caller, context.datasets.kept_by, caller.account)
-        cells = (body.rows or 1) * (body.width or 1)
         check_quota(context.settings.quota, Quota(0, kept.cells + cells))
     job = await context.in_thread(caller, context.submit, "tally", found, key, body, actor)
     return JobResponse.model_validate(job)
@@ -257,11 +259,13 @@ async def make_plan(
 ) -> PlanResponse:
     """The predicted error of each release option, from declared quantities; no record is read."""
     tally, public = await context.in_thread(caller, _planned_from, context, dataset, body, caller)
+    asked = body.plan_request()
+    compared = [each if isinstance(each, tuple) else (1,) for each in (asked.epsilon, asked.rows)]
     planned = await context.calculate(
         request,
         caller,
         "plan",
-        size=(body.dim or 1) * len(body.epsilon or [1]) * len(body.rows or [1]),
+        size=(asked.dim or 1) * math.prod(map(len, compared)),
         request=body.model_dump(mode="json"),
         tally=tally,
         public=public,
@@ -307,4 +311,83 @@ def dataset_response(context: Context, dataset: Dataset) -> DatasetResponse:
     """A dataset, and the state of its budget."""
     return DatasetResponse(
         id=dataset.id, name=dataset.name, created=dataset.created, budget=_status(context, dataset.id)
+    )
+
+
+samples_router = APIRouter(prefix="/datasets/samples", tags=["datasets"], route_class=ThreadedRoute)
+
+
+@samples_router.post("", status_code=201)
+def create_sample(caller: Releaser, context: ContextDependency, actor: ActorDependency) -> SampleResponse:
+    """A dataset of made-up records with a budget of ε = 1, to try a release with.
+
+    The records come from a fixed seed and are nobody's. The caller's dataset of this kind is used again.
+    """
+    sample = sample_records()
+    found = next((each for each in context.datasets.of(caller.account) if each.name == SAMPLE_NAME), None)
+    if found is None:
+        context.check_booking()
+        id = new_id("ds")
+        context.ledger.create_dataset(id, DatasetTerms.of(epsilon=1.0), who=caller.name)
+        found = context.datasets.create(id, caller.account, SAMPLE_NAME, actor)
+    waiting = [
+        each
+        for each in context.datasets.uploads_of(found.id)
+        if (each.state, each.size) == (WAITING, len(sample.csv))
+    ]
+    return SampleResponse(
+        dataset=dataset_response(context, found),
+        upload=upload_response(
+            context,
+            waiting[0]
+            if waiting
+            else store_upload(context, found.id, sample.csv, "csv", actor, "sample records"),
+        ),
+        header=list(sample.header),
+        columns=list(sample.columns),
+        bounds=[list(pair) for pair in sample.bounds],
+        bandwidth=sample.bandwidth,
+        records=sample.records,
+    )
+
+
+SAMPLE_NAME: Final = "Sample commuters"
+_RECORDS: Final = 20_000
+_SEED: Final = 2026
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A made-up table as CSV, and what its owner would declare of it."""
+
+    csv: bytes
+    header: tuple[str, ...]
+    columns: tuple[str, ...]
+    bounds: tuple[tuple[float, float], ...]
+    bandwidth: float
+    records: int
+
+
+@cache
+def sample_records() -> Sample:
+    """Ages and journeys to work of people who do not exist: two towns, one with a railway.
+
+    The same bytes at every call. No record is anybody's, so the sample may be shown, and a release of it
+    protects nobody; the steps of a release are those of any other dataset.
+    """
+    random = np.random.default_rng(_SEED)
+    near = random.random(_RECORDS) < 0.6
+    age = np.where(near, random.normal(34, 9, _RECORDS), random.normal(48, 10, _RECORDS))
+    minutes = np.where(near, random.gamma(6.0, 3.2, _RECORDS), random.normal(56, 11, _RECORDS))
+    rows = np.column_stack([np.clip(age, 16, 75), np.clip(minutes, 1, 120)]).round(1)
+    drives = np.where(random.random(_RECORDS) < np.where(near, 0.35, 0.7), "yes", "no")
+    lines = [f"{a:.1f},{m:.1f},{d}" for (a, m), d in zip(rows, drives, strict=True)]
+    header = ("age_years", "commute_min", "drives")
+    return Sample(
+        csv="\n".join([",".join(header), *lines, ""]).encode(),
+        header=header,
+        columns=("age_years", "commute_min"),
+        bounds=((16.0, 75.0), (0.0, 120.0)),
+        bandwidth=4.0,
+        records=_RECORDS,
     )

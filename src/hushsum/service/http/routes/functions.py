@@ -8,16 +8,17 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
 
-from hushsum.jobs.exact_mode_predictions import ExactModel
+from hushsum.operations import ExactModel
 from hushsum.service.http.authentication import ANALYST, Caller, checked_by, needs, nothing_here
 from hushsum.service.http.compute_pool import unless_client_leaves
-from hushsum.service.http.context import Context, context_of
-from hushsum.service.http.dependencies import (
+from hushsum.service.http.context import (
     ActorDependency,
+    Context,
     ContextDependency,
     Querier,
     Releaser,
     ThreadedRoute,
+    context_of,
 )
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import read_body, too_large
@@ -32,7 +33,7 @@ from hushsum.service.schemas import (
     QueryResponse,
 )
 from hushsum.service.store import Function
-from hushsum.service.work.file_cleanup import delete_exact_model_files
+from hushsum.service.work.job_runner import delete_exact_model_files
 
 router = APIRouter(prefix="/functions", tags=["functions"], route_class=ThreadedRoute)
 

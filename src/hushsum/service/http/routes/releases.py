@@ -6,17 +6,20 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from hushsum.errors import HushsumError
-from hushsum.privacy.claim import Claim
+from hushsum.kernels import is_signed, kernel_names, parameter_names
+from hushsum.operations import PublicFile
+from hushsum.privacy import Claim
 from hushsum.service.http.authentication import Caller, nothing_here
-from hushsum.service.http.context import Context
-from hushsum.service.http.dependencies import (
+from hushsum.service.http.context import (
     ActorDependency,
+    Context,
     ContextDependency,
     IdempotencyKey,
     Releaser,
@@ -27,14 +30,27 @@ from hushsum.service.http.dependencies import (
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import ConcurrencyLimit
 from hushsum.service.schemas import (
-    ClaimResponse,
+    ConfirmedModelRequest,
     ConfirmedReleaseRequest,
+    ConfirmedStreamRequest,
     JobResponse,
+    KernelResponse,
+    ModelClaimRequest,
+    ModelClaimResponse,
+    ModelKindResponse,
+    ModelSettingResponse,
     ReleaseClaimRequest,
+    ReleaseClaimResponse,
+    StepRequest,
+    StreamClaimRequest,
+    StreamClaimResponse,
+    StreamResponse,
+    StreamStepRequest,
 )
-from hushsum.service.store import Job, StoredTally
-from hushsum.service.store.job_queue import CANCELLED, ENDED
-from hushsum.service.work.release_requests import confirmation, public_file, release_assumptions
+from hushsum.service.store import Job, Quota, StoredTally
+from hushsum.service.store.datasets import WAITING, check_quota
+from hushsum.service.store.job_queue import CANCELLED, DONE, ENDED
+from hushsum.service.work.requests import confirmation, public_file, release_assumptions
 
 router = APIRouter(tags=["releases"], route_class=ThreadedRoute)
 
@@ -51,16 +67,19 @@ async def show_claim(
     caller: Releaser,
     context: ContextDependency,
     key: RepeatedKey = None,
-) -> ClaimResponse:
-    """What a release would claim and cost. Nothing is drawn or spent."""
+) -> ReleaseClaimResponse:
+    """What a release would claim and cost and, for an upload, what is planned. Nothing is drawn or spent."""
     found = await context.in_thread(caller, context.dataset, dataset, caller)
-    claim = await _claim(context, request, caller, found.id, body)
+    prepared = await _prepared(context, request, caller, found.id, body, key)
+    claim = Claim.from_json(prepared["claim"])
     charge, after = await context.in_thread(caller, context.price, "release", found, claim, key)
-    return ClaimResponse(
+    return ReleaseClaimResponse(
         claim=claim.in_numbers(),
         cost=charge.as_json(),
         remaining=after.remaining.as_json(),
         confirm=confirmation(found.id, body, claim, of=ReleaseClaimRequest),
+        option=prepared.get("option"),
+        advice=prepared.get("advice"),
     )
 
 
@@ -74,9 +93,12 @@ async def release(
     actor: ActorDependency,
     key: IdempotencyKey,
 ) -> JobResponse:
-    """Debit the ledger, draw noise once, and publish the function. The same key never spends twice."""
+    """Count an upload, if it is one, debit the ledger, draw noise once, and publish the function.
+
+    The same key never spends twice.
+    """
     found = await context.in_thread(caller, context.dataset, dataset, caller)
-    claim = await _claim(context, request, caller, found.id, body)
+    claim = Claim.from_json((await _prepared(context, request, caller, found.id, body, key))["claim"])
     return await context.in_thread(
         caller, context.submit_confirmed, "release", found, key, body, actor, claim, of=ReleaseClaimRequest
     )
@@ -180,23 +202,313 @@ def _job(context: Context, id: str, caller: Caller) -> Job:
     return found
 
 
-async def _claim(
-    context: Context, request: Request, caller: Caller, dataset: str, body: ReleaseClaimRequest
-) -> Claim:
-    """The claim, from the tally's public definition: its counts are not read here."""
+async def _prepared(
+    context: Context,
+    request: Request,
+    caller: Caller,
+    dataset: str,
+    body: ReleaseClaimRequest,
+    key: str | None,
+) -> dict[str, Any]:
+    """The claim, from what is declared or from the tally's public definition: no record is read here."""
+    body.check_source()
 
-    def stored_tally() -> StoredTally:
-        public_file(context.datasets, context.settings, dataset, body.public, cells=body.cells())
-        return context.tally(dataset, body.tally)
+    def source() -> tuple[StoredTally | None, str | None]:
+        stored = None if body.tally is None else context.tally(dataset, body.tally)
+        if body.upload is not None:
+            known = key is not None and context.jobs.of_key(dataset, "release", key) is not None
+            context.upload(dataset, body.upload, used=known)
+            rows = body.release_request().rows
+            context.check_cells((rows if isinstance(rows, int) else 1) * (body.method_spec().width or 1))
+        public = public_file(
+            context.datasets, context.settings, dataset, body.public, cells=body.cells(), private=body.upload
+        )
+        return stored, None if public is None else public.path
 
-    stored = await context.in_thread(caller, stored_tally)
+    stored, public = await context.in_thread(caller, source)
     found = await context.calculate(
         request,
         caller,
         "release_claim",
-        size=stored.cells,
+        size=len(body.columns or ()) if stored is None else stored.cells,
         request=body.model_dump(mode="json", include=set(ReleaseClaimRequest.model_fields)),
-        tally=stored.facts,
-        assumptions=release_assumptions(body, stored),
+        tally=None if stored is None else stored.facts,
+        public=public,
+        assumptions=() if stored is None else release_assumptions(body, stored),
     )
-    return Claim.from_json(found["claim"])
+    context.check_cells(found.get("cells", 1))
+    return found
+
+
+streams_router = APIRouter(prefix="/datasets/{dataset}/streams", tags=["streams"], route_class=ThreadedRoute)
+
+
+@streams_router.get("")
+def list_streams(dataset: str, caller: Releaser, context: ContextDependency) -> list[StreamResponse]:
+    """The streams of a dataset, with the functions of their steps."""
+    jobs = context.jobs.of(context.dataset(dataset, caller).id)
+    return [_response(each, jobs) for each in jobs if _is_stream(each)]
+
+
+@streams_router.post("/claims")
+async def show_stream_claim(
+    dataset: str,
+    body: StreamClaimRequest,
+    request: Request,
+    caller: Releaser,
+    context: ContextDependency,
+    key: RepeatedKey = None,
+) -> StreamClaimResponse:
+    """What a stream would claim and cost, once for all of its steps. Nothing is drawn or spent."""
+    found = await context.in_thread(caller, context.dataset, dataset, caller)
+    prepared = await _prepared_stream(context, request, caller, body)
+    claim = Claim.from_json(prepared["claim"])
+    charge, after = await context.in_thread(caller, context.price, "stream", found, claim, key)
+    return StreamClaimResponse(
+        claim=claim.in_numbers(),
+        cost=charge.as_json(),
+        remaining=after.remaining.as_json(),
+        confirm=confirmation(found.id, body, claim, of=StreamClaimRequest),
+        ratio=prepared["ratio"],
+        state_bytes=prepared["state_bytes"],
+    )
+
+
+@streams_router.post("", status_code=202)
+async def start_stream(
+    dataset: str,
+    body: ConfirmedStreamRequest,
+    request: Request,
+    caller: Releaser,
+    context: ContextDependency,
+    actor: ActorDependency,
+    key: IdempotencyKey,
+) -> JobResponse:
+    """Debit the ledger for all steps, once, and start the stream."""
+    found = await context.in_thread(caller, context.dataset, dataset, caller)
+    prepared = await _prepared_stream(context, request, caller, body)
+
+    def check() -> None:
+        kept = context.datasets.kept_by(caller.account)
+        check_quota(context.settings.quota, Quota(kept.bytes + prepared["state_bytes"], 0))
+
+    return await context.in_thread(
+        caller,
+        context.submit_confirmed,
+        "stream",
+        found,
+        key,
+        body,
+        actor,
+        Claim.from_json(prepared["claim"]),
+        of=StreamClaimRequest,
+        check=check,
+    )
+
+
+@streams_router.post("/{stream}/steps", status_code=202)
+def take_step(
+    dataset: str,
+    stream: str,
+    body: StepRequest,
+    caller: Releaser,
+    context: ContextDependency,
+    actor: ActorDependency,
+    key: IdempotencyKey,
+) -> JobResponse:
+    """Count uploads and release the next step. Call it at fixed times, also without uploads."""
+    found = context.dataset(dataset, caller)
+    started = next((each for each in context.jobs.of(found.id) if stream_id(each) == stream), None)
+    if started is None or not _is_stream(started):
+        raise nothing_here()
+    if context.jobs.of_key(found.id, "step", key) is None:
+        for id in body.uploads:
+            upload = context.datasets.upload(id, dataset=found.id)
+            if upload is None or upload.state != WAITING or upload.format == "tally":
+                raise Refusal(
+                    422,
+                    "parameter-refused",
+                    "uploads must be files of records that were not counted; upload the file again",
+                )
+    step = StreamStepRequest(uploads=body.uploads, stream=stream)
+    return JobResponse.model_validate(context.submit("step", found, key, step, actor))
+
+
+def stream_id(job: Job) -> str | None:
+    """The stream that a job has started, or starts."""
+    return "st_" + job.id.removeprefix("job_") if job.kind == "stream" else None
+
+
+def _is_stream(job: Job) -> bool:
+    return job.kind == "stream" and job.state == DONE
+
+
+async def _prepared_stream(
+    context: Context, request: Request, caller: Caller, body: StreamClaimRequest
+) -> dict[str, Any]:
+    """The claim of a stream, and the bytes of its state."""
+    prepared = await context.calculate(
+        request,
+        caller,
+        "stream_claim",
+        size=body.stream_request().horizon,
+        request=body.model_dump(mode="json", include=set(StreamClaimRequest.model_fields)),
+    )
+    context.check_cells(prepared["cells"])
+    # Before anything is paid: a state that no worker can hold would be lost with what was spent on it.
+    if prepared["state_bytes"] > context.settings.largest_state:
+        raise Refusal(
+            422,
+            "parameter-refused",
+            f"the state of a stream must have at most {context.settings.largest_state} bytes, got "
+            f"{prepared['state_bytes']}; use fewer cells, a shorter horizon or a shorter window",
+        )
+    return prepared
+
+
+def _response(job: Job, jobs: list[Job]) -> StreamResponse:
+    assert job.result is not None
+    id = stream_id(job)
+    taken = [each.result for each in jobs if each.kind == "step" and each.state == DONE]
+    done = sorted(
+        (each["step"], each["function"]) for each in taken if each is not None and each["stream"] == id
+    )
+    return StreamResponse(
+        id=id or "",
+        name=job.request["name"],
+        created=job.created,
+        horizon=job.request["horizon"],
+        released=len(done),
+        shows=job.result["shows"],
+        claim=job.result["claim"],
+        functions=[function for _, function in done],
+    )
+
+
+models_router = APIRouter(tags=["models"], route_class=ThreadedRoute)
+
+
+@models_router.get("/kernels")
+def list_kernels(caller: Releaser) -> list[KernelResponse]:
+    """The kernels that compare columns, and the parameters of each."""
+    from hushsum.models import SCALE
+    from hushsum.operations import setting_as_json
+
+    beside = [ModelSettingResponse.model_validate(setting_as_json(SCALE))]
+    parameters = {name: list(parameter_names(name)) for name in kernel_names()}
+    return [
+        KernelResponse(
+            name=name,
+            parameters=names,
+            signed=is_signed(name),
+            settings=beside if "bandwidth" in names else [],
+        )
+        for name, names in parameters.items()
+        if "dim" in names
+    ]
+
+
+@models_router.get("/models")
+async def list_models(
+    request: Request, caller: Releaser, context: ContextDependency
+) -> list[ModelKindResponse]:
+    """The models that can be fitted, and the settings of each."""
+    # There, scikit-learn is imported already.
+    found = await context.calculate(request, caller, "list_models")
+    return [ModelKindResponse.model_validate(each) for each in found["models"]]
+
+
+@models_router.post("/datasets/{dataset}/models/claims")
+async def show_model_claim(
+    dataset: str,
+    body: ModelClaimRequest,
+    request: Request,
+    caller: Releaser,
+    context: ContextDependency,
+    key: RepeatedKey = None,
+) -> ModelClaimResponse:
+    """What a model would claim and cost, and its predicted error. Nothing is read or spent."""
+    found = await context.in_thread(caller, context.dataset, dataset, caller)
+    await context.in_thread(caller, _check_upload, context, found.id, body)
+    calculated = await _calculated(context, request, caller, found.id, body, with_error=True)
+    claim = Claim.from_json(calculated["claim"])
+    charge, after = await context.in_thread(caller, context.price, "model", found, claim, key)
+    return ModelClaimResponse(
+        claim=claim.in_numbers(),
+        cost=charge.as_json(),
+        remaining=after.remaining.as_json(),
+        confirm=confirmation(found.id, body, claim, of=ModelClaimRequest),
+        predicted=calculated["predicted"],
+        advice=calculated["advice"],
+    )
+
+
+@models_router.post("/datasets/{dataset}/models", status_code=202)
+async def fit_model(
+    dataset: str,
+    body: ConfirmedModelRequest,
+    request: Request,
+    caller: Releaser,
+    context: ContextDependency,
+    actor: ActorDependency,
+    key: IdempotencyKey,
+) -> JobResponse:
+    """Fit a model on an upload, debit the ledger, and publish it; the upload is deleted then."""
+    found = await context.in_thread(caller, context.dataset, dataset, caller)
+    calculated = await _calculated(context, request, caller, found.id, body, with_error=False)
+    return await context.in_thread(
+        caller,
+        context.submit_confirmed,
+        "model",
+        found,
+        key,
+        body,
+        actor,
+        Claim.from_json(calculated["claim"]),
+        of=ModelClaimRequest,
+        check=lambda: _check_upload(context, found.id, body, waiting=True),
+    )
+
+
+async def _calculated(
+    context: Context,
+    request: Request,
+    caller: Caller,
+    dataset: str,
+    body: ModelClaimRequest,
+    *,
+    with_error: bool,
+) -> dict[str, Any]:
+    """The claim of a model and, if requested, its predicted error and the advice."""
+    public = await context.in_thread(caller, _public, context, dataset, body)
+    return await context.calculate(
+        request,
+        caller,
+        "model_claim",
+        size=len(body.columns) ** 2 * len(body.classes or [""]),
+        request=body.model_dump(mode="json", include=set(ModelClaimRequest.model_fields)),
+        public=None if public is None else public.path,
+        most_numbers=context.settings.most_model_numbers,
+        with_error=with_error,
+    )
+
+
+def _public(context: Context, dataset: str, body: ModelClaimRequest) -> PublicFile | None:
+    return public_file(
+        context.datasets,
+        context.settings,
+        dataset,
+        body.public,
+        cells=body.cells(),
+        columns=body.columns,
+        private=body.upload,
+    )
+
+
+def _check_upload(context: Context, dataset: str, body: ModelClaimRequest, *, waiting: bool = False) -> None:
+    """A claim may be shown again after its upload was used, since a client repeats both requests."""
+    upload = context.datasets.upload(body.upload, dataset=dataset)
+    if upload is None or upload.format == "tally" or (waiting and upload.state != WAITING):
+        raise Refusal(
+            422, "parameter-refused", "upload must be one of records that was not used; upload the file again"
+        )

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import FileResponse
 
 from hushsum.service.http.authentication import Caller, needs, nothing_here
-from hushsum.service.http.context import Context
-from hushsum.service.http.dependencies import ActorDependency, ContextDependency, Releaser, ThreadedRoute
+from hushsum.service.http.context import ActorDependency, Context, ContextDependency, Releaser, ThreadedRoute
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.schemas import IssuedShareResponse, ShareRequest, ShareResponse
-from hushsum.service.store import Function
+from hushsum.service.http.request_limits import address_group
+from hushsum.service.http.routes.functions import QUERY_OPENAPI, answered, function_file
+from hushsum.service.http.routes.system import assets
+from hushsum.service.queries.answer import ARROW
+from hushsum.service.schemas import (
+    IssuedShareResponse,
+    Problem,
+    QueryResponse,
+    SharedFunctionResponse,
+    ShareRequest,
+    ShareResponse,
+)
+from hushsum.service.store import Function, SharedFunction
 
 router = APIRouter(tags=["shares"], route_class=ThreadedRoute)
 
@@ -69,3 +80,92 @@ def _owned(context: Context, id: str, caller: Caller) -> Function:
     if found is None or not found.owned:
         raise nothing_here()
     return found
+
+
+by_link_router = APIRouter(prefix="/shared/{key}", tags=["shared"], route_class=ThreadedRoute)
+
+PAGE: Final = "shared.html"
+_ANY_ORIGIN: Final = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; sandbox allow-scripts allow-downloads; frame-ancestors {ancestors}"
+)
+
+
+async def shared_function(key: str, request: Request, context: ContextDependency) -> SharedFunction:
+    """A dependency: what is behind the key of the path."""
+    address = request.client.host if request.client else ""
+    return await context.shared_links.find(key, address_group(address))
+
+
+Shared = Annotated[SharedFunction, Depends(shared_function)]
+
+
+@by_link_router.get("", response_class=Response, responses={200: {"content": {"text/html": {}}}})
+async def shared_page(key: str, request: Request, context: ContextDependency) -> Response:
+    """The page of a shared function. No site can frame it."""
+    try:
+        await shared_function(key, request, context)
+    except Refusal as refused:
+        if "text/html" not in request.headers.get("accept", ""):
+            raise
+        # The same page for every key: its script asks for the function, and says why there is none.
+        return _page("'none'", "../", refused.status_code)
+    return _page("'none'", "../")
+
+
+@by_link_router.get("/embed", response_class=Response, responses={200: {"content": {"text/html": {}}}})
+async def shared_widget(found: Shared) -> Response:
+    """The same as a widget, for the sites that the owner has declared; 404 if there is none."""
+    if not found.origins:
+        raise nothing_here()
+    return _page(" ".join(found.origins), "../../")
+
+
+@by_link_router.get("/function")
+async def describe_shared(found: Shared, response: Response) -> SharedFunctionResponse:
+    """The name, the claim and the public description of a shared function."""
+    response.headers.update(_ANY_ORIGIN)
+    return SharedFunctionResponse.model_validate(found)
+
+
+@by_link_router.get(
+    "/file",
+    response_class=FileResponse,
+    responses={200: {"content": {"application/octet-stream": {}}}},
+)
+def download_shared(found: Shared, context: ContextDependency) -> FileResponse:
+    """The .hush file, if the owner has shared it with the link."""
+    if not found.download:
+        raise Refusal(403, "forbidden", "this link does not include the file; ask whoever sent it")
+    return function_file(context, found.function, found.name, _ANY_ORIGIN)
+
+
+@by_link_router.post(
+    "/query",
+    response_class=Response,
+    openapi_extra=QUERY_OPENAPI,
+    responses={
+        200: {"model": QueryResponse, "content": {ARROW: {}}},
+        415: {"model": Problem, "description": "Neither JSON nor an Arrow stream"},
+    },
+)
+async def query_shared(found: Shared, request: Request, context: ContextDependency) -> Response:
+    """Values with standard errors, as `POST /functions/{function}/query`, at fewer points at a time."""
+    most = min(context.settings.max_points, context.settings.shared_max_points)
+    response = await answered(request, context, found.function, who=found.share, most=most)
+    response.headers.update(_ANY_ORIGIN)
+    return response
+
+
+def _page(ancestors: str, up: str, status: int = 200) -> Response:
+    headers: dict[str, Any] = {
+        "content-security-policy": _POLICY.format(ancestors=ancestors),
+        "x-robots-tag": "noindex",
+    }
+    if ancestors != "'none'":
+        # It cannot name sites, and older browsers would obey it in place of frame-ancestors.
+        headers |= {"x-frame-options": "", "cross-origin-resource-policy": "cross-origin"}
+    # Addresses in the page are relative, since the service may stand below a path of a proxy's.
+    body = assets()[PAGE].body.replace(b'"assets/', f'"{up}assets/'.encode())
+    return Response(body, status, headers, assets()[PAGE].media_type)

@@ -1,5 +1,4 @@
 // Requests to the service. Every failure becomes a Problem, so that views handle one kind of error.
-
 import { forget, token } from "./session.js";
 
 // The page may stand below a path of a proxy's, so addresses are relative to where its scripts come from.
@@ -24,10 +23,7 @@ export class Problem extends Error {
 }
 
 const unreachable = () =>
-  new Problem({
-    type: "unreachable",
-    detail: "The service cannot be reached; check the connection, and try again.",
-  });
+  new Problem({ type: "unreachable", detail: "The service cannot be reached; check the connection, and try again." });
 
 let whenRefused = () => {};
 /** What to do when the token is no longer valid. */
@@ -105,10 +101,7 @@ export function upload(path, file, report) {
     request.open("POST", addressOf(path));
     request.setRequestHeader("authorization", `Bearer ${token()}`);
     request.setRequestHeader("content-type", "application/octet-stream");
-    request.upload.addEventListener(
-      "progress",
-      (event) => report(event.lengthComputable ? event.loaded / event.total : null),
-    );
+    request.upload.addEventListener("progress", (event) => report(event.lengthComputable ? event.loaded / event.total : null));
     request.addEventListener("error", () => reject(unreachable()));
     request.addEventListener("load", () => {
       if (request.status >= 200 && request.status < 300) resolve(JSON.parse(request.responseText));
@@ -193,6 +186,4 @@ async function* events(stream) {
 
 /** A key under which the service does a thing once, however often the request is sent. */
 export const freshKey = () =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
-    "",
-  );
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");

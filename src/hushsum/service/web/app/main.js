@@ -1,11 +1,10 @@
 // The start: routing by the address, the signed-in user, and the page frame.
-
 import { ask, get, onSignedOut } from "./api.js";
-import { announce, h } from "./dom.js";
-import { problemBox } from "./parts/feedback.js";
+import { problemBox } from "./explorer/controls.js";
+import { announce, h } from "./explorer/dom.js";
+import { themeSwitch } from "./explorer/theme.js";
 import { replaceBubbles } from "./parts/form_errors.js";
 import { forget, joinTabs, known, leave, may, me, token } from "./session.js";
-import { themeSwitch } from "./theme.js";
 import { accountView } from "./views/account.js";
 import { datasetView } from "./views/dataset.js";
 import { datasetsView } from "./views/datasets.js";
@@ -106,11 +105,7 @@ function frame() {
   document.getElementById("who").replaceChildren(
     lamp,
     ...(me() === null ? [] : [
-      h("a", {
-        class: "button plain",
-        href: "#/account",
-        "aria-label": `Your account: ${me().name}, ${me().role}`,
-      }, me().name),
+      h("a", { class: "button plain", href: "#/account", "aria-label": `Your account: ${me().name}, ${me().role}` }, me().name),
       h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out"),
     ]),
   );

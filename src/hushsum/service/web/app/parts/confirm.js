@@ -1,6 +1,6 @@
 // A question before something that cannot be undone.
-
-import { freshId, h } from "../dom.js";
+import { attempt, button } from "../explorer/controls.js";
+import { freshId, h } from "../explorer/dom.js";
 
 /** Whether the person agrees. The dialog is modal: focus stays in it, Escape says no. */
 export function confirm(title, text, action) {
@@ -14,12 +14,8 @@ export function confirm(title, text, action) {
       h(
         "div",
         { class: "row" },
-        h("button", { type: "button", onclick: () => dialog.close("yes") }, action),
-        h(
-          "button",
-          { type: "button", class: "quiet", autofocus: true, onclick: () => dialog.close("") },
-          "Cancel",
-        ),
+        button(action, () => dialog.close("yes")),
+        button("Cancel", () => dialog.close(""), { look: "quiet", autofocus: true }),
       ),
     );
     dialog.addEventListener("close", () => {
@@ -29,4 +25,10 @@ export function confirm(title, text, action) {
     document.body.append(dialog);
     dialog.showModal();
   });
+}
+
+/** A button for what cannot be undone: it asks whether to `agree`, then acts. Problems are shown in the place `said`. */
+export function dangerButton(name, { of = null, title, text, agree, said, act }) {
+  const onclick = async () => (await confirm(title, text, agree)) && attempt(act, said);
+  return button(name, onclick, { look: "plain danger", of });
 }

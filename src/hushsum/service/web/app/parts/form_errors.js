@@ -1,8 +1,7 @@
 // A refusal, shown at the field that it is about.
-
-import { freshId, h } from "../dom.js";
-import { sentence } from "../format.js";
-import { problemBox, ruleInWords } from "./feedback.js";
+import { problemBox, ruleInWords } from "../explorer/controls.js";
+import { freshId, h } from "../explorer/dom.js";
+import { sentence } from "../explorer/format.js";
 
 /** What was refused, by the name of the field in the request. */
 function faultsOf(problem) {

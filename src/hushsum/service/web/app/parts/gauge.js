@@ -1,7 +1,6 @@
 // How much of a budget is spent, on what, and what remains.
-
-import { h } from "../dom.js";
-import { count, exact, short } from "../format.js";
+import { h } from "../explorer/dom.js";
+import { count, exact, short } from "../explorer/format.js";
 
 /** The sum that a budget bounds: its letter, and how to read it off a charge. */
 export function measure(budget) {

@@ -1,9 +1,7 @@
 // Who may sign in to an account with the service's provider, where it has one.
-
 import { ask, get, post } from "../api.js";
-import { h, refill } from "../dom.js";
-import { problemBox } from "./feedback.js";
-import { field, text } from "./fields.js";
+import { attempt, field, text } from "../explorer/controls.js";
+import { h, refill } from "../explorer/dom.js";
 
 /** Show and change the link between an account and a person at the provider. */
 export function identityCard(account, provider) {
@@ -20,13 +18,10 @@ export function identityCard(account, provider) {
     const subject = text({ required: true, maxlength: 255, value: linked?.subject ?? "" });
     const said = h("div", {});
     const tried = async (action) => {
-      try {
+      await attempt(async () => {
         await action();
         await refresh();
-      } catch (problem) {
-        if (problem.status === undefined) throw problem;
-        said.replaceChildren(problemBox(problem, { heading: "h3" }));
-      }
+      }, said);
     };
     refill(
       card,

@@ -1,6 +1,5 @@
 // The top of a view.
-
-import { h } from "../dom.js";
+import { h } from "../explorer/dom.js";
 
 /** A heading, where one came from, a line below, and what can be done here. */
 export function pageHead(title, { from = null, text = null, actions = [] } = {}) {

@@ -1,14 +1,10 @@
 // Links by which anybody may query a function: made and revoked by its owner, who sees each of them once.
-
 import { addressOf, ask, get, post } from "../api.js";
-import { announce, h, refill } from "../dom.js";
-import { day } from "../format.js";
-import { confirm } from "./confirm.js";
-import { copyButton } from "./copying.js";
-import { empty, problemBox } from "./feedback.js";
-import { checkbox, field, number, numberIn, text } from "./fields.js";
+import { attempt, checkbox, copyButton, empty, field, number, numberIn, table, text } from "../explorer/controls.js";
+import { announce, h, refill } from "../explorer/dom.js";
+import { day } from "../explorer/format.js";
+import { dangerButton } from "./confirm.js";
 import { clearProblems, showProblem } from "./form_errors.js";
-import { table } from "./tables.js";
 
 /** The section of a function's page. */
 export async function sharing({ id, name }) {
@@ -38,28 +34,19 @@ export async function sharing({ id, name }) {
   }
 
   const revokeButton = (each) =>
-    h(
-      "button",
-      {
-        type: "button",
-        class: "plain danger",
-        onclick: async () => {
-          const question = "Whoever has it can no longer query the function. What they have seen stays public.";
-          if (!(await confirm("Revoke this link?", question, "Revoke it"))) return;
-          try {
-            await ask("DELETE", `/shares/${each.id}`);
-            fresh.querySelector(`[data-link="${each.id}"]`)?.remove();
-            announce("The link is revoked.");
-            await refresh();
-          } catch (problem) {
-            if (problem.status === undefined) throw problem;
-            said.replaceChildren(problemBox(problem, { heading: "h3" }));
-          }
-        },
+    dangerButton("Revoke", {
+      of: `the link ${each.label || each.id}`,
+      title: "Revoke this link?",
+      text: "Whoever has it can no longer query the function. What they have seen stays public.",
+      agree: "Revoke it",
+      said,
+      act: async () => {
+        await ask("DELETE", `/shares/${each.id}`);
+        fresh.querySelector(`[data-link="${each.id}"]`)?.remove();
+        announce("The link is revoked.");
+        await refresh();
       },
-      "Revoke",
-      h("span", { class: "unseen" }, ` the link ${each.label || each.id}`),
-    );
+    });
 
   await refresh();
   return h(
@@ -102,14 +89,11 @@ function linkForm(id, said, made) {
           download: download.firstChild.checked,
         };
         if (numberIn(days) !== null) request.days = numberIn(days);
-        try {
+        await attempt(async () => {
           const link = await post(`/functions/${id}/shares`, request);
           event.target.reset();
           await made(link);
-        } catch (problem) {
-          if (problem.status === undefined) throw problem;
-          showProblem(problem, names, said);
-        }
+        }, (problem) => showProblem(problem, names, said));
       },
     },
     h(

@@ -1,24 +1,18 @@
 // The streams of a dataset: the steps so far, and the next one.
-
 import { follow, freshKey, get, post } from "../api.js";
-import { announce, h } from "../dom.js";
+import { inShort } from "../explorer/claims.js";
+import { attempt, field, problemBox } from "../explorer/controls.js";
+import { announce, h } from "../explorer/dom.js";
 import { formatOf, RECORDS, sent } from "../release/file_columns.js";
 import { stepsOf } from "../views/film.js";
-import { problemBox, progress } from "./feedback.js";
-import { field } from "./fields.js";
-import { inShort } from "./meaning.js";
+import { progress } from "./feedback.js";
 
 /** A section with all streams of a dataset; null if there is none. */
 export async function streams(dataset, functions) {
   const found = await get(`/datasets/${dataset.id}/streams`);
   if (!found.length) return null;
   const all = new Map(functions.map((each) => [each.id, each]));
-  return h(
-    "section",
-    { class: "section stack" },
-    h("h2", {}, "Streams"),
-    found.map((each) => card(dataset, each, all)),
-  );
+  return h("section", { class: "section stack" }, h("h2", {}, "Streams"), found.map((each) => card(dataset, each, all)));
 }
 
 function card(dataset, stream, all) {
@@ -29,19 +23,19 @@ function card(dataset, stream, all) {
   const button = h("button", { class: "quiet" }, "Take the next step");
   const leave = new AbortController();
 
-  function show({ released, steps, shows, functions }) {
-    status.textContent = `${released} of ${steps} steps; shows ${shows}. ${sentenceOf(stream.claim)}`;
+  function show({ released, horizon, shows, functions }) {
+    status.textContent = `${released} of ${horizon} steps; shows ${shows}. ${sentenceOf(stream.claim)}`;
     const id = all.get(functions[functions.length - 1])?.facts.stream?.stream;
     link.replaceChildren(
       id ? h("a", { class: "button", href: `#/films/${id}` }, `Film of ${stepsOf([...all.values()], id).length} steps`) : "",
     );
-    button.disabled = released >= steps;
+    button.disabled = released >= horizon;
   }
 
   async function step(event) {
     event.preventDefault();
     button.disabled = true;
-    try {
+    await attempt(async () => {
       const uploads = file.files.length ? [await uploaded(file.files[0])] : [];
       const bar = progress("Releasing the step");
       said.replaceChildren(bar.node);
@@ -55,11 +49,10 @@ function card(dataset, stream, all) {
       for (const each of functions) all.set(each.id, each);
       show(streamsNow.find((each) => each.id === stream.id));
       announce("The step is released.");
-    } catch (problem) {
-      if (problem.status === undefined) throw problem;
+    }, (problem) => {
       said.replaceChildren(problemBox(problem, { heading: "h3" }));
       button.disabled = false;
-    }
+    });
   }
 
   async function uploaded(chosen) {

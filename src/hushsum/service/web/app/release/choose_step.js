@@ -1,9 +1,8 @@
 // Step 2: choose what to release, with its predicted error.
-
-import { announce, h, refill } from "../dom.js";
-import { field } from "../parts/fields.js";
+import { field } from "../explorer/controls.js";
+import { announce, h, refill } from "../explorer/dom.js";
+import { modelTitle } from "../explorer/format.js";
 import { gauge } from "../parts/gauge.js";
-import { modelTitle } from "../format.js";
 import { columnsForm } from "./columns_form.js";
 import { fileForm } from "./file_form.js";
 import { modelForm } from "./model_form.js";

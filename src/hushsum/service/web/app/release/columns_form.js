@@ -1,8 +1,7 @@
 // Which columns, and their declared bounds.
-
-import { h } from "../dom.js";
-import { field, number, numberIn, text } from "../parts/fields.js";
-import { columnLabel } from "../format.js";
+import { field, number, numberIn, text } from "../explorer/controls.js";
+import { h } from "../explorer/dom.js";
+import { columnLabel } from "../explorer/format.js";
 
 const TYPED = "Their names, separated by commas.";
 const NAMELESS =
@@ -84,11 +83,7 @@ export function columnsForm(names, changed, { nameless = false, declared = null,
       "fieldset",
       {},
       h("legend", { class: "label" }, "Columns"),
-      h(
-        "div",
-        { class: "choices" },
-        boxes.map(({ name, box }) => h("label", { class: "choice" }, box, columnLabel(name))),
-      ),
+      h("div", { class: "choices" }, boxes.map(({ name, box }) => h("label", { class: "choice" }, box, columnLabel(name)))),
     ),
     h(
       "fieldset",

@@ -1,12 +1,11 @@
 // Steps 3 and 4: the claim, its confirmation, the job, the function.
-
 import { follow, freshKey, post } from "../api.js";
-import { h } from "../dom.js";
-import { claimFacts, claimSentence, facts } from "../parts/claims.js";
-import { problemBox, progress } from "../parts/feedback.js";
+import { claimFacts, claimSentence, facts, meaning } from "../explorer/claims.js";
+import { attempt, problemBox } from "../explorer/controls.js";
+import { h } from "../explorer/dom.js";
+import { exact, promise as inNumbers, short } from "../explorer/format.js";
+import { progress } from "../parts/feedback.js";
 import { gauge, standing } from "../parts/gauge.js";
-import { meaning } from "../parts/meaning.js";
-import { exact, promise as inNumbers, short } from "../format.js";
 
 const STATES = { queued: "Waiting for a worker", running: "Working", done: "Done", failed: "Failed" };
 
@@ -35,11 +34,7 @@ export async function confirmStep(place, { dataset, terms, paths, signal }, done
   // One key for this agreement: pressed twice, or after a lost connection, it is still one release.
   const key = freshKey();
   const said = h("div", { class: "stack" });
-  const agree = h(
-    "button",
-    { type: "button", onclick: release },
-    `Release, and spend ${inNumbers(response.cost)}`,
-  );
+  const agree = h("button", { type: "button", onclick: release }, `Release, and spend ${inNumbers(response.cost)}`);
   const card = h(
     "div",
     { class: "card stack narrow-card" },
@@ -63,17 +58,13 @@ export async function confirmStep(place, { dataset, terms, paths, signal }, done
 
   async function release() {
     agree.disabled = true;
-    try {
-      const job = await post(paths.release, { ...terms, confirm: response.confirm }, {
-        headers: { "idempotency-key": key },
-      });
+    await attempt(async () => {
+      const job = await post(paths.release, { ...terms, confirm: response.confirm }, { headers: { "idempotency-key": key } });
       done(await worked(said, "Releasing", job, signal));
-    } catch (problem) {
-      if (problem.name === "AbortError") return;
-      if (problem.status === undefined) throw problem;
+    }, (problem) => {
       said.replaceChildren(problemBox(problem, { heading: "h3" }));
       said.firstChild.focus();
       agree.disabled = false;
-    }
+    });
   }
 }

@@ -1,8 +1,7 @@
 // Which columns are dates, how these are written, and what numbers they become. It is declared, for files of any kind.
-
-import { freshId, h } from "../dom.js";
-import { checkbox, field, select, text } from "../parts/fields.js";
-import { columnLabel } from "../format.js";
+import { checkbox, field, select, text } from "../explorer/controls.js";
+import { freshId, h } from "../explorer/dom.js";
+import { columnLabel } from "../explorer/format.js";
 
 const DAY = 86_400_000;
 const EPOCH = "1970-01-01";

@@ -1,8 +1,7 @@
 // Files of records: their formats, how they are sent, and the names of their columns, which are read in the browser. Only
 // names: bounds must not be read off the records.
-
 import { upload } from "../api.js";
-import { bytesInWords, moment } from "../format.js";
+import { bytesInWords, moment } from "../explorer/format.js";
 
 const HEAD = 1 << 16;
 const ENDINGS = [

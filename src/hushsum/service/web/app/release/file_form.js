@@ -1,7 +1,6 @@
 // How the cells of a file are written. It is declared: nothing is guessed from the records.
-
-import { h } from "../dom.js";
-import { checkbox, field, select, text } from "../parts/fields.js";
+import { checkbox, field, select, text } from "../explorer/controls.js";
+import { h } from "../explorer/dom.js";
 import { dateFields } from "./date_fields.js";
 
 const POINT = ".";

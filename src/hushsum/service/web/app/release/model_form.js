@@ -1,9 +1,8 @@
 // A model: what it learns, from which columns, with which settings.
-
 import { post } from "../api.js";
-import { h, settled } from "../dom.js";
-import { field, number, numberIn, select, text } from "../parts/fields.js";
-import { sentence, short } from "../format.js";
+import { attempt, field, number, numberIn, select, text } from "../explorer/controls.js";
+import { h, settled } from "../explorer/dom.js";
+import { sentence, short } from "../explorer/format.js";
 import { allBounded } from "./columns_form.js";
 import { settingField } from "./setting_field.js";
 
@@ -25,8 +24,7 @@ export function modelForm(dataset, kind, { columns, terms, upload, names, sample
   const [first, more] = [settings.filter((each) => !each.known), settings.filter((each) => each.known)];
   const given = () => (kind.takes_public ? sample.id() : null);
   /** A setting that must be entered and is not yet. Public rows decide some of them, and the bounds. */
-  const open = () =>
-    settings.find((each) => each.required && each.value() === undefined && !(given() && each.leftToPublic));
+  const open = () => settings.find((each) => each.required && each.value() === undefined && !(given() && each.leftToPublic));
   const bounded = () => (given() ? !columns.halfBounded() : allBounded(columns.bounds()));
   const panel = claimPanel(report);
   const mode = select(MODES, "file", {
@@ -36,9 +34,7 @@ export function modelForm(dataset, kind, { columns, terms, upload, names, sample
     },
   });
   const questions = number({ min: 1, max: 5000, step: 1, value: "1000", oninput: changed });
-  const most = field("Queries in total", questions, {
-    hint: "Distinct points, from all users together; at most 5,000.",
-  });
+  const most = field("Queries in total", questions, { hint: "Distinct points, from all users together; at most 5,000." });
   most.hidden = true;
   const modes = (kind.modes ?? []).includes("exact") ? [field("Answered", mode), most] : [];
   if (learns) columns.bar("target", target.value || null);
@@ -144,7 +140,7 @@ function claimPanel(report) {
   };
   const ask = settled(300, async (dataset, request) => {
     const mine = ++turn;
-    try {
+    await attempt(async () => {
       const { predicted } = await post(`/datasets/${dataset.id}/models/claims`, request);
       if (mine !== turn) return;
       if (predicted?.error === undefined || predicted?.error === null) {
@@ -159,10 +155,9 @@ function claimPanel(report) {
           predicted.records.toLocaleString("en")
         } records. ${predicted.note ? sentence(predicted.note) : ""}`;
       }
-    } catch (problem) {
-      if (problem.status === undefined) throw problem;
+    }, (problem) => {
       if (mine === turn) clear(sentence(problem.message));
-    }
+    });
   });
   return {
     node: h(

@@ -1,8 +1,8 @@
 // The predicted error of each release option, updated live before anything is spent.
-
 import { post } from "../api.js";
-import { h, settled } from "../dom.js";
-import { sentence, short } from "../format.js";
+import { attempt } from "../explorer/controls.js";
+import { h, settled } from "../explorer/dom.js";
+import { sentence, short } from "../explorer/format.js";
 
 const NAMES = { race: "Hash rows", grid: "Grid", fourier_features: "Fourier features" };
 const ABOUT = {
@@ -41,13 +41,12 @@ export function planPanel(dataset, report) {
 
   const send = settled(250, async (question) => {
     const mine = ++turn;
-    try {
+    await attempt(async () => {
       const plan = await post(`/datasets/${dataset.id}/plans`, question);
       if (mine === turn) show(plan, question);
-    } catch (problem) {
-      if (problem.status === undefined) throw problem;
+    }, (problem) => {
       if (mine === turn) clear(sentence(problem.message));
-    }
+    });
   });
 
   function ask(question, { counted }) {

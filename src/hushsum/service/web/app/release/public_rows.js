@@ -1,8 +1,7 @@
 // Rows that the owner declares public: another upload of the dataset, chosen or sent here.
-
-import { announce, h } from "../dom.js";
-import { problemBox, progress } from "../parts/feedback.js";
-import { field, select } from "../parts/fields.js";
+import { attempt, field, problemBox, select } from "../explorer/controls.js";
+import { announce, h } from "../explorer/dom.js";
+import { progress } from "../parts/feedback.js";
 import { ENDING_RULE, formatOf, RECORDS, sent, uploadInWords } from "./file_columns.js";
 
 const ABOUT =
@@ -14,11 +13,7 @@ export function publicRows(dataset, uploads, own, changed) {
   const named = (each) => [each.id, uploadInWords(each).what];
   const said = h("div", {});
   const taken = select([["", "none"], ...known.map(named)], "", { onchange: changed });
-  const file = h("input", {
-    type: "file",
-    accept: RECORDS,
-    onchange: () => send(file.files[0]),
-  });
+  const file = h("input", { type: "file", accept: RECORDS, onchange: () => send(file.files[0]) });
   const node = h(
     "details",
     {},
@@ -41,19 +36,15 @@ export function publicRows(dataset, uploads, own, changed) {
     }
     const bar = progress(`Uploading ${chosen.name}`);
     said.replaceChildren(bar.node);
-    try {
-      const made = await sent(dataset, chosen, format, (fraction) =>
-        bar.report(fraction, `Uploading ${chosen.name}`));
+    await attempt(async () => {
+      const made = await sent(dataset, chosen, format, (fraction) => bar.report(fraction, `Uploading ${chosen.name}`));
       uploads.push(made);
       taken.append(h("option", { value: made.id }, named(made)[1]));
       taken.value = made.id;
       said.replaceChildren();
       announce(`${chosen.name} is used as public rows.`);
       changed();
-    } catch (problem) {
-      if (problem.status === undefined) throw problem;
-      said.replaceChildren(problemBox(problem, { heading: "h3" }));
-    }
+    }, said);
   }
 
   return {

@@ -1,7 +1,6 @@
 // A field for one declared setting: of a model, or of a kernel. The service describes them; nothing is listed here.
-
-import { freshId, h } from "../dom.js";
-import { checkbox, field, hintOf, number, numberIn, select, text } from "../parts/fields.js";
+import { checkbox, field, hintOf, number, numberIn, select, text } from "../explorer/controls.js";
+import { freshId, h } from "../explorer/dom.js";
 import { bandwidthHint } from "./columns_form.js";
 
 /**
@@ -21,11 +20,7 @@ export function settingField(setting, changed) {
   }
   if (setting.type === "pair") {
     const [low, high] = [0, 1].map((side) =>
-      number({
-        "aria-label": `${side ? "highest" : "lowest"} ${name}`,
-        required: true,
-        oninput: changed,
-      })
+      number({ "aria-label": `${side ? "highest" : "lowest"} ${name}`, required: true, oninput: changed })
     );
     // A default range would clip most targets, so this one is always entered.
     return {
@@ -47,11 +42,7 @@ export function settingField(setting, changed) {
   const open = setting.optional && setting.default === null ? [["", "automatic"]] : [];
   const control = setting.type === "text" && setting.choices
     ? select([...open, ...setting.choices.map((each) => [each, each])], setting.default ?? undefined, { onchange: changed })
-    : text({
-      placeholder: own || setting.default === null ? "" : String(setting.default),
-      required: own,
-      oninput: changed,
-    });
+    : text({ placeholder: own || setting.default === null ? "" : String(setting.default), required: own, oninput: changed });
   const value = () => {
     const typed = control.value.trim();
     if (typed === "") return undefined;

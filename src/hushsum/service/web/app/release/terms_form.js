@@ -1,10 +1,9 @@
 // The privacy parameters and the name of a release.
-
-import { h } from "../dom.js";
-import { field, NAMED, number, numberIn, text } from "../parts/fields.js";
+import { inShort } from "../explorer/claims.js";
+import { field, NAMED, number, numberIn, text } from "../explorer/controls.js";
+import { h } from "../explorer/dom.js";
+import { exact, short } from "../explorer/format.js";
 import { standing } from "../parts/gauge.js";
-import { inShort } from "../parts/meaning.js";
-import { exact, short } from "../format.js";
 
 /** Fields for the promise that the dataset's accounting takes; `earlier` is what was typed before. */
 export function termsForm(dataset, changed, earlier = null, declared = null) {
@@ -22,13 +21,7 @@ export function termsForm(dataset, changed, earlier = null, declared = null) {
     changed();
   };
   const amount = number({ required: true, min: 0, max: left, value: String(start), oninput: look });
-  const delta = number({
-    min: 0,
-    max: 1,
-    placeholder: "none",
-    value: earlier?.promise.delta ?? "",
-    oninput: look,
-  });
+  const delta = number({ min: 0, max: 1, placeholder: "none", value: earlier?.promise.delta ?? "", oninput: look });
   const limits = [[amount, left, letter], [delta, exact(dataset.budget.remaining.delta), "δ"]].map(
     ([control, most, what]) => ({ control, most, what, said: h("p", { class: "wrong", role: "alert" }) }),
   );

@@ -1,20 +1,15 @@
 // Step 1: upload records.
-
-import { h } from "../dom.js";
-import { problemBox, progress } from "../parts/feedback.js";
-import { field } from "../parts/fields.js";
-import { bytesInWords, columnLabel, kernelInWords, moment, wayOf } from "../format.js";
+import { field, problemBox } from "../explorer/controls.js";
+import { h } from "../explorer/dom.js";
+import { bytesInWords, columnLabel, kernelInWords, moment, wayOf } from "../explorer/format.js";
+import { progress } from "../parts/feedback.js";
 import { ENDING_RULE, formatOf, headerOf, headOf, isText, RECORDS, sent, uploadInWords } from "./file_columns.js";
 import { encodingChoice } from "./file_form.js";
 
 /** A file to upload, or an upload or tally that waits. `done({upload, columns, nameless, encoding, tally})`. */
 export function uploadStep(place, { dataset, uploads, tallies }, done) {
   const said = h("div", {});
-  const file = h("input", {
-    type: "file",
-    required: true,
-    accept: `${RECORDS},.tally`,
-  });
+  const file = h("input", { type: "file", required: true, accept: `${RECORDS},.tally` });
   const encoding = encodingChoice();
   const button = h("button", {}, "Upload");
   const form = h(
@@ -41,8 +36,7 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
   place.replaceChildren(form, waiting());
   file.addEventListener("change", () => said.replaceChildren());
 
-  const refuse = (message) =>
-    said.replaceChildren(problemBox({ kind: "file-refused", message }, { heading: "h3" }));
+  const refuse = (message) => said.replaceChildren(problemBox({ kind: "file-refused", message }, { heading: "h3" }));
 
   async function send(chosen) {
     const format = chosen.name.toLowerCase().endsWith(".tally") ? "tally" : formatOf(chosen.name);
@@ -76,12 +70,7 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
           }`,
         ));
       uploads.push(made);
-      done({
-        upload: made,
-        columns,
-        nameless: head !== null && columns === null,
-        encoding: encoding.value,
-      });
+      done({ upload: made, columns, nameless: head !== null && columns === null, encoding: encoding.value });
     } catch (problem) {
       if (problem.status === undefined) throw problem;
       said.replaceChildren(problemBox(problem, { heading: "h3" }));
@@ -97,12 +86,7 @@ export function uploadStep(place, { dataset, uploads, tallies }, done) {
         "li",
         { class: "row" },
         h("span", {}, text, until && h("span", { class: "soft" }, ` · ${until}`)),
-        h(
-          "button",
-          { type: "button", class: "plain", onclick: action },
-          "Use it",
-          h("span", { class: "unseen" }, `: ${text}`),
-        ),
+        h("button", { type: "button", class: "plain", onclick: action }, "Use it", h("span", { class: "unseen" }, `: ${text}`)),
       );
     return h(
       "section",

@@ -1,5 +1,7 @@
 // Answers from the file of a function, read in the page: after one download, a query needs no request.
 
+import { answersOf, listed } from "../explorer/local.js";
+
 const LARGEST_BYTES = 8e6;
 const MOST_KEPT = 8;
 const SLICE_MILLISECONDS = 12;
@@ -21,9 +23,8 @@ export function fileSource(response, { file, query }) {
     origin: () => origin,
     /** The function itself, to be answered here; null where the service answers. */
     local: async () => (readable ? (await functionOf(response.sha256, file)).answers : null),
-    async answer(of, points, { signal, lattice = null, together = false, glance = false } = {}) {
-      // By Bonferroni's inequality.
-      const level = together ? 1 - 0.05 / points.length : 0.95;
+    async answer(of, points, options = {}) {
+      const { signal, lattice = null, together = false, glance = false, level = 0.95 } = options;
       const found = readable && (!glance || kept.has(response.sha256)) ? await functionOf(response.sha256, file) : NONE;
       if (found.answers && !(slow && points.length > 1)) {
         const answers = await answered(found.answers, of, points, { signal, lattice, together, level });
@@ -34,7 +35,8 @@ export function fileSource(response, { file, query }) {
         }
       }
       origin = found.reason;
-      return query(of, points, signal, level);
+      // By Bonferroni's inequality.
+      return query(of, points, signal, together ? 1 - (1 - level) / points.length : level);
     },
   };
 }
@@ -74,23 +76,14 @@ async function opened(sha256, file) {
 /** Answers as the service reports them; null where that would take too long, or where the reader refuses a query. */
 async function answered(found, of, points, { signal, lattice, together, level }) {
   try {
-    const whole = lattice && found.quickPictures;
-    const parts = whole
-      ? [found.picture(lattice.axes, lattice.steps, lattice.fixed, { of, simultaneous: together })]
-      : await inSlices(points, signal, (some) => found.query(some, { of, level }));
-    if (parts === null) return null;
-    return listed(parts);
+    if (lattice && found.quickPictures) return answersOf(found, of, points, { lattice, together, level });
+    const each = together ? 1 - (1 - level) / points.length : level;
+    return await inSlices(points, signal, (some) => found.query(some, { of, level: each }));
   } catch (error) {
     // The service explains what is wrong with a query.
     if (error.name === "QueryRefused") return null;
     throw error;
   }
-}
-
-/** Answers of the reader as the service reports them: lists, with null for what is not known. */
-export function listed(parts) {
-  const list = (name) => parts.flatMap((each) => Array.from(each[name], (value) => (Number.isFinite(value) ? value : null)));
-  return { value: list("value"), stderr: list("stderr"), lower: list("lower"), upper: list("upper") };
 }
 
 /** Results for some points after the other, so that the page stays responsive; null if all would take too long. */
@@ -108,7 +101,7 @@ async function inSlices(points, signal, compute) {
     if (at < points.length) await nextTurn();
     signal?.throwIfAborted();
   }
-  return parts;
+  return listed(parts);
 }
 
 /** Lets the browser draw and react; timers would wait for four milliseconds each time. */

@@ -1,5 +1,4 @@
 // Answers by a shared link: no token, no cookie, one function.
-
 import { ask, bytes, Problem } from "../api.js";
 import { fileSource } from "./file.js";
 

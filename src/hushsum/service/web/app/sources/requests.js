@@ -1,5 +1,4 @@
 // The same query for a terminal or a program. A token is never written out: its place is a variable.
-
 import { addressOf } from "../api.js";
 
 const shell = (text) => `'${text.replace(/'/g, `'\\''`)}'`;
@@ -30,7 +29,7 @@ export function linkRequests(key, { model }) {
       `curl -s ${shell(`${address}/query${shown ? `?of=${shown.of}` : ""}`)} \\\n` +
       `  -H 'Content-Type: application/json' -d ${shell(JSON.stringify({ points: points(shown) }))}\n`,
     Python: (shown) =>
-      `import hushsum as hs\n\nf = hs.open_link(${python(address)})\n` +
+      `import hushsum as hs\n\nf = hs.client.open_link(${python(address)})\n` +
       `answer = f.query(${python(points(shown))}${shown && !model ? `, of=${python(shown.of)}` : ""})\n` +
       "print(answer.value, answer.stderr)\n",
   };

@@ -1,5 +1,4 @@
 // Answers from the service, for whoever is signed in.
-
 import { bytes, post } from "../api.js";
 import { fileSource } from "./file.js";
 

@@ -1,16 +1,12 @@
 // The user's account and tokens.
-
-import { ask, get, post } from "../api.js";
-import { h } from "../dom.js";
-import { facts } from "../parts/claims.js";
-import { confirm } from "../parts/confirm.js";
-import { problemBox } from "../parts/feedback.js";
-import { checkbox, field, number, numberIn, text } from "../parts/fields.js";
+import { get, post } from "../api.js";
+import { facts } from "../explorer/claims.js";
+import { attempt, checkbox, field, number, numberIn, text } from "../explorer/controls.js";
+import { h } from "../explorer/dom.js";
+import { day } from "../explorer/format.js";
 import { pageHead } from "../parts/page_head.js";
-import { showSecret } from "../parts/secret.js";
-import { tokenTable } from "../parts/tokens.js";
+import { showSecret, tokenTable } from "../parts/tokens.js";
 import { me } from "../session.js";
-import { day } from "../format.js";
 
 export async function accountView(place) {
   const said = h("div", { class: "stack" });
@@ -38,24 +34,9 @@ export async function accountView(place) {
   );
 
   async function refresh() {
-    list.replaceChildren(tokenTable(await get("/tokens"), async (token) => {
-      const mine = token.id === me().token;
-      if (
-        !(await confirm(
-          "Revoke this token?",
-          mine
-            ? "It is the one you are signed in with: you will be signed out."
-            : "Its user is signed out at once.",
-          "Revoke it",
-        ))
-      ) return;
-      try {
-        await ask("DELETE", `/tokens/${token.id}`);
-        await refresh();
-      } catch (problem) {
-        if (problem.status !== 401) said.replaceChildren(problemBox(problem));
-      }
-    }, { own: me().token }));
+    const text = ({ id }) =>
+      id === me().token ? "It is the one you are signed in with: you will be signed out." : "Its user is signed out at once.";
+    list.replaceChildren(tokenTable(await get("/tokens"), { own: me().token, text, said, revoked: refresh }));
   }
   await refresh();
 }
@@ -81,14 +62,12 @@ function newToken(said, secrets, made) {
             ),
           };
           if (numberIn(days) !== null) request.days = numberIn(days);
-          try {
+          await attempt(async () => {
             const token = await post("/tokens", request);
             said.replaceChildren();
             await made();
             showSecret(secrets, "Your new token", token.secret);
-          } catch (problem) {
-            said.replaceChildren(problemBox(problem));
-          }
+          }, said);
         },
       },
       h("div", { class: "fields" }, field("Label", label, { hint: "What it is for." }), field("Days", days, { hint: "It expires no later than the token that you use now." })),

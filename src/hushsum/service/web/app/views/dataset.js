@@ -1,16 +1,19 @@
 // One dataset: its budget, the cost of every release, its uploads and tallies.
-
 import { ask, get } from "../api.js";
-import { h } from "../dom.js";
-import { facts } from "../parts/claims.js";
-import { confirm } from "../parts/confirm.js";
-import { empty, loading, problemBox } from "../parts/feedback.js";
+import { facts } from "../explorer/claims.js";
+import { empty, table } from "../explorer/controls.js";
+import { h } from "../explorer/dom.js";
+import { bytesInWords, columnLabel, exact, kernelInWords, moment, promise, short, wayOf } from "../explorer/format.js";
+import { dangerButton } from "../parts/confirm.js";
+import { loading } from "../parts/feedback.js";
 import { gauge, standing } from "../parts/gauge.js";
 import { pageHead } from "../parts/page_head.js";
 import { streams } from "../parts/streams.js";
-import { table } from "../parts/tables.js";
 import { may } from "../session.js";
-import { bytesInWords, columnLabel, exact, kernelInWords, moment, promise, short, wayOf } from "../format.js";
+
+const DELETED =
+  "Its uploads, tallies and models in exact mode are deleted, and nothing more is released from it. " +
+  "The ledger keeps its history, and what was released stays public.";
 
 export async function datasetView(place, id) {
   place.append(loading("the dataset"));
@@ -25,20 +28,22 @@ export async function datasetView(place, id) {
   const overTime = may("release") ? await streams(dataset, functions) : null;
   const names = new Map(functions.map((each) => [`${each.id}.hush`, each]));
   const release = may("release") &&
-    h(
-      "a",
-      { class: exhausted ? "button quiet" : "button", href: `#/datasets/${id}/release` },
-      "Upload and release",
-    );
+    h("a", { class: exhausted ? "button quiet" : "button", href: `#/datasets/${id}/release` }, "Upload and release");
   const stream = may("release") && !exhausted &&
     h("a", { class: "button quiet", href: `#/datasets/${id}/stream` }, "Start a stream");
-  const remove = may("release") &&
-    h("button", { type: "button", class: "plain danger", onclick: () => removeDataset(place, dataset) }, "Delete");
+  const said = h("div", {});
+  const deleted = async () => {
+    await ask("DELETE", `/datasets/${id}`);
+    location.hash = "#/datasets";
+  };
+  const title = `Delete ${dataset.name}?`;
+  const remove = dangerButton("Delete", { title, text: DELETED, agree: "Delete it", said, act: deleted });
   place.replaceChildren(
     pageHead(dataset.name, {
       from: { href: "#/datasets", name: "Datasets" },
       actions: release ? [release, stream, remove].filter(Boolean) : [],
     }),
+    said,
     h(
       "div",
       { class: "stack" },
@@ -48,20 +53,8 @@ export async function datasetView(place, id) {
     ),
     overTime ?? "",
     h("section", { class: "section" }, h("h2", {}, "What was released"), history(dataset, ledger, names)),
-    h("section", { class: "section" }, h("h2", {}, "Uploads and tallies"), waiting(place, id, uploads, tallies)),
+    h("section", { class: "section" }, h("h2", {}, "Uploads and tallies"), waiting(place, id, uploads, tallies, said)),
   );
-}
-
-async function removeDataset(place, { id, name }) {
-  const text = "Its uploads, tallies and models in exact mode are deleted, and nothing more is released from it. " +
-    "The ledger keeps its history, and what was released stays public.";
-  if (!(await confirm(`Delete ${name}?`, text, "Delete it"))) return;
-  try {
-    await ask("DELETE", `/datasets/${id}`);
-    location.hash = "#/datasets";
-  } catch (problem) {
-    place.prepend(problemBox(problem));
-  }
 }
 
 const spent = () =>
@@ -89,10 +82,7 @@ function budget({ budget: response }, ledger) {
           ? `each person${terms.max_per_unit ? `, up to ${terms.max_per_unit} records` : ""}`
           : `each ${terms.unit}`,
       ],
-      [
-        "Largest next release",
-        response.largest_pure_epsilon > 0 ? `ε ${short(response.largest_pure_epsilon)}` : "none",
-      ],
+      ["Largest next release", response.largest_pure_epsilon > 0 ? `ε ${short(response.largest_pure_epsilon)}` : "none"],
       name === "rho" && response.spent_epsilon !== null
         ? ["As ε", short(response.spent_epsilon)]
         : [letter, null],
@@ -103,12 +93,7 @@ function budget({ budget: response }, ledger) {
 function history(dataset, ledger, names) {
   if (ledger === null) return empty("Not shown", "This token may not read the ledger.", null, "h3");
   if (!ledger.history.length) {
-    return empty(
-      "Nothing yet",
-      "Every release is listed here, with its cost and the remaining budget.",
-      null,
-      "h3",
-    );
+    return empty("Nothing yet", "Every release is listed here, with its cost and the remaining budget.", null, "h3");
   }
   const { name, letter, total } = standing(dataset.budget);
   let left = total;
@@ -139,11 +124,7 @@ function history(dataset, ledger, names) {
         { class: "small soft" },
         "The hash of the ledger's last entry. It proves later that no entry before it was changed.",
       ),
-      h(
-        "p",
-        { class: "code" },
-        `${ledger.receipt.ledger} · ${ledger.receipt.sequence} · ${ledger.receipt.hash}`,
-      ),
+      h("p", { class: "code" }, `${ledger.receipt.ledger} · ${ledger.receipt.sequence} · ${ledger.receipt.hash}`),
     ),
   );
 }
@@ -154,7 +135,7 @@ function nameless({ step, subject }) {
   return subject.served ? "a model in exact mode" : "a release";
 }
 
-function waiting(place, id, uploads, tallies) {
+function waiting(place, id, uploads, tallies, said) {
   const open = uploads.filter((each) => each.state === "waiting");
   if (!open.length && !tallies.length) {
     return empty(
@@ -164,68 +145,48 @@ function waiting(place, id, uploads, tallies) {
       "h3",
     );
   }
-  const remove = (upload) => async () => {
-    if (
-      !(await confirm(
-        "Delete this upload?",
-        "It was not counted. The file is deleted from the service.",
-        "Delete it",
-      ))
-    ) return;
-    try {
-      await ask("DELETE", `/datasets/${id}/uploads/${upload.id}`);
-      place.replaceChildren();
-      await datasetView(place, id);
-    } catch (problem) {
-      place.prepend(problemBox(problem));
-    }
-  };
-  const removeTally = (tally) => async () => {
-    const text = "What was released from it stays public, and what it cost stays spent.";
-    if (!(await confirm("Delete this tally?", text, "Delete it"))) return;
-    try {
-      await ask("DELETE", `/datasets/${id}/tallies/${tally.id}`);
-      place.replaceChildren();
-      await datasetView(place, id);
-    } catch (problem) {
-      place.prepend(problemBox(problem));
-    }
-  };
+  const named = (name) => ({ name });
+  const remove = (what, path, text) =>
+    dangerButton("Delete", {
+      title: `Delete this ${what}?`,
+      text,
+      agree: "Delete it",
+      said,
+      act: async () => {
+        await ask("DELETE", `/datasets/${id}/${path}`);
+        place.replaceChildren();
+        await datasetView(place, id);
+      },
+    });
   return h(
     "div",
     { class: "stack" },
     tallies.length > 0 &&
       table(
         "Confidential tallies",
-        [{ name: "Columns", head: true }, { name: "Method" }, { name: "Kernel" }, { name: "Cells", number: true }, {
-          name: "Counted",
-        }, { name: "" }, { name: "" }],
+        [{ name: "Columns", head: true }, ...["Method", "Kernel"].map(named), { name: "Cells", number: true }, ...["Counted", "", ""].map(named)],
         tallies.map((each) => [
           each.facts.columns?.map(columnLabel).join(", ") ?? "sets",
           wayOf(each.facts.basis),
           kernelInWords(each.facts.kernel),
           (each.facts.rows * each.facts.width).toLocaleString("en"),
           moment(each.created),
-          may("release")
-            ? h("a", { href: `#/datasets/${id}/release?tally=${each.id}` }, "Release from it")
-            : "",
-          h("button", { type: "button", class: "plain danger", onclick: removeTally(each) }, "Delete"),
+          may("release") ? h("a", { href: `#/datasets/${id}/release?tally=${each.id}` }, "Release from it") : "",
+          remove("tally", `tallies/${each.id}`, "What was released from it stays public, and what it cost stays spent."),
         ]),
         { cards: true },
       ),
     open.length > 0 &&
       table(
         "Uploads that were not counted",
-        [{ name: "File", head: true }, { name: "Format" }, { name: "Size", number: true }, { name: "Uploaded" }, {
-          name: "Kept until",
-        }, { name: "" }],
+        [{ name: "File", head: true }, { name: "Format" }, { name: "Size", number: true }, ...["Uploaded", "Kept until", ""].map(named)],
         open.map((each) => [
           each.name ?? "without a name",
           each.format,
           bytesInWords(each.size),
           moment(each.created),
           moment(each.expires),
-          h("button", { type: "button", class: "plain danger", onclick: remove(each) }, "Delete"),
+          remove("upload", `uploads/${each.id}`, "It was not counted. The file is deleted from the service."),
         ]),
         { cards: true },
       ),

@@ -1,15 +1,14 @@
 // An owner's datasets, each with its budget; and the form that makes one.
-
 import { get, post } from "../api.js";
-import { h } from "../dom.js";
+import { attempt, checkbox, empty, field, NAMED, number, numberIn, select, text } from "../explorer/controls.js";
+import { h } from "../explorer/dom.js";
+import { day } from "../explorer/format.js";
 import { checklist } from "../parts/checklist.js";
-import { empty, loading } from "../parts/feedback.js";
-import { checkbox, field, NAMED, number, numberIn, select, text } from "../parts/fields.js";
+import { loading } from "../parts/feedback.js";
 import { clearProblems, showProblem } from "../parts/form_errors.js";
 import { gauge, standing } from "../parts/gauge.js";
 import { pageHead } from "../parts/page_head.js";
 import { may } from "../session.js";
-import { day } from "../format.js";
 
 export async function datasetsView(place, fresh) {
   const form = may("release") ? newDataset() : null;
@@ -112,13 +111,10 @@ function newDataset() {
         if (kind.value === "basic") request.delta = numberIn(delta);
         if (unit.value === "person" && numberIn(most) !== null) request.max_per_unit = numberIn(most);
         clearProblems(names, said);
-        try {
+        await attempt(async () => {
           const made = await post("/datasets", request);
           location.hash = `#/datasets/${made.id}`;
-        } catch (problem) {
-          if (problem.status === undefined) throw problem;
-          showProblem(problem, names, said);
-        }
+        }, (problem) => showProblem(problem, names, said));
       },
     },
     h(

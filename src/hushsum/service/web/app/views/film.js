@@ -1,11 +1,11 @@
 // All steps of a stream that the user may query, as a film.
-
 import { get } from "../api.js";
-import { h } from "../dom.js";
-import { subjectOf } from "../explorer/subject.js";
-import { film } from "../film/film.js";
-import { claimSentence } from "../parts/claims.js";
-import { empty, loading } from "../parts/feedback.js";
+import { claimSentence } from "../explorer/claims.js";
+import { empty } from "../explorer/controls.js";
+import { h } from "../explorer/dom.js";
+import { subjectOf } from "../explorer/subjects.js";
+import { film } from "../film.js";
+import { loading } from "../parts/feedback.js";
 import { pageHead } from "../parts/page_head.js";
 import { serviceSource } from "../sources/service.js";
 import { whatItIs } from "./function_words.js";
@@ -40,5 +40,5 @@ export async function filmView(place, stream) {
     world.append(empty("Nothing to plot", "The functions of this stream compare sets; query each of them with one."));
     return undefined;
   }
-  return film(world, subjects, { numbers: steps.map(({ facts }) => facts.stream.step), steps: latest.facts.stream.steps });
+  return film(world, subjects, { numbers: steps.map(({ facts }) => facts.stream.step), horizon: latest.facts.stream.horizon });
 }

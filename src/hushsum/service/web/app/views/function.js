@@ -1,21 +1,15 @@
 // One function: its claim, an explorer, its file, and for its owner its grants.
-
 import { ask, bytes, get } from "../api.js";
-import { announce, h } from "../dom.js";
-import { explorer } from "../explorer/explorer.js";
-import { setExplorer } from "../explorer/sets.js";
-import { subjectOf } from "../explorer/subject.js";
-import { claimFacts, claimSentence, facts } from "../parts/claims.js";
-import { empty, loading, problemBox } from "../parts/feedback.js";
-import { checkbox, field, text } from "../parts/fields.js";
+import { claimFacts, claimSentence, facts, meaning } from "../explorer/claims.js";
+import { attempt, button, checkbox, empty, field, fileName, problemBox, save, table, text } from "../explorer/controls.js";
+import { announce, h } from "../explorer/dom.js";
+import { openExplorer } from "../explorer/explorer.js";
+import { bytesInWords, moment, short, withError } from "../explorer/format.js";
+import { comparable, subjectOf } from "../explorer/subjects.js";
+import { loading } from "../parts/feedback.js";
 import { pageHead } from "../parts/page_head.js";
-import { table } from "../parts/tables.js";
-import { may } from "../session.js";
-import { bytesInWords, moment, short, withError } from "../format.js";
-import { comparable } from "../explorer/comparison.js";
-import { fileName, save } from "../parts/copying.js";
-import { meaning } from "../parts/meaning.js";
 import { sharing } from "../parts/shared_links.js";
+import { may } from "../session.js";
 import { serviceRequests } from "../sources/requests.js";
 import { serviceSource } from "../sources/service.js";
 import { whatItIs } from "./function_words.js";
@@ -25,8 +19,9 @@ export async function functionView(place, id) {
   const [response, all] = await Promise.all([get(`/functions/${id}`), get("/functions")]);
   const said = h("div", {});
   const world = h("div", {});
+  const download = async () => save(await bytes(`/functions/${id}/file`), `${fileName(response.name)}.hush`);
   const file = response.download &&
-    h("button", { type: "button", class: "quiet", onclick: () => download(response, said) }, "Download .hush");
+    button("Download .hush", () => attempt(download, said), { look: "quiet" });
   place.replaceChildren(
     pageHead(response.name, {
       from: { href: "#/functions", name: "Functions" },
@@ -59,24 +54,10 @@ export async function functionView(place, id) {
   );
   const subjects = all.map((each) => subjectOf(each, serviceSource(each)));
   const subject = subjectOf(response, serviceSource(response));
-  return open(world, subject, {
+  return openExplorer(world, subject, {
     others: subjects.filter((each) => comparable(subject, each)),
     requests: serviceRequests({ id, name: response.name, model: Boolean(response.facts.model) }),
   });
-}
-
-function open(world, subject, options) {
-  if (subject.kind === "sets") return setExplorer(world, subject);
-  if (subject.kind === "none") {
-    world.append(
-      empty(
-        "Nothing to plot",
-        "This model has no answer at a single point. Download it, or query it from a program.",
-      ),
-    );
-    return undefined;
-  }
-  return explorer(world, subject, options);
 }
 
 function described({ created, facts: known, sha256 }) {
@@ -89,19 +70,11 @@ function described({ created, facts: known, sha256 }) {
     parameters.bandwidth && ["Bandwidth", short(parameters.bandwidth)],
     known.basis && ["Table", `${known.basis}, ${known.rows} × ${known.width}`],
     known.model?.target && ["Predicts", known.model.target],
-    known.stream && ["Stream", `step ${known.stream.step} of ${known.stream.steps}; shows ${known.stream.shows}`],
+    known.stream && ["Stream", `step ${known.stream.step} of ${known.stream.horizon}; shows ${known.stream.shows}`],
     ["Released", moment(created)],
     known.size && ["File", bytesInWords(known.size)],
     sha256 && ["SHA-256", h("code", {}, `${sha256.slice(0, 16)}…`)],
   ].filter(Boolean);
-}
-
-async function download({ id, name }, said) {
-  try {
-    save(await bytes(`/functions/${id}/file`), `${fileName(name)}.hush`);
-  } catch (problem) {
-    said.replaceChildren(problemBox(problem));
-  }
 }
 
 async function grants({ id }) {
@@ -116,26 +89,7 @@ async function grants({ id }) {
         ? table(
           "Analysts with access",
           [{ name: "Analyst", head: true }, { name: "Access" }, { name: "" }],
-          all.map((
-            each,
-          ) => [
-            each.account,
-            each.download ? "query and download" : "query",
-            h(
-              "button",
-              {
-                type: "button",
-                class: "plain danger",
-                onclick: () =>
-                  tried(
-                    () => ask("DELETE", `/functions/${id}/grants/${encodeURIComponent(each.account)}`),
-                    `The grant of ${each.account} is withdrawn.`,
-                  ),
-              },
-              "Withdraw",
-              h("span", { class: "unseen" }, ` the grant of ${each.account}`),
-            ),
-          ]),
+          all.map((each) => [each.account, each.download ? "query and download" : "query", withdraw(each.account)]),
           { quiet: true },
         )
         : empty(
@@ -146,22 +100,23 @@ async function grants({ id }) {
         ),
     );
   }
-  async function tried(action, done) {
-    try {
+  const withdraw = (account) => {
+    const onclick = () =>
+      tried(() => ask("DELETE", `/functions/${id}/grants/${encodeURIComponent(account)}`), `The grant of ${account} is withdrawn.`);
+    return button("Withdraw", onclick, { look: "plain danger", of: `the grant of ${account}` });
+  };
+  const unknown = "there is no analyst's account of this name that is open; check it with the administrator";
+  const failed = (problem) => {
+    const shown = problem.status === 404 ? { kind: "not-found", message: unknown } : problem;
+    said.replaceChildren(problemBox(shown, { heading: "h3" }));
+  };
+  const tried = (action, done) =>
+    attempt(async () => {
       await action();
       said.replaceChildren();
       announce(done);
       await refresh();
-    } catch (problem) {
-      const unknown = problem.status === 404
-        ? {
-          kind: "not-found",
-          message: "there is no analyst's account of this name that is open; check it with the administrator",
-        }
-        : problem;
-      said.replaceChildren(problemBox(unknown, { heading: "h3" }));
-    }
-  }
+    }, failed);
   await refresh();
   return h(
     "section",
@@ -185,13 +140,7 @@ async function grants({ id }) {
         },
       },
       said,
-      h(
-        "div",
-        { class: "row row-end" },
-        field("Analyst's name", name),
-        file,
-        h("button", { class: "quiet" }, "Grant"),
-      ),
+      h("div", { class: "row row-end" }, field("Analyst's name", name), file, h("button", { class: "quiet" }, "Grant")),
     ),
   );
 }

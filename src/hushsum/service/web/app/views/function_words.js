@@ -1,6 +1,5 @@
 // A function in a few words.
-
-import { columnLabel, modelTitle } from "../format.js";
+import { columnLabel, modelTitle } from "../explorer/format.js";
 
 /** What it is, and of which columns. */
 export function whatItIs(facts) {

@@ -1,18 +1,16 @@
 // The functions that the user may query: cards with pictures, found by name, column or dataset.
-
 import { get } from "../api.js";
-import { announce, h, refill } from "../dom.js";
-import { subjectOf } from "../explorer/subject.js";
+import { claimNumbers, inShort } from "../explorer/claims.js";
+import { empty, field, select } from "../explorer/controls.js";
+import { announce, h, refill } from "../explorer/dom.js";
+import { count, day } from "../explorer/format.js";
+import { subjectOf } from "../explorer/subjects.js";
 import { checklist } from "../parts/checklist.js";
-import { claimNumbers } from "../parts/claims.js";
-import { empty, loading } from "../parts/feedback.js";
-import { field, select } from "../parts/fields.js";
-import { inShort } from "../parts/meaning.js";
+import { loading } from "../parts/feedback.js";
 import { pageHead } from "../parts/page_head.js";
 import { thumbnail } from "../parts/thumbnail.js";
 import { may } from "../session.js";
 import { serviceSource } from "../sources/service.js";
-import { count, day } from "../format.js";
 import { stepsOf } from "./film.js";
 import { whatItIs } from "./function_words.js";
 
@@ -74,12 +72,7 @@ function search(cards, names, shown) {
   return h(
     "div",
     { class: "stack-small", role: "search" },
-    h(
-      "div",
-      { class: "fields" },
-      field("Search", text),
-      options.length > 1 && field("Dataset", dataset),
-    ),
+    h("div", { class: "fields" }, field("Search", text), options.length > 1 && field("Dataset", dataset)),
     none,
   );
 }

@@ -1,13 +1,10 @@
 // For administrators: who did what, newest first, by account, kind and day; to read or to save.
-
 import { get } from "../api.js";
-import { announce, h, refill } from "../dom.js";
-import { csv, save } from "../parts/copying.js";
-import { empty, loading, problemBox } from "../parts/feedback.js";
-import { field, select } from "../parts/fields.js";
+import { attempt, csv, empty, field, problemBox, save, select, table } from "../explorer/controls.js";
+import { announce, h, refill } from "../explorer/dom.js";
+import { moment } from "../explorer/format.js";
+import { loading } from "../parts/feedback.js";
 import { pageHead } from "../parts/page_head.js";
-import { table } from "../parts/tables.js";
-import { moment } from "../format.js";
 
 const PAGE = 25;
 const EXPORTED = 1000;
@@ -74,10 +71,7 @@ export async function logView(place) {
       list,
       table(
         `Lines ${last} to ${lines[0].sequence}, newest first`,
-        [{ name: "When", head: true }, { name: "Who" }, { name: "What" }, { name: "Object" }, {
-          name: "Request",
-          minor: true,
-        }],
+        [{ name: "When", head: true }, { name: "Who" }, { name: "What" }, { name: "Object" }, { name: "Request", minor: true }],
         lines.map((each) => [
           moment(each.at),
           each.account_name ?? each.account,
@@ -96,14 +90,7 @@ export async function logView(place) {
     );
   }
 
-  async function trying(action) {
-    try {
-      await action();
-    } catch (problem) {
-      if (problem.status === undefined) throw problem;
-      refill(list, problemBox(problem));
-    }
-  }
+  const trying = (action) => attempt(action, (problem) => refill(list, problemBox(problem)));
 
   function first() {
     return trying(() => show(null, []));

@@ -1,18 +1,15 @@
 // For administrators: accounts and their tokens.
-
 import { ask, get, offered, post } from "../api.js";
-import { announce, h } from "../dom.js";
-import { confirm } from "../parts/confirm.js";
-import { loading, problemBox } from "../parts/feedback.js";
-import { field, NAMED, select, text } from "../parts/fields.js";
+import { attempt, button, field, NAMED, select, table, text } from "../explorer/controls.js";
+import { announce, h } from "../explorer/dom.js";
+import { day } from "../explorer/format.js";
+import { dangerButton } from "../parts/confirm.js";
+import { loading } from "../parts/feedback.js";
 import { clearProblems, showProblem } from "../parts/form_errors.js";
 import { identityCard } from "../parts/identity.js";
 import { pageHead } from "../parts/page_head.js";
-import { showSecret } from "../parts/secret.js";
-import { table } from "../parts/tables.js";
-import { tokenTable } from "../parts/tokens.js";
+import { showSecret, tokenTable } from "../parts/tokens.js";
 import { me } from "../session.js";
-import { day } from "../format.js";
 
 const ROLES = [["analyst", "Analyst: queries functions"], ["owner", "Owner: uploads and releases"], [
   "administrator",
@@ -40,9 +37,7 @@ export async function peopleView(place) {
     list.replaceChildren(
       table(
         "All accounts",
-        [{ name: "Name", head: true }, { name: "Role" }, { name: "Since", minor: true }, { name: "State" }, {
-          name: "",
-        }],
+        [{ name: "Name", head: true }, { name: "Role" }, { name: "Since", minor: true }, { name: "State" }, { name: "" }],
         accounts.map((each) => [
           each.name,
           each.role,
@@ -61,67 +56,41 @@ export async function peopleView(place) {
     h(
       "div",
       { class: "row" },
-      h(
-        "button",
-        { type: "button", class: "plain", onclick: () => showTokens(account) },
-        "Tokens",
-        h("span", { class: "unseen" }, ` of ${account.name}`),
-      ),
-      !account.disabled && account.id !== me().account &&
-        h(
-          "button",
-          { type: "button", class: "plain danger", onclick: () => close(account) },
-          "Close",
-          h("span", { class: "unseen" }, ` the account of ${account.name}`),
-        ),
+      button("Tokens", () => showTokens(account), { look: "plain", of: `of ${account.name}` }),
+      !account.disabled && account.id !== me().account && closing(account),
     );
 
-  async function close(account) {
-    if (
-      !(await confirm(
-        `Close the account of ${account.name}?`,
-        "All tokens of the account are revoked now. It cannot be reopened.",
-        "Close permanently",
-      ))
-    ) return;
-    await tried(
+  const closing = (account) =>
+    dangerButton("Close", {
+      of: `the account of ${account.name}`,
+      title: `Close the account of ${account.name}?`,
+      text: "All tokens of the account are revoked now. It cannot be reopened.",
+      agree: "Close permanently",
       said,
-      () => ask("DELETE", `/accounts/${account.id}`),
-      `The account of ${account.name} is closed.`,
-    );
-    await refresh();
-  }
+      act: async () => {
+        await ask("DELETE", `/accounts/${account.id}`);
+        announce(`The account of ${account.name} is closed.`);
+        await refresh();
+      },
+    });
 
   async function showTokens(account) {
     const path = `/accounts/${account.id}/tokens`;
-    const all = await get(path);
+    const text = () => `Its user, ${account.name} or another person, is signed out at once.`;
+    const issue = () =>
+      attempt(async () => {
+        const made = await post(path, {});
+        await showTokens(account);
+        showSecret(secrets, `A token for ${account.name}`, made.secret);
+      }, said);
     tokens.replaceChildren(
       h(
         "div",
         { class: "head" },
         h("h2", { tabindex: "-1" }, `Tokens of ${account.name}`),
-        !account.disabled && h("button", {
-          type: "button",
-          class: "quiet",
-          onclick: async () => {
-            const made = await tried(said, () => post(path, {}));
-            if (!made) return;
-            await showTokens(account);
-            showSecret(secrets, `A token for ${account.name}`, made.secret);
-          },
-        }, "Issue a token"),
+        !account.disabled && button("Issue a token", issue, { look: "quiet" }),
       ),
-      tokenTable(all, async (token) => {
-        if (
-          !(await confirm(
-            "Revoke this token?",
-            `Its user, ${account.name} or another person, is signed out at once.`,
-            "Revoke it",
-          ))
-        ) return;
-        await tried(said, () => ask("DELETE", `/tokens/${token.id}`), "The token is revoked.");
-        await showTokens(account);
-      }),
+      tokenTable(await get(path), { text, said, revoked: () => showTokens(account) }),
     );
     if (provider && !account.disabled) {
       const identity = identityCard(account, provider);
@@ -148,15 +117,15 @@ function newAccount(said, secrets, made) {
         const names = [["name", name], ["role", role]];
         clearProblems(names, said);
         let secret;
-        try {
-          const account = await post("/accounts", { name: name.value.trim(), role: role.value });
-          secret = (await post(`/accounts/${account.id}/tokens`, { label: "first" })).secret;
-        } catch (problem) {
-          if (problem.status === undefined) throw problem;
+        const failed = async (problem) => {
           await made();
           showProblem(problem, names, said);
-          return;
-        }
+        };
+        const done = await attempt(async () => {
+          const account = await post("/accounts", { name: name.value.trim(), role: role.value });
+          secret = (await post(`/accounts/${account.id}/tokens`, { label: "first" })).secret;
+        }, failed);
+        if (!done) return;
         await made();
         showSecret(secrets, `The token of ${name.value.trim()}`, secret);
         form.reset();
@@ -167,24 +136,7 @@ function newAccount(said, secrets, made) {
       { class: "fields" },
       field("Name", name),
       field("Role", role),
-      h(
-        "div",
-        { class: "field field-button" },
-        h("button", {}, "Create account"),
-      ),
+      h("div", { class: "field field-button" }, h("button", {}, "Create account")),
     ),
   );
-}
-
-async function tried(said, action, done = null) {
-  said.replaceChildren();
-  try {
-    const result = await action();
-    if (done) announce(done);
-    return result;
-  } catch (problem) {
-    if (problem.status === undefined) throw problem;
-    said.replaceChildren(problemBox(problem));
-    return null;
-  }
 }

@@ -1,13 +1,12 @@
 // From records to a public function, in four steps.
-
 import { freshKey, get, post } from "../api.js";
-import { announce, h } from "../dom.js";
-import { empty, loading } from "../parts/feedback.js";
+import { attempt, empty } from "../explorer/controls.js";
+import { announce, h, remembered } from "../explorer/dom.js";
+import { sampleKey } from "../parts/checklist.js";
+import { loading } from "../parts/feedback.js";
 import { showProblem } from "../parts/form_errors.js";
 import { gauge, standing } from "../parts/gauge.js";
-import { sampleKey } from "../parts/checklist.js";
 import { pageHead } from "../parts/page_head.js";
-import { remembered } from "../storage.js";
 import { chooseStep } from "../release/choose_step.js";
 import { confirmStep, worked } from "../release/confirm_step.js";
 import { relationOf } from "../release/sum_form.js";
@@ -41,10 +40,7 @@ export async function releaseView(place, id, tallyId) {
       h(
         "div",
         { class: "stack" },
-        empty(
-          "The budget is spent",
-          "Nothing more can be released from this dataset. Released functions still answer.",
-        ),
+        empty("The budget is spent", "Nothing more can be released from this dataset. Released functions still answer."),
         h("div", { class: "card" }, gauge(dataset.budget)),
       ),
     );
@@ -55,11 +51,7 @@ export async function releaseView(place, id, tallyId) {
     said.replaceChildren();
     steps.replaceChildren(
       ...STEPS.map((name, index) =>
-        h(
-          "li",
-          { class: index < number ? "done" : null, "aria-current": index === number ? "step" : null },
-          h("span", {}, name),
-        )
+        h("li", { class: index < number ? "done" : null, "aria-current": index === number ? "step" : null }, h("span", {}, name)),
       ),
     );
     announce(`Step ${number + 1} of ${STEPS.length}: ${STEPS[number]}`);
@@ -67,11 +59,7 @@ export async function releaseView(place, id, tallyId) {
 
   function start() {
     at(0);
-    uploadStep(
-      body,
-      known,
-      (found) => (found.upload?.format === "tally" ? takeOver(found.upload) : choose(found)),
-    );
+    uploadStep(body, known, (found) => (found.upload?.format === "tally" ? takeOver(found.upload) : choose(found)));
   }
 
   /** An uploaded tally is counted already; the service only checks it. */
@@ -134,17 +122,12 @@ export async function releaseView(place, id, tallyId) {
   }
 
   /** Do something; if it is refused, go back to the form and say so there, at the field that it is about. */
-  async function trying(fallback, action, names = []) {
-    try {
-      await action();
-    } catch (problem) {
-      if (problem.name === "AbortError") return;
-      if (problem.status === undefined) throw problem;
+  const trying = (fallback, action, names = []) =>
+    attempt(action, (problem) => {
       const back = problem.back ?? fallback;
       back();
       showProblem(problem, back === fallback ? names : [], said);
-    }
-  }
+    });
 
   const given = tallies.find((each) => each.id === tallyId);
   const sample = remembered(sampleKey(id));

@@ -1,9 +1,7 @@
 // Sign in with a token, or with an identity provider where the service offers one.
-
 import { addressOf, ask, get, offered } from "../api.js";
-import { announce, h } from "../dom.js";
-import { field } from "../parts/fields.js";
-import { problemBox } from "../parts/feedback.js";
+import { field, problemBox } from "../explorer/controls.js";
+import { announce, h } from "../explorer/dom.js";
 import { forget, keep, known } from "../session.js";
 
 const STEPS = [
@@ -16,13 +14,7 @@ const STEPS = [
 export async function signInView(place, { notice, entered }) {
   document.title = "Sign in · Hushsum";
   const said = h("div", { class: "said" });
-  const secret = h("input", {
-    type: "password",
-    name: "token",
-    autocomplete: "off",
-    spellcheck: "false",
-    required: true,
-  });
+  const secret = h("input", { type: "password", name: "token", autocomplete: "off", spellcheck: "false", required: true });
   const button = h("button", {}, "Sign in");
   const other = h("div", { class: "other" });
   const form = h(
@@ -44,24 +36,10 @@ export async function signInView(place, { notice, entered }) {
       h(
         "div",
         {},
-        h(
-          "h1",
-          { tabindex: "-1" },
-          "Release a function of your private data once; query it any number of times.",
-        ),
-        h(
-          "ol",
-          { class: "story" },
-          STEPS.map(([name, text]) => h("li", {}, h("strong", {}, name), h("span", {}, text))),
-        ),
+        h("h1", { tabindex: "-1" }, "Release a function of your private data once; query it any number of times."),
+        h("ol", { class: "story" }, STEPS.map(([name, text]) => h("li", {}, h("strong", {}, name), h("span", {}, text)))),
       ),
-      h(
-        "section",
-        { class: "card stack", "aria-labelledby": "sign-in" },
-        h("h2", { id: "sign-in" }, "Sign in"),
-        said,
-        form,
-      ),
+      h("section", { class: "card stack", "aria-labelledby": "sign-in" }, h("h2", { id: "sign-in" }, "Sign in"), said, form),
     ),
   );
   if (notice) {

@@ -1,18 +1,16 @@
 // Start a stream: what every step shows, and one claim for all of them.
-
 import { get } from "../api.js";
-import { announce, h } from "../dom.js";
-import { empty, loading } from "../parts/feedback.js";
-import { field, hintOf, number, numberIn, select } from "../parts/fields.js";
+import { attempt, empty, field, number, numberIn, select } from "../explorer/controls.js";
+import { announce, h } from "../explorer/dom.js";
+import { loading } from "../parts/feedback.js";
 import { concerns, mark, showProblem } from "../parts/form_errors.js";
 import { gauge, standing } from "../parts/gauge.js";
 import { pageHead } from "../parts/page_head.js";
-import { allBounded, bandwidthHint, columnsForm } from "../release/columns_form.js";
+import { allBounded, columnsForm } from "../release/columns_form.js";
 import { confirmStep } from "../release/confirm_step.js";
 import { formatOf, headerOf, headOf, isText, RECORDS } from "../release/file_columns.js";
 import { fileForm } from "../release/file_form.js";
-import { settingField } from "../release/setting_field.js";
-import { kernelChoices, personColumn } from "../release/sum_form.js";
+import { kernelForm, personForm } from "../release/kernel_form.js";
 import { termsForm } from "../release/terms_form.js";
 
 const METHODS = [
@@ -44,14 +42,10 @@ export async function streamView(place, id) {
 
 /** `names` are the columns of a file whose header was read here, or null where they are typed. */
 function form(body, dataset, kernels, signal, names) {
-  const { unit, max_per_unit: cap, relation } = dataset.budget.terms;
-  const person = unit === "person";
+  const { relation } = dataset.budget.terms;
   const budget = h("div", {});
   const look = () => {
-    bandwidth.required = hasWidth();
-    width.hidden = !hasWidth();
-    scale.node.hidden = !hasWidth();
-    hintOf(bandwidth, bandwidthHint(scale.value()));
+    kernel.look();
     most.hidden = shows.value !== "window";
     rate.hidden = shows.value !== "decay";
     const { rho, epsilon } = terms.promise() ?? {};
@@ -61,34 +55,18 @@ function form(body, dataset, kernels, signal, names) {
   const like = h("input", { type: "file", accept: RECORDS, onchange: () => chosen(like.files[0]) });
   const file = fileForm({ names, changed: () => columns.rebuild() });
   const columns = columnsForm(names, () => look(), { dates: file.dates });
-  const kernel = select(kernelChoices(kernels), "gaussian", { onchange: look });
+  const kernel = kernelForm(kernels, () => look());
   const method = select(METHODS, "grid");
-  const bandwidth = number({ required: true, min: 0 });
-  const width = field("Bandwidth", bandwidth, { hint: bandwidthHint() });
-  const hasWidth = () => kernels.find(({ name }) => name === kernel.value).parameters.includes("bandwidth");
-  // The same declared setting for every kernel that has a bandwidth.
-  const scale = settingField(kernels.flatMap((each) => each.settings).find((each) => each.name === "scale"), look);
-  const steps = number({ required: true, min: 1, max: 16384, step: 1, value: "365" });
+  const horizon = number({ required: true, min: 1, max: 16384, step: 1, value: "365" });
   const shows = select(SHOWN, "all", { onchange: look });
   const window = number({ min: 1, step: 1, value: "7" });
   const decay = number({ min: 0, max: 1, value: "0.97" });
   const most = field("How many steps", window);
   const rate = field("Weight of a step after one more", decay, { hint: "0.97 halves the weight of records in 23 steps." });
-  const who = personColumn(names, columns, person);
-  const cappedAt = number({ required: person, min: 1, step: 1, value: cap ?? "" });
-  const controls = [
-    ...terms.names,
-    ["kernel", kernel],
-    ["method", method],
-    ["bandwidth", bandwidth],
-    ["scale", scale.control],
-    ["steps", steps],
-    ["window", window],
-    ["decay", decay],
-    ["unit_column", who],
-    ["max_per_unit", cappedAt],
-    ...file.names,
-  ];
+  // It hides the column of ids among the others, and so calls `look`.
+  const person = personForm(dataset, names, columns, ", over all steps");
+  const own = [["method", method], ["horizon", horizon], ["window", window], ["decay", decay]]; // prettier-ignore
+  const controls = [...terms.names, ...kernel.names, ...person.names, ...own, ...file.names];
 
   /** Choose from the columns of a file, if its header names them. */
   async function chosen(example) {
@@ -104,15 +82,13 @@ function form(body, dataset, kernels, signal, names) {
       name: terms.name(),
       columns: columns.chosen(),
       ...file.written(),
-      kernel: kernel.value,
-      ...(hasWidth() && numberIn(bandwidth) !== null ? { bandwidth: numberIn(bandwidth) } : {}),
-      ...(hasWidth() && scale.value() ? { scale: scale.value() } : {}),
+      ...kernel.request(),
       ...(allBounded(bounds) ? { bounds } : {}),
       method: method.value,
-      steps: numberIn(steps),
+      horizon: numberIn(horizon),
       ...(shows.value === "window" ? { window: numberIn(window) } : {}),
       ...(shows.value === "decay" ? { decay: numberIn(decay) } : {}),
-      ...(person ? { unit_column: who.value.trim(), max_per_unit: numberIn(cappedAt) } : {}),
+      ...person.request(),
       relation,
       ...terms.promise(),
     };
@@ -140,12 +116,9 @@ function form(body, dataset, kernels, signal, names) {
       h(
         "div",
         { class: "fields" },
-        field("Similarity", kernel),
-        width,
-        scale.node,
+        kernel.fields,
         field("Method", method),
-        person && field("Column with the person's id", who),
-        person && field("Most records per person, over all steps", cappedAt),
+        person.fields,
       ),
       file.node,
     ),
@@ -156,7 +129,7 @@ function form(body, dataset, kernels, signal, names) {
       h(
         "div",
         { class: "fields" },
-        field("Number of steps", steps, { hint: "The horizon, such as 365 days. It cannot be extended." }),
+        field("Number of steps", horizon, { hint: "The horizon, such as 365 days. It cannot be extended." }),
         field("Each step shows", shows),
         most,
         rate,
@@ -177,18 +150,14 @@ function form(body, dataset, kernels, signal, names) {
   async function confirmed() {
     const place = h("div", { class: "stack" });
     const paths = { claim: `/datasets/${dataset.id}/streams/claims`, release: `/datasets/${dataset.id}/streams` };
-    try {
+    await attempt(async () => {
       await confirmStep(place, { dataset, terms: request(), paths, signal }, () => {
         announce("The stream is started.");
         location.hash = `#/datasets/${dataset.id}`;
       }, show);
       body.replaceChildren(place);
       body.querySelector("button")?.focus({ preventScroll: true });
-    } catch (problem) {
-      if (problem.name === "AbortError") return;
-      if (problem.status === undefined) throw problem;
-      showProblem(problem, concerns(problem, controls) ? controls : [], said);
-    }
+    }, (problem) => showProblem(problem, concerns(problem, controls) ? controls : [], said));
   }
 
   columns.rebuild();

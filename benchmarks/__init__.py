@@ -1,0 +1,1 @@
+"""Measurements of accuracy, coverage, plans, speed and the service; ``python -m benchmarks`` lists them."""

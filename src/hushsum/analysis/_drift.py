@@ -1,0 +1,388 @@
+"""Drift over the steps of a stream: the step from which the records come from another distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from hushsum import _html
+from hushsum._types import Floats, is_number
+from hushsum.analysis._difference import (
+    Coordinates,
+    RecordModel,
+    filtered_test,
+    fit_records,
+    given_points,
+    needed_bounds,
+    probe_points,
+    stderr_in,
+)
+from hushsum.errors import UsageError, shown
+from hushsum.releases import NoisyTable, Points, step_covariance
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_POINTS: Final = 128
+_FEWEST_RECORDS: Final = 20.0
+"""Estimated numbers of records below which a period is not compared: its mean kernel values are noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriftCheck:
+    """At a step: the strongest comparison of the newest records with those before.
+
+    ``step`` is the step, ``since`` the first step of the newer records, and ``p_value`` that comparison's,
+    before the number of comparisons is allowed for. None where there were too few records to compare.
+    """
+
+    step: int
+    since: int | None
+    p_value: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """Which step the distribution has changed from, if it has; made by :func:`hushsum.drift`. Nothing is
+    secret.
+
+    Attributes
+    ----------
+    checks : tuple of DriftCheck
+        One for each step but the first.
+    false_alarm : float
+        The probability of any alarm over the whole horizon if the distribution never changes.
+    comparisons : int
+        How many comparisons the horizon has; each may raise an alarm with probability
+        false_alarm/comparisons.
+    """
+
+    checks: tuple[DriftCheck, ...]
+    false_alarm: float
+    comparisons: int
+
+    @property
+    def threshold(self) -> float:
+        """The p-value from which on a comparison is an alarm."""
+        return self.false_alarm / self.comparisons
+
+    @cached_property
+    def alarm(self) -> DriftCheck | None:
+        """The first check that raises an alarm; None if there is none."""
+        return next(
+            (each for each in self.checks if each.p_value is not None and each.p_value <= self.threshold),
+            None,
+        )
+
+    @property
+    def detected_at(self) -> int | None:
+        """The step at which drift was detected; None if it was not."""
+        return None if self.alarm is None else self.alarm.step
+
+    @property
+    def since(self) -> int | None:
+        """The step from which the distribution differs, by the comparison that detected it; None if there is
+        none.
+        """
+        return None if self.alarm is None else self.alarm.since
+
+    def __repr__(self) -> str:
+        return f"Drift(detected_at={self.detected_at}, since={self.since}, false_alarm={self.false_alarm:g})"
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Names and values for people."""
+        said = "none detected"
+        if self.alarm is not None:
+            said = f"detected at step {self.detected_at}: records from step {self.since} on are different"
+        steps = [each.step for each in self.checks]
+        return [
+            ("drift", said),
+            ("steps", f"{steps[0]} to {steps[-1]}" if steps else "none"),
+            ("false alarms", f"{self.false_alarm:g} over the whole horizon, {self.comparisons} comparisons"),
+        ]
+
+    def __str__(self) -> str:
+        rows = self.describe()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+    def as_json(self) -> dict[str, Any]:
+        """The result as JSON values."""
+        return {
+            "kind": "drift",
+            "detected_at": self.detected_at,
+            "since": self.since,
+            "false_alarm": self.false_alarm,
+            "comparisons": self.comparisons,
+            "checks": [
+                {"step": each.step, "since": each.since, "p_value": each.p_value} for each in self.checks
+            ],
+        }
+
+    def _repr_html_(self) -> str:
+        """The result in words, for notebooks."""
+        return _html.block("Drift", _html.facts(self.describe()))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the p-value of every step, and the threshold of an alarm."""
+        from hushsum.plotting import BLUE, INK, VERMILION, new_figure
+
+        if ax is None:
+            caption = " ".join(f"{name}: {value}." for name, value in self.describe())
+            ax = new_figure(title="Drift over the steps of a stream", caption=caption, pyplot=True)[1]
+        known = [(each.step, max(each.p_value, 1e-300)) for each in self.checks if each.p_value is not None]
+        if known:
+            ax.semilogy(*zip(*known, strict=True), color=BLUE, marker="o", markersize=3, linewidth=1.2)
+        ax.axhline(self.threshold, color=VERMILION, linestyle="dashed", linewidth=1.0, label="alarm")
+        ax.set_xlabel("step", color=INK)
+        ax.set_ylabel("p-value of the strongest comparison", color=INK)
+        ax.legend(frameon=False, fontsize=9, labelcolor=INK)
+        return ax
+
+
+def drift(
+    steps: Sequence[NoisyTable],
+    *,
+    false_alarm: float = 0.01,
+    at: object = None,
+    cluster_size: float = 1.0,
+) -> Drift:
+    """Detect from which step of a stream on the records come from another distribution.
+
+    Post-processing: it spends nothing. Call it with the steps that have been released so far, as often as you
+    like: the probability of any false alarm over the whole horizon of the stream stays below ``false_alarm``,
+    as long as every call begins with the same step and leaves none of the later ones out.
+
+    At every step the records of the last 1, 2, 4, 8, … periods are compared with all before them, as
+    :func:`hushsum.compare` does, with the covariance of the noise of the steps of one stream.
+
+    Parameters
+    ----------
+    steps : sequence of released functions
+        Steps of one stream in their order, at least two. The stream shows all steps so far, or a window; of a
+        window the steps must be at least that far apart, so that no record is in two of them.
+    false_alarm : float, default 0.01
+        The probability of any false alarm over the horizon.
+    at : queries, optional
+        2 to 1000 public points. Default: chosen from the first step.
+    cluster_size : float, default 1
+        How many records come together, as those of one person.
+
+    Raises
+    ------
+    UsageError
+        if the functions are not steps of one stream in order, or the stream decays.
+
+    Notes
+    -----
+    The threshold is Bonferroni's over all comparisons of the horizon. Records of different steps are assumed
+    to be independent draws. Counts of records that change from step to step are no drift: only their
+    distribution is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hushsum as hs
+    >>> rng = np.random.default_rng(0)
+    >>> tally = hs.grid(hs.GaussianKernel(dim=1, bandwidth=0.5), bounds=(-4, 4))
+    >>> stream = hs.stream(tally, horizon=12, epsilon=1.0, delta=1e-6, insecure_noise_seed=1)  # for this page
+    >>> steps = [stream.add(rng.normal(t >= 6, 1.0, (2000, 1))).step() for t in range(12)]
+    >>> hs.drift(steps).since
+    7
+    """
+    if not is_number(false_alarm) or not 0.0 < false_alarm < 1.0:
+        raise UsageError("false_alarm", "must be between 0 and 1", got=shown(false_alarm), remedy="try 0.01")
+    if not is_number(cluster_size) or not 1.0 <= cluster_size < float("inf"):
+        raise UsageError(
+            "cluster_size", "must be at least 1", got=shown(cluster_size), remedy="leave it out for 1"
+        )
+    numbers = _checked(steps)
+    series = _Series.of(steps, numbers, _points(steps[0], at), cluster_size)
+    first = steps[0].stream_step
+    assert first is not None
+    # A period for each step that the horizon still has, were none left out.
+    most = first.horizon - first.step + 1
+    comparisons = sum(_windows(i) for i in range(1, most))
+    checks = tuple(series.check(i) for i in range(1, len(steps)))
+    return Drift(checks, false_alarm, max(comparisons, 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Series:
+    """The periods between steps: kernel sums and numbers of records of each, and the covariance of their
+    noise.
+
+    ``table`` and ``count`` are the covariances between periods of the noise in one cell, and in the number of
+    records; ``shape`` the covariance of answers for noise of variance 1 in every cell, so that the covariance
+    of the sums of periods i and j is table[i, j]·shape.
+    """
+
+    numbers: tuple[int, ...]
+    sums: Floats
+    counts: Floats
+    table: Floats
+    count: Floats
+    shape: Floats
+    slope: float
+    answers: Floats
+    coordinates: Coordinates
+    moves: Floats | None
+    cluster_size: float
+
+    @classmethod
+    def of(
+        cls, steps: Sequence[NoisyTable], numbers: tuple[int, ...], points: Points, cluster_size: float
+    ) -> _Series:
+        first = steps[0]
+        batch = first.basis.prepare_queries(points)
+        size = len(steps)
+        cell, count = np.empty((size, size)), np.empty((size, size))
+        for i in range(size):
+            for j in range(i + 1):
+                found = step_covariance(steps[i], steps[j])
+                cell[i, j] = cell[j, i] = found.cell
+                count[i, j] = count[j, i] = found.count
+            # Rounding of the cells of a step is its own.
+            cell[i, i] = max(steps[i].cell_variance, cell[i, i])
+        # All that came so far, or windows that do not overlap.
+        stream = first.stream_step
+        assert stream is not None
+        change = np.eye(size)
+        if stream.noise.view.window is None:
+            change -= np.eye(size, k=-1)
+        # The paid counts alone: those of tables are noisier, and would go with the cells.
+        totals = np.array([float(each.noisy_count) for each in steps])
+        raw = np.stack([_without_count(each, points) for each in steps])
+        answers = first.record_answers(points, points)
+        coordinates = Coordinates.of(answers)
+        if coordinates is None:
+            coordinates = Coordinates.of(first.kernel.similarity(points, points))
+        if coordinates is None:
+            raise UsageError(
+                "drift needs a kernel whose matrices have no negative eigenvalues",
+                got=f"the {first.kernel.name} kernel",
+                remedy="compare two releases with hs.compare",
+            )
+        return cls(
+            numbers,
+            change @ raw,
+            change @ totals,
+            change @ cell @ change.T,
+            change @ count @ change.T,
+            first.reading.noise_covariance(batch),
+            first._number_slope,
+            answers,
+            coordinates,
+            coordinates.moves(first.__call__, first.kernel, points),
+            cluster_size,
+        )
+
+    def check(self, last: int) -> DriftCheck:
+        """The strongest of the comparisons at one step."""
+        best: tuple[float, int] | None = None
+        model = self._model(last)
+        for power in range(_windows(last)):
+            start = last + 1 - 2**power
+            p = self._p_value(start, last, model)
+            if p is not None and (best is None or p < best[0]):
+                best = p, start
+        step = self.numbers[last]
+        if best is None:
+            return DriftCheck(step, None, None)
+        p_value, start = best
+        return DriftCheck(step, self.numbers[start - 1] + 1, p_value)
+
+    def _p_value(self, start: int, last: int, model: RecordModel) -> float | None:
+        """Of periods ``start`` to ``last`` against those before."""
+        before, after = np.zeros(len(self.counts)), np.zeros(len(self.counts))
+        before[:start], after[start : last + 1] = 1.0, 1.0
+        many = [float(part @ self.counts) for part in (before, after)]
+        if min(many) < _FEWEST_RECORDS:
+            return None
+        means = [part @ self.sums / number for part, number in zip((before, after), many, strict=True)]
+        # These means still hold the slope, which is the same in both: an error of one in the number moves
+        # sum/number by −mean/number. Both have one mean if there is no drift; that of all periods is known
+        # best: a number that is too large makes its own mean, and so this variance, too small.
+        common = (before + after) @ self.sums / sum(many)
+        weights = after / many[1] - before / many[0]
+        noise = float(weights @ self.table @ weights) * self.shape
+        parts = [part / number for part, number in zip((before, after), many, strict=True)]
+        for i, one in enumerate(parts):
+            for j, other in enumerate(parts):
+                sign = 1.0 if i == j else -1.0
+                noise = noise + sign * float(one @ self.count @ other) * np.outer(common, common)
+        sampling = model.covariance(self.answers) * (self.cluster_size * (1.0 / many[0] + 1.0 / many[1]))
+        found = self.coordinates.values(means[1] - means[0])
+        covariance = self.coordinates.covariance
+        return filtered_test(found, covariance(sampling), covariance(noise), self.moves).p_value
+
+    def _model(self, last: int) -> RecordModel:
+        """Weighted points for the records of all periods up to one."""
+        part = np.zeros(len(self.counts))
+        part[: last + 1] = 1.0
+        number = max(float(part @ self.counts), 1.0)
+        noise = float(part @ self.table @ part) * self.shape / number**2
+        return fit_records(self.answers, part @ self.sums / number - self.slope, noise)
+
+
+def _without_count(function: NoisyTable, points: Points) -> Floats:
+    """Kernel sums without what is taken off for the number of records: linear in the noisy cells alone."""
+    return function.sum(points) + function._number_slope * function.count
+
+
+def _windows(last: int) -> int:
+    """How many of the last 1, 2, 4, … periods leave one before them."""
+    return int(math.log2(last)) + 1
+
+
+def _checked(steps: Sequence[NoisyTable]) -> tuple[int, ...]:
+    """The numbers of the steps; refuses what is not a series of one stream."""
+    if len(steps) < 2:
+        raise UsageError(
+            "steps", "must be at least two steps of a stream", got=len(steps), remedy="release more"
+        )
+    numbers = []
+    for each in steps:
+        found = each.stream_step if isinstance(each, NoisyTable) else None
+        first = steps[0].stream_step
+        if found is None or first is None or found.stream != first.stream or found.noise != first.noise:
+            raise UsageError(
+                "steps",
+                "must be steps of one stream",
+                got="other functions",
+                remedy="use hs.compare for single releases",
+            )
+        numbers.append(found.step)
+    stream = steps[0].stream_step
+    assert stream is not None
+    view = stream.noise.view
+    if view.decay is not None:
+        raise UsageError(
+            "steps",
+            "must show all steps so far, or a window",
+            got="a stream that decays",
+            remedy="start the stream without decay",
+        )
+    if any(after <= before for before, after in pairwise(numbers)):
+        raise UsageError("steps", "must be in their order", got="others", remedy="sort them by their number")
+    if view.window is not None and any(after - before < view.window for before, after in pairwise(numbers)):
+        raise UsageError(
+            "steps",
+            f"of a window must be at least {view.window} steps apart, so that no record is in two",
+            got="nearer ones",
+            remedy=f"give every {view.window}th step",
+        )
+    return tuple(numbers)
+
+
+def _points(function: NoisyTable, at: object) -> Points:
+    if at is not None:
+        return given_points(at, function)
+    box = needed_bounds(function)
+    return probe_points(function.__call__, stderr_in(function, box), function.kernel, box, _POINTS)

@@ -1,0 +1,636 @@
+"""Audits of noise: lower bounds on the privacy loss of a sampler, from draws for its worst pair of inputs.
+
+Audits of mechanisms with a handful of outcomes: private choices, binary answers.
+
+For pure ε the largest log-ratio is reached by a single outcome, so it suffices to test each outcome in both
+directions, at an equal share of the false-alarm rate. Each side is drawn a Poisson number of times; then the
+counts of an outcome are independent Poisson variables, and given their sum the first is exactly binomial
+with the odds p/p': one Clopper–Pearson bound for the ratio instead of one for each side.
+
+The noise half of an audit: lower bounds on what a mechanism really gives away, by likelihood-ratio tests.
+
+Each test simulates only the cells in which the worst pair of neighbours differ, and reduces them to the
+statistic their likelihood ratio depends on (`tail_test` explains what is then counted). A mechanism that
+keeps its claim is accused with probability at most `FALSE_ALARM`. ``power`` is the chance that a copy with a
+fifth less noise is caught: exact for one direction, so that both together do at least as well.
+
+What no sampling sees: faults in tails that draws do not reach, such as noise cut off at forty deviations.
+
+The test behind the noise half: how often does a draw that is far enough go one move further?
+
+For additive noise Z and neighbours that move its statistic by s, an attacker who decides for the second
+dataset when the output reaches t is right with probability P(Z ≥ t − s) (*near*) and wrong with probability
+P(Z ≥ t) (*far*). Far implies near, so among the near draws the far ones are binomial, exactly, with the
+probability r = P(far)/P(near). A claim bounds r from below: pure ε by e^(−ε), a trade-off curve by g(y)/y at
+y = P(near), where g(y) is the least false alarm an attacker of power y must accept; g is convex with
+g(0) = 0, so g(y)/y grows with y. Hence
+
+    claim broken  ⇐  upper bound on r  <  g(y)/y at the lower bound on y,
+
+each bound by Clopper and Pearson at a share of the false-alarm rate. One sample serves both events, which
+needs the square root of the draws that two independent samples need when ε is small. The test runs in both
+directions, since a sampler need not be symmetric, each at half the rate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats, Integers
+from hushsum.errors import Parameter, UsageError
+
+
+def binomial_bounds(hits: int, number: int, tail: float) -> tuple[float, float]:
+    """Clopper and Pearson's bounds: each is on the wrong side of the probability in at most ``tail`` of all
+    samples.
+
+    >>> low, high = binomial_bounds(90, 100, 1e-3)
+    >>> round(low, 3), round(high, 3)
+    (0.775, 0.969)
+    """
+    from scipy.special import betaincinv
+
+    low = 0.0 if hits == 0 else float(betaincinv(hits, number - hits + 1, tail))
+    high = 1.0 if hits == number else float(betaincinv(hits + 1, number - hits, 1.0 - tail))
+    return low, high
+
+
+def lower_bounds(hits: Floats, number: int, tail: float) -> Floats:
+    """The lower bounds of many counts, all above 0, at once."""
+    from scipy.special import betaincinv
+
+    return np.asarray(betaincinv(hits, number - hits + 1.0, tail), dtype=np.float64)
+
+
+def at_most(hits: Floats, number: Floats, probability: Floats | float) -> Floats:
+    """P(X ≤ hits) for binomial X; 0 below 0 and 1 from ``number`` on."""
+    from scipy.special import betainc
+
+    inside = np.clip(hits, 0.0, np.maximum(number - 1.0, 0.0))
+    shares = betainc(np.maximum(number - inside, 1e-300), inside + 1.0, 1.0 - probability)
+    result: Floats = np.where(hits < 0, 0.0, np.where(hits >= number, 1.0, shares))
+    return result
+
+
+def most_hits_below(number: Floats, probability: Floats, tail: float) -> Floats:
+    """The most hits whose upper bound stays below ``probability``: −1 where none does.
+
+    The bound is below p exactly when P(X ≤ hits) < tail under p, so this is the critical value of the test
+    that rejects p from above.
+    """
+    low, high = np.full(number.shape, -1.0), number.copy()
+    while np.any(high - low > 1.0):
+        middle = np.floor((low + high) / 2.0)
+        below = at_most(middle, number, probability) < tail
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return low
+
+
+FALSE_ALARM = 1e-8
+"""The chance that an audit accuses a mechanism that keeps its claim; for each row of a report."""
+
+REQUIRED_POWER = 0.995
+MOST_DRAWS = 1 << 27
+QUANTILES = 129
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """How many of ``number`` draws were near and how many far, in one direction."""
+
+    number: int
+    near: int
+    far: int
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Near and far as integer thresholds of the statistic, and the same mirrored.
+
+    ``near`` ≤ ``far``; upwards a draw is near from ``near`` on, downwards up to ``−near``.
+    """
+
+    near: int
+    far: int
+
+    def count(self, statistics: Integers) -> tuple[Hits, Hits]:
+        """Hits upwards and downwards."""
+        number = len(statistics)
+        return (
+            Hits(number, _count(statistics >= self.near), _count(statistics >= self.far)),
+            Hits(number, _count(statistics <= -self.near), _count(statistics <= -self.far)),
+        )
+
+
+def one_direction_power(
+    number: int,
+    near: float,
+    far_given_near: float,
+    least_ratio: Callable[[Floats], Floats],
+    *,
+    near_tail: float,
+    far_tail: float,
+) -> float:
+    """The chance that ``number`` draws of a mechanism with these probabilities break the claim.
+
+    Exact but for averaging over 129 quantiles of the number of near draws: for each, the critical number of
+    far draws is found exactly and its binomial probability summed. ``least_ratio`` is g(y)/y of the claim.
+    With ``near_tail`` = 0 the claim is taken not to depend on y.
+    """
+    from scipy.special import ndtri
+
+    levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    spread = np.sqrt(number * near * (1.0 - near))
+    hits = np.clip(np.rint(number * near + ndtri(levels) * spread), 1.0, number)
+    lowest = lower_bounds(hits, number, near_tail) if near_tail else np.full(hits.shape, near)
+    critical = most_hits_below(hits, least_ratio(lowest), far_tail)
+    return float(at_most(critical, hits, far_given_near).mean())
+
+
+def draws_for(power: Callable[[int], float]) -> int | None:
+    """The least number of draws, to a few per cent, with the required power; None beyond `MOST_DRAWS`."""
+    number = 256
+    while power(number) < REQUIRED_POWER:
+        number *= 2
+        if number > MOST_DRAWS:
+            return None
+    low, high = number // 2, number
+    while high - low > high // 32:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power(middle) >= REQUIRED_POWER else (middle, high)
+    return high
+
+
+def too_strong(quantity: str, value: float) -> UsageError:
+    """The error for a claim that no affordable number of draws can test."""
+    return UsageError(
+        (
+            f"the claim {quantity} = {value:.3g} is too strong to be audited by "
+            f"{MOST_DRAWS:.0e} draws, or its telling events are too rare"
+        ),
+        remedy="audit a larger or a smaller move of the same noise",
+    )
+
+
+def _count(event: NDArray[np.bool_]) -> int:
+    return int(np.count_nonzero(event))
+
+
+_REACH = 12.0
+_LARGEST_DEVIATION = 20_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """``cells`` independent discrete Gaussians of one variance, each times an integer ``weight``."""
+
+    cells: int
+    variance: float
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LatticeDistribution:
+    """P(T ≥ k) of a symmetric integer statistic T."""
+
+    deviation: float
+    survival: Floats | None
+
+    def reaches(self, threshold: int | NDArray[np.int64]) -> Floats:
+        """P(T ≥ threshold), one value for each threshold.
+
+        Up to a deviation of 20,000 by Fourier sums, right to 1e−13. Beyond, the normal distribution with the
+        threshold moved by ½, whose relative error is of the order of 1/deviation², far below what draws can
+        see.
+        """
+        thresholds = np.asarray(threshold)
+        if self.survival is None:
+            from scipy.special import ndtr
+
+            smooth: Floats = ndtr((0.5 - thresholds) / self.deviation)
+            return smooth
+        middle = len(self.survival) // 2
+        values: Floats = self.survival[np.clip(thresholds + middle, 0, len(self.survival) - 1)]
+        return values
+
+
+@lru_cache(maxsize=64)
+def distribution_of(*terms: Term) -> LatticeDistribution:
+    """The distribution of the sum of the terms.
+
+    >>> law = distribution_of(Term(cells=1, variance=1.0))
+    >>> round(float(law.reaches(1)), 4)
+    0.3005
+    """
+    deviation = math.sqrt(sum(term.cells * term.variance * term.weight**2 for term in terms))
+    if deviation > _LARGEST_DEVIATION:
+        return LatticeDistribution(deviation, None)
+    half = math.ceil(_REACH * max(deviation, 1.0)) + 8 * max(term.weight for term in terms)
+    size = 2 * half
+    transform = np.ones(half + 1, dtype=np.complex128)
+    for term in terms:
+        reach = math.ceil(_REACH * max(math.sqrt(term.variance), 1.0))
+        steps = np.arange(-reach, reach + 1)
+        weights = np.exp(-(steps.astype(np.float64) ** 2) / (2.0 * term.variance))
+        wrapped = np.zeros(size)
+        np.add.at(wrapped, steps * term.weight % size, weights / weights.sum())
+        transform *= np.fft.rfft(wrapped) ** term.cells
+    masses = np.roll(np.fft.irfft(transform, size), half)
+    survival = np.cumsum(masses[::-1])[::-1]
+    return LatticeDistribution(deviation, np.clip(survival, 0.0, 1.0))
+
+
+Draw = Callable[[int], NDArray[np.int64]]
+"""Gives as many independent draws of one cell's noise as requested."""
+
+LESS_NOISE = 0.8
+_AT_A_TIME = 1 << 22
+_LAPLACE_TAIL = FALSE_ALARM / 2
+_GAUSSIAN_TAIL = FALSE_ALARM / 4
+_NEAR_LEVELS = (0.9, 0.7, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseAudit:
+    """A claim, the lower bound the audit reached, and how likely it would have caught a fifth less noise."""
+
+    mechanism: str
+    quantity: str
+    claimed: float
+    lower_bound: float
+    draws: int
+    power: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the audit failed to break the claim."""
+        return self.lower_bound <= self.claimed
+
+
+def audit_laplace(
+    draw: Draw,
+    epsilon: float | Fraction,
+    *,
+    shift: int = 1,
+    draws: int | None = None,
+    less: float = LESS_NOISE,
+) -> NoiseAudit:
+    """Audit one cell that neighbours move by ``shift``, against pure ``epsilon``.
+
+    For discrete Laplace noise P(z ≥ 0) = e^ε·P(z ≥ shift) exactly, and no event has a larger ratio. Audit
+    at one cell: over R rows the losses concentrate near ε/√R, and no test sees ε.
+
+    Parameters
+    ----------
+    draw : callable
+        The noise of one cell.
+    epsilon : float
+        What it is claimed to keep when the cell moves by ``shift``.
+    draws : int, optional
+        Default: as many as catch noise of ``less`` times the scale with a power of 0.995.
+
+    Raises
+    ------
+    UsageError
+        if ε is not above 0, or too large (about 15) for its rare events to be sampled.
+    """
+    claimed = float(epsilon)
+    if not claimed > 0 or shift < 1:
+        raise UsageError(
+            "epsilon",
+            "must be above 0 and shift at least 1",
+            got=f"{claimed:g} and {shift}",
+            remedy="give those claimed",
+        )
+    number = laplace_draws(claimed, shift=shift, less=less) if draws is None else draws
+    directions = _counted(draw, number, Events(0, shift))
+    lowest = max(-math.log(binomial_bounds(hits.far, hits.near, _LAPLACE_TAIL)[1]) for hits in directions)
+    power = laplace_power(claimed, number, shift=shift, less=less)
+    return NoiseAudit("discrete laplace", "epsilon", claimed, lowest, number, power)
+
+
+def laplace_draws(epsilon: float, *, shift: int = 1, less: float = LESS_NOISE) -> int:
+    """Draws that give the required power against noise of ``less`` times the scale.
+
+    >>> laplace_draws(1.0) < 10_000
+    True
+    """
+    number = draws_for(lambda number: laplace_power(epsilon, number, shift=shift, less=less))
+    if number is None:
+        raise too_strong("epsilon", epsilon)
+    return number
+
+
+def laplace_power(epsilon: float, number: int, *, shift: int = 1, less: float = LESS_NOISE) -> float:
+    """The chance that one direction breaks the claim when the scale is ``less`` times what it should be."""
+    actual = epsilon / less
+    near = 1.0 / (1.0 + math.exp(-actual / shift))
+    return one_direction_power(
+        number,
+        near,
+        math.exp(-actual),
+        lambda y: np.full(y.shape, math.exp(-epsilon)),
+        near_tail=0.0,
+        far_tail=_LAPLACE_TAIL,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianPair:
+    """The worst pair of a table with discrete Gaussian noise: ``cells`` cells and, if it is noisy, the count
+    move by ``shift`` each.
+
+    The statistic is ``T = a·Σ cells + b·count`` with the integers next to the ratio of the inverse
+    variances, on which the likelihood ratio depends. μ² = shift²·(cells/variance + 1/count_variance).
+    """
+
+    variance: float
+    cells: int = 1
+    shift: int = 1
+    count_variance: float | None = None
+
+    @property
+    def mu(self) -> float:
+        """How many deviations apart the two datasets are."""
+        count = 0.0 if self.count_variance is None else 1.0 / self.count_variance
+        return self.shift * math.sqrt(self.cells / self.variance + count)
+
+    @property
+    def weights(self) -> tuple[int, int]:
+        """(a, b); b is 0 without a noisy count."""
+        if self.count_variance is None:
+            return 1, 0
+        ratio = self.variance / self.count_variance
+        return (1, max(1, round(ratio))) if ratio >= 1 else (max(1, round(1 / ratio)), 1)
+
+    @property
+    def move(self) -> int:
+        """How far the statistic moves."""
+        a, b = self.weights
+        return self.shift * (a * self.cells + b)
+
+    def law(self, less: float = 1.0) -> LatticeDistribution:
+        """The distribution of the statistic when every deviation is ``less`` times what it should be."""
+        a, b = self.weights
+        terms = [Term(self.cells, self.variance * less**2, a)]
+        if self.count_variance is not None:
+            terms.append(Term(1, self.count_variance * less**2, b))
+        return distribution_of(*terms)
+
+    def least_ratio(self, power: Floats) -> Floats:
+        """g(y)/y of the exact trade-off curve: its corners are the thresholds, and lines join them.
+
+        Thresholds are the most powerful tests because the distribution is log-concave (Neyman and Pearson).
+        """
+        law, move = self.law(), self.move
+        if law.survival is None:
+            from scipy.special import ndtr, ndtri
+
+            smooth: Floats = ndtr(ndtri(power) - move / law.deviation) / power
+            return smooth
+        reach = len(law.survival) // 2
+        far = np.arange(reach + move, -reach - 1, -1)
+        alarms, powers = law.reaches(far), law.reaches(far - move)
+        ratio: Floats = np.interp(power, powers, alarms) / power
+        return ratio
+
+
+@dataclass(frozen=True, slots=True)
+class _Design:
+    events: Events
+    number: int
+    power: float
+
+
+def audit_gaussian(
+    draw: Draw,
+    variance: float | Fraction,
+    *,
+    cells: int = 1,
+    shift: int = 1,
+    count: tuple[Draw, float | Fraction] | None = None,
+    draws: int | None = None,
+    less: float = LESS_NOISE,
+) -> NoiseAudit:
+    """Audit cells, and a count, that neighbours move by ``shift`` each, against the trade-off curve.
+
+    The claim is the exact curve of the stated noise, lattice and all: at a variance of 1 a discrete Gaussian
+    is 5 % easier to distinguish than the Gaussian curve of its μ allows (Dong, Roth and Su 2022), and a test
+    against that curve would accuse it. The bound is given as a μ, scaled so that the stated noise has
+    exactly its own. Events of probability δ are not counted: no affordable number of draws sees them.
+
+    Parameters
+    ----------
+    draw : callable
+        The noise of one cell.
+    variance : float
+        The stated parameter σ².
+    count : (draw, variance), optional
+        The noise of the separate count.
+    draws : int, optional
+        How often the pair is simulated; default: for a power of 0.995 against deviations of ``less`` times
+        what was stated.
+    """
+    pair = GaussianPair(float(variance), cells, shift, None if count is None else float(count[1]))
+    design = _design(pair, less, draws)
+    a, b = pair.weights
+
+    def statistic(size: int) -> NDArray[np.int64]:
+        total: NDArray[np.int64] = a * draw(size * cells).reshape(size, cells).sum(axis=1)
+        return total if count is None else total + b * count[0](size)
+
+    directions = _counted(statistic, design.number, design.events, cells)
+    lowest = max(_mu_bound(pair, hits) for hits in directions)
+    return NoiseAudit("discrete gaussian", "mu", pair.mu, lowest, design.number, design.power)
+
+
+def gaussian_draws(pair: GaussianPair, *, less: float = LESS_NOISE) -> int:
+    """How often a pair must be simulated for the required power.
+
+    >>> gaussian_draws(GaussianPair(variance=16.0, cells=16)) < 10_000
+    True
+    """
+    return _design(pair, less, None).number
+
+
+def _mu_bound(pair: GaussianPair, hits: Hits) -> float:
+    from scipy.special import ndtri
+
+    near = binomial_bounds(hits.near, hits.number, _GAUSSIAN_TAIL)[0]
+    if near == 0.0:
+        return 0.0
+    far = binomial_bounds(hits.far, hits.near, _GAUSSIAN_TAIL)[1] * near
+    claimed = float(pair.least_ratio(np.array([near]))[0]) * near
+    # The claim is broken exactly when far < claimed; on the scale of normal quantiles that reads as a μ.
+    return pair.mu * float((ndtri(near) - ndtri(far)) / (ndtri(near) - ndtri(claimed)))
+
+
+@lru_cache(maxsize=256)
+def _design(pair: GaussianPair, less: float, draws: int | None) -> _Design:
+    """The threshold that needs the fewest draws, and how many."""
+    if not (pair.variance > 0 and pair.cells >= 1 and pair.shift >= 1):
+        raise UsageError(
+            "variance",
+            ("must be above 0, ", Parameter("cells"), " and ", Parameter("shift"), " at least 1"),
+            remedy="give the stated ones",
+        )
+    from scipy.special import ndtri
+
+    stated, weaker, move = pair.law(), pair.law(less), pair.move
+    nears = {round(-float(ndtri(level)) * stated.deviation) for level in _NEAR_LEVELS} | {0, 1, -(move // 2)}
+    best: _Design | None = None
+    for near in sorted(nears):
+        events = Events(near, near + move)
+        chance, further = (float(weaker.reaches(at)) for at in (near, near + move))
+
+        def power(number: int, chance: float = chance, further: float = further) -> float:
+            return one_direction_power(
+                number,
+                chance,
+                further / chance,
+                pair.least_ratio,
+                near_tail=_GAUSSIAN_TAIL,
+                far_tail=_GAUSSIAN_TAIL,
+            )
+
+        if draws is None:
+            number = draws_for(power)
+            if number is not None and (best is None or number < best.number):
+                best = _Design(events, number, power(number))
+        elif best is None or power(draws) > best.power:
+            best = _Design(events, draws, power(draws))
+    if best is None:
+        raise too_strong("mu", pair.mu)
+    return best
+
+
+def _counted(draw: Draw, number: int, events: Events, cells: int = 1) -> list[Hits]:
+    """The hits of ``number`` draws in both directions, a bounded piece of memory at a time."""
+    step = max(1, _AT_A_TIME // cells)
+    totals = [Hits(0, 0, 0), Hits(0, 0, 0)]
+    for start in range(0, number, step):
+        parts = events.count(draw(min(step, number - start)))
+        totals = [
+            Hits(total.number + part.number, total.near + part.near, total.far + part.far)
+            for total, part in zip(totals, parts, strict=True)
+        ]
+    return totals
+
+
+Choose = Callable[[int], NDArray[np.int64]]
+"""Gives as many independent outcomes, numbered from 0, as requested."""
+
+Distributions = Callable[[float], tuple[Sequence[float], Sequence[float]]]
+"""The probabilities of all outcomes under the two neighbours when the mechanism is run at the given ε."""
+
+
+def audit_choice(
+    left: Choose,
+    right: Choose,
+    epsilon: float,
+    distributions: Distributions,
+    *,
+    mechanism: str,
+    draws: int | None = None,
+    less: float = LESS_NOISE,
+    seed: int | None = None,
+) -> NoiseAudit:
+    """Audit a choice among finitely many outcomes on a pair of neighbours, against the loss of that pair.
+
+    The claim tested is the largest log-ratio that ``distributions(epsilon)`` has on this pair, at most ε: a
+    pair of the exponential mechanism falls short of ε by what its normaliser takes, and a bound that lies
+    between would let a fifth less noise pass.
+
+    Parameters
+    ----------
+    left, right : callable
+        The mechanism on each of the two neighbours.
+    epsilon : float
+        What it is claimed to keep.
+    distributions : callable
+        ``distributions(ε)`` gives the two lists of probabilities; also used, at ε/``less``, for the power.
+    mechanism : str
+        Its name in the report.
+    draws : int, optional
+        Mean number of draws on each side; default: for a power of 0.995.
+    seed : int, optional
+        Of the Poisson numbers; they give no protection.
+
+    Raises
+    ------
+    UsageError
+        if the two lists do not have the same outcomes, none of probability 0, or an outcome is out of range.
+    """
+    first, second = _checked(distributions(epsilon))
+    claimed = float(np.max(np.abs(np.log(first / second))))
+    weaker = _checked(distributions(epsilon / less))
+    power = _power_against(claimed, *weaker)
+    number = draws_for(power) if draws is None else draws
+    if number is None:
+        raise too_strong("epsilon", claimed)
+    rng = np.random.default_rng(seed)
+    sizes = rng.poisson(number, 2)
+    counts = [
+        _outcomes(choose(int(size)), len(first)) for choose, size in zip((left, right), sizes, strict=True)
+    ]
+    lowest = _bound(counts[0], counts[1])
+    return NoiseAudit(mechanism, "epsilon", claimed, lowest, int(sizes.sum()), power(number))
+
+
+def _bound(left: NDArray[np.int64], right: NDArray[np.int64]) -> float:
+    """The largest of the lower bounds on all log-ratios, at least 0."""
+    tail = FALSE_ALARM / (2 * len(left))
+    best = 0.0
+    for one, other in zip(left.tolist(), right.tolist(), strict=True):
+        for hits in (one, other):
+            share = binomial_bounds(hits, one + other, tail)[0] if one + other else 0.0
+            if 0.0 < share < 1.0:
+                best = max(best, math.log(share / (1.0 - share)))
+    return best
+
+
+def _power_against(claimed: float, left: Floats, right: Floats) -> Callable[[int], float]:
+    """The chance that the single most telling outcome breaks the claim; all together do at least as well."""
+    from scipy.special import ndtri
+
+    tail = FALSE_ALARM / (2 * len(left))
+    least = 1.0 / (1.0 + math.exp(claimed))
+    levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
+
+    def one(number: int, likely: float, unlikely: float) -> float:
+        mean = number * (likely + unlikely)
+        sums = np.maximum(np.rint(mean + ndtri(levels) * math.sqrt(mean)), 0.0)
+        critical = most_hits_below(sums, np.full(sums.shape, least), tail)
+        return float(at_most(critical, sums, unlikely / (likely + unlikely)).mean())
+
+    def power(number: int) -> float:
+        pairs = [*zip(left.tolist(), right.tolist(), strict=True)]
+        return max(one(number, max(pair), min(pair)) for pair in pairs)
+
+    return power
+
+
+def _outcomes(drawn: NDArray[np.int64], number: int) -> NDArray[np.int64]:
+    if drawn.size and not (drawn.min() >= 0 and drawn.max() < number):
+        raise UsageError(
+            f"outcomes must be numbered from 0 to {number - 1}", got="another", remedy="number them so"
+        )
+    return np.bincount(drawn, minlength=number).astype(np.int64)
+
+
+def _checked(distributions: tuple[Sequence[float], Sequence[float]]) -> tuple[Floats, Floats]:
+    left, right = (np.asarray(law, dtype=np.float64) for law in distributions)
+    if left.shape != right.shape or left.ndim != 1 or min(left.min(), right.min()) <= 0:
+        raise UsageError(
+            "distributions",
+            "must give two lists of positive probabilities of the same outcomes",
+            remedy="an outcome that only one neighbour can have gives it away",
+        )
+    return left, right

@@ -1,0 +1,39 @@
+"""Worst cases of the tables of baselines."""
+
+from __future__ import annotations
+
+from hushsum.auditing import box_pool, register_basis
+from hushsum.baselines._bernstein import BernsteinLattice
+from hushsum.baselines._box_polynomials import BoxPolynomials
+from hushsum.baselines._cosine_features import CosineFeatures
+from hushsum.baselines._trigonometric import TrigonometricPolynomials
+from hushsum.kernels import GaussianKernel
+from hushsum.records import Bounds
+from hushsum.tables import Basis
+
+_LINE, _SQUARE = (Bounds.declared((0, 8), dim, "an audit") for dim in (1, 2))
+
+
+def _register(*examples: Basis) -> None:
+    register_basis(box_pool, *examples)
+
+
+_register(TrigonometricPolynomials(bounds=_LINE, terms=2))
+_register(
+    BernsteinLattice(kernel=GaussianKernel(dim=1, bandwidth=0.4), bounds=_LINE, degree=16),
+    BernsteinLattice(kernel=GaussianKernel(dim=2, bandwidth=0.4), bounds=_SQUARE, degree=16),
+)
+_register(
+    BoxPolynomials(bounds=_LINE, side=0.75, order=2, weights=(65536, 32000, 9000)),
+    BoxPolynomials(
+        bounds=_SQUARE,
+        side=1.5,
+        order=1,
+        weights=(65536, 32768, 32768, 16384),
+        polynomials="monomials",
+        every_column=True,
+    ),
+)
+_register(
+    CosineFeatures(kernel=GaussianKernel(dim=1, bandwidth=0.5), bounds=_LINE, features=2, seed=20),
+)

@@ -1,0 +1,428 @@
+"""The paper's protocol as published: h2 broadcasts and the rank auction. It is not private; for its figures.
+
+The auction requests the point of rank i with probability ``e^{−ε(i−1)}``: an owner without a request learns
+that it was not first, with a ratio that no ε bounds. And one record shifts every later round, which the
+published proof does not count. So this is not a rule of `RunTerms`: it runs in one process, to reproduce the
+figures, and warns.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushsum._types import Floats, Integers
+from hushsum.errors import ClaimError, UnsoundRule, UsageError
+from hushsum.kernels import Kernel
+from hushsum.privacy import EXPONENTIAL, Question, ReleaseNoise, release_noise
+
+
+class IntegerFeatures(Protocol):
+    """What the published protocol needs of `hushsum.parties.summarization.SummaryFeatures`."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers a point has."""
+        ...
+
+    @property
+    def features(self) -> int:
+        """How many random features there are."""
+        ...
+
+    @property
+    def unit(self) -> float:
+        """The size of one step."""
+        ...
+
+    @property
+    def paired(self) -> bool:
+        """Whether features are pairs of a cosine and a sine."""
+        ...
+
+    def hashes(self, records: ArrayLike) -> NDArray[np.int16]:
+        """The features of records, as integers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedParameters:
+    """Table 1 of the paper: h2's iterations and ε of the first and of later rounds, and its grid."""
+
+    first_iterations: int = 1656
+    later_iterations: int = 5
+    validation_epsilon: float = 0.01
+    first_epsilon: float = 0.05
+    later_epsilon: float = 0.01
+    grid_steps: int = 64
+    auction_epsilon: float = 1.0
+    delta: float = 1e-4
+
+    def composed(self, size: int) -> tuple[float, float]:
+        """(summary ε, validation ε) as the paper composes them (Theorem 7), at δ and at 0.01."""
+        each = self.later_epsilon / math.sqrt(size * self.later_iterations)
+        summary = _composed(each, size * self.later_iterations, self.delta)
+        return summary, _composed(self.validation_epsilon, self.first_iterations, 0.01)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PublishedSummary:
+    """The chosen points as (owner, place) pairs, how many the curator saw, and the paper's own figures."""
+
+    owners: Integers
+    places: Integers
+    seen: int
+    paper_epsilon: float
+    paper_validation_epsilon: float
+
+
+def published_auction(
+    owners: Sequence[ArrayLike],
+    validation: ArrayLike,
+    features: IntegerFeatures,
+    size: int,
+    *,
+    seed_points: ArrayLike,
+    parameters: PublishedParameters | None = None,
+    rounds_at_once: int = 1,
+    seed: int = 0,
+) -> PublishedSummary:
+    """Run Algorithm 3 with its auction and its "chosen τ times" rule.
+
+    ``rounds_at_once`` takes that many bids of each owner in a round, which the paper does not, to run sooner.
+    ``seed_points`` are the paper's D_init, which it does not protect.
+
+    Warns
+    -----
+    UnsoundRule
+        always.
+    """
+    warnings.warn(
+        "the published auction does not keep its claim; use it to reproduce figures only",
+        UnsoundRule,
+        stacklevel=2,
+    )
+    if features.paired:
+        raise UsageError("features", "must be the published ones", got="pairs", remedy="give paired=False")
+    table = parameters or PublishedParameters()
+    rng = np.random.default_rng(seed)
+    bounded = 1.0 / (features.unit * math.sqrt(features.features / 2.0))
+    vectors = [features.hashes(each).astype(np.float64) / bounded for each in owners]
+    start = features.hashes(seed_points).astype(np.float64) / bounded
+    target = _broadcast(
+        MarginalSums(features.width, table.grid_steps),
+        features.hashes(validation).astype(np.float64) / bounded,
+        table.first_iterations,
+        table.validation_epsilon,
+        rng,
+    )
+    marginals = MarginalSums(features.width, table.grid_steps)
+    places = marginals.round(start, rng).sum(axis=0)
+    count = len(start)
+    repeats = max(1, round(len(owners) ** (2.0 / 3.0)))
+    tracker = _Auction(vectors, repeats, table.auction_epsilon, rng)
+    chosen: list[tuple[int, int]] = []
+    while len(chosen) < size:
+        first = not chosen
+        each = (
+            table.first_epsilon if first else table.later_epsilon / math.sqrt(size * table.later_iterations)
+        )
+        iterations = table.first_iterations if first else table.later_iterations
+        current = _improve(marginals, places, count, iterations, each, rng)
+        winners = tracker.round(
+            target - current * count / (count + 1.0), min(rounds_at_once, size - len(chosen))
+        )
+        if not winners:
+            break
+        for owner, place in winners:
+            places = places + marginals.round(vectors[owner][place], rng)
+        count += len(winners)
+        chosen.extend(winners)
+    summary_epsilon, validation_epsilon = table.composed(size)
+    pairs = np.array(chosen, np.int64).reshape(-1, 2)
+    return PublishedSummary(pairs[:, 0], pairs[:, 1], tracker.seen, summary_epsilon, validation_epsilon)
+
+
+class _Auction:
+    """Bids, questions, the pool, and how often a point stood without being requested."""
+
+    def __init__(self, vectors: list[Floats], repeats: int, rate: float, rng: np.random.Generator) -> None:
+        self._vectors, self._repeats, self._rate, self._rng = vectors, repeats, rate, rng
+        self._sent = [np.zeros(len(each), np.bool_) for each in vectors]
+        self._stood = [np.zeros(len(each), np.int64) for each in vectors]
+        self._pool: list[tuple[int, int]] = []
+        self.seen = 0
+
+    def round(self, direction: Floats, winners: int) -> list[tuple[int, int]]:
+        gains = [
+            np.where(sent, -np.inf, v @ direction) for v, sent in zip(self._vectors, self._sent, strict=True)
+        ]
+        for turn in range(winners):
+            bids = [(float(g.max()), k, int(g.argmax())) for k, g in enumerate(gains) if np.isfinite(g.max())]
+            for rank, (_, owner, place) in enumerate(sorted(bids, reverse=True)):
+                self._stood[owner][place] += 1
+                requested = self._rng.random() < math.exp(-self._rate * rank)
+                if requested or self._stood[owner][place] >= self._repeats:
+                    self._pool.append((owner, place))
+                    self._sent[owner][place] = True
+                    gains[owner][place] = -np.inf
+                    self.seen += 1
+                elif turn + 1 < winners:
+                    gains[owner][place] = -np.inf
+        worth = [float(self._vectors[k][i] @ direction) for k, i in self._pool]
+        best = [self._pool[i] for i in np.argsort(-np.array(worth), kind="stable")[:winners]]
+        taken = set(best)
+        self._pool = [each for each in self._pool if each not in taken]
+        return best
+
+
+def _broadcast(
+    marginals: MarginalSums, vectors: Floats, iterations: int, epsilon: float, rng: np.random.Generator
+) -> Floats:
+    places = marginals.round(vectors, rng).sum(axis=0)
+    return _improve(marginals, places, len(vectors), iterations, epsilon, rng)
+
+
+def _improve(
+    marginals: MarginalSums,
+    places: Integers,
+    count: int,
+    iterations: int,
+    epsilon: float,
+    rng: np.random.Generator,
+) -> Floats:
+    spending = Iteration(Fraction(epsilon) / 2, Fraction(epsilon) / 2)
+    # Nothing is claimed, so noise that can be drawn again does no harm.
+    seed = int(rng.integers(1 << 40))
+    return marginals.improve(
+        places, count, iterations, spending, calibration=AS_PUBLISHED, insecure_noise_seed=seed
+    )
+
+
+def _composed(each: float, times: int, delta: float) -> float:
+    """Theorem 7 (Kairouz et al.): kε tanh-term plus ε·√(2k·ln(1/δ))."""
+    drift = times * each * math.expm1(each) / (math.exp(each) + 1.0)
+    return min(times * each, drift + each * math.sqrt(2.0 * times * math.log(1.0 / delta)))
+
+
+AS_PUBLISHED = "as-published"
+CALIBRATED = "calibrated"
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """What one iteration spends: ε₁ on the choice of a coordinate, ε₂ on its measurement.
+
+    Privacy
+    -------
+    One vector in place of another moves every coordinate's sum by at most 2, which is Δ = 2/η grid steps:
+    the exponential mechanism takes ``exp(ε₁·score/(2·Δ))``, the measurement discrete Laplace noise of scale
+    Δ/ε₂. The two are ε₁²/8- and ε₂²/2-zCDP.
+    """
+
+    choice: Fraction
+    measurement: Fraction
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Pure ε of one iteration."""
+        return self.choice + self.measurement
+
+    @property
+    def rho(self) -> Fraction:
+        """ρ of one iteration: a bounded-range choice, and a pure measurement."""
+        return self.choice**2 / 8 + self.measurement**2 / 2
+
+    @classmethod
+    def for_rho(cls, rho: Fraction) -> Iteration:
+        """Half of ρ on either, rounded down."""
+        if rho <= 0:
+            raise ClaimError("rho", "must be above 0", got=f"{float(rho):g}", remedy="give one such as 0.01")
+        half = float(rho) / 2
+        down = 1 - 2.0**-50
+        return cls(Fraction(math.sqrt(8 * half) * down), Fraction(math.sqrt(2 * half) * down))
+
+
+class MarginalSums:
+    """d marginals on the grid, improved by iterations over a growing set of rounded vectors.
+
+    Parameters
+    ----------
+    width : int
+        d.
+    steps : int
+        Grid steps on [−1, 1]: 2/η.
+    """
+
+    def __init__(self, width: int, steps: int) -> None:
+        self.width, self.steps = width, steps
+        self.grid = np.linspace(-1.0, 1.0, steps + 1)
+        self._weights: Floats = np.full((width, steps + 1), 1.0 / (steps + 1))
+
+    def round(self, vectors: Floats, rng: np.random.Generator) -> Integers:
+        """Coordinates in [−1, 1] to grid places from 0 to 2/η, without bias.
+
+        The rounding is not protective noise: any generator will do.
+        """
+        places = (np.clip(vectors, -1.0, 1.0) + 1.0) * (self.steps / 2.0)
+        low = np.floor(places)
+        rounded = np.minimum(low + (rng.random(places.shape) < places - low), self.steps)
+        result: Integers = rounded.astype(np.int64)
+        return result
+
+    def means(self) -> Floats:
+        """The mean of each marginal, in [−1, 1]."""
+        result: Floats = self._weights @ self.grid
+        return result
+
+    def improve(
+        self,
+        places: Integers,
+        count: int,
+        iterations: int,
+        spending: Iteration,
+        *,
+        calibration: str = CALIBRATED,
+        insecure_noise_seed: int | None = None,
+    ) -> Floats:
+        """Run iterations on the coordinate sums of ``count`` rounded vectors; the averaged means.
+
+        ``places`` are the sums of grid places, shape (width,). ``"as-published"`` chooses with
+        ``exp(score)`` and adds Laplace noise of scale 1/ε₂ on sums that move by 2: its figure is not a claim.
+        """
+        total: Floats = np.zeros(self.width)
+        with release_noise(insecure_noise_seed) as noise:
+            for _ in range(iterations):
+                self._one(noise, places, count, spending, calibration)
+                total += self.means()
+        return total / iterations
+
+    def _one(
+        self, noise: ReleaseNoise, places: Integers, count: int, spending: Iteration, calibration: str
+    ) -> None:
+        half = self.steps / 2.0
+        guessed = np.rint((self.means() + 1.0) * half * count).astype(np.int64)
+        errors = np.abs(guessed - places)
+        if calibration == AS_PUBLISHED:
+            # exp(score), score in units of 1: which moves by η a grid step; and noise of 1/ε.
+            question = Question(errors.tolist(), Fraction(4), self.steps)
+            chosen = noise.choice(question, mechanism=EXPONENTIAL)
+            l1, epsilon = max(1, round(half)), spending.epsilon
+        else:
+            # One swap moves a coordinate by 2, which is all of the grid's steps.
+            question = Question(errors.tolist(), spending.choice, self.steps)
+            chosen = noise.choice(question, mechanism=EXPONENTIAL)
+            l1, epsilon = self.steps, spending.measurement
+        measured, _ = noise.laplace(places[chosen : chosen + 1], l1, epsilon)
+        sum_measured = float(measured[0]) / half - count
+        sum_guessed = float(self._weights[chosen] @ self.grid) * count
+        exponent = self.grid * (sum_measured - sum_guessed) / (2.0 * count)
+        weights = self._weights[chosen] * np.exp(exponent - exponent.max())
+        self._weights[chosen] = weights / weights.sum()
+
+
+def squared_discrepancy(kernel: Kernel, validation: ArrayLike, summary: ArrayLike) -> float:
+    """MMD² of two sets: mean k(V, V) + mean k(S, S) − 2·mean k(V, S).
+
+    >>> from hushsum.kernels import GaussianKernel
+    >>> kernel = GaussianKernel(dim=1, bandwidth=1.0)
+    >>> round(squared_discrepancy(kernel, [[0.0]], [[0.0], [2.0]]), 4)
+    0.4323
+    """
+    return _mean(kernel, validation, validation) - objective(kernel, validation, summary)
+
+
+def objective(kernel: Kernel, validation: ArrayLike, summary: ArrayLike) -> float:
+    """J(S) = 2·mean k(V, S) − mean k(S, S), which is mean k(V, V) − MMD²; 0 for the empty summary."""
+    if not len(np.asarray(summary)):
+        return 0.0
+    return 2.0 * _mean(kernel, validation, summary) - _mean(kernel, summary, summary)
+
+
+def marginal_gains(attraction: Floats, crowding: Floats, norms: Floats, taken: int, level: float) -> Floats:
+    """J(S + x) − J(S) of every candidate x, for S of ``taken`` points.
+
+    ``attraction`` is mean k(V, x), ``crowding`` Σ_S k(s, x), ``norms`` k(x, x); ``level`` is
+    ``2·Σ_S mean k(V, s)`` and ``Σ_S,S k`` folded into J(S)'s own terms by `summary_level`.
+    """
+    after = taken + 1
+    gains: Floats = 2.0 * attraction / after - (norms + 2.0 * crowding) / after**2 + level
+    return gains
+
+
+def summary_level(attracted: float, crowded: float, taken: int) -> float:
+    """The part of a marginal gain that is equal for all candidates.
+
+    ``attracted`` is Σ_S mean k(V, s), ``crowded`` Σ_S,S k(s, s').
+    """
+    if not taken:
+        return 0.0
+    after = taken + 1
+    return 2.0 * attracted * (1.0 / after - 1.0 / taken) - crowded * (1.0 / after**2 - 1.0 / taken**2)
+
+
+def submodular(kernel_matrix: ArrayLike) -> bool:
+    """Theorem 1's condition: equal diagonal k*, and every other entry at most k*/((N + 1)(N² + 3N + 1)).
+
+    Sufficient for J to be monotone and submodular, and far stronger than data meet: values below 1/N³.
+    With J = 〈A(S), k〉, a(S) = −1/|S| is what the diagonal adds and b(S) = 1 + 1/|S| what ones elsewhere
+    would; a pair of points passes if k/k* ≤ (a(S+u) + a(S+v) − a(S+u+v) − a(S))/(b(S) + b(S+u+v)), which is
+    1/((s + 1)(s² + 3s + 1)) for |S| = s.
+    """
+    matrix = np.asarray(kernel_matrix, dtype=np.float64)
+    n = len(matrix)
+    if matrix.shape != (n, n) or n < 2:
+        raise UsageError(
+            "kernel_matrix", "must be square with at least 2 rows", remedy="give k of all pairs of points"
+        )
+    diagonal = matrix.diagonal()
+    others = matrix[~np.eye(n, dtype=np.bool_)]
+    bound = diagonal[0] / ((n + 1) * (n**2 + 3 * n + 1))
+    return bool((diagonal == diagonal[0]).all() and (others >= 0).all() and others.max() <= bound)
+
+
+def approximation_bound(best: float, error: float) -> float:
+    """Theorem 2: J of the protocol's summary is at least (1 − 1/e)·J(OPT) − A.
+
+    ``error`` is A; see `additive_error`. It holds where `submodular` does.
+    """
+    return (1.0 - 1.0 / math.e) * best - error
+
+
+def additive_error(size: int, noise: float) -> float:
+    """Lemma 3: A ≤ 7·ξ·ln p, where ξ bounds the expected error of both means in a gain.
+
+    >>> round(additive_error(2000, 0.01), 3)
+    0.532
+    """
+    return 7.0 * noise * math.log(size)
+
+
+def points_seen_bound(size: int, owners: int, rate: float, repeats: int) -> float:
+    """Lemma 5: the published auction is sent at most p·(1 + 1/ε + K/τ) points in expectation.
+
+    ``rate`` is the auction's ε a rank, ``repeats`` its τ. With τ = K^{2/3} the last term is K^{1/3}.
+
+    >>> points_seen_bound(1000, owners=27, rate=1.0, repeats=9)
+    5000.0
+    """
+    return size * (1.0 + 1.0 / rate + owners / repeats)
+
+
+def parsimony_order(owners: int) -> float:
+    """K^{1/3}: the order of points seen per summary point in Theorem 2, without its constant."""
+    return math.pow(owners, 1.0 / 3.0)
+
+
+def _mean(kernel: Kernel, left: ArrayLike, right: ArrayLike) -> float:
+    """The mean of k over all pairs, in blocks."""
+    a, b = np.asarray(left, np.float64), np.asarray(right, np.float64)
+    total = sum(float(kernel.exact_sum(a, b[i : i + 512]).sum()) for i in range(0, len(b), 512))
+    return total / (len(a) * len(b))

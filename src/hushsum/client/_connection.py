@@ -1,0 +1,303 @@
+"""Requests to a service; its problem responses are raised as errors of Hushsum."""
+
+from __future__ import annotations
+
+import secrets
+import time
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from fractions import Fraction
+from importlib.util import find_spec
+from io import BytesIO, TextIOBase
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from hushsum.declaration import parameters_of
+from hushsum.errors import Argument, HushsumError, ServiceRefused, UsageError, error_from_json, shown
+from hushsum.records import Bounds, as_table, is_frame, pyarrow
+from hushsum.version import PRODUCER
+
+if TYPE_CHECKING:
+    import httpx
+
+    from hushsum.client._service import Service
+
+
+_PREFIX = "urn:hushsum:problem:"
+_ATTEMPTS = 4
+_LONGEST_PAUSE = 5.0
+
+
+class Connection:
+    """One connection pool to one service. Safe to share between threads."""
+
+    def __init__(self, client: httpx.Client, url: str) -> None:
+        self._client = client
+        self.url = url
+        # For callers that do not close it themselves.
+        weakref.finalize(self, client.close)
+
+    def request(self, method: str, path: str, *, again: bool = False, **options: Any) -> httpx.Response:
+        """The response of the service; with ``again`` the request is repeated while the service is busy.
+
+        Raises
+        ------
+        ServiceRefused
+            if it cannot be reached or refuses; another error of Hushsum where the problem type names one.
+        """
+        import httpx
+
+        for attempt in range(_ATTEMPTS):
+            try:
+                answer = self._client.request(method, path, **options)
+            except httpx.TransportError as error:
+                raise ServiceRefused(
+                    f"the service at {self.url} cannot be reached ({type(error).__name__})",
+                    remedy="check the address and whether it runs",
+                ) from None
+            busy = answer.status_code in (429, 503) and again and attempt + 1 < _ATTEMPTS
+            if not busy:
+                break
+            time.sleep(min(_LONGEST_PAUSE, float(answer.headers.get("retry-after", "1"))))
+        if answer.status_code >= 400:
+            raise error_of(_problem(answer))
+        return answer
+
+    def json(self, method: str, path: str, **options: Any) -> Any:
+        """The JSON that the service returns; GET requests are repeated while it is busy."""
+        return self.request(method, path, again=method == "GET", **options).json()
+
+    def object(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        """The JSON object that the service returns."""
+        return dict(self.json(method, path, **options))
+
+    def objects(self, method: str, path: str, **options: Any) -> list[dict[str, Any]]:
+        """The JSON array of objects that the service returns."""
+        return list(self.json(method, path, **options))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+
+def error_of(problem: Mapping[str, Any]) -> HushsumError:
+    """The error that a local call would have raised for this problem."""
+    kind = str(problem.get("type", "")).removeprefix(_PREFIX)
+    about = problem.get("error")
+    if isinstance(about, Mapping):
+        return error_from_json(kind, about)
+    detail = str(problem.get("detail", "the service refused"))
+    faults = problem.get("faults") or []
+    if faults:
+        detail += ": " + ", ".join(f"{each['at']} ({each['rule']})" for each in faults)
+    return error_from_json(kind, {"rule": detail})
+
+
+def _problem(answer: httpx.Response) -> Mapping[str, Any]:
+    if answer.headers.get("content-type", "").startswith("application/problem+json"):
+        response: Mapping[str, Any] = answer.json()
+        return response
+    return {"detail": f"the response with status {answer.status_code} does not come from a Hushsum service"}
+
+
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+
+
+def connect(url: str, token: str, *, timeout: float = 60.0, allow_plain_http: bool = False) -> Service:
+    """A service that was started with ``hushsum serve``, as somebody with a token sees it.
+
+    Parameters
+    ----------
+    url : str
+        Where it listens, such as ``https://sums.example.org``.
+    token : str
+        From an administrator of the service. It is kept in memory and sent in a header.
+    timeout : float
+        Seconds to wait for an answer.
+    allow_plain_http : bool
+        Send the token without encryption to another machine. Only for networks that nobody else can read.
+
+    Raises
+    ------
+    UsageError
+        if the address is no such one, or ``hushsum[service]`` is not installed.
+    ServiceRefused
+        if the service cannot be reached, or does not know the token.
+    """
+    from hushsum.client._service import Service
+
+    if not token.isascii() or not token.isprintable() or not token:
+        raise UsageError("token", "must be the text that an administrator gave", remedy="copy it whole")
+    client, address = open_client(url, timeout=timeout, token=token, allow_plain_http=allow_plain_http)
+    return Service(Connection(client, address))
+
+
+def open_client(
+    url: str, *, timeout: float, token: str | None, allow_plain_http: bool
+) -> tuple[httpx.Client, str]:
+    """An HTTP client for a service, with a token or without, and its address.
+
+    Raises
+    ------
+    UsageError
+        if the address is no such one, or ``hushsum[service]`` is not installed.
+    """
+    if find_spec("httpx") is None:
+        raise UsageError("the client needs another package", remedy="install hushsum[service]")
+    import httpx
+
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError):
+        parsed = httpx.URL("")
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise UsageError(
+            "url", "must be an address such as https://sums.example.org", remedy="give the service's"
+        )
+    if parsed.scheme == "http" and parsed.host not in _LOCAL_HOSTS and not allow_plain_http:
+        raise UsageError(
+            "url",
+            "must begin with https://, because a token must not travel unencrypted to another machine",
+            got="http://",
+            remedy=("use https://, or ", Argument("allow_plain_http", True), " on a network of your own"),
+        )
+    authorization = {} if token is None else {"authorization": f"Bearer {token}"}
+    client = httpx.Client(
+        base_url=parsed,
+        timeout=timeout,
+        headers={**authorization, "user-agent": PRODUCER},
+        # A service never redirects; a token must not follow somebody who does.
+        follow_redirects=False,
+    )
+    return client, str(parsed)
+
+
+_POLL_SECONDS = 0.2
+
+
+def submit_job(
+    connection: Connection, path: str, request: dict[str, Any], idempotency_key: str | None
+) -> str:
+    """Send a request that becomes a job; returns the job's id. Without a key it gets a new one."""
+    headers = {"idempotency-key": idempotency_key or secrets.token_hex(16)}
+    return str(connection.json("POST", path, json=request, headers=headers)["id"])
+
+
+def wait_for_job(connection: Connection, job: str, *, timeout: float = 3600.0) -> dict[str, Any]:
+    """Wait for a job; returns its result.
+
+    Raises
+    ------
+    HushsumError
+        the error that the job failed with.
+    """
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        response = connection.json("GET", f"/jobs/{job}")
+        if response["state"] == "done":
+            result: dict[str, Any] = response["result"]
+            return result
+        if response["state"] in ("failed", "cancelled"):
+            raise error_of(response["problem"])
+        time.sleep(_POLL_SECONDS)
+    raise ServiceRefused(f"the job {job} has not finished in {timeout:g} seconds", remedy="wait for it again")
+
+
+def stated(given: Mapping[str, Any], *requests: Any) -> dict[str, Any]:
+    """The canonical JSON of the arguments of a call: what the requests declare and differs from the default.
+
+    Raises
+    ------
+    UsageError
+        for a name that none of them declares, or a value that is not allowed.
+    """
+    declared = {each.name: each for one in requests for each in parameters_of(one) if each.group is not None}
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in declared:
+            raise UsageError(name, f"must be one of {', '.join(declared)}", got="another name")
+        parameter = declared[name]
+        made = plain(value)
+        if made is None or made == parameter.default:
+            continue
+        parameter.check(made, of_model=False)
+        found[name] = [made] if parameter.several and not isinstance(made, list) else made
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it, in whichever form the library takes it."""
+    if isinstance(value, Bounds):
+        return value.as_json()
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Fraction):
+        return float(value)
+    if isinstance(value, Enum):
+        return value.value
+    return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+_FORMATS: Final = {
+    ".csv.gz": "csv.gz",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".xlsx": "xlsx",
+    ".tally": "tally",
+}
+_PIECE: Final = 1 << 20
+
+
+@contextmanager
+def opened_source(source: Any) -> Iterator[tuple[IO[bytes], str]]:
+    """The bytes to send, and a name whose suffix tells their format, or none."""
+    if is_frame(source):
+        stream = BytesIO()
+        table = as_table(source)
+        with pyarrow("ipc").new_file(stream, table.schema) as writer:
+            writer.write_table(table)
+        stream.seek(0)
+        yield stream, ".arrow"
+        return
+    if isinstance(source, str | Path):
+        if not Path(source).exists():
+            raise UsageError("source", "must be an existing file", got=f"{str(source)!r}")
+        with open(source, "rb") as file:
+            yield file, str(source)
+    else:
+        if not hasattr(source, "read") or isinstance(source, TextIOBase):
+            raise UsageError(
+                "source",
+                "must be the path of a file, a file that was opened in binary mode, or a frame",
+                got="a file of text" if isinstance(source, TextIOBase) else shown(source),
+                remedy="give the path, or a frame with named columns",
+            )
+        yield source, str(getattr(source, "name", ""))
+
+
+def format_of(name: str) -> str:
+    """The format of a file, by its suffix."""
+    known: Sequence[str] = [format for suffix, format in _FORMATS.items() if name.endswith(suffix)]
+    if not known:
+        raise UsageError(
+            "format",
+            "must be given for a file without a known suffix",
+            remedy=("give ", Argument("format", "csv")),
+        )
+    return known[0]
+
+
+def in_pieces(stream: IO[bytes]) -> Iterator[bytes]:
+    """A file, a megabyte at a time."""
+    while piece := stream.read(_PIECE):
+        yield piece

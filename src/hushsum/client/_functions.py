@@ -1,0 +1,421 @@
+"""Queries of a function in a service: points and answers as Arrow streams, in batches."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum import _html
+from hushsum._types import Floats, PathOrFile
+from hushsum.client._connection import Connection, open_client
+from hushsum.errors import DataRefused, FileRefused, SecretRefused, ServiceRefused, UsageError
+from hushsum.files import atomic_file
+from hushsum.kernels import Kernel, kernel_from_json
+from hushsum.privacy import Claim
+from hushsum.records import Bounds, as_sets, pyarrow, read_stream
+from hushsum.releases import (
+    COMMON_FACTS,
+    Answers,
+    Detail,
+    Presented,
+    ReleasedFunction,
+    check_question,
+    load_function,
+    query_points,
+)
+
+if TYPE_CHECKING:
+    from hushsum.models import PrivateModel
+
+
+AT_A_TIME: Final = 100_000
+"""Points per request; more points are sent in several requests."""
+
+_ARROW: Final = "application/vnd.apache.arrow.stream"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionAddress:
+    """Where a function is in a service: the path of its routes, and how many points a request may have."""
+
+    path: str
+    at_a_time: int = AT_A_TIME
+
+
+def query_function(
+    connection: Connection, where: FunctionAddress, points: Any, request: Mapping[str, Any]
+) -> dict[str, NDArray[Any]]:
+    """Every answer of a function at the points of an Arrow table, by name."""
+    pieces = [
+        _piece(connection, where.path, points.slice(start, where.at_a_time), request)
+        for start in range(0, points.num_rows, where.at_a_time)
+    ]
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+
+def values_of(Q: object, dim: int, columns: Sequence[str] | None) -> Floats:
+    """Points as numbers, shape (n, dim), checked as a local function checks them."""
+    points = query_points(Q, dim=dim, columns=columns)
+    assert isinstance(points, np.ndarray)
+    return points
+
+
+def table_of(values: Floats, columns: Sequence[str] | None) -> Any:
+    """Points as an Arrow table with the names that the function knows."""
+    pa = pyarrow()
+    dim = values.shape[1]
+    if columns is not None and len(columns) == dim:
+        return pa.table({name: values[:, i] for i, name in enumerate(columns)})
+    name = "points" if columns is None else columns[0]
+    return pa.table({name: pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), dim)})
+
+
+def _piece(
+    connection: Connection, path: str, points: Any, request: Mapping[str, Any]
+) -> dict[str, NDArray[Any]]:
+    ipc = pyarrow("ipc")
+    sink = io.BytesIO()
+    with ipc.new_stream(sink, points.schema) as stream:
+        stream.write_table(points)
+    answer = connection.request(
+        "POST",
+        f"{path}/query",
+        again=True,
+        params=dict(request),
+        content=sink.getvalue(),
+        headers={"content-type": _ARROW, "accept": _ARROW},
+    )
+    try:
+        table = read_stream(answer.content, most_rows=points.num_rows, name="the response")
+        if table.num_rows != points.num_rows:
+            raise DataRefused("the response has another number of rows than the query")
+        return {name: _array(table.column(name)) for name in table.column_names}
+    except DataRefused:
+        raise ServiceRefused(
+            f"the response of {connection.url} is not one of Hushsum",
+            remedy="check the address and its version",
+        ) from None
+
+
+def _array(column: Any) -> NDArray[Any]:
+    pa = pyarrow()
+    if pa.types.is_fixed_size_list(column.type):
+        return np.asarray(column.combine_chunks().flatten().to_numpy()).reshape(-1, column.type.list_size)
+    if pa.types.is_string(column.type):
+        return np.array(column.to_pylist(), dtype=np.str_)
+    values: NDArray[Any] = column.to_numpy()
+    return values
+
+
+def fetch_file(connection: Connection, path: str, sha256: str) -> bytes:
+    """The bytes of the function at a path, checked against the digest of the release.
+
+    Raises
+    ------
+    ServiceRefused
+        if the owner did not grant the file.
+    FileRefused
+        if the digest differs.
+    """
+    data = connection.request("GET", f"{path}/file", again=True).content
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise FileRefused(
+            "the downloaded file is not the one that was released",
+            remedy="report it to the service's administrator",
+        )
+    return data
+
+
+def save_file(data: bytes, target: PathOrFile) -> None:
+    """Write the bytes; to a path atomically."""
+    if isinstance(target, str | os.PathLike):
+        with atomic_file(Path(target)) as stream:
+            stream.write(data)
+    else:
+        target.write(data)
+
+
+class RemoteFunction(Presented):
+    """A released function of a service: a :class:`hushsum.ReleasedFunction` that the service
+    evaluates.
+
+    A query spends nothing. Answers equal those of the local function bit for bit, since points are sent in
+    double precision.
+    """
+
+    def __init__(
+        self, connection: Connection, response: Mapping[str, Any], where: FunctionAddress | None = None
+    ) -> None:
+        self._connection = connection
+        self.id: str = response["id"]
+        self._where = where or FunctionAddress(f"/functions/{self.id}")
+        self.name: str = response["name"]
+        self.sha256: str = response["sha256"]
+        facts = response["facts"]
+        self.claim: Claim = Claim.from_json({**facts["claim"], **facts["claim"]["exact"]})
+        """What the release promises."""
+        self.kernel: Kernel = kernel_from_json(facts["kernel"])
+        """The similarity whose sums it answers."""
+        self.count: float = facts["estimated_count"]["value"]
+        """The estimated number of records."""
+        self.count_stderr: float = facts["estimated_count"]["stderr"]
+        """The standard error of :attr:`count`."""
+        self.dim: int | None = self.kernel.dim
+        """The number of columns of a query; None where records are sets."""
+        self.bounds: Bounds | None = None if facts["bounds"] is None else Bounds.from_json(facts["bounds"])
+        """The declared box that records were clipped to; None if not declared."""
+        self.producer: str = facts["producer"]
+        """Which version of Hushsum made it."""
+        self._details = [
+            (name, value) for name, value in facts.items() if name not in (*COMMON_FACTS, "source", "size")
+        ]
+        self.columns: tuple[str, ...] | None = None if facts["columns"] is None else tuple(facts["columns"])
+        """What the columns are called, if that was declared."""
+
+    def __repr__(self) -> str:
+        url = self._connection.url
+        return f"RemoteFunction({self.name!r}, {self.kernel!r}, at={url!r}, claim={self.claim!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise SecretRefused(
+            ("a remote function holds a token and must not be pickled, because pickles travel"),
+            remedy="take f.local(), or connect again",
+        )
+
+    def __call__(self, Q: object) -> Floats:
+        """Mean kernel values f(q)/N, shape (n_queries,)."""
+        return self._query(Q, of="mean", only="value")["value"]
+
+    def sum(self, Q: object) -> Floats:
+        """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
+        return self._query(Q, of="sum", only="value")["value"]
+
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
+        """Values with standard errors and intervals; ``of`` is ``"mean"`` or ``"sum"``."""
+        check_question(of, level)
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        if simultaneous and len(points) > AT_A_TIME:
+            raise UsageError(
+                "simultaneous",
+                f"is for at most {AT_A_TIME} queries of a remote function",
+                got=f"{len(points)}",
+                remedy="take f.local()",
+            )
+        together = {"simultaneous": "true"} if simultaneous else {}
+        parts = self._query(points, of=of, level=level, **together)
+        value, stderr, bound = parts["value"], parts["stderr"], parts["bound"]
+        return Answers(value, stderr, parts["lower"], parts["upper"], bound, level, points, simultaneous)
+
+    def details(self) -> tuple[Detail, ...]:
+        """Where the function is, and what the service says of its kind."""
+        return (
+            Detail("name", self.name, f"{self.name}, at {self._connection.url}", label="service"),
+            *(
+                Detail(name, value, None if value is None or isinstance(value, dict) else str(value))
+                for name, value in self._details
+            ),
+        )
+
+    def _repr_html_(self) -> str:
+        """The claim in words and the facts; no picture, which would query the service."""
+        about = self.describe()
+        return _html.block(
+            "Remote function",
+            _html.paragraph(about.claim.sentence()),
+            _html.facts(about.facts()),
+        )
+
+    def save(self, target: PathOrFile) -> None:
+        """Write the function to a ``.hush`` file, for those whom its owner allows it.
+
+        Raises
+        ------
+        ServiceRefused
+            if the owner did not.
+        """
+        save_file(fetch_file(self._connection, self._where.path, self.sha256), target)
+
+    def local(self) -> ReleasedFunction:
+        """The function itself, which needs the service no more; for those whom its owner allows it."""
+        return load_function(io.BytesIO(fetch_file(self._connection, self._where.path, self.sha256)))
+
+    def _query(self, Q: object, **request: Any) -> dict[str, Floats]:
+        return query_function(self._connection, self._where, self._points(Q), request)
+
+    def _points(self, Q: object) -> Any:
+        """The points as an Arrow table; which values a function takes is checked by the service."""
+        pa = pyarrow()
+        dim = self.kernel.dim
+        if dim is None:
+            sets = as_sets(Q)
+            listed = pa.LargeListArray.from_arrays(pa.array(sets.indptr), pa.array(sets.values))
+            return pa.table({"set": listed})
+        return table_of(values_of(Q, dim, self.columns), self.columns)
+
+
+class RemoteModel:
+    """A released model that the service evaluates; it predicts as the local one does.
+
+    A query spends nothing. A method that the model does not have raises :class:`UsageError`.
+
+    Attributes
+    ----------
+    id, name, sha256 : str
+    kind : str
+        What ``hushsum fit`` calls it.
+    claim_ : Claim
+        What its release promises.
+    facts : dict
+        Everything public about it: columns, bounds, parameters, which answers it gives.
+    feature_names_in_ : array of str
+    n_features_in_ : int
+    classes_ : array, or None for a model without classes
+    """
+
+    def __init__(
+        self, connection: Connection, response: Mapping[str, Any], where: FunctionAddress | None = None
+    ) -> None:
+        self._connection = connection
+        self.id: str = response["id"]
+        self._where = where or FunctionAddress(f"/functions/{self.id}")
+        self.name: str = response["name"]
+        self.sha256: str = response["sha256"]
+        self.facts: dict[str, Any] = dict(response["facts"]["model"])
+        self.kind: str = self.facts["kind"]
+        claim = response["facts"]["claim"]
+        self.claim_: Claim = Claim.from_json({**claim, **claim["exact"]})
+        self.feature_names_in_: NDArray[Any] = np.array(self.facts["features"], dtype=object)
+        self.n_features_in_: int = len(self.facts["features"])
+        classes = self.facts["classes"]
+        self.classes_: NDArray[Any] | None = None if classes is None else np.array(classes)
+
+    def __repr__(self) -> str:
+        return (
+            f"RemoteModel({self.name!r}, {self.kind!r}, at={self._connection.url!r}, claim={self.claim_!r})"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise SecretRefused(
+            "a remote model holds a token and must not be pickled, because pickles travel",
+            remedy="take model.local(), or connect again",
+        )
+
+    def predict(self, X: object) -> NDArray[Any]:
+        """The prediction at each point: a class, a number, or what the kind of model says."""
+        return self._part(X, "prediction")
+
+    def predict_proba(self, X: object) -> Floats:
+        """The probability of each class at each point, shape (n_queries, n_classes)."""
+        return self._part(X, "probability")
+
+    def decision_function(self, X: object) -> Floats:
+        """Decision values, shape (n_queries,), or (n_queries, n_classes) for more than two classes."""
+        values = self._part(X, "decision")
+        return values[:, 1] if values.ndim == 2 and values.shape[1] == 2 else values
+
+    def score_samples(self, X: object) -> Floats:
+        """The logarithm of a density, or the score of an outlier detector, shape (n_queries,)."""
+        return self._part(X, "score")
+
+    def query(self, X: object, *, level: float = 0.95) -> Answers:
+        """Values with standard errors and intervals, for a model that knows them."""
+        self._check("value")
+        points = self._points(X)
+        parts = self._query(points, level)
+        bound = np.full(len(parts["value"]), np.nan)
+        return Answers(parts["value"], parts["stderr"], parts["lower"], parts["upper"], bound, level, points)
+
+    def save(self, target: PathOrFile) -> None:
+        """Write the model to a ``.hush`` file, for those whom its owner allows it.
+
+        Raises
+        ------
+        ServiceRefused
+            if the owner did not, or the model is not a file.
+        """
+        save_file(fetch_file(self._connection, self._where.path, self.sha256), target)
+
+    def local(self) -> PrivateModel:
+        """The model itself, which needs the service no more; for those whom its owner allows it."""
+        import hushsum.models  # noqa: F401  # the models make themselves known
+        from hushsum.models import load_model
+
+        return load_model(io.BytesIO(fetch_file(self._connection, self._where.path, self.sha256)))
+
+    def _part(self, X: object, name: str) -> NDArray[Any]:
+        self._check(name)
+        return self._query(X, 0.95)[name]
+
+    def _check(self, name: str) -> None:
+        if name not in self.facts["answers"]:
+            raise UsageError(
+                f"a {self.kind} model gives no {name}", remedy=f"it gives {', '.join(self.facts['answers'])}"
+            )
+
+    def _points(self, X: object) -> Floats:
+        return values_of(X, self.n_features_in_, [str(name) for name in self.feature_names_in_])
+
+    def _query(self, X: object, level: float) -> dict[str, NDArray[Any]]:
+        names = [str(name) for name in self.feature_names_in_]
+        values = self._points(X)
+        if not np.isfinite(values).all():
+            raise DataRefused("X must be finite", got="NaN or infinity", remedy="leave those points out")
+        return query_function(
+            self._connection, self._where, table_of(values, names), {"of": "predict", "level": level}
+        )
+
+
+_SHARED = "/shared/"
+_AT_A_TIME = 5_000
+"""Points per request; a service accepts 10,000 by default."""
+
+
+def open_link(url: str, *, timeout: float = 60.0) -> RemoteFunction | RemoteModel:
+    """The function or the model behind a shared link, for whoever has the link.
+
+    Parameters
+    ----------
+    url : str
+        The link, as its owner sent it: ``https://sums.example.org/shared/…``. Who has it may query the
+        function until the owner revokes it, so treat it as you would a password.
+    timeout : float
+        Seconds to wait for an answer.
+
+    Raises
+    ------
+    UsageError
+        if it is no such link, or ``hushsum[service]`` is not installed.
+    ServiceRefused
+        if the service cannot be reached, or the link was revoked or has expired.
+    """
+    root, found, key = url.partition(_SHARED)
+    key = key.removesuffix("/embed").rstrip("/")
+    if not found or not key or not key.replace("-", "").replace("_", "").isalnum() or not key.isascii():
+        raise UsageError(
+            "url", "must be a shared link such as https://sums.example.org/shared/…", remedy="copy it whole"
+        )
+
+    client, address = open_client(root, timeout=timeout, token=None, allow_plain_http=False)
+    connection = Connection(client, address)
+    path = f"{_SHARED}{key}"
+    response = {"id": "", **connection.object("GET", f"{path}/function")}
+    where = FunctionAddress(path, _AT_A_TIME)
+    if "model" in response["facts"]:
+        return RemoteModel(connection, response, where)
+    return RemoteFunction(connection, response, where)

@@ -1,0 +1,332 @@
+"""Parameters as data: what each may be, what it means, and where surfaces show it.
+
+A request declares its parameters once, as the fields of a frozen dataclass with a `Parameter` in the
+annotation of each; a model lists them. The checks, the options of the command line, the bodies and forms of
+the service, docstrings and reference pages are made from that.
+
+>>> @dataclass(frozen=True)
+... class Smoothing:
+...     bandwidth: Annotated[float | None, Parameter(help="Scale of the kernel.", above=0)] = None
+>>> [(each.name, each.type, each.optional) for each in parameters_of(Smoothing)]
+[('bandwidth', 'number', True)]
+>>> check_fields(Smoothing(-1.0))
+Traceback (most recent call last):
+...
+hushsum.errors.UsageError: bandwidth must be a number above 0, got -1.0
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import textwrap
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, fields, is_dataclass, replace
+from fractions import Fraction
+from functools import cache
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+import numpy as np
+
+from hushsum._types import is_number
+from hushsum.errors import UsageError, shown
+
+NUMBER, INTEGER, TEXT, FLAG, PAIR, BOUNDS_TYPE, LABELS, ANY = (
+    "number", "integer", "text", "flag", "pair", "bounds", "labels", "any",
+)  # fmt: skip
+R = TypeVar("R")
+
+RELEASE, RECORDS, SETTING, OWNER = "release", "records", "setting", "owner"
+MOST_LISTED: Final = 64
+FROM_PUBLIC: Final = "public"
+"""The word in place of a number or of bounds that leaves the parameter to public rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter, declared. In the annotation of a field, name, type and default are those of the field.
+
+    Parameters
+    ----------
+    name : str
+        What every surface calls it.
+    type : str
+        ``"number"``, ``"integer"``, ``"text"``, ``"flag"``, ``"pair"`` (low and high), ``"bounds"``,
+        ``"labels"``, or ``"any"`` for what only Python can pass.
+    help : str
+        What it means, in whole sentences of plain text.
+    choices : tuple of str, or callable
+        All values of a text. For a number or bounds: words that may stand in its place, such as ``"auto"``,
+        and ``"public"`` for one that public rows may decide. A function is called when they are needed.
+    at_least, above, at_most, below : float, optional
+        The range of a number.
+    optional : bool
+        Whether it may be None.
+    several : bool
+        Whether a list of such values may be given.
+    kernel : bool
+        Whether a `Kernel` may be given in place of a name.
+    group : str
+        Of a model: ``"release"`` (ε and δ), ``"records"`` (bounds and classes), ``"setting"``, or ``"owner"``
+        for what is not stored with the model: the budget, and a generator. Of a request: the heading under
+        which help lists it; ``""`` for what most people need, ``None`` for what no help lists.
+    suggestions : callable, optional
+        Values of a text that a shell completes, where others are allowed too.
+    metavar : str, optional
+        What stands for the value in the help of a command.
+    default : object
+        As in the signature or of the field.
+    """
+
+    name: str = ""
+    type: str = ""
+    help: str = ""
+    choices: tuple[str, ...] | Callable[[], Sequence[str]] = ()
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+    below: float | None = None
+    optional: bool = False
+    several: bool = False
+    kernel: bool = False
+    group: str | None = SETTING
+    suggestions: Callable[[], Sequence[str]] | None = None
+    metavar: str | None = None
+    default: Any = None
+
+    def words(self) -> tuple[str, ...]:
+        """The choices."""
+        return tuple(self.choices()) if callable(self.choices) else self.choices
+
+    @property
+    def from_public(self) -> bool:
+        """Whether public rows may decide it."""
+        return self.type != TEXT and FROM_PUBLIC in self.words()
+
+    def left_to_public(self, value: object) -> bool:
+        """Whether a value leaves the parameter to public rows.
+
+        >>> Parameter("bandwidth", NUMBER, "Scale.", choices=("public",), several=True).left_to_public([0.1])
+        False
+        """
+        listed = value if isinstance(value, list | tuple) else [value]
+        return self.from_public and any(isinstance(each, str) and each == FROM_PUBLIC for each in listed)
+
+    def check(self, value: object, *, of_model: bool = True) -> None:
+        """Refuse what the declaration does not allow.
+
+        >>> Parameter("power", INTEGER, "The kernel to that power.", at_least=1).check(0)
+        Traceback (most recent call last):
+        ...
+        hushsum.errors.UsageError: power must be an integer of at least 1, got 0; see the help of the model
+
+        Raises
+        ------
+        UsageError
+            without showing more of the value than a number or a short name.
+        """
+        if self._allows(value):
+            return
+        raise UsageError(
+            self.name,
+            f"must be {self.rule(none=of_model)}",
+            got=shown(value),
+            remedy="see the help of the model" if of_model else None,
+        )
+
+    def from_form(self, value: object) -> Any:
+        """A value that came as JSON, checked; pairs become tuples."""
+        if self.type == PAIR and isinstance(value, list):
+            value = tuple(value)
+        self.check(value)
+        return value
+
+    def rule(self, *, none: bool = True) -> str:
+        """What is allowed, in words that follow "must be"; ``none=False`` is for surfaces where a parameter
+        is left out instead.
+        """
+        parts = [self._rule_of_one()]
+        if self.several:
+            parts.append("a list of such values")
+        if self.kernel:
+            parts.append("a kernel")
+        if self.optional and none:
+            parts.append("None")
+        return ", or ".join(parts)
+
+    def described(self) -> str:
+        """The entry of a docstring's section *Parameters*."""
+        default = "" if self.group == OWNER else f", default {self.default!r}"
+        lines = textwrap.wrap(self.help, 100)
+        return "\n".join([f"{self.name} : {self.rule()}{default}", *(f"    {line}" for line in lines)])
+
+    def _rule_of_one(self) -> str:
+        words = ", ".join(map(repr, self.words()))
+        if self.type == TEXT:
+            return f"one of {', '.join(self.words())}" if words else "a text"
+        fixed = {
+            PAIR: "(low, high), finite and with low < high",
+            BOUNDS_TYPE: "(low, high), a list of one pair for each column, or a dict of pairs by column name",
+            LABELS: "a list of labels",
+            ANY: "an object",
+            FLAG: "true or false",
+        }
+        if self.type in fixed:
+            return f"{fixed[self.type]}, or {words}" if words else fixed[self.type]
+        kind = "an integer" if self.type == INTEGER else "a number"
+        if self.at_least is not None and self.at_most is not None:
+            ends = [f"from {self.at_least:g} to {self.at_most:g}"]
+        else:
+            ends = [
+                f"{word} {end:g}"
+                for word, end in (
+                    ("of at least", self.at_least),
+                    ("above", self.above),
+                    ("at most", self.at_most),
+                    ("below", self.below),
+                )
+                if end is not None
+            ]
+        text = " ".join([kind, " and ".join(ends)]).rstrip()
+        return f"{text} or {words}" if words else text
+
+    def _allows(self, value: object) -> bool:
+        if value is None:
+            return self.optional
+        if self.kernel and _is_kernel(value):
+            return True
+        if self.several and isinstance(value, list | tuple | np.ndarray):
+            return 0 < len(value) <= MOST_LISTED and all(self._allows_one(each) for each in value)
+        return self._allows_one(value)
+
+    def _allows_one(self, value: Any) -> bool:
+        if self.type in (ANY, BOUNDS_TYPE, LABELS):
+            return True
+        if isinstance(value, str):
+            return value in self.words() if self.choices else self.type == TEXT
+        if self.type == FLAG:
+            return isinstance(value, bool | np.bool_)
+        if self.type == PAIR:
+            pair = isinstance(value, list | tuple | np.ndarray) and len(value) == 2
+            return pair and all(map(_is_finite, value)) and bool(value[0] < value[1])
+        if self.type == TEXT or not _is_finite(value):
+            return False
+        if self.type == INTEGER and not isinstance(value, int | np.integer):
+            return False
+        return (
+            (self.at_least is None or value >= self.at_least)
+            and (self.above is None or value > self.above)
+            and (self.at_most is None or value <= self.at_most)
+            and (self.below is None or value < self.below)
+        )
+
+
+def _is_finite(value: object) -> bool:
+    return is_number(value) and math.isfinite(value)
+
+
+def _is_kernel(value: object) -> bool:
+    return hasattr(value, "exact_sum") and hasattr(value, "parameters")
+
+
+@cache
+def parameters_of(request: Any) -> tuple[Parameter, ...]:
+    """The parameters that a dataclass declares, in the order of its fields; those of the dataclasses that it
+    is made of in their place.
+    """
+    found: list[Parameter] = []
+    for _, hint, declared in declared_fields_of(request):
+        found += parameters_of(hint) if declared is None else [declared]
+    return tuple(found)
+
+
+@cache
+def declared_fields_of(request: Any) -> tuple[tuple[str, Any, Parameter | None], ...]:
+    """The name of each field that is declared, its type, and its declaration; None for a dataclass, which
+    declares its own.
+    """
+    found: list[tuple[str, Any, Parameter | None]] = []
+    for each in fields(request):
+        try:
+            # A field whose type is imported for type checkers alone is not declared.
+            hint = _evaluated(each, request)
+        except NameError:
+            continue
+        # Of several types the request that stands in place of the default, such as a kernel that is declared.
+        requests = [
+            one for one in (hint, *typing.get_args(hint)) if isinstance(one, type) and is_dataclass(one)
+        ]
+        if requests and each.default is not None:
+            found.append((each.name, requests[0], None))
+        for one in hint.__metadata__ if typing.get_origin(hint) is Annotated else ():
+            if isinstance(one, Parameter):
+                typed = _typed(one, hint.__origin__)
+                name = one.name or each.name
+                found.append((each.name, hint, replace(typed, name=name, default=each.default)))
+    return tuple(found)
+
+
+def _evaluated(each: Field[Any], request: type) -> Any:
+    """The type of a field, in the module of the class that declares it."""
+    owner = next(kind for kind in request.__mro__ if each.name in vars(kind).get("__annotations__", ()))
+    known = vars(sys.modules[owner.__module__])
+    return eval(each.type, known) if isinstance(each.type, str) else each.type
+
+
+def _typed(declared: Parameter, hint: Any) -> Parameter:
+    """The declaration with the type that an annotation states."""
+    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    members = set(typing.get_args(hint)) if union else {hint}
+    optional = types.NoneType in members or (declared.optional and hint is Any)
+    plain = members - {types.NoneType, Fraction}
+    listed = next((each for each in plain if typing.get_origin(each) is tuple), None)
+    if listed is not None and not declared.type:
+        return replace(_typed(declared, typing.get_args(listed)[0]), optional=optional, several=True)
+    literal = next((each for each in plain if typing.get_origin(each) is Literal), None)
+    if literal is not None:
+        declared = replace(declared, choices=typing.get_args(literal))
+    order = ((bool, FLAG), (int, INTEGER), (float, NUMBER), (str, TEXT), (literal, TEXT))
+    kind = next((kind for type_, kind in order if type_ is not None and type_ in plain), ANY)
+    return replace(declared, type=declared.type or kind, optional=optional)
+
+
+def picked(request: type[R], given: Mapping[str, Any]) -> R:
+    """The request with those of the given arguments of a call that it declares, by name."""
+    return build(request, given, lambda parameter, value, inner: value)
+
+
+def build(
+    request: type[R], values: Mapping[str, Any], read: Callable[[Parameter, Any, Mapping[str, Any]], Any]
+) -> R:
+    """The request with values by the names of parameters; a field whose value is None keeps its default.
+
+    ``read`` makes the value of a field from the parameter, what a surface has for it, and the dataclasses
+    that the request is made of, which are built first.
+    """
+    kind: Any = request
+    declared = declared_fields_of(kind)
+    found = {field: build(hint, values, read) for field, hint, each in declared if each is None}
+    inner = dict(found)
+    for field, _, each in declared:
+        if each is not None and values.get(each.name) is not None:
+            found[field] = read(each, values[each.name], inner)
+    return request(**found)
+
+
+def _type_of(request: object) -> Any:
+    return type(request)
+
+
+def check_fields(request: object) -> None:
+    """Refuse a field that its declaration does not allow.
+
+    Raises
+    ------
+    UsageError
+        naming the parameter, what it must be, and what was given.
+    """
+    for field, _, declared in declared_fields_of(_type_of(request)):
+        if declared is not None:
+            declared.check(getattr(request, field), of_model=False)

@@ -1,0 +1,661 @@
+"""Counting by workers: a job is cut into parts, and the driver merges each part exactly once.
+
+A job consists of public facts: the pattern of the tally, the job's public key, and parts with ids that do not
+change when a part is tried again. A worker counts a part from the first record to the last into an empty
+tally and returns it sealed, or returns why it is refused. The driver opens the first result of each part and
+drops every later one, so a task that an engine repeats or duplicates counts once. If one part is refused, the
+whole job is, and there is no tally of the rest.
+
+Sums of integers do not depend on their order, so the counts are those of one process bit for bit, however the
+records are cut into parts. Noise is not drawn here: the driver's tally is released as any other.
+
+Only the driver of a job can read the results. A job has an X25519 key pair, whose public half travels with
+the tasks; the private half stays in the driver's memory. A worker encrypts its result with a key from the
+exchange of a fresh key pair with the job's public key (as in ECIES, and RFC 9180's base mode). So nothing
+that an engine keeps of a job, in a spill, a shuffle file, a cache or a log, opens a partial tally, not even
+together with the tasks; and when the driver ends, nothing does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NoReturn, Protocol
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from numpy.typing import NDArray
+
+from hushsum.error_text import Words, parts_of, words_as_json, words_from_json
+from hushsum.errors import (
+    KINDS,
+    DataRefused,
+    FilePath,
+    FileRefused,
+    HushsumError,
+    SecretRefused,
+    SuspiciousParameter,
+    UsageError,
+)
+from hushsum.files import KEY_BYTES, Buffer, Section, declared_fields, seal, unseal
+from hushsum.kernels import check_cap, thread_count
+from hushsum.records import (
+    PLAIN,
+    CellFormat,
+    FileState,
+    expanded,
+    file_state,
+    identify,
+    is_url,
+    open_batches,
+    pyarrow,
+    row_group_sizes,
+    shown_path,
+)
+from hushsum.tally import (
+    Checkpoint,
+    Tally,
+    TallyPattern,
+    is_empty,
+    stored_job,
+    tally_as_message,
+    tally_from_bytes,
+)
+
+_LABEL = b"hushsum job 1"
+
+
+class JobKey:
+    """The private key of one job; it never leaves the process that made it."""
+
+    __slots__ = ("_private", "public")
+
+    def __init__(self) -> None:
+        self._private = X25519PrivateKey.generate()
+        self.public = _raw(self._private.public_key())
+
+    def __reduce__(self) -> NoReturn:
+        raise SecretRefused(
+            "the key of a job must stay in the process that made it", remedy="send its public half"
+        )
+
+    def open(self, part: str, sealed: Buffer) -> memoryview:
+        """What `seal_part` encrypted for this job and this part.
+
+        Raises
+        ------
+        FileRefused
+            if it was sealed for another job or part, or changed on the way.
+        """
+        view = memoryview(sealed)
+        if len(view) < KEY_BYTES:
+            raise FileRefused("the message of a worker is too short", remedy="run the job again")
+        sender = bytes(view[:KEY_BYTES])
+        try:
+            shared = self._private.exchange(X25519PublicKey.from_public_bytes(sender))
+        except ValueError:
+            raise FileRefused("the message of a worker is damaged", remedy="run the job again") from None
+        return unseal(shared, view[KEY_BYTES:], _bound(sender, self.public, part))
+
+
+def seal_part(public: bytes, part: str, pieces: Iterable[Buffer | Section]) -> bytes:
+    """Encrypt pieces for the job with this public key, as the result of one part."""
+    private = X25519PrivateKey.generate()
+    sender = _raw(private.public_key())
+    shared = private.exchange(X25519PublicKey.from_public_bytes(public))
+    return sender + seal(shared, pieces, _bound(sender, public, part))
+
+
+def _bound(sender: bytes, public: bytes, part: str) -> bytes:
+    """What every chunk is authenticated with."""
+    return b"\0".join([_LABEL, sender, public, part.encode()])
+
+
+def _raw(key: X25519PublicKey) -> bytes:
+    return key.public_bytes(Encoding.Raw, PublicFormat.Raw)
+
+
+def naming(error: HushsumError, name: str) -> HushsumError:
+    """The error, with the file or partition in its sentence."""
+    if error.names_file(name):
+        return error
+    return type(error)((FilePath(name), ": ", *error.parts()))
+
+
+def refusal_as_json(error: HushsumError) -> dict[str, Any]:
+    """An error as data; unlike in a problem document of the service, paths keep their folders."""
+    return {
+        "kind": error.kind,
+        "parameter": error.parameter,
+        "rule": _as_json(error.rule),
+        "got": error.got,
+        "remedy": None if error.remedy is None else _as_json(error.remedy),
+    }
+
+
+def refusal_from_json(found: dict[str, Any]) -> HushsumError:
+    """The error of a worker."""
+    return KINDS[found["kind"]](
+        found["parameter"],
+        _from_json(found["rule"]),
+        got=found["got"],
+        remedy=None if found["remedy"] is None else _from_json(found["remedy"]),
+    )
+
+
+def _as_json(words: Words) -> list[Any]:
+    return [
+        {"file": os.fspath(each.path), "service": each.service, "quoted": each.quoted}
+        if isinstance(each, FilePath)
+        else words_as_json(each)
+        for each in parts_of(words)
+    ]
+
+
+def _from_json(found: list[Any]) -> tuple[Any, ...]:
+    parts: list[Any] = []
+    for each in found:
+        if isinstance(each, dict) and "file" in each:
+            parts.append(FilePath(each["file"], service=each["service"], quoted=each["quoted"]))
+        else:
+            parts += parts_of(words_from_json(each))
+    return tuple(parts)
+
+
+MOST_ATTEMPTS: Final = 3
+"""How often a part is given to a worker before the job is refused because workers die of it."""
+
+Progress = Callable[[float | None], None]
+"""Called with the fraction of the work that is done. What it raises cancels the job."""
+
+_LENGTH: Final = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedBatch:
+    """Records of one file or partition, which ``name`` names in messages."""
+
+    name: str
+    records: Any = field(repr=False)
+    units: Any = field(default=None, repr=False)
+
+
+class Part(Protocol):
+    """A part of the records of a job, the same ones whenever and wherever it is read."""
+
+    @property
+    def id(self) -> str:
+        """Unlike that of any other part of the job."""
+
+    @property
+    def name(self) -> str:
+        """The file or partition that is read first, for messages."""
+
+    @property
+    def size(self) -> int:
+        """About how much work it is, compared with the other parts."""
+
+
+class ReadablePart(Part, Protocol):
+    """A part that a worker reads itself."""
+
+    def batches(self) -> Iterable[NamedBatch]:
+        """The records in batches; errors name the file that they occurred in."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountingTask:
+    """What every worker of a job gets: public facts alone."""
+
+    pattern: TallyPattern
+    public_key: bytes
+    threads: int = 1
+
+    def count(self, part: ReadablePart) -> bytes:
+        """The sealed result of a part: its tally, or why it is refused.
+
+        Errors are returned, not raised, because engines log what a task raises, with its arguments.
+        """
+        return self.count_batches(part.id, part.name, part.batches())
+
+    def count_batches(self, id: str, name: str, batches: Iterable[NamedBatch]) -> bytes:
+        """The sealed result of the records of a part, as `count` returns it."""
+        head: dict[str, Any] = {"refusal": None, "warnings": []}
+        body: list[Buffer | Section] = []
+        tally = self.pattern.empty()
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", SuspiciousParameter)
+                for batch in batches:
+                    name = batch.name
+                    tally.add(batch.records, units=batch.units, threads=self.threads, allow_clipping=True)
+            found = {str(each.message) for each in caught if issubclass(each.category, SuspiciousParameter)}
+            head["warnings"] = sorted(found)
+            body = [tally_as_message(tally)]
+        except HushsumError as error:
+            head["refusal"] = refusal_as_json(naming(error, name))
+        except Exception as error:
+            # The message of an error that nobody expected may quote records.
+            refused = DataRefused(
+                (FilePath(name), f" could not be counted: {type(error).__name__}"),
+                remedy="check the data, and the memory of the workers",
+            )
+            head["refusal"] = refusal_as_json(refused)
+        encoded = json.dumps(head).encode()
+        return seal_part(self.public_key, id, [_LENGTH.pack(len(encoded)), encoded, *body])
+
+
+class Driver:
+    """The side of a job that has the key: it merges each part once, or refuses the job.
+
+    Parameters
+    ----------
+    tally : Tally
+        Empty; the pattern of the result. It stays empty.
+    parts : sequence of Part, optional
+        All parts of the job, in a fixed order; None if an engine finds them while it runs.
+    threads : int
+        Of each worker.
+    checkpoint : Checkpoint, optional
+        Where to continue from, and where to keep what has been merged.
+    progress : callable, optional
+        Called with the fraction of the work that is done; what it raises cancels the job.
+    """
+
+    def __init__(
+        self,
+        tally: Tally,
+        parts: Sequence[Part] | None = None,
+        *,
+        threads: int = 1,
+        checkpoint: Checkpoint | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        pattern = TallyPattern.of(tally)
+        self._key = JobKey()
+        self.task = CountingTask(pattern, self._key.public, thread_count(threads))
+        self._parts: Mapping[str, Part] | None = None if parts is None else {each.id: each for each in parts}
+        if parts is not None and len(self._parts or ()) != len(parts):
+            raise UsageError("the parts of a job must have different ids", remedy="name each part once")
+        self._sizes = {id: each.size for id, each in (self._parts or {}).items()}
+        self._merged: set[str] = set()
+        self._total = pattern.empty()
+        self._warned: set[str] = set()
+        self._checkpoint = checkpoint
+        self._progress = progress
+        if checkpoint is not None and (found := checkpoint.load(parts=list)) is not None:
+            self._total, done = found
+            self._merged = set(done["parts"])
+
+    @property
+    def waiting(self) -> list[Part]:
+        """The parts that are not merged yet, in their order."""
+        return [each for id, each in (self._parts or {}).items() if id not in self._merged]
+
+    def receive(self, id: str, sealed: bytes) -> bool:
+        """Merge the result of a part; False if it was merged before, and this one is dropped.
+
+        Raises
+        ------
+        HushsumError
+            the error of the worker, which names the file; the job is refused.
+        """
+        if self._parts is not None and id not in self._parts:
+            raise UsageError("a worker returned a part that this job does not have", remedy="run it again")
+        if id in self._merged:
+            return False
+        plain = self._key.open(id, sealed)
+        start = _LENGTH.size + _LENGTH.unpack(plain[: _LENGTH.size])[0]
+        head = json.loads(bytes(plain[_LENGTH.size : start]))
+        if head["refusal"] is not None:
+            raise refusal_from_json(head["refusal"])
+        self._total.merge(
+            tally_from_bytes(plain[start:]), disjoint_units=self._total.max_per_unit is not None
+        )
+        self._merged.add(id)
+        for sentence in head["warnings"]:
+            if sentence not in self._warned:
+                self._warned.add(sentence)
+                warnings.warn(SuspiciousParameter(sentence), stacklevel=4)
+        if self._checkpoint is not None:
+            self._checkpoint.save_if_due(self._total, self._done())
+        return True
+
+    def report(self) -> None:
+        """Say how far the job is; if that cancels it, keep what has been merged."""
+        if self._progress is None:
+            return
+        fraction = None
+        if self._parts is not None:
+            fraction = sum(self._sizes[id] for id in self._merged) / max(1, sum(self._sizes.values()))
+        try:
+            self._progress(fraction)
+        except BaseException:
+            if self._checkpoint is not None:
+                self._checkpoint.save(self._total, self._done())
+            raise
+
+    def finish(self) -> Tally:
+        """The tally of all parts.
+
+        Raises
+        ------
+        DataRefused
+            if a part is missing; there is no tally of the others.
+        """
+        if missing := self.waiting:
+            raise lost(missing[0].name)
+        if is_empty(self._total):
+            raise DataRefused("the source must have at least one record", got="none")
+        return self._total
+
+    def _done(self) -> dict[str, Any]:
+        return {"parts": sorted(self._merged)}
+
+
+def uncapped(tally: Tally, source: str) -> None:
+    """Refuse a cap on the records of a person for a source whose records come in no fixed order.
+
+    Which records of a person are kept must depend on that person's records alone; the order of a query's rows
+    may depend on all of them.
+    """
+    if tally.max_per_unit is not None:
+        raise UsageError(
+            "max_per_unit",
+            f"needs files: the records of {source} have no fixed order",
+            remedy="write them to Parquet files, and count those",
+        )
+
+
+def lost(name: str) -> DataRefused:
+    """The refusal of a job because the workers that counted a part died."""
+    return DataRefused(
+        (FilePath(name), " was not counted: the workers that read it died"),
+        remedy="give them more memory, or check the file",
+    )
+
+
+PARTS_PER_WORKER: Final = 4
+"""Small enough to keep every worker busy to the end, large enough that merging costs little."""
+
+MOST_WORKERS: Final = 1 << 16
+_LEAST_BYTES: Final = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """Which columns of the files make the records; see `hushsum.records.open_batches`."""
+
+    columns: tuple[str, ...] | None = None
+    unit_column: str | None = None
+    set_column: str | None = None
+    cells: CellFormat = PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class FilePiece:
+    """A file, or some row groups of it; ``state`` is that of the file before it was divided."""
+
+    path: str = field(repr=False)
+    row_groups: tuple[int, int] | None
+    size: int
+    state: FileState = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The file as messages show it, without what may be secret in an address."""
+        return shown_path(self.path)
+
+    def batches(self, read: RecordColumns) -> Iterator[NamedBatch]:
+        """Its records; errors name the file."""
+        try:
+            with open_batches(
+                self.path,
+                columns=read.columns,
+                unit_column=read.unit_column,
+                set_column=read.set_column,
+                row_groups=None if self.row_groups is None else range(*self.row_groups),
+                cells=read.cells,
+            ) as stream:
+                for batch, units in stream:
+                    yield NamedBatch(self.name, batch, units)
+        except HushsumError as error:
+            raise naming(error, self.name) from None
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """Pieces of files that one task counts.
+
+    With ``share = (i, k)`` only the records of those persons are counted whose digest is i modulo k. All the
+    records of a person are then in one part, in the order of the files, so that a cap keeps the same ones as
+    in one process.
+    """
+
+    pieces: tuple[FilePiece, ...]
+    read: RecordColumns
+    share: tuple[int, int] | None = None
+
+    @property
+    def id(self) -> str:
+        """A digest of what the part consists of."""
+        pieces = [(each.path, each.row_groups, each.size) for each in self.pieces]
+        return hashlib.sha256(repr((pieces, self.share)).encode()).hexdigest()[:24]
+
+    @property
+    def name(self) -> str:
+        """The file whose records are counted first."""
+        return self.pieces[0].name
+
+    @property
+    def size(self) -> int:
+        """The bytes of its records."""
+        return sum(each.size for each in self.pieces)
+
+    def batches(self) -> Iterator[NamedBatch]:
+        """Its records; errors name the file that they occurred in."""
+        for piece in self.pieces:
+            for batch in piece.batches(self.read):
+                if self.share is None:
+                    yield batch
+                    continue
+                kept = _in_share(batch.units, *self.share)
+                if kept.any():
+                    mask = pyarrow().array(kept)
+                    yield NamedBatch(batch.name, batch.records.filter(mask), batch.units.filter(mask))
+
+
+def plan_parts(
+    files: Sequence[str | os.PathLike[str]], tally: Tally, read: RecordColumns, *, workers: int
+) -> list[FilePart]:
+    """Cut files into parts of about equal size; every file is opened once, so that a wrong name or a missing
+    column is noticed before anything is counted.
+
+    A Parquet file is cut between its row groups, any other file is read by one worker. Under a cap every
+    worker reads all files, and counts its share of the persons.
+
+    Raises
+    ------
+    UsageError
+        no files, a file that is named twice, does not exist or lacks a column, or persons without a cap.
+    DataRefused
+        a file that cannot be read as its name says.
+    """
+    if read.cells.drop_missing:
+        tally.restrict_to_add_remove()
+    paths = _checked(files)
+    check_cap(read.unit_column, tally.max_per_unit, parameter="unit_column")
+    columns = read.columns or (None if read.set_column is not None else tally.basis.columns)
+    pieces: list[FilePiece] = []
+    states: dict[str, FileState] = {}
+    for path in paths:
+        try:
+            # Before the file is opened: one that takes its place from here on is noticed after the count.
+            states[path] = state = file_state(path)
+            with open_batches(
+                path,
+                columns=columns,
+                unit_column=read.unit_column,
+                set_column=read.set_column,
+                cells=read.cells,
+            ) as stream:
+                columns = None if read.set_column is not None else tuple(stream.column_names)
+            pieces += _pieces(path, state)
+        except HushsumError as error:
+            raise naming(error, shown_path(path)) from None
+    read = replace(read, columns=columns)
+    if tally.max_per_unit is not None:
+        whole = tuple(FilePiece(path, None, state.size, state) for path, state in states.items())
+        return [FilePart(whole, read, (i, workers)) for i in range(workers)]
+    target = max(_LEAST_BYTES, sum(each.size for each in pieces) // (PARTS_PER_WORKER * workers))
+    return [FilePart(group, read) for group in _grouped(pieces, target)]
+
+
+@dataclass(frozen=True, slots=True)
+class FileCount:
+    """A count of files by any engine.
+
+    ``checkpoint`` is a confidential file with the parts that are counted, which is written every so many
+    seconds and from which the same count continues; it is deleted in the end.
+    """
+
+    files: Sequence[str | os.PathLike[str]]
+    tally: Tally
+    read: RecordColumns
+    threads: int
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_every: float = 60.0
+    encryption_key: bytes | None = None
+    progress: Progress | None = None
+
+    def run(self, workers: int, run: Callable[[Driver, list[FilePart]], Tally]) -> Tally:
+        """The tally that ``run`` makes of the parts; refused if a file is changed meanwhile, whatever else
+        is wrong with it.
+        """
+        workers = self._planned(workers)
+        parts = plan_parts(self.files, self.tally, self.read, workers=workers)
+        # The state that every file had before it was divided.
+        states = {piece.path: piece.state for part in parts for piece in part.pieces}
+        saved = None
+        if self.checkpoint is not None:
+            saved = Checkpoint(
+                self.checkpoint,
+                self._facts(parts, states, workers),
+                seconds=self.checkpoint_every,
+                encryption_key=self.encryption_key,
+            )
+        driver = Driver(self.tally, parts, threads=self.threads, checkpoint=saved, progress=self.progress)
+        try:
+            filled = run(driver, parts)
+        except HushsumError:
+            _refuse_changed(states)
+            raise
+        _refuse_changed(states)
+        if saved is not None:
+            saved.remove()
+        return filled
+
+    def _planned(self, workers: int) -> int:
+        """The number of workers that parts are cut for: the given one, or that of the checkpoint, whose parts
+        must be the same.
+        """
+        job = None if self.checkpoint is None else stored_job(self.checkpoint, self.encryption_key)
+        planned = None if job is None else job.get("workers")
+        return planned if type(planned) is int and 1 <= planned <= MOST_WORKERS else workers
+
+    def _facts(
+        self, parts: Sequence[FilePart], states: Mapping[str, FileState], workers: int
+    ) -> dict[str, Any]:
+        """What must agree for the count to continue from a checkpoint."""
+        read = parts[0].read
+        return {
+            "parts": [part.id for part in parts],
+            "files": [[shown_path(path), state.size, state.modified] for path, state in states.items()],
+            "columns": [list(read.columns or ()), read.unit_column, read.set_column],
+            "cells": declared_fields(read.cells),
+            "fingerprint": self.tally.fingerprint,
+            "max_per_unit": self.tally.max_per_unit,
+            "workers": workers,
+        }
+
+
+def _refuse_changed(states: Mapping[str, FileState]) -> None:
+    """Refuse a count of files that have been changed since they were in these states.
+
+    Workers open a file for each part, and again if a part is repeated, so records that moved within it might
+    have been counted twice.
+    """
+    for path, state in states.items():
+        try:
+            changed = file_state(path) != state
+        except UsageError:
+            changed = True
+        if changed:
+            raise DataRefused(
+                (FilePath(shown_path(path)), " was changed while it was counted"),
+                remedy="count a copy that nothing writes to",
+            )
+
+
+def _checked(files: Sequence[str | os.PathLike[str]]) -> list[str]:
+    if isinstance(files, str | os.PathLike):
+        files = [files]
+    paths = [each if is_url(each) else os.path.abspath(each) for each in expanded(files)]
+    if not paths:
+        raise UsageError("files", "must be at least one file of records", got="none")
+    places = [each if is_url(each) else os.path.realpath(each) for each in paths]
+    for i, place in enumerate(places):
+        if place in places[:i]:
+            raise UsageError(
+                (
+                    FilePath(shown_path(paths[i]), quoted=True),
+                    " is named twice, and its records would count twice",
+                )
+            )
+    return paths
+
+
+def _pieces(path: str, state: FileState) -> list[FilePiece]:
+    sizes = row_group_sizes(path)
+    if not any(sizes):
+        return [FilePiece(path, None, max(1, state.size), state)]
+    return [FilePiece(path, (i, i + 1), size, state) for i, size in enumerate(sizes) if size]
+
+
+def _grouped(pieces: Sequence[FilePiece], target: int) -> Iterator[tuple[FilePiece, ...]]:
+    """Neighbouring pieces, until they are large enough; row groups that follow each other become one."""
+    group: list[FilePiece] = []
+    for piece in pieces:
+        last = group[-1] if group else None
+        if last is not None and sum(each.size for each in group) >= target:
+            yield tuple(group)
+            group, last = [], None
+        if last is not None and (joined := _joined(last, piece)) is not None:
+            group[-1] = joined
+        else:
+            group.append(piece)
+    if group:
+        yield tuple(group)
+
+
+def _joined(first: FilePiece, second: FilePiece) -> FilePiece | None:
+    """One piece for row groups that follow each other in a file; None for others."""
+    if first.row_groups is None or second.row_groups is None or first.path != second.path:
+        return None
+    if first.row_groups[1] != second.row_groups[0]:
+        return None
+    rows = (first.row_groups[0], second.row_groups[1])
+    return FilePiece(first.path, rows, first.size + second.size, first.state)
+
+
+def _in_share(units: Any, share: int, shares: int) -> NDArray[np.bool_]:
+    """Which records belong to a share of the persons; the digest of an id decides."""
+    ids = identify(units)
+    first = np.array([int.from_bytes(digest[:8], "little") % shares for digest in ids.digests], np.int64)
+    return np.asarray(first[ids.person] == share)

@@ -1,0 +1,47 @@
+"""Exact functional perturbation: a secret function that answers queries with one consistent noise path.
+
+A `ServedFunction` needs the data to answer, so it stays with the owner: it is never written as a ``.hush``
+file, and never downloaded. The models of ``hushsum.models`` give the same guarantee as a file.
+"""
+
+from hushsum.exact_mode._function import (
+    SMALLEST_JITTER,
+    AnswerStore,
+    GaussianPath,
+    MemoryStore,
+    ServedFunction,
+    SqliteStore,
+    StoredAnswer,
+    path_claim,
+    reopen,
+    serve,
+    subject_of,
+)
+from hushsum.exact_mode._secret_functions import (
+    SecretFunction,
+    density_function,
+    gaussian_process_function,
+    kernel_svm_functions,
+    load_secret_functions,
+    save_secret_functions,
+)
+
+__all__ = [
+    "SMALLEST_JITTER",
+    "AnswerStore",
+    "GaussianPath",
+    "MemoryStore",
+    "SecretFunction",
+    "ServedFunction",
+    "SqliteStore",
+    "StoredAnswer",
+    "density_function",
+    "gaussian_process_function",
+    "kernel_svm_functions",
+    "load_secret_functions",
+    "path_claim",
+    "reopen",
+    "save_secret_functions",
+    "serve",
+    "subject_of",
+]

@@ -1,0 +1,825 @@
+"""A function that is served: it answers queries with one consistent noise path, and the store of its answers,
+so that a point always has the same answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock, RLock
+from typing import IO, Any, NoReturn, Protocol, TypeVar
+
+import numpy as np
+
+from hushsum._types import Floats, Rows
+from hushsum.errors import FileRefused, QuestionsSpent, SecretRefused, UsageError
+from hushsum.exact_mode._secret_functions import SecretFunction
+from hushsum.files import NumberGuard, RollbackGuard
+from hushsum.privacy import (
+    ANALYTIC,
+    PATH,
+    REAL_ARITHMETIC,
+    Booking,
+    Budget,
+    Claim,
+    Mechanism,
+    Promise,
+    check_declared_delta,
+    path_scale,
+    real_noise,
+    spend_json,
+)
+
+_APPLICATION = 0x48555348
+_FORMAT = 1
+_WAIT_SECONDS = 60.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """One answer: the point's bytes, the returned value, and the path's value behind it, which is secret."""
+
+    point: bytes
+    answer: float
+    path: float
+
+
+class StoreSession(Protocol):
+    """One writer's turn; everything in it happens, or nothing does."""
+
+    def find(self, point: bytes) -> float | None:
+        """The answer that was returned for this point."""
+
+    def count(self) -> int:
+        """How many answers are kept."""
+
+    def since(self, number: int) -> list[StoredAnswer]:
+        """The answers from the given position on, in the order in which they were drawn."""
+
+    def append(self, answers: list[StoredAnswer]) -> None:
+        """Keep new answers."""
+
+
+class AnswerStore(Protocol):
+    """A place for answers with one writer at a time, which survives restarts."""
+
+    def salt(self, proposed: str) -> str:
+        """A random word that the store keeps from its first use on: ``proposed``, or an earlier one."""
+
+    def belongs_to(self, facts: dict[str, Any]) -> bool:
+        """Whether the store was opened for this function; refuses one that was for another."""
+
+    def open(self, facts: dict[str, Any]) -> None:
+        """Bind an empty store to a function; refuses the store of another function."""
+
+    def answers(self, points: list[bytes]) -> list[float | None]:
+        """The answers that were returned for points, without waiting for a writer."""
+
+    def count(self) -> int:
+        """How many answers are kept, without waiting for a writer."""
+
+    def session(self) -> Any:
+        """A context that gives a `StoreSession`, exclusive among threads and processes."""
+
+    def rollback_guard(self) -> RollbackGuard[int] | None:
+        """The guard of this store where no other is given; None if there can be no older copy of it."""
+
+
+class SqliteStore:
+    """Answers in one SQLite file, for any number of threads and processes on one machine.
+
+    The file is as secret as the data: it holds the path, without which an answer protects nobody. It is made
+    readable by its owner alone. Losing it means that the path is lost: a function served anew spends anew.
+
+    How many answers were given is also noted in the folder ``served`` of the user's state folder. An older
+    copy of the file, which would draw a second path, is refused there; so is one with answers and without a
+    note, as after a move to another machine without it.
+
+    Parameters
+    ----------
+    path : str or path
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        self._lock = RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._process = 0
+
+    def _connected(self) -> sqlite3.Connection:
+        # A connection must not cross a fork.
+        if self._connection is None or self._process != os.getpid():
+            try:
+                # Never opened beside SQLite: closing it would end the locks that this process has on it.
+                with suppress(FileExistsError):
+                    os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                connection = sqlite3.connect(
+                    self._path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
+                )
+                connection.execute("PRAGMA synchronous=FULL")
+                self._prepare(connection)
+            except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:
+                raise FileRefused(
+                    f"the store of answers cannot be opened ({type(error).__name__})",
+                    remedy="give another path",
+                ) from None
+            self._connection, self._process = connection, os.getpid()
+        return self._connection
+
+    @staticmethod
+    def _prepare(connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables == 0:
+            connection.execute(f"PRAGMA application_id={_APPLICATION}")
+            connection.execute(f"PRAGMA user_version={_FORMAT}")
+            connection.execute("CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            connection.execute(
+                "CREATE TABLE answers (number INTEGER PRIMARY KEY, point BLOB UNIQUE NOT NULL, "
+                "answer REAL NOT NULL, path REAL NOT NULL)"
+            )
+            connection.execute("COMMIT")
+            return
+        # Not committed: even without a change that would wait for those who read.
+        connection.execute("ROLLBACK")
+        if application != _APPLICATION:
+            raise sqlite3.DatabaseError("another application's file")
+
+    def salt(self, proposed: str) -> str:
+        """A random word that the store keeps from its first use on."""
+        with self._exclusive() as connection:
+            connection.execute("INSERT OR IGNORE INTO facts VALUES ('salt', ?)", (proposed,))
+            found = connection.execute("SELECT value FROM facts WHERE name = 'salt'").fetchone()
+            return str(found[0])
+
+    def belongs_to(self, facts: dict[str, Any]) -> bool:
+        """Whether the store was opened for this function."""
+        with self._exclusive() as connection:
+            return _is_bound(connection, facts)
+
+    def open(self, facts: dict[str, Any]) -> None:
+        """Bind an empty store to a function."""
+        with self._exclusive() as connection:
+            if not _is_bound(connection, facts):
+                text = json.dumps(facts, sort_keys=True)
+                connection.execute("INSERT INTO facts VALUES ('function', ?)", (text,))
+
+    def answers(self, points: list[bytes]) -> list[float | None]:
+        """The answers that were returned for points; None where there is none."""
+        with self._reading() as session:
+            return [session.find(point) for point in points]
+
+    def count(self) -> int:
+        """How many answers are kept."""
+        with self._reading() as session:
+            return session.count()
+
+    @contextmanager
+    def session(self) -> Iterator[StoreSession]:
+        """One writer's turn."""
+        with self._exclusive() as connection:
+            yield _SqliteSession(connection)
+
+    def rollback_guard(self) -> RollbackGuard[int] | None:
+        """The number of answers, in the user's state folder: all copies of this file have the same one."""
+        salt = self.salt(secrets.token_hex(32))
+        name = hashlib.sha256(f"rollback guard {salt}".encode()).hexdigest()[:32]
+        return NumberGuard("served", name, "answers that were given")
+
+    @contextmanager
+    def _reading(self) -> Iterator[StoreSession]:
+        with self._lock, self._errors_translated():
+            yield _SqliteSession(self._connected())
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._errors_translated():
+            connection = self._connected()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                # Also after a COMMIT that failed: a reader on this connection would see its answers.
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _errors_translated(self) -> Iterator[None]:
+        """Say what SQLite said in one sentence, and trust the connection no more."""
+        try:
+            yield
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            # SQLite quotes a damaged schema in its messages, which Python then cannot decode.
+            self.close()
+            raise FileRefused(
+                f"the store of answers cannot be read or written now ({type(error).__name__})",
+                remedy="nothing new was returned, query again",
+            ) from None
+
+    def close(self) -> None:
+        """Close the file; it is opened again when needed."""
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    def __repr__(self) -> str:
+        return "<SqliteStore CONFIDENTIAL>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused(
+            "a store of answers must not be pickled", remedy="open its file where it is needed"
+        )
+
+
+def _is_bound(connection: sqlite3.Connection, facts: dict[str, Any]) -> bool:
+    found = connection.execute("SELECT value FROM facts WHERE name = 'function'").fetchone()
+    if found is not None and found[0] != json.dumps(facts, sort_keys=True):
+        raise UsageError(
+            ("the store of answers belongs to another function, or to other data, kernel, budget or limits"),
+            remedy="give each served function a store of its own",
+        )
+    return found is not None
+
+
+class _SqliteSession:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def find(self, point: bytes) -> float | None:
+        found = self._connection.execute("SELECT answer FROM answers WHERE point = ?", (point,)).fetchone()
+        return None if found is None else _number(found[0])
+
+    def count(self) -> int:
+        # Numbers are given one after the other, and none is ever deleted.
+        (newest,) = self._connection.execute("SELECT coalesce(max(number), 0) FROM answers").fetchone()
+        return _kept(newest, int)
+
+    def since(self, number: int) -> list[StoredAnswer]:
+        rows = self._connection.execute(
+            "SELECT point, answer, path FROM answers WHERE number > ? ORDER BY number", (number,)
+        )
+        return [
+            StoredAnswer(_kept(point, bytes), _number(answer), _number(path)) for point, answer, path in rows
+        ]
+
+    def append(self, answers: list[StoredAnswer]) -> None:
+        self._connection.executemany(
+            "INSERT INTO answers (point, answer, path) VALUES (?, ?, ?)",
+            [(each.point, each.answer, each.path) for each in answers],
+        )
+
+
+def _number(value: object) -> float:
+    number = _kept(value, float)
+    if not math.isfinite(number):
+        raise sqlite3.DatabaseError("not a number")
+    return number
+
+
+def _kept(value: object, kind: type[T]) -> T:
+    """A value of the type that was stored; SQLite keeps whatever the bytes of a damaged file say."""
+    if not isinstance(value, kind):
+        raise sqlite3.DatabaseError("a value of another type")
+    return value
+
+
+class MemoryStore(SqliteStore):
+    """Answers in memory, for experiments: they are forgotten with the process, and the path with them."""
+
+    def __init__(self) -> None:
+        super().__init__(":memory:")
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            self._prepare(self._connection)
+            self._process = os.getpid()
+        if self._process != os.getpid():
+            raise SecretRefused("answers in memory must not cross a fork: the path would be continued twice")
+        return self._connection
+
+    def rollback_guard(self) -> RollbackGuard[int] | None:
+        """None: memory has no older copy."""
+        return None
+
+    def close(self) -> None:
+        """Nothing: closing would forget the path."""
+
+
+Covariance = Callable[[Rows, Rows], Floats]
+
+SMALLEST_JITTER = 1e-8
+"""λ over sup k: the variance that every point has for itself, whatever is known about its neighbours."""
+
+_BLOCK = 256
+"""Rows of the factor that are kept and solved together."""
+
+
+class GaussianPath:
+    """G + √λ·J at the points queried so far: G a path with the given covariance, J fresh at every point.
+
+    New values are drawn from the law given all earlier ones, by further rows of the Cholesky factor of
+    K + λI = LLᵀ: the values are L·ξ for independent standard normal ξ, so a further point needs one ξ more.
+    The joint law of all values does not depend on the order or the times of the questions. The n-th point
+    costs n² operations; 4·n² bytes are held.
+
+    Parameters
+    ----------
+    covariance : callable
+        ``covariance(A, B)``, the matrix k(a, b).
+    largest : float
+        sup k(x, x).
+    jitter : float
+        λ, at least 1e-8·sup k and fixed beforehand. Two points at a distance that floating point cannot see
+        still differ by independent noise of this variance, so their difference reveals no gradient.
+
+    Privacy
+    -------
+    Conditional variances are never taken below λ, where rounding alone could bring them. The state is secret:
+    anyone who knows the path can subtract it from the answers.
+    """
+
+    def __init__(
+        self, covariance: Covariance, dim: int, *, largest: float = 1.0, jitter: float = SMALLEST_JITTER
+    ) -> None:
+        if not (math.isfinite(jitter) and jitter >= SMALLEST_JITTER * largest):
+            raise UsageError(
+                "jitter",
+                f"must be at least {SMALLEST_JITTER:g} times the largest variance",
+                got=f"{jitter:g}",
+            )
+        self._covariance = covariance
+        self._jitter = jitter
+        self._points: Rows = np.empty((0, dim), np.float32)
+        self._normals: Floats = np.empty(0)
+        # Block b of the factor's rows: what is left of its diagonal block, and that block.
+        self._left: list[Floats] = []
+        self._diagonal: list[Floats] = []
+
+    def __len__(self) -> int:
+        return len(self._normals)
+
+    def emptied(self) -> GaussianPath:
+        """A path that knows no point yet, with the same covariance."""
+        return GaussianPath(self._covariance, self._points.shape[1], largest=0.0, jitter=self._jitter)
+
+    def extend(self, points: Rows, normals: Floats) -> Floats:
+        """The values at new points, from as many standard normal numbers."""
+
+        def draw(across: Floats, corner: Floats, part: slice) -> tuple[Floats, Floats]:
+            fresh = normals[part]
+            return across.T @ self._normals + corner @ fresh, fresh
+
+        return self._grow(points, draw)
+
+    def recall(self, points: Rows, values: Floats) -> None:
+        """Take over values that this path had earlier."""
+        from scipy.linalg import solve_triangular
+
+        def remember(across: Floats, corner: Floats, part: slice) -> tuple[Floats, Floats]:
+            known = values[part]
+            left = known - across.T @ self._normals
+            return known, np.asarray(solve_triangular(corner, left, lower=True), np.float64)
+
+        self._grow(points, remember)
+
+    def _grow(self, points: Rows, fill: Callable[[Floats, Floats, slice], tuple[Floats, Floats]]) -> Floats:
+        """Add rows to the factor, at most to the end of a block at a time."""
+        values = np.empty(len(points))
+        start = 0
+        while start < len(points):
+            room = _BLOCK - len(self) % _BLOCK
+            part = slice(start, min(start + room, len(points)))
+            across, corner = self._rows(points[part])
+            values[part], normals = fill(across, corner, part)
+            self._keep(points[part], across, corner, normals)
+            start = part.stop
+        return values
+
+    def _rows(self, points: Rows) -> tuple[Floats, Floats]:
+        """L⁻¹·K(earlier, new), and the factor of what the earlier points leave open about the new ones."""
+        across = self._solve(self._covariance(self._points, points))
+        rest = self._covariance(points, points)
+        rest[np.diag_indices_from(rest)] += self._jitter
+        return across, _floored_cholesky(rest - across.T @ across, self._jitter)
+
+    def _solve(self, right: Floats) -> Floats:
+        from scipy.linalg import solve_triangular
+
+        found = np.empty_like(right)
+        for block, (left, diagonal) in enumerate(zip(self._left, self._diagonal, strict=True)):
+            first = block * _BLOCK
+            last = min(first + _BLOCK, len(self))
+            size = last - first
+            rest = right[first:last] - left[:size] @ found[:first]
+            found[first:last] = solve_triangular(diagonal[:size, :size], rest, lower=True, check_finite=False)
+        return found
+
+    def _keep(self, points: Rows, across: Floats, corner: Floats, normals: Floats) -> None:
+        first = len(self) % _BLOCK
+        if first == 0:
+            self._left.append(np.zeros((_BLOCK, len(self))))
+            self._diagonal.append(np.zeros((_BLOCK, _BLOCK)))
+        width = self._left[-1].shape[1]
+        last = first + len(points)
+        self._left[-1][first:last] = across[:width].T
+        self._diagonal[-1][first:last, :first] = across[width:].T
+        self._diagonal[-1][first:last, first:last] = corner
+        self._points = np.concatenate((self._points, points))
+        self._normals = np.concatenate((self._normals, normals))
+
+    def __repr__(self) -> str:
+        return "<GaussianPath CONFIDENTIAL>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused(
+            "a path must not be pickled or copied: it would be continued twice", remedy="serve answers"
+        )
+
+
+def _floored_cholesky(matrix: Floats, floor: float) -> Floats:
+    """The factor of a matrix whose pivots are at least ``floor`` but for rounding, which is undone."""
+    factor = np.zeros_like(matrix)
+    for i in range(len(matrix)):
+        pivot = math.sqrt(max(float(matrix[i, i] - factor[i, :i] @ factor[i, :i]), floor))
+        factor[i, i] = pivot
+        factor[i + 1 :, i] = (matrix[i + 1 :, i] - factor[i + 1 :, :i] @ factor[i, :i]) / pivot
+    return factor
+
+
+MOST_QUESTIONS = 5000
+_ROUNDING_BITS = 10
+
+
+class ServedFunction:
+    """f + s·G for one path G, answered point by point and remembered; secret inside, public answers.
+
+    Made by `serve`. The same point always has the same answer: in one call or in many, in any thread or
+    process that opens the store, and after a restart. The n-th distinct point costs about n² operations, and
+    there is a limit to their number, set beforehand. Not a file, not to be pickled or copied: it holds the
+    data.
+
+    Attributes
+    ----------
+    claim : Claim
+        What all answers together promise, however many and however chosen: real arithmetic.
+    noise_stderr : float
+        The standard deviation of the noise of one answer.
+    """
+
+    def __init__(
+        self,
+        function: SecretFunction,
+        claim: Claim,
+        scale: float,
+        store: AnswerStore,
+        *,
+        jitter: float,
+        most_questions: int,
+        insecure_noise_seed: int | None,
+        rollback_guard: RollbackGuard[int] | None,
+    ) -> None:
+        self.claim = claim
+        self._function = function
+        self._scale = scale
+        self._store = store
+        self._most = most_questions
+        self._seed = insecure_noise_seed
+        self._rollback_guard = rollback_guard
+        self._noted = 0
+        self._turn = Lock()
+        self._unsure = False
+        self._path = GaussianPath(
+            function.covariance, function.bounds.dim, largest=function.largest, jitter=jitter
+        )
+        # Answers are returned on a lattice far below the noise that each point has for itself.
+        self._step = 2.0 ** (math.floor(math.log2(scale * math.sqrt(jitter))) - _ROUNDING_BITS)
+
+    @property
+    def noise_stderr(self) -> float:
+        """The standard deviation of the noise of one answer."""
+        return self._function.scale * self._scale * math.sqrt(self._function.largest)
+
+    def __call__(self, Q: object) -> Floats:
+        """The answers at queries of shape (n_queries, columns), shape (n_queries,). Spends nothing.
+
+        Raises
+        ------
+        QuestionsSpent
+            if there would be more distinct points than the limit; then none of the new ones is answered.
+        FileRefused
+            if the store cannot be written, or has fewer answers than were given.
+        """
+        rows = self._function.prepared(Q)
+        keys = [row.tobytes() for row in rows]
+        answers = self._store.answers(keys)
+        if any(each is None for each in answers):
+            answers = self._draw(rows, keys)
+        given = self._store.count()
+        if self._rollback_guard is not None and given > self._noted:
+            self._rollback_guard.note(given)
+            self._noted = given
+        values: Floats = self._function.scale * np.array(answers, np.float64)
+        return values
+
+    def _draw(self, rows: Rows, keys: list[bytes]) -> list[float | None]:
+        """Answer the points that have no answer yet, in one writer's turn."""
+        # Longer than the store's turn: no other thread may draw between a failure and forgetting it.
+        with self._turn:
+            if self._unsure:
+                # What the store did not keep must not be continued: forget it, and read the store again.
+                self._path = self._path.emptied()
+                self._unsure = False
+            answers = self._drawn(rows, keys)
+            self._unsure = False
+            return answers
+
+    def _drawn(self, rows: Rows, keys: list[bytes]) -> list[float | None]:
+        with self._store.session() as session:
+            answered = self._number_kept(session)
+            new = {key: place for place, key in reversed(list(enumerate(keys))) if session.find(key) is None}
+            places = sorted(new.values())
+            # Before the path is touched: a refusal must cost nothing.
+            if answered + len(places) > self._most:
+                raise QuestionsSpent(
+                    f"this function answers at most {self._most} distinct points",
+                    remedy="query those that were queried, or release a model, which has no limit",
+                )
+            if not answered and self._rollback_guard is not None:
+                # Before the first answer is kept: a store with answers and without a note is an unknown copy.
+                self._rollback_guard.note(0)
+            self._unsure = True
+            self._catch_up(session)
+            points = rows[places]
+            exact = self._function.at(points)
+            seed = None if self._seed is None else self._seed + answered
+            with real_noise(seed) as noise:
+                path = self._path.extend(points, noise.normal(len(points)))
+            answers = self._step * np.rint((exact + self._scale * path) / self._step)
+            session.append(
+                [
+                    StoredAnswer(keys[place], float(answer), float(value))
+                    for place, answer, value in zip(places, answers, path, strict=True)
+                ]
+            )
+            return [session.find(key) for key in keys]
+
+    def _check_newest(self) -> None:
+        """Refuse an older copy of the store."""
+        with self._store.session() as session:
+            self._number_kept(session)
+
+    def _number_kept(self, session: StoreSession) -> int:
+        """How many answers the store has; refused if there were more."""
+        kept, known = session.count(), 0
+        if self._rollback_guard is not None:
+            noted = self._rollback_guard.known()
+            if noted is None and kept:
+                raise FileRefused(
+                    (
+                        "the store of answers has some, and nothing shows on this machine that it is its "
+                        "newest copy: continuing an older one would draw a second path"
+                    ),
+                    remedy="bring the folder served of the state folder (HUSHSUM_STATE) along, or serve anew",
+                )
+            known = noted or 0
+        if kept < max(len(self._path), known):
+            raise FileRefused(
+                (
+                    "the store of answers has fewer than were returned, as an older copy has: continuing "
+                    "would draw a second path"
+                ),
+                remedy="put the newest copy back, or end this function",
+            )
+        return kept
+
+    def _catch_up(self, session: StoreSession) -> None:
+        """Take over what other processes, or an earlier life of this one, have drawn."""
+        fresh = session.since(len(self._path))
+        if fresh:
+            points = np.frombuffer(b"".join(each.point for each in fresh), np.float32)
+            self._path.recall(
+                points.reshape(len(fresh), -1), np.array([each.path for each in fresh], np.float64)
+            )
+
+    def __repr__(self) -> str:
+        return f"ServedFunction(claim={self.claim!r})"
+
+    def save(self, target: str | IO[bytes]) -> NoReturn:
+        """Refused: it needs the data to answer."""
+        raise SecretRefused(
+            "a served function holds the data and is not a file", remedy="release a model of hushsum.models"
+        )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused("a served function holds the data and must not be pickled or copied")
+
+
+def serve(
+    function: SecretFunction,
+    *,
+    epsilon: float,
+    delta: float,
+    store: AnswerStore | None = None,
+    most_questions: int = MOST_QUESTIONS,
+    jitter: float | None = None,
+    calibration: str = ANALYTIC,
+    allow_large_delta: bool = False,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
+    insecure_noise_seed: int | None = None,
+    rollback_guard: RollbackGuard[int] | None = None,
+) -> ServedFunction:
+    """Open a function for questions. Spends ``epsilon`` and ``delta`` once, when its store is first opened.
+
+    Parameters
+    ----------
+    function : SecretFunction
+        From `density_function`, `gaussian_process_function` or `kernel_svm_functions`.
+    store : AnswerStore, optional
+        Where answers are kept; default in memory, which loses the path with the process. A store that
+        belongs to this function, with the same data and parameters, is continued without spending again.
+    most_questions : int
+        How many distinct points are answered; the n-th costs n², and 4n² bytes are held.
+    jitter : float, optional
+        λ: at least, and by default, 1e-8 times the largest variance.
+    calibration : {"analytic", "as-published"}
+        The least noise, or the paper's √(2 ln(2/δ))·Δ/ε for ε ≤ 1.
+    budget, idempotency_key
+        As for ``Tally.release``.
+    rollback_guard : RollbackGuard, optional
+        Who remembers how many answers were returned; default: the store's own, which for a `SqliteStore` is a
+        number in the user's state folder.
+
+    Raises
+    ------
+    FileRefused
+        if the store is an older copy: it would answer points a second time, by another path.
+
+    Privacy
+    -------
+    All answers together are a part of one draw of f + s·(G + √λ·J), rounded: the Gaussian mechanism in the
+    space of the kernel and post-processing, adaptive questions included, since the joint law of the path does
+    not depend on them. It is proven for real numbers, and the claim states it.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> from hushsum.exact_mode import density_function, serve
+    >>> f = density_function([[0.5]] * 5000, hs.GaussianKernel(dim=1, bandwidth=0.2), bounds=(0, 1))
+    >>> served = serve(f, epsilon=1.0, delta=1e-6)
+    >>> bool(abs(served([[0.5]])[0] - 5000) < 50), bool(served([[0.5]]) == served([[0.5]]))
+    (True, True)
+    """
+    promise = Promise.of(epsilon=epsilon, delta=delta)
+    check_declared_delta(promise, None, allow_large_delta=allow_large_delta)
+    claim = path_claim(promise, function, calibration=calibration, secure=insecure_noise_seed is None)
+    served, facts = _prepared(
+        function,
+        claim,
+        MemoryStore() if store is None else store,
+        calibration=calibration,
+        jitter=jitter,
+        most_questions=most_questions,
+        insecure_noise_seed=insecure_noise_seed,
+        rollback_guard=rollback_guard,
+    )
+    _open(served, facts, Booking.of(budget, idempotency_key))
+    served._check_newest()
+    return served
+
+
+def reopen(
+    function: SecretFunction,
+    store: AnswerStore,
+    promise: Promise,
+    *,
+    most_questions: int = MOST_QUESTIONS,
+    calibration: str = ANALYTIC,
+    rollback_guard: RollbackGuard[int] | None = None,
+) -> ServedFunction:
+    """A function that was served before, on its own store, with the arguments of then. Spends nothing.
+
+    Parameters
+    ----------
+    rollback_guard : RollbackGuard, optional
+        Remembers outside of the store how many answers were given, so that an older copy of it is noticed.
+
+    Raises
+    ------
+    FileRefused
+        if the store was never opened, or has fewer answers than were given: it is not the one that was paid
+        for, and a second path of one function would show what the first one hides.
+    UsageError
+        if the store belongs to another function.
+    """
+    claim = path_claim(promise, function, calibration=calibration)
+    served, facts = _prepared(
+        function,
+        claim,
+        store,
+        calibration=calibration,
+        jitter=None,
+        most_questions=most_questions,
+        rollback_guard=rollback_guard,
+    )
+    if not store.belongs_to(_bound(served, facts)):
+        raise FileRefused(
+            "the store of answers is not the one that was opened", remedy="restore it, or serve anew"
+        )
+    served._check_newest()
+    return served
+
+
+def path_claim(
+    promise: Promise, function: SecretFunction, *, calibration: str = ANALYTIC, secure: bool = True
+) -> Claim:
+    """What serving a function promises. It does not depend on the records."""
+    return Claim(
+        promise=promise,
+        unit="record",
+        records_per_unit=1,
+        relation=function.relation,
+        mechanism=Mechanism.of(PATH if calibration == ANALYTIC else f"{PATH}, {calibration}"),
+        arithmetic=REAL_ARITHMETIC,
+        secure=secure,
+        assumptions=function.assumptions,
+    )
+
+
+def _prepared(
+    function: SecretFunction,
+    claim: Claim,
+    store: AnswerStore,
+    *,
+    calibration: str,
+    jitter: float | None,
+    most_questions: int,
+    insecure_noise_seed: int | None = None,
+    rollback_guard: RollbackGuard[int] | None = None,
+) -> tuple[ServedFunction, dict[str, Any]]:
+    """A served function that has not been opened, and the facts to which its store is bound."""
+    if type(most_questions) is not int or most_questions < 1:
+        raise UsageError("most_questions", "must be a whole number above 0", remedy="leave it out for 5000")
+    scale = path_scale(function.sensitivity, claim.promise, calibration=calibration)
+    lam = SMALLEST_JITTER * function.largest if jitter is None else float(jitter)
+    served = ServedFunction(
+        function,
+        claim,
+        scale,
+        store,
+        jitter=lam,
+        most_questions=most_questions,
+        insecure_noise_seed=insecure_noise_seed,
+        rollback_guard=store.rollback_guard() if rollback_guard is None else rollback_guard,
+    )
+    facts = {
+        "claim": claim.as_json(),
+        "function": function.facts(),
+        "scale": scale,
+        "jitter": lam,
+        "most_questions": most_questions,
+    }
+    return served, facts
+
+
+def _bound(served: ServedFunction, facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts with a keyed digest of the records."""
+    salt = served._store.salt(secrets.token_hex(32))
+    return {**facts, "fingerprint": served._function.fingerprint(bytes.fromhex(salt))}
+
+
+def _open(served: ServedFunction, facts: dict[str, Any], booking: Booking | None) -> None:
+    """Spend, unless the store was paid for, and bind it to this function.
+
+    It is bound between *drawn* and *staged*: once the ledger records that something was published, there is a
+    store to publish from. Who died in between finds a bound store, and closes the entry with `subject_of`.
+    """
+    store, bound = served._store, _bound(served, facts)
+    if store.belongs_to(bound):
+        return
+
+    def make() -> dict[str, Any]:
+        store.open(bound)
+        return {"opened": True}
+
+    spend_json(booking, served.claim, subject_of(served), make)
+
+
+def subject_of(served: ServedFunction) -> dict[str, object]:
+    """What the ledger says of the release."""
+    return {"served": served._function.kernel.name, "most_questions": served._most}

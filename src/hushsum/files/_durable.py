@@ -1,0 +1,162 @@
+"""Files that appear whole or not at all, and the folder for what must outlive the files it is about."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+
+@contextmanager
+def atomic_file(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
+    """A stream whose bytes take the path's place when the block has ended well, durably.
+
+    A reader sees the old file, none, or the whole new one. ``mode`` is the permission of the file, before the
+    process's umask. An OSError names the path, and not the unfinished file beside it.
+    """
+    try:
+        with _beside(path, mode) as stream:
+            yield stream
+    except OSError as error:
+        if error.errno is None or error.filename == str(path):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    _sync_folder(path.parent)
+
+
+@contextmanager
+def _beside(path: Path, mode: int) -> Iterator[IO[bytes]]:
+    """A new file in the same folder, which takes the path's place in the end."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(name, mode & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+class SharedText:
+    """A short text in a file that several processes read and replace, with a lock beside it.
+
+    Rollback guards are such files: what they record must be durable before anything relies on it.
+
+    Parameters
+    ----------
+    path : path
+    unusable : callable
+        The error to raise where the file cannot be read or written.
+    like : path, optional
+        A file whose owner and permissions this one has; default: readable by its owner alone.
+    """
+
+    def __init__(self, path: Path, unusable: Callable[[], Exception], *, like: Path | None = None) -> None:
+        self.path = path
+        self._unusable = unusable
+        self._like = like
+
+    def prepare(self) -> None:
+        """Make sure that the file can be written, before anything depends on it."""
+        folder = self.path.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError:
+            raise self._unusable() from None
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise self._unusable()
+
+    def read(self) -> str | None:
+        """The text; None without a file, and empty for bytes that are not text."""
+        try:
+            return self.path.read_bytes().decode("utf-8", errors="replace")
+        except FileNotFoundError:
+            return None
+        except OSError:
+            raise self._unusable() from None
+
+    def write(self, text: str) -> None:
+        """Replace the text, durably."""
+        name = None
+        try:
+            descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+                os.fchmod(stream.fileno(), self._mode())
+                self._own(stream.fileno())
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(name, self.path)
+            _sync_folder(self.path.parent)
+        except OSError:
+            if name is not None and os.path.exists(name):
+                os.unlink(name)
+            raise self._unusable() from None
+
+    @contextmanager
+    def locked(self) -> Iterator[SharedText]:
+        """Keep other processes from replacing the text until the block ends."""
+        lock = self.lock()
+        assert lock is not None
+        try:
+            yield self
+        finally:
+            os.close(lock)
+
+    def lock(self, *, wait: bool = True) -> int | None:
+        """A lock that lasts until its descriptor is closed; None if another process has it."""
+        try:
+            lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, self._mode())
+        except OSError:
+            raise self._unusable() from None
+        try:
+            self._own(lock)
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return None
+        except BaseException:
+            os.close(lock)
+            raise
+        return lock
+
+    def _mode(self) -> int:
+        return 0o600 if self._like is None else self._like.stat().st_mode & 0o666
+
+    def _own(self, descriptor: int) -> None:
+        if self._like is not None and os.geteuid() == 0:
+            owner = self._like.stat()
+            with suppress(OSError):
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def state_folder() -> Path:
+    """Where Hushsum keeps what must outlive a ledger or a stream: ``$HUSHSUM_STATE``, or ``hushsum`` in the
+    user's state folder.
+    """
+    own = os.environ.get("HUSHSUM_STATE")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "hushsum"

@@ -1,0 +1,1329 @@
+"""Kernels made of kernels: products, linear combinations, columns with units of their own, and their text.
+
+A kernel may be written as text, ``0.7 * euclidean(age, income, bandwidth=10) * hamming(town) + 0.3 *
+hamming(town)``. Its name is followed, in brackets, by its columns (names, or positions from 0 on; all by
+default) and its parameters. ``*``, ``+``, ``-``, ``**`` and brackets have their usual meaning. A name with a
+hyphen is written with an underscore, and a column whose name is not a word in quotes.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats, is_number
+from hushsum.errors import Parameter, UsageError, shown
+from hushsum.files import canonical_json
+from hushsum.kernels._base import (
+    Batch,
+    ColumnKernel,
+    ColumnProfile,
+    HashableCombination,
+    HashableKernel,
+    Hasher,
+    Kernel,
+    Profile,
+    ProfileKernel,
+    SpectralKernel,
+    dense_batch,
+)
+from hushsum.kernels._hashers import FACTOR_WIDTH, ConcatenatedHasher, derived_seed
+from hushsum.kernels._parameter_checks import MAX_DIM, MAX_POWER, positive_integer
+from hushsum.kernels._public_randomness import row_words, uniforms
+from hushsum.kernels._registry import (
+    COLUMNS,
+    composed_class,
+    composed_names,
+    kernel_as_json,
+    kernel_from_json,
+    kernel_names,
+    named,
+    parameter_names,
+    register_composed,
+)
+from hushsum.records import Bounds, column_groups, in_memory
+
+MOST_FACTORS = 64
+_MOST_PROFILES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A kernel and the positions of its columns. A kernel of sets has one, whose values are lists."""
+
+    kernel: Kernel
+    columns: tuple[int, ...]
+
+
+class _Composed:
+    """A kernel whose class is made for the roles of its parts, and has no place in a module."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return kernel_from_json, (kernel_as_json(cast("Kernel", self)),)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ProductKernel(_Composed, Kernel):
+    """The product of kernels, each of some of the columns: numbers, categories and sets in one record.
+
+    Made by ``k1 * k2`` and :func:`hushsum.kernels.on_columns`, not by hand. It has the roles that its
+    factors share:
+    hash rows count it where all of them have hash functions, Fourier features where all have frequencies, and
+    a grid where all are profiles and no two share a column.
+
+    Privacy
+    -------
+    The hash of a row is made of one hash of each factor, so a record still adds 1 to one cell of every row,
+    and that cell depends on the record alone: Δ1 = R and Δ2 = √R for one record present or absent, 2R and
+    √(2R) for one replaced, as for a single kernel. How many factors there are makes no difference.
+    """
+
+    name: ClassVar[str] = "product"
+    takes_bounds: ClassVar[bool] = False
+    instead_of_bounds: ClassVar[str] = "clip the columns of numbers beforehand"
+
+    dim: int
+    factors: tuple[Factor, ...]
+
+    def __repr__(self) -> str:
+        listed = (
+            repr(each.kernel)
+            if each.columns == tuple(range(self.dim)) and each.kernel.dim is not None
+            else f"on_columns({each.kernel!r}, {list(each.columns)}, of={self.dim})"
+            for each in self.factors
+        )
+        return " * ".join(listed)
+
+    def parameters(self) -> dict[str, Any]:
+        """The columns of a record, and the factors with theirs, as JSON values."""
+        factors = [
+            {"kernel": kernel_as_json(each.kernel), "columns": list(each.columns)} for each in self.factors
+        ]
+        return {"dim": self.dim, "factors": factors}
+
+    def size_bound(self) -> float:
+        """The product of the factors' bounds."""
+        return math.prod(each.kernel.size_bound() for each in self.factors)
+
+    def parts(self) -> list[Kernel]:
+        """The factors."""
+        return [each.kernel for each in self.factors]
+
+    def _prepared(self, data: object, box: Bounds | None, clip: bool, names: Sequence[str] | None) -> Batch:
+        if isinstance(self, ColumnKernel):
+            return dense_batch(data, self.dim, box, clip=clip, columns=names)
+        groups = column_groups(
+            in_memory(data), [each.columns for each in self.factors], dim=self.dim, columns=names
+        )
+        parts = [
+            each.kernel.prepare(group, clip=clip) for each, group in zip(self.factors, groups, strict=True)
+        ]
+        return Batch.joined(parts)
+
+    def split(self, batch: Batch) -> list[Batch]:
+        """The records as each factor takes them."""
+        if batch.layout is not None:
+            return batch.parts()
+        rows = batch.arrays[0]
+        return [Batch((np.ascontiguousarray(rows[:, each.columns]),), len(batch)) for each in self.factors]
+
+    def _pairwise(self, records: Batch, queries: Batch) -> Floats:
+        result = np.ones((len(records), len(queries)))
+        for each, x, q in zip(self.factors, self.split(records), self.split(queries), strict=True):
+            result *= each.kernel.prepared_similarity(x, q)
+        return result
+
+
+class HashableProduct(ProductKernel, HashableKernel):
+    """All factors are collision probabilities, and so is their product, of independent hash functions."""
+
+    __slots__ = ()
+
+    def _hashables(self) -> list[HashableKernel]:
+        return [each.kernel for each in self.factors if isinstance(each.kernel, HashableKernel)]
+
+    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+        """One hash function of each factor, with random numbers of its own, concatenated and folded."""
+        hashers = []
+        for number, kernel in enumerate(self._hashables()):
+            own = derived_seed("product", seed, number)
+            hashers.append(kernel.hasher(rows=rows, width=_factor_width(kernel), seed=own))
+        sizes = tuple(2 if each.kernel.dim is None else 1 for each in self.factors)
+        layout = None if isinstance(self, ColumnKernel) else sizes
+        return ConcatenatedHasher(hashers, self.split, rows=rows, width=width, seed=seed, layout=layout)
+
+    def numbers_per_row(self) -> int:
+        """Those of all factors, and one for each to concatenate them."""
+        return sum(kernel.numbers_per_row() + 1 for kernel in self._hashables())
+
+    def independent_rows(self) -> int:
+        """The least number of rows that is a whole number of blocks for every factor."""
+        return math.lcm(*(kernel.independent_rows() for kernel in self._hashables()))
+
+    def typical_row_variance(self) -> float:
+        """The least of the factors': records that resemble a query in all columns are fewer."""
+        return min(kernel.typical_row_variance() for kernel in self._hashables())
+
+
+class ColumnProduct(ProductKernel, ColumnKernel):
+    """All factors compare numbers."""
+
+    __slots__ = ()
+
+    takes_bounds: ClassVar[bool] = True
+
+    def _column_kernels(self) -> list[ColumnKernel]:
+        return [each.kernel for each in self.factors if isinstance(each.kernel, ColumnKernel)]
+
+    def _divided(self) -> bool:
+        """Whether every column has exactly one factor."""
+        return sorted(itertools.chain(*(each.columns for each in self.factors))) == list(range(self.dim))
+
+    @property
+    def bandwidth(self) -> float:
+        """The smallest of the factors'."""
+        return min(kernel.bandwidth for kernel in self._column_kernels())
+
+    @property
+    def width(self) -> float:
+        """The smallest of the factors'."""
+        return min(kernel.width for kernel in self._column_kernels())
+
+    def integral(self) -> float:
+        """The product of the factors' integrals; infinity where a column has no factor, or several."""
+        if not self._divided():
+            return math.inf
+        return math.prod(kernel.integral() for kernel in self._column_kernels())
+
+
+class SpectralProduct(ColumnProduct, SpectralKernel):
+    """All factors have spectral measures: E cos(a)·E cos(b) = E cos(a + b) for independent symmetric a, b."""
+
+    __slots__ = ()
+
+    rotation_invariant: ClassVar[bool] = False
+
+    def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
+        """Independent frequencies of all factors, added column by column. They are never orthogonal."""
+        total = np.zeros((rows, self.dim))
+        for number, each in enumerate(self.factors):
+            assert isinstance(each.kernel, SpectralKernel)
+            own = derived_seed("product", seed, number)
+            total[:, each.columns] += each.kernel.frequencies(rows=rows, seed=own, orthogonal=False)
+        largest = float(np.finfo(np.float32).max)
+        return np.clip(total, -largest, largest).astype(np.float32)
+
+
+class ProfileProduct(ColumnProduct, ProfileKernel):
+    """All factors are sums of products over columns, and every column has one factor."""
+
+    __slots__ = ()
+
+    def _profile_kernels(self) -> list[tuple[ProfileKernel, tuple[int, ...]]]:
+        return [
+            (each.kernel, each.columns) for each in self.factors if isinstance(each.kernel, ProfileKernel)
+        ]
+
+    @property
+    def smooth(self) -> bool:
+        """Whether all factors are."""
+        return all(kernel.smooth for kernel, _ in self._profile_kernels())
+
+    def column_widths(self) -> tuple[float, ...]:
+        """Those of the factors."""
+        widths: dict[int, float] = {}
+        for kernel, columns in self._profile_kernels():
+            widths.update(zip(columns, kernel.column_widths(), strict=True))
+        return tuple(widths[column] for column in range(self.dim))
+
+    def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
+        """Every profile of the first factor times every one of the second, and so on."""
+        found = []
+        for kernel, columns in self._profile_kernels():
+            own = kernel.profiles(spacings=[spacings[c] for c in columns], sides=[sides[c] for c in columns])
+            found.append([(columns, profile) for profile in own])
+        if math.prod(len(each) for each in found) > _MOST_PROFILES:
+            raise UsageError(
+                "kernel",
+                f"must be a sum of at most {_MOST_PROFILES} products over columns, for a grid",
+                got="a product with more",
+                remedy="use race, or factors of the Gaussian or Laplacian kernel",
+            )
+        return tuple(_joined_profile(chosen, self.dim) for chosen in itertools.product(*found))
+
+
+def _joined_profile(chosen: Sequence[tuple[tuple[int, ...], Profile]], dim: int) -> Profile:
+    scales, gaussian = [1.0] * dim, [True] * dim
+    for columns, profile in chosen:
+        for place, column in enumerate(columns):
+            scales[column], gaussian[column] = profile.scales[place], profile.gaussian[place]
+    height = math.prod(profile.height for _, profile in chosen)
+    return Profile(height, tuple(scales), tuple(gaussian))
+
+
+def _factor_width(kernel: HashableKernel) -> int:
+    distinct = kernel.distinct_hashes()
+    return FACTOR_WIDTH if distinct is None else min(FACTOR_WIDTH, max(2, distinct))
+
+
+def product_of(dim: int, factors: Sequence[Factor]) -> ProductKernel:
+    """The product in the class that has the roles of its factors."""
+    kernels = [each.kernel for each in factors]
+    roles: list[type[ProductKernel]] = []
+    if all(isinstance(kernel, HashableKernel) for kernel in kernels):
+        roles.append(HashableProduct)
+    if all(isinstance(kernel, ColumnKernel) for kernel in kernels):
+        columns = [ColumnProduct]
+        if all(isinstance(kernel, SpectralKernel) for kernel in kernels):
+            columns.append(SpectralProduct)
+        taken = sorted(itertools.chain(*(each.columns for each in factors)))
+        whole = len(taken) == dim and taken == list(range(dim))
+        if whole and all(isinstance(kernel, ProfileKernel) for kernel in kernels):
+            columns.append(ProfileProduct)
+        roles += columns[1:] or columns
+    signed = any(kernel.signed for kernel in kernels)
+    definite = all(kernel.positive_definite for kernel in kernels)
+    made: type[ProductKernel] = composed_class(
+        ProductKernel, tuple(roles), signed=signed, positive_definite=definite
+    )
+    return made(dim, tuple(factors))
+
+
+def _product_from_json(parameters: Mapping[str, Any]) -> Kernel:
+
+    dim, factors = parameters["dim"], parameters["factors"]
+    if type(dim) is not int or not isinstance(factors, list) or not 1 <= len(factors) <= MOST_FACTORS:
+        raise ValueError("factors")
+    kernels = []
+    for each in factors:
+        if set(each) != {"kernel", "columns"} or each["kernel"].get("name") in composed_names():
+            raise ValueError("a factor is one kernel")
+        if not all(type(column) is int for column in each["columns"]):
+            raise ValueError("columns")
+        kernels.append(placed(kernel_from_json(each["kernel"]), tuple(each["columns"]), dim))
+    return product(*kernels)
+
+
+register_composed(ProductKernel.name, _product_from_json)
+
+
+MOST_COMPONENTS = 64
+_CONVEX = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A kernel and its weight, which is not 0."""
+
+    weight: float
+    kernel: Kernel
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CombinationKernel(_Composed, Kernel):
+    """A linear combination of kernels of the same columns: ``a*k1 + b*k2 − …``.
+
+    Made by ``+``, ``-`` and multiplication with numbers, not by hand. It is the sum of the weights where
+    record and query coincide, and may be negative where a weight is. Hash rows count it where all components
+    have hash functions (or are products of such kernels); a grid reads it where all are profiles; Fourier
+    features count it where all have frequencies, and weights are positive and add up to 1.
+
+    Privacy
+    -------
+    Weights are applied when a released table is read, which is post-processing, so their size and sign change
+    no sensitivity; see `DividedRows`.
+    """
+
+    name: ClassVar[str] = "combination"
+    takes_bounds: ClassVar[bool] = False
+    instead_of_bounds: ClassVar[str] = "clip the columns of numbers beforehand"
+
+    components: tuple[Component, ...]
+
+    @property
+    def dim(self) -> int | None:
+        """The number of columns of a record; None where records are sets."""
+        return self.components[0].kernel.dim
+
+    def __repr__(self) -> str:
+        return " + ".join(f"{each.weight!r} * ({each.kernel!r})" for each in self.components)
+
+    def parameters(self) -> dict[str, Any]:
+        """The components with their weights, as JSON values."""
+        return {
+            "components": [
+                {"weight": each.weight, "kernel": kernel_as_json(each.kernel)} for each in self.components
+            ]
+        }
+
+    def size_bound(self) -> float:
+        """The sum of the components' bounds, times the sizes of their weights."""
+        return math.fsum(abs(each.weight) * each.kernel.size_bound() for each in self.components)
+
+    def parts(self) -> list[Kernel]:
+        """The components, and the factors of those that are products."""
+        return [part for each in self.components for part in each.kernel.parts()]
+
+    def _prepared(self, data: object, box: Bounds | None, clip: bool, names: Sequence[str] | None) -> Batch:
+        if isinstance(self, ColumnKernel):
+            return dense_batch(data, self.dim, box, clip=clip, columns=names)
+        data = in_memory(data)
+        prepared = [each.kernel.prepare(data, clip=clip, columns=names) for each in self.components]
+        return Batch.joined([part for batch in prepared for part in batch.parts()])
+
+    def split(self, batch: Batch) -> list[Batch]:
+        """The records as each component takes them."""
+        if batch.layout is None:
+            return [batch] * len(self.components)
+        parts, found = batch.parts(), []
+        for each in self.components:
+            if isinstance(each.kernel, ProductKernel) and not isinstance(each.kernel, ColumnKernel):
+                number = len(each.kernel.factors)
+                found.append(Batch.joined(parts[:number]))
+            else:
+                number = 1
+                found.append(parts[0])
+            parts = parts[number:]
+        return found
+
+    def _pairwise(self, records: Batch, queries: Batch) -> Floats:
+        result = np.zeros((len(records), len(queries)))
+        for each, x, q in zip(self.components, self.split(records), self.split(queries), strict=True):
+            result += each.weight * each.kernel.prepared_similarity(x, q)
+        return result
+
+
+class DividedCombination(CombinationKernel, HashableCombination):
+    """All components are collision probabilities."""
+
+    __slots__ = ()
+
+    def hashed_components(self) -> tuple[tuple[float, HashableKernel], ...]:
+        """Weights and kernels."""
+        return tuple(
+            (each.weight, each.kernel) for each in self.components if isinstance(each.kernel, HashableKernel)
+        )
+
+
+class ColumnCombination(CombinationKernel, ColumnKernel):
+    """All components compare numbers."""
+
+    __slots__ = ()
+
+    takes_bounds: ClassVar[bool] = True
+
+    def _column_kernels(self) -> list[tuple[float, ColumnKernel]]:
+        return [
+            (each.weight, each.kernel) for each in self.components if isinstance(each.kernel, ColumnKernel)
+        ]
+
+    @property
+    def dim(self) -> int:
+        """The number of columns."""
+        return self._column_kernels()[0][1].dim
+
+    @property
+    def bandwidth(self) -> float:
+        """The smallest of the components'."""
+        return min(kernel.bandwidth for _, kernel in self._column_kernels())
+
+    @property
+    def width(self) -> float:
+        """The smallest of the components'."""
+        return min(kernel.width for _, kernel in self._column_kernels())
+
+    def integral(self) -> float:
+        """The combination of the integrals; infinity where one has none."""
+        integrals = [kernel.integral() for _, kernel in self._column_kernels()]
+        if not all(map(math.isfinite, integrals)):
+            return math.inf
+        return sum(weight * own for (weight, _), own in zip(self._column_kernels(), integrals, strict=True))
+
+
+class SpectralCombination(ColumnCombination, SpectralKernel):
+    """A mixture of spectral measures: weights are positive and add up to 1."""
+
+    __slots__ = ()
+
+    rotation_invariant: ClassVar[bool] = False
+
+    def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
+        """Each row is a frequency of a component that is drawn with its weight. They are never orthogonal."""
+        drawn = uniforms(row_words("combination/component", seed, rows, 1))[:, 0]
+        edges = np.cumsum([each.weight for each in self.components])[:-1]
+        chosen = np.searchsorted(edges, drawn, side="right")
+        found = np.empty((rows, self.dim), np.float32)
+        for number, each in enumerate(self.components):
+            assert isinstance(each.kernel, SpectralKernel)
+            own = derived_seed("combination", seed, number)
+            frequencies = each.kernel.frequencies(rows=rows, seed=own, orthogonal=False)
+            found[chosen == number] = frequencies[chosen == number]
+        return found
+
+
+class ProfileCombination(ColumnCombination, ProfileKernel):
+    """All components are sums of products over columns."""
+
+    __slots__ = ()
+
+    def _profile_kernels(self) -> list[tuple[float, ProfileKernel]]:
+        return [
+            (each.weight, each.kernel) for each in self.components if isinstance(each.kernel, ProfileKernel)
+        ]
+
+    @property
+    def smooth(self) -> bool:
+        """Whether all components are."""
+        return all(kernel.smooth for _, kernel in self._profile_kernels())
+
+    def column_widths(self) -> tuple[float, ...]:
+        """The smallest of the components', in each column."""
+        return tuple(
+            map(min, zip(*(kernel.column_widths() for _, kernel in self._profile_kernels()), strict=True))
+        )
+
+    def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
+        """Those of all components, with their weights."""
+        return tuple(
+            Profile(weight * each.height, each.scales, each.gaussian)
+            for weight, kernel in self._profile_kernels()
+            for each in kernel.profiles(spacings=spacings, sides=sides)
+        )
+
+
+def combination_of(components: Sequence[Component]) -> CombinationKernel:
+    """The combination in the class that has the roles of its components."""
+    kernels = [each.kernel for each in components]
+    weights = [each.weight for each in components]
+    roles: list[type[CombinationKernel]] = []
+    if all(isinstance(kernel, HashableKernel) for kernel in kernels):
+        roles.append(DividedCombination)
+    if all(isinstance(kernel, ColumnKernel) for kernel in kernels):
+        columns = [ColumnCombination]
+        convex = min(weights) > 0.0 and abs(math.fsum(weights) - 1.0) <= _CONVEX
+        if convex and all(isinstance(kernel, SpectralKernel) for kernel in kernels):
+            columns.append(SpectralCombination)
+        if all(isinstance(kernel, ProfileKernel) for kernel in kernels):
+            columns.append(ProfileCombination)
+        roles += columns[1:] or columns
+    signed = min(weights) < 0.0 or any(kernel.signed for kernel in kernels)
+    definite = min(weights) > 0.0 and all(kernel.positive_definite for kernel in kernels)
+    made: type[CombinationKernel] = composed_class(
+        CombinationKernel, tuple(roles), signed=signed, positive_definite=definite
+    )
+    return made(tuple(components))
+
+
+def _combination_from_json(parameters: Mapping[str, Any]) -> Kernel:
+
+    components = parameters["components"]
+    if not isinstance(components, list) or not 1 <= len(components) <= MOST_COMPONENTS:
+        raise ValueError("components")
+    parts = []
+    for each in components:
+        nested = each["kernel"].get("name") == CombinationKernel.name
+        if set(each) != {"weight", "kernel"} or nested or type(each["weight"]) not in (int, float):
+            raise ValueError("a component is a weight and one kernel")
+        parts.append((float(each["weight"]), kernel_from_json(each["kernel"])))
+    return combination(*parts)
+
+
+register_composed(CombinationKernel.name, _combination_from_json)
+
+
+_SMALLEST, _LARGEST = 1e-30, 1e30
+_FLOAT32_MAX = np.finfo(np.float32).max
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScaledKernel(_Composed, ColumnKernel):
+    """``k(x/u, q/u)``: a kernel of columns that are divided by public units, one per column.
+
+    Made by :func:`hushsum.kernels.scaled` and by ``scale="bounds"``, not by hand. Records and queries stay
+    in the
+    units of the data. It has the roles of its kernel: hash rows, Fourier features and grids count it where
+    they count that.
+
+    Privacy
+    -------
+    Every number of a record is divided by the unit of its column, elementwise and rounded once, so the hash
+    of a record depends on that record alone. Sensitivities are those of the kernel. Units are public: they
+    come from declared bounds, never from records.
+    """
+
+    name: ClassVar[str] = "scaled"
+
+    kernel: ColumnKernel
+    units: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        COLUMNS.check(self.kernel, "scaled columns")
+        units = tuple(float(each) for each in self.units)
+        if len(units) != self.kernel.dim or not all(_SMALLEST <= each <= _LARGEST for each in units):
+            raise UsageError(
+                "units",
+                f"must be {self.kernel.dim} numbers from 1e-30 to 1e30, one for each column",
+                got="others",
+                remedy="take the widths of the declared bounds",
+            )
+        object.__setattr__(self, "units", units)
+
+    def __repr__(self) -> str:
+        return f"scaled({self.kernel!r}, units={self.units!r})"
+
+    def parameters(self) -> dict[str, Any]:
+        """The kernel, and the unit of each column, as JSON values."""
+        return {"kernel": kernel_as_json(self.kernel), "units": list(self.units)}
+
+    @property
+    def dim(self) -> int:
+        """The number of columns."""
+        return self.kernel.dim
+
+    @property
+    def bandwidth(self) -> float:
+        """The smallest of the columns', in the units of the data."""
+        return self.kernel.bandwidth * min(self.units)
+
+    @property
+    def width(self) -> float:
+        """The smallest of the columns', in the units of the data."""
+        return min(self.column_widths())
+
+    def column_widths(self) -> tuple[float, ...]:
+        """The width along each column, in the units of the data."""
+        return tuple(
+            width * unit for width, unit in zip(self.kernel.column_widths(), self.units, strict=True)
+        )
+
+    def column_bandwidths(self) -> tuple[float, ...]:
+        """The bandwidth in each column, in the units of the data."""
+        own = self.kernel.column_bandwidths()
+        return tuple(each * unit for each, unit in zip(own, self.units, strict=True))
+
+    def unscaled(self) -> ColumnKernel:
+        """The kernel of the columns divided by their units."""
+        return self.kernel
+
+    def size_bound(self) -> float:
+        """That of the kernel."""
+        return self.kernel.size_bound()
+
+    def integral(self) -> float:
+        """That of the kernel times the units."""
+        return self.kernel.integral() * math.prod(self.units)
+
+    def _pairwise(self, records: Batch, queries: Batch) -> Floats:
+        units = np.array(self.units)
+        inside = [
+            Batch((each.arrays[0].astype(np.float64) / units,), len(each)) for each in (records, queries)
+        ]
+        return self.kernel.prepared_similarity(*inside)
+
+
+class HashableScaled(ScaledKernel, HashableKernel):
+    """The kernel is a collision probability, and so is this one."""
+
+    __slots__ = ()
+
+    def _hashable(self) -> HashableKernel:
+        assert isinstance(self.kernel, HashableKernel)
+        return self.kernel
+
+    def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
+        """The hash functions of the kernel, of records divided by the units."""
+        return _ScaledHasher(self._hashable().hasher(rows=rows, width=width, seed=seed), self.units)
+
+    def numbers_per_row(self) -> int:
+        """Those of the kernel."""
+        return self._hashable().numbers_per_row()
+
+    def distinct_hashes(self) -> int | None:
+        """Those of the kernel."""
+        return self._hashable().distinct_hashes()
+
+    def independent_rows(self) -> int:
+        """Those of the kernel."""
+        return self._hashable().independent_rows()
+
+    def typical_row_variance(self) -> float:
+        """That of the kernel."""
+        return self._hashable().typical_row_variance()
+
+
+class SpectralScaled(ScaledKernel, SpectralKernel):
+    """The kernel has a spectral measure: its frequencies are divided by the units."""
+
+    __slots__ = ()
+
+    rotation_invariant: ClassVar[bool] = False
+
+    def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
+        """Those of the kernel, per unit of the data. They are not orthogonal."""
+        assert isinstance(self.kernel, SpectralKernel)
+        own = self.kernel.frequencies(rows=rows, seed=seed, orthogonal=False).astype(np.float64)
+        largest = float(np.finfo(np.float32).max)
+        clipped: NDArray[np.float32] = np.clip(own / np.array(self.units), -largest, largest).astype(
+            np.float32
+        )
+        return clipped
+
+
+class ProfileScaled(ScaledKernel, ProfileKernel):
+    """The kernel is a sum of products over columns, and so is this one."""
+
+    __slots__ = ()
+
+    def _profiled(self) -> ProfileKernel:
+        assert isinstance(self.kernel, ProfileKernel)
+        return self.kernel
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the kernel is."""
+        return self._profiled().smooth
+
+    def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
+        """Those of the kernel, with scales in the units of the data."""
+        own = self._profiled().profiles(
+            spacings=[each / unit for each, unit in zip(spacings, self.units, strict=True)],
+            sides=[each / unit for each, unit in zip(sides, self.units, strict=True)],
+        )
+        return tuple(
+            Profile(
+                each.height,
+                tuple(scale * unit for scale, unit in zip(each.scales, self.units, strict=True)),
+                each.gaussian,
+            )
+            for each in own
+        )
+
+    def column_profile(self) -> ColumnProfile | None:
+        """None: the columns have profiles of their own."""
+        return None
+
+
+class _ScaledHasher:
+    """Hash functions of rows that are divided by units first."""
+
+    def __init__(self, inner: Hasher, units: Sequence[float]) -> None:
+        self._inner = inner
+        self._units = np.array(units, np.float32)
+
+    def count(self, rows: NDArray[np.float32], *arguments: Any) -> None:
+        """``(rows, table, step, threads)``: add ``step`` to each record's cell in every row."""
+        self._inner.count(self._divided(rows), *arguments)
+
+    def cells(self, rows: NDArray[np.float32], *arguments: Any) -> NDArray[np.int32]:
+        """``(rows, number)``: the cell of each record in each of the first rows."""
+        return self._inner.cells(self._divided(rows), *arguments)
+
+    def read(self, rows: NDArray[np.float32], *arguments: Any) -> tuple[Floats, Floats]:
+        """``(rows, table, block, threads)``: mean over rows of each query's cell, and its variance."""
+        return self._inner.read(self._divided(rows), *arguments)
+
+    def means(self, rows: NDArray[np.float32], *arguments: Any) -> Floats:
+        """``(rows, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
+        return self._inner.means(self._divided(rows), *arguments)
+
+    def _divided(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        with np.errstate(over="ignore"):
+            divided: NDArray[np.float32] = np.divide(rows, self._units, dtype=np.float32)
+        # Small units can bring large numbers beyond float32; projections of infinity are not numbers.
+        np.clip(divided, -_FLOAT32_MAX, _FLOAT32_MAX, out=divided)
+        return np.ascontiguousarray(divided)
+
+
+def scaled_by(kernel: ColumnKernel, units: Sequence[float]) -> ColumnKernel:
+    """The kernel of columns divided by units; where all have the same one, the kernel with another bandwidth.
+
+    >>> from hushsum.kernels import GaussianKernel
+    >>> scaled_by(GaussianKernel(dim=1, bandwidth=0.05), [200.0])
+    GaussianKernel(dim=1, bandwidth=10.0, power=1)
+    """
+    fields = {field.name for field in dataclasses.fields(kernel)}  # type: ignore[arg-type]
+    if len(set(units)) == 1 and "bandwidth" in fields:
+        wider: ColumnKernel = dataclasses.replace(kernel, bandwidth=kernel.bandwidth * float(units[0]))  # type: ignore[type-var]
+        return wider
+    roles = [
+        own
+        for role, own in (
+            (HashableKernel, HashableScaled),
+            (SpectralKernel, SpectralScaled),
+            (ProfileKernel, ProfileScaled),
+        )
+        if isinstance(kernel, role)
+    ]
+    made: type[ScaledKernel] = composed_class(
+        ScaledKernel, tuple(roles), signed=kernel.signed, positive_definite=kernel.positive_definite
+    )
+    return made(kernel, tuple(units))
+
+
+def scaled(kernel: Kernel, bounds: object, columns: Sequence[str] | None = None) -> ColumnKernel:
+    """A kernel whose bandwidth is a fraction of the declared range of each column.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Of columns of numbers; its bandwidth is a fraction, such as 0.05.
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
+        Declared, never computed from the records.
+    columns : list of str, optional
+        The names of the columns, for a dictionary.
+
+    Returns
+    -------
+    Kernel
+        In the units of the data: records, queries and pictures need no conversion.
+
+    Raises
+    ------
+    UsageError
+        for a kernel that does not compare numbers, or without bounds.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> bounds = [(0, 120), (0, 300_000)]
+    >>> near = hs.kernels.scaled(hs.GaussianKernel(dim=2, bandwidth=0.05), bounds)
+    >>> near.column_bandwidths()
+    (6.0, 15000.0)
+    >>> near.similarity([[30, 50_000]], [[36, 50_000], [30, 65_000]]).round(3)
+    array([[0.607, 0.607]])
+    """
+    COLUMNS.check(kernel, 'scale="bounds"')
+    assert isinstance(kernel, ColumnKernel)
+    names = list(bounds) if columns is None and isinstance(bounds, Mapping) else columns
+    box = Bounds.of(bounds, kernel.dim, names)
+    if box is None:
+        raise UsageError(
+            "bounds",
+            "must be declared where the bandwidth is a fraction of them",
+            got="none",
+            remedy="declare the range that a record may have",
+        )
+    return scaled_by(kernel, [high - low for low, high in zip(box.low, box.high, strict=True)])
+
+
+def _scaled_from_json(parameters: Mapping[str, Any]) -> Kernel:
+    if set(parameters) != {"kernel", "units"} or not isinstance(parameters["units"], list):
+        raise ValueError("a scaled kernel has a kernel and units")
+    if not all(type(each) is float and _SMALLEST <= each <= _LARGEST for each in parameters["units"]):
+        raise ValueError("units")
+    inner = kernel_from_json(parameters["kernel"])
+    if not isinstance(inner, ColumnKernel) or isinstance(inner, ScaledKernel):
+        raise ValueError("a scaled kernel is of one that compares numbers")
+    if len(parameters["units"]) != inner.dim:
+        raise ValueError("units")
+    return scaled_by(inner, parameters["units"])
+
+
+register_composed(ScaledKernel.name, _scaled_from_json)
+
+
+_NEGLIGIBLE = 1e-12
+"""The least weight of a component: squares of less would vanish beside others."""
+Columns = int | str | Sequence[int] | Sequence[str]
+
+
+def on_columns(kernel: Kernel, columns: Columns, *, of: int | Sequence[str]) -> Kernel:
+    """A kernel of some columns of wider records: the others make no difference to it.
+
+    Multiplied, such kernels compare records that mix numbers, categories and sets; added, they compare
+    records by groups of columns.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Of as many columns as are given. A kernel of sets takes one column, whose values are lists of
+        integers.
+    columns : int, str, or a list of them
+        Positions from 0 on, or names, in the order in which the kernel takes them.
+    of : int or list of str
+        All columns of a record: how many, or their names in their order. Names are for finding positions:
+        give them as ``columns=`` to the release too, if frames are to be read by name.
+
+    Raises
+    ------
+    UsageError
+        if a column is not one of the record, or the kernel takes another number of them.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> columns = ["age", "income", "town"]
+    >>> near = hs.kernels.on_columns(hs.EuclideanKernel(dim=1, bandwidth=10.0), "age", of=columns)
+    >>> same = hs.kernels.on_columns(hs.HammingKernel(dim=1), "town", of=columns)
+    >>> (near * same).similarity([[30, 5.0, 2]], [[40, 9.0, 2], [30, 5.0, 1]]).round(3)
+    array([[0.369, 0.   ]])
+    """
+    names = None if isinstance(of, int) else list(of)
+    dim = of if isinstance(of, int) else len(of)
+    listed: list[Any] = [columns] if isinstance(columns, int | str) else list(columns)
+    places = []
+    for each in listed:
+        found = names.index(each) if names is not None and each in names else each
+        if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < dim:
+            raise UsageError(
+                "columns",
+                f"must be positions from 0 to {dim - 1}, or names of columns",
+                got=shown(each),
+                remedy="name columns that are in the list of all",
+            )
+        places.append(found)
+    return placed(kernel, tuple(places), dim)
+
+
+def placed(kernel: Kernel, columns: tuple[int, ...], dim: int) -> Kernel:
+    """A kernel of the columns at these positions, of ``dim``."""
+    _check_same_columns([kernel])
+    dim = positive_integer("of", dim, at_most=MAX_DIM)
+    wide = 1 if kernel.dim is None else kernel.dim
+    if len(columns) != wide or len(set(columns)) != wide:
+        raise UsageError(
+            "columns",
+            f"must be {wide} different columns for this kernel",
+            got=len(columns),
+            remedy="give a column for each of its own",
+        )
+    if not all(0 <= column < dim for column in columns):
+        raise UsageError("columns", f"must be positions from 0 to {dim - 1}", got="another")
+    if isinstance(kernel, CombinationKernel):
+        return combination(*((each.weight, placed(each.kernel, columns, dim)) for each in kernel.components))
+    if isinstance(kernel, ProductKernel):
+        inside = [
+            Factor(each.kernel, tuple(columns[place] for place in each.columns)) for each in kernel.factors
+        ]
+        return _normal_product(dim, inside)
+    return _normal_product(dim, [Factor(kernel, columns)])
+
+
+def product(*kernels: Kernel) -> Kernel:
+    """The product of kernels of the same columns; sums are multiplied out.
+
+    >>> from hushsum.kernels import EuclideanKernel
+    >>> product(EuclideanKernel(2, 1.0), EuclideanKernel(2, 1.0))
+    EuclideanKernel(dim=2, bandwidth=1.0, power=2, projection='dense')
+    """
+    _check_same_columns(kernels)
+    if any(isinstance(each, CombinationKernel) for each in kernels):
+        sums = [_components(each) for each in kernels]
+        _check_number(math.prod(map(len, sums)))
+        return combination(
+            *(
+                (math.prod(weight for weight, _ in chosen), product(*(kernel for _, kernel in chosen)))
+                for chosen in itertools.product(*sums)
+            )
+        )
+    dim = kernels[0].dim
+    factors = [factor for each in kernels for factor in _factors(each)]
+    if dim is None:
+        merged = _merged(factors)
+        if len(merged) > 1:
+            raise UsageError(
+                "kernel",
+                "must be one kernel and its powers, where records are sets",
+                got="two",
+                remedy="put the sets in columns with on_columns",
+            )
+        return merged[0].kernel
+    return _normal_product(dim, factors)
+
+
+def combination(*components: tuple[float, Kernel]) -> Kernel:
+    """Σ weight·kernel, of kernels of the same columns; those of weight 0 are left out.
+
+    >>> from hushsum.kernels import EuclideanKernel
+    >>> k = EuclideanKernel(dim=1, bandwidth=1.0)
+    >>> combination((0.5, k), (0.5, k))
+    EuclideanKernel(dim=1, bandwidth=1.0, power=1, projection='dense')
+    """
+    _check_same_columns([kernel for _, kernel in components])
+    total: dict[Kernel, float] = {}
+    for weight, kernel in components:
+        for own, each in _components(kernel):
+            total[each] = total.get(each, 0.0) + _weight(weight) * own
+    # What is left where weights cancel up to rounding is 0.
+    kept = [
+        Component(_weight(weight), kernel) for kernel, weight in total.items() if abs(weight) >= _NEGLIGIBLE
+    ]
+    if not kept:
+        raise UsageError("kernel", "must not be zero", got="weights that cancel", remedy="change a weight")
+    _check_number(len(kept))
+    if len(kept) == 1 and kept[0].weight == 1.0:
+        return kept[0].kernel
+    return combination_of(kept)
+
+
+def power_of(kernel: Kernel, power: int) -> Kernel:
+    """A kernel to a positive integer power."""
+    number = positive_integer("power", power, at_most=MAX_POWER)
+    if number == 1:
+        return kernel
+    if isinstance(kernel, CombinationKernel):
+        half = power_of(product(kernel, kernel), number // 2)
+        return product(half, kernel) if number % 2 else half
+    if isinstance(kernel, ProductKernel):
+        return _normal_product(kernel.dim, [each for each in kernel.factors for _ in range(number)])
+    return product(*[kernel] * number)
+
+
+def _normal_product(dim: int, factors: Sequence[Factor]) -> Kernel:
+    merged = _merged(factors)
+    if len(merged) > MOST_FACTORS:
+        raise UsageError("kernel", f"must have at most {MOST_FACTORS} factors", got=len(merged))
+    alone = merged[0]
+    whole = len(alone.columns) == dim and alone.columns == tuple(range(dim))
+    if len(merged) == 1 and whole and alone.kernel.dim is not None:
+        return alone.kernel
+    return product_of(dim, merged)
+
+
+def _merged(factors: Sequence[Factor]) -> list[Factor]:
+    """Equal kernels of the same columns, up to a power, as one of the sum of the powers; in one order,
+    whatever the order in which they were multiplied.
+    """
+    found: list[Factor] = []
+    powers: dict[tuple[Kernel, tuple[int, ...]], int] = {}
+    places: dict[tuple[Kernel, tuple[int, ...]], int] = {}
+    for each in factors:
+        power = each.kernel.parameters().get("power")
+        if type(power) is not int:
+            found.append(each)
+            continue
+        key = (_powered(each.kernel, 1), each.columns)
+        if key not in powers:
+            places[key], powers[key] = len(found), 0
+            found.append(each)
+        powers[key] += power
+    for key, place in places.items():
+        found[place] = Factor(_powered(key[0], powers[key]), key[1])
+    return sorted(found, key=lambda each: (each.columns, canonical_json(kernel_as_json(each.kernel))))
+
+
+def _powered(kernel: Kernel, power: int) -> Kernel:
+    changed: Kernel = dataclasses.replace(cast("Any", kernel), power=power)
+    return changed
+
+
+def _factors(kernel: Kernel) -> tuple[Factor, ...]:
+    if isinstance(kernel, ProductKernel):
+        return kernel.factors
+    return (Factor(kernel, tuple(range(kernel.dim or 1))),)
+
+
+def _components(kernel: Kernel) -> tuple[tuple[float, Kernel], ...]:
+    if isinstance(kernel, CombinationKernel):
+        return tuple((each.weight, each.kernel) for each in kernel.components)
+    return ((1.0, kernel),)
+
+
+def _weight(value: float) -> float:
+    try:
+        number = float(value) if is_number(value) else math.nan
+    except OverflowError:
+        number = math.nan
+    if not math.isfinite(number) or abs(number) > 1e12 or 0.0 < abs(number) < _NEGLIGIBLE:
+        raise UsageError(
+            "weight",
+            f"must be 0, or a finite number from {_NEGLIGIBLE:g} to 1e12 or its negative",
+            got=shown(value),
+            remedy="multiply kernels with numbers, or with kernels",
+        )
+    return number
+
+
+def _check_number(number: int) -> None:
+    if number > MOST_COMPONENTS:
+        raise UsageError(
+            "kernel",
+            f"must be a combination of at most {MOST_COMPONENTS} products",
+            got=number,
+            remedy="fit fewer with hushsum.kernels.fit_kernel",
+        )
+
+
+def _check_same_columns(kernels: Sequence[Kernel]) -> None:
+    for each in kernels:
+        if not isinstance(each, Kernel):
+            raise UsageError("kernel", "must be a kernel", got=type(each).__name__)
+        if isinstance(each, ScaledKernel):
+            raise UsageError(
+                "kernel",
+                "must not have units of its own, to be multiplied, added or placed",
+                got="a scaled kernel",
+                remedy="scale the result instead",
+            )
+    if len({each.dim for each in kernels}) > 1:
+        listed = ", ".join("sets" if each.dim is None else str(each.dim) for each in kernels)
+        raise UsageError(
+            "kernel",
+            "must be kernels of the same number of columns, to be multiplied or added",
+            got=listed,
+            remedy="place each with on_columns(kernel, columns, of=...)",
+        )
+
+
+LONGEST = 2000
+"""Characters of an expression."""
+
+MOST_COLUMNS = 1 << 16
+"""Columns of records that a text may name by position."""
+_EXAMPLE = "'euclidean(age, bandwidth=10) * hamming(town)'"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelExpression:
+    """A kernel before the columns of the records are known.
+
+    >>> text = KernelExpression("euclidean(age, bandwidth=10) * hamming(town)")
+    >>> text.build(columns=["town", "age"]).similarity([[3, 30.0]], [[3, 40.0]]).round(3)
+    array([[0.369]])
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        # Checks every name and operation.
+        self._atoms(self._tree())
+
+    @property
+    def takes_sets(self) -> bool:
+        """Whether records are sets, and not rows of columns."""
+        atoms = self._atoms(self._tree())
+        return all("dim" not in parameter_names(name) and not columns for name, columns, _ in atoms)
+
+    def example_columns(self, dim: int | None = None) -> list[str] | None:
+        """Names for all columns of records that suit the text, where nothing else is known: those that it
+        mentions, in order, and others. None where records are sets.
+        """
+        if self.takes_sets:
+            return None
+        listed = [each for _, columns, _ in self._atoms(self._tree()) for each in columns]
+        names = list(dict.fromkeys(each for each in listed if isinstance(each, str)))
+        places = [each for each in listed if isinstance(each, int)]
+        number = max(dim or 1, len(names), *(each + 1 for each in places), 1)
+        return names + [f"another column {place}" for place in range(number - len(names))]
+
+    def build(
+        self,
+        dim: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        defaults: Mapping[str, object] | None = None,
+    ) -> Kernel:
+        """The kernel for records of ``dim`` columns, or with columns of these names.
+
+        ``defaults`` are parameters of the kernels in it that take them and do not state them.
+
+        Raises
+        ------
+        UsageError
+            if a parameter is missing or wrong, or a column is not there.
+        """
+        tree = self._tree()
+        given = {name: value for name, value in (defaults or {}).items() if value is not None}
+        taken = {name for kernel, _, _ in self._atoms(tree) for name in parameter_names(kernel)}
+        for name in given:
+            if name not in taken:
+                raise UsageError(("no kernel of the expression has ", Parameter(name)))
+        of: int | Sequence[str] | None = (
+            dim if columns is None or len(columns) != (dim or len(columns)) else columns
+        )
+        try:
+            return self._kernel(tree, of, given)
+        except RecursionError:
+            _refuse("too deep")
+
+    def _tree(self) -> ast.expr:
+        if not isinstance(self.text, str) or len(self.text) > LONGEST:
+            _refuse(f"one longer than {LONGEST} characters")
+        try:
+            return ast.parse(self.text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            _refuse(shown(self.text))
+
+    def _atoms(self, tree: ast.expr) -> list[tuple[str, list[int | str], dict[str, Any]]]:
+        found = []
+        try:
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Call):
+                    found.append(_atom(node))
+            self._check(tree, found)
+        except RecursionError:
+            _refuse("too deep")
+        if not found:
+            _refuse(shown(self.text))
+        return found
+
+    def _check(self, node: ast.expr, found: list[Any]) -> None:
+        """Refuse what is not an operation on kernels, and add the kernels that have no brackets."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Pow):
+            self._check(node.left, found)
+            self._check(node.right, found)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+            self._check(node.operand, found)
+        elif isinstance(node, ast.Name):
+            found.append(_atom(node))
+        elif not (isinstance(node, ast.Call) or _is_number(node)):
+            _refuse(shown(self.text))
+
+    def _kernel(self, node: ast.expr, of: int | Sequence[str] | None, given: Mapping[str, object]) -> Kernel:
+        value = self._value(node, of, given)
+        if not isinstance(value, Kernel):
+            _refuse("a number")
+        return value
+
+    def _value(
+        self, node: ast.expr, of: int | Sequence[str] | None, given: Mapping[str, object]
+    ) -> Kernel | float:
+        if isinstance(node, ast.Constant):
+            try:
+                return float(node.value)  # type: ignore[arg-type]
+            except OverflowError:
+                _refuse("a number beyond all")
+        if isinstance(node, ast.UnaryOp):
+            value = self._value(node.operand, of, given)
+            return value if isinstance(node.op, ast.UAdd) else -1.0 * value
+        if isinstance(node, ast.BinOp):
+            left = self._value(node.left, of, given)
+            if isinstance(node.op, ast.Pow):
+                if not isinstance(left, Kernel) or not isinstance(node.right, ast.Constant):
+                    _refuse("a power that is not an integer")
+                return power_of(left, cast("int", node.right.value))
+            return _joined(node.op, left, self._value(node.right, of, given))
+        name, columns, parameters = _atom(node)
+        return _built(name, columns, {**given, **parameters}, parameters, of)
+
+
+def _joined(op: ast.operator, left: Kernel | float, right: Kernel | float) -> Kernel | float:
+    if isinstance(op, ast.Mult):
+        if isinstance(left, Kernel):
+            return product(left, right) if isinstance(right, Kernel) else combination((right, left))
+        return combination((left, right)) if isinstance(right, Kernel) else left * right
+    if not (isinstance(left, Kernel) and isinstance(right, Kernel)):
+        _refuse("a number that is added to a kernel")
+    return combination((1.0, left), (1.0 if isinstance(op, ast.Add) else -1.0, right))
+
+
+def _built(
+    name: str,
+    columns: list[int | str],
+    parameters: Mapping[str, Any],
+    stated: Mapping[str, Any],
+    of: int | Sequence[str] | None,
+) -> Kernel:
+    taken = parameter_names(name)
+    # What is stated must be a parameter of this kernel; a default only where it is one.
+    values = {key: value for key, value in parameters.items() if key in taken or key in stated}
+    if not columns:
+        whole = of if of is None or isinstance(of, int) else len(of)
+        return named(name, dim=whole if "dim" in taken else None, **values)
+    if of is None:
+        raise UsageError(
+            "kernel",
+            "must not name columns where the records' columns are not known",
+            remedy="declare the columns",
+        )
+    kernel = named(name, dim=len(columns) if "dim" in taken else None, **values)
+    return on_columns(kernel, cast("Any", columns), of=of)
+
+
+def _atom(node: ast.expr) -> tuple[str, list[int | str], dict[str, Any]]:
+    """A kernel's name, columns and parameters."""
+    if isinstance(node, ast.Name):
+        return _kernel_name(node.id), [], {}
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        _refuse("something else than kernels and numbers")
+    columns: list[int | str] = []
+    for each in node.args:
+        if isinstance(each, ast.Name):
+            columns.append(each.id)
+        elif isinstance(each, ast.Constant) and type(each.value) in (int, str):
+            if type(each.value) is int and each.value >= MOST_COLUMNS:
+                _refuse(f"a position beyond {MOST_COLUMNS} columns")
+            columns.append(cast("int | str", each.value))
+        else:
+            _refuse("columns that are neither names nor positions")
+    parameters: dict[str, Any] = {}
+    for keyword in node.keywords:
+        value = keyword.value
+        if keyword.arg is None or keyword.arg == "dim":
+            _refuse("a parameter that is not one of a kernel's text")
+        if keyword.arg in parameters:
+            _refuse(f"two values for {keyword.arg}")
+        if isinstance(value, ast.Name):
+            parameters[keyword.arg] = value.id
+        elif isinstance(value, ast.Constant) and type(value.value) in (int, float, str):
+            parameters[keyword.arg] = value.value
+        else:
+            _refuse(f"a {keyword.arg} that is neither a number nor a word")
+    return _kernel_name(node.func.id), columns, parameters
+
+
+def _kernel_name(text: str) -> str:
+    name = text.replace("_", "-")
+    if name not in kernel_names():
+        raise UsageError(
+            "kernel",
+            f"must be made of {', '.join(kernel_names())}",
+            got=shown(text),
+            remedy="choose among those",
+        )
+    return name
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def _refuse(got: str) -> NoReturn:
+    raise UsageError(
+        "kernel",
+        "must be the name of a kernel, or kernels joined by *, + and -",
+        got=got,
+        remedy=f"write such as {_EXAMPLE}",
+    )
+
+
+def as_expression(kernel: Kernel) -> str:
+    """A kernel as text, from which `KernelExpression` makes the same one.
+
+    >>> from hushsum.kernels import EuclideanKernel, HammingKernel, on_columns
+    >>> near, same = EuclideanKernel(2, 1.0), HammingKernel(1)
+    >>> as_expression(on_columns(near, [0, 1], of=3) * on_columns(same, 2, of=3) - 0.5 * HammingKernel(3))
+    '1.0 * euclidean(0, 1, bandwidth=1.0) * hamming(2) - 0.5 * hamming'
+    """
+    if isinstance(kernel, CombinationKernel):
+        parts = [
+            f"{'-' if each.weight < 0 else '+'} {abs(each.weight)!r} * {as_expression(each.kernel)}"
+            for each in kernel.components
+        ]
+        text = " ".join(parts)
+        return text[2:] if text.startswith("+") else f"-{text[2:]}"
+    if isinstance(kernel, ProductKernel):
+        return " * ".join(_written(each.kernel, each.columns) for each in kernel.factors)
+    return _written(kernel, ())
+
+
+def _written(kernel: Kernel, columns: Sequence[int]) -> str:
+    parameters = []
+    values = kernel.parameters()
+    for field in dataclasses.fields(cast("Any", kernel)):
+        value = values[field.name]
+        if field.name != "dim" and value != field.default:
+            parameters.append(f"{field.name}={value if isinstance(value, str) else repr(value)}")
+    inside = ", ".join([*map(str, columns), *parameters])
+    name = kernel.name.replace("-", "_")
+    return f"{name}({inside})" if inside else name

@@ -1,0 +1,204 @@
+"""Native hash functions: random projections, dense or structured, and several kernels' concatenated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum import _native
+from hushsum._types import Floats
+from hushsum.errors import Argument, UsageError, shown
+from hushsum.kernels._public_randomness import multiply_shift, normals, row_words, uniforms
+from hushsum.records import Batch, part_of
+
+FACTOR_WIDTH = 1 << 30
+"""Cells of one factor's hash, before concatenation: two different values share one with probability 2⁻³⁰,
+which is below any error that is reported.
+"""
+
+_NUMBERS_AT_A_TIME = 1 << 16
+
+Split = Callable[[Batch], Sequence[Batch]]
+
+
+class Hasher(Protocol):
+    """The native side of a hash family: R hash functions of a record into W cells."""
+
+    def count(self, *arguments: Any) -> None:
+        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row."""
+
+    def cells(self, *arguments: Any) -> NDArray[np.int32]:
+        """``(*arrays, rows)``: the cell of each record in each of the first rows."""
+
+    def read(self, *arguments: Any) -> tuple[Floats, Floats]:
+        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and its variance."""
+
+    def means(self, *arguments: Any) -> Floats:
+        """``(*arrays, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
+
+
+def derived_seed(purpose: str, seed: int, number: int) -> int:
+    """A public seed for one of several parts, so that equal kernels have independent hash functions."""
+    return int(row_words(f"composition/{purpose}", seed, number + 1, 1)[number, 0])
+
+
+class ConcatenatedHasher:
+    """R hash functions into W cells, each made of one hash function of every factor.
+
+    The values of the factors in a row are the words of one pairwise independent hash, so records that differ
+    in any of them share a cell with probability 1/W.
+    """
+
+    def __init__(
+        self, hashers: Sequence[Hasher], split: Split, *, rows: int, width: int, seed: int, layout: Any
+    ) -> None:
+        number = len(hashers)
+        words = np.arange(rows * number, dtype=np.int32).reshape(rows, number)
+        multipliers, addends = multiply_shift("product", seed, rows, number)
+        self._codes = _native.CodeHasher(words, multipliers, addends, width, True)
+        self._hashers, self._split, self._rows, self._layout = tuple(hashers), split, rows, layout
+
+    def count(self, *arguments: Any) -> None:
+        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row."""
+        *arrays, table, step, threads = arguments
+        for codes in self._blocks(arrays):
+            self._codes.count(codes, table, step, threads)
+
+    def cells(self, *arguments: Any) -> NDArray[np.int32]:
+        """``(*arrays, rows)``: the cell of each record in each of the first rows."""
+        *arrays, rows = arguments
+        return np.concatenate([self._codes.cells(codes, rows) for codes in self._blocks(arrays)])
+
+    def read(self, *arguments: Any) -> tuple[Floats, Floats]:
+        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and its variance."""
+        *arrays, table, block, threads = arguments
+        found = [self._codes.read(codes, table, block, threads) for codes in self._blocks(arrays)]
+        return np.concatenate([mean for mean, _ in found]), np.concatenate([each for _, each in found])
+
+    def means(self, *arguments: Any) -> Floats:
+        """``(*arrays, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
+        *arrays, table, scale, shift, threads = arguments
+        return np.concatenate(
+            [self._codes.means(codes, table, scale, shift, threads) for codes in self._blocks(arrays)]
+        )
+
+    def _blocks(self, arrays: Sequence[NDArray[Any]]) -> Iterator[NDArray[np.int32]]:
+        """The factors' hash values of some records at a time, shape (records, rows·factors)."""
+        # The first array of a part has a row per record, or, for sets, the second one a start per record and
+        # the end.
+        length = len(arrays[0]) if self._layout is None or self._layout[0] == 1 else len(arrays[1]) - 1
+        batch = Batch(tuple(arrays), length, self._layout)
+        step = max(1, _NUMBERS_AT_A_TIME // (self._rows * len(self._hashers)))
+        for start in range(0, length, step):
+            part = part_of(batch, start, start + step)
+            codes = np.empty((len(part), self._rows, len(self._hashers)), np.int32)
+            for number, each in enumerate(self._split(part)):
+                codes[:, :, number] = self._hashers[number].cells(*each.arrays, self._rows)
+            yield codes.reshape(len(part), -1)
+
+
+STRUCTURED_BLOCK = 128
+"""Rows of one structured block: large enough to be cheap, small enough that 1000 rows have 8 independent
+blocks.
+"""
+
+PROJECTIONS = ("dense", "structured")
+
+
+@dataclass(frozen=True, slots=True)
+class Projections:
+    """``count`` projections a row of ``dim`` columns; ``signs`` keeps one bit of each, else the floor of z
+    is kept.
+    """
+
+    family: str
+    dim: int
+    count: int
+    scale: float
+    signs: bool
+    structured: bool
+
+    def hasher(self, *, rows: int, width: int, seed: int, fold: bool) -> Hasher:
+        """The native hash functions; values that are folded are scattered first."""
+        words = -(-self.count // 32) if self.signs else self.count
+        multipliers, addends = multiply_shift(self.family, seed, rows, words)
+        offsets = self._offsets(seed, rows)
+        if not self.structured:
+            weights = self._weights(seed, rows)
+            return _native.ProjectionHasher(
+                weights, offsets, multipliers, addends, width, self.signs, fold, fold
+            )
+        size = padded(self.dim)
+        block = structured_block(self.dim, self.count)
+        flips = self._flips(seed, -(-rows // block), size)
+        # H has orthogonal rows of squared length D, so three rounds scale by D^{3/2}; coordinates shall
+        # have the variance of a normal projection, ‖x‖², which leaves 1/D.
+        return _native.StructuredHasher(
+            flips, self.dim, rows, self.count, self.scale / size, offsets, multipliers, addends,
+            width, self.signs, fold, block, fold,
+        )  # fmt: skip
+
+    def independent_rows(self) -> int:
+        """How many consecutive rows share random numbers: 1, or those of a structured block."""
+        return structured_block(self.dim, self.count) if self.structured else 1
+
+    def numbers(self, *, seed: int, rows: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Directions a (rows, count, dim), divided by the bandwidth, and offsets b (rows, count) of dense
+        projections.
+        """
+        return self._weights(seed, rows), self._offsets(seed, rows)
+
+    def _weights(self, seed: int, rows: int) -> NDArray[np.float32]:
+        numbers = self.count * self.dim
+        if self.family == "manhattan":
+            words = row_words("manhattan/directions", seed, rows, 2 * numbers)
+            pairs = normals(words)
+            directions = pairs[:, :numbers] / pairs[:, numbers:]
+        else:
+            directions = normals(row_words(f"{self.family}/directions", seed, rows, numbers))
+        # A ratio of normals may leave single precision; infinity times a zero column would be no number.
+        largest = np.finfo(np.float32).max
+        weights = np.clip(directions * self.scale, -largest, largest).astype(np.float32)
+        return np.ascontiguousarray(weights.reshape(rows, self.count, self.dim))
+
+    def _offsets(self, seed: int, rows: int) -> NDArray[np.float32]:
+        if self.signs:
+            return np.zeros((rows, self.count), np.float32)
+        words = row_words(f"{self.family}/offsets", seed, rows, self.count)
+        # Rounding to single precision may reach 1, which is as good an offset as 0.
+        return uniforms(words).astype(np.float32)
+
+    def _flips(self, seed: int, blocks: int, size: int) -> NDArray[np.int8]:
+        words = row_words(f"{self.family}/signs", seed, blocks, 3 * (-(-size // 64)))
+        bits = np.unpackbits(
+            words.astype("<u8").view(np.uint8).reshape(blocks, 3, -1), axis=2, bitorder="little"
+        )
+        return np.ascontiguousarray(1 - 2 * bits[:, :, :size].astype(np.int8))
+
+
+def padded(dim: int) -> int:
+    """The power of two, at least 128, that holds ``dim`` columns."""
+    return max(STRUCTURED_BLOCK, 1 << (dim - 1).bit_length())
+
+
+def structured_block(dim: int, count: int) -> int:
+    """How many rows one structured block gives: at most 128, and no more coordinates than there are."""
+    return max(1, min(STRUCTURED_BLOCK, padded(dim) // count))
+
+
+def check_projection(projection: str, dim: int, count: int) -> str:
+    """A projection's name, refused where it cannot give enough coordinates a row."""
+    if projection not in PROJECTIONS:
+        raise UsageError("projection", "must be 'dense' or 'structured'", got=shown(projection))
+    if projection == "structured" and count > padded(dim):
+        raise UsageError(
+            "projection",
+            f"must be 'dense' for more than {padded(dim)} numbers per row of {dim} columns",
+            got=f"'structured' for {count}",
+            remedy=("give ", Argument("projection", "dense")),
+        )
+    return projection

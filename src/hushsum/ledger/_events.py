@@ -1,0 +1,739 @@
+"""Events of a ledger: the chain of hashes that binds each to all before it, and its verification; receipts of
+the chain's head; the entries that the events of one release make; and the only way to append.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import math
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+import sqlalchemy as sa
+
+from hushsum.errors import AlreadyPublished, FileRefused, HushsumError, UsageError
+from hushsum.files import canonical_json
+from hushsum.ledger._account import FROZEN, OPEN, RETIRED, Account, Charge, DatasetTerms, charge_for
+from hushsum.ledger._database import events, file_damage, head, staged
+from hushsum.privacy import Claim
+
+GENESIS = "0" * 64
+"""What the first event has in the place of its predecessor's hash."""
+
+
+class Kind(StrEnum):
+    """What may happen in a ledger."""
+
+    LEDGER_CREATED = "ledger created"
+    DATASET_CREATED = "dataset created"
+    DEBITED = "debited"
+    DRAWN = "drawn"
+    STAGED = "staged"
+    PUBLISHED = "published"
+    VOIDED = "voided"
+    BUDGET_CHANGED = "budget changed"
+    RETIRED = "retired"
+    RESTORE_ACCEPTED = "restore accepted"
+    GUARD_MOVED = "rollback guard moved"
+    FROZEN = "frozen"
+    WRITTEN_OFF = "written off"
+
+
+ACCOUNT_KINDS = (
+    Kind.DATASET_CREATED,
+    Kind.DEBITED,
+    Kind.VOIDED,
+    Kind.BUDGET_CHANGED,
+    Kind.RETIRED,
+    Kind.FROZEN,
+    Kind.WRITTEN_OFF,
+)
+"""These change a dataset's account, and carry it as it is after them."""
+
+GUARD_KINDS = (Kind.LEDGER_CREATED, Kind.GUARD_MOVED, Kind.RESTORE_ACCEPTED)
+"""These give the ledger's rollback guard an id, and carry it."""
+
+STEPS = (Kind.DEBITED, Kind.DRAWN, Kind.STAGED, Kind.PUBLISHED)
+"""The durable steps of a release, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One row of the ledger. ``dataset`` and ``key`` are empty where an event concerns neither."""
+
+    sequence: int
+    at: str
+    kind: Kind
+    dataset: str
+    key: str
+    body: dict[str, Any]
+    previous: str
+    hash: str
+
+    @classmethod
+    def after(
+        cls,
+        previous: str,
+        *,
+        ledger: str,
+        sequence: int,
+        at: str,
+        kind: Kind,
+        dataset: str,
+        key: str,
+        body: dict[str, Any],
+    ) -> Event:
+        """The event that follows the one with hash ``previous``."""
+        digest = event_hash(ledger, sequence, at, kind, dataset, key, body, previous)
+        return cls(sequence, at, kind, dataset, key, body, previous, digest)
+
+    def holds(self, ledger: str) -> bool:
+        """Whether the event's hash is that of its content."""
+        return self.hash == event_hash(
+            ledger,
+            self.sequence,
+            self.at,
+            self.kind,
+            self.dataset,
+            self.key,
+            self.body,
+            self.previous,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The event for a machine; with the ledger's id all that its hash is made of."""
+        return {
+            "sequence": self.sequence,
+            "at": self.at,
+            "kind": str(self.kind),
+            "dataset": self.dataset,
+            "key": self.key,
+            "body": self.body,
+            "previous": self.previous,
+            "hash": self.hash,
+        }
+
+
+def event_hash(
+    ledger: str,
+    sequence: int,
+    at: str,
+    kind: str,
+    dataset: str,
+    key: str,
+    body: dict[str, Any],
+    previous: str,
+) -> str:
+    """SHA-256 of the canonical JSON of everything an event says, its ledger and its predecessor's hash."""
+    return hashlib.sha256(
+        canonical_json(
+            {
+                "ledger": ledger,
+                "sequence": sequence,
+                "at": at,
+                "kind": str(kind),
+                "dataset": dataset,
+                "key": key,
+                "body": body,
+                "previous": previous,
+            }
+        )
+    ).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The head of a ledger's chain at some moment: it fixes every event up to ``sequence``.
+
+    Kept elsewhere, it proves later that the ledger still contains what it contained.
+    """
+
+    ledger: str
+    sequence: int
+    hash: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The receipt for a file."""
+        return {"ledger": self.ledger, "sequence": self.sequence, "hash": self.hash}
+
+    @classmethod
+    def from_text(cls, text: str) -> Receipt:
+        """Read a receipt.
+
+        Raises
+        ------
+        FileRefused
+            if the text is none.
+        """
+        try:
+            data = json.loads(text)
+            receipt = cls(data["ledger"], data["sequence"], data["hash"])
+            if type(receipt.sequence) is not int or not all(
+                isinstance(each, str) for each in (receipt.ledger, receipt.hash)
+            ):
+                raise ValueError
+        except (ValueError, KeyError, TypeError):
+            raise FileRefused(
+                "this is not a receipt", remedy="give a file written by: hushsum ledger receipt"
+            ) from None
+        return receipt
+
+
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One release: who, when, what, to whom, its claim, its charge and how far it came."""
+
+    key: str
+    dataset: str
+    sequence: int
+    at: str
+    who: str
+    to: str | None
+    part: str | None
+    subject: dict[str, Any]
+    claim: Claim
+    charge: Charge
+    step: Kind
+    sha256: str | None
+    size: int | None
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> Entry | None:
+        """The entry that the events of one key make; None if it was never debited."""
+        entry: Entry | None = None
+        for event in events:
+            entry = cls._begun(event) if entry is None else entry.moved(event)
+        return entry
+
+    @classmethod
+    def _begun(cls, event: Event) -> Entry:
+        if event.kind is not Kind.DEBITED:
+            raise FileRefused(
+                f"event {event.sequence} of the ledger belongs to a debit that was changed or removed",
+                remedy="see which with: hushsum ledger verify",
+            )
+        body = event.body
+        return cls(
+            key=event.key,
+            dataset=event.dataset,
+            sequence=event.sequence,
+            at=event.at,
+            who=body["who"],
+            to=body["to"],
+            part=body["part"],
+            subject=body["subject"],
+            claim=Claim.from_json(body["claim"]),
+            charge=Charge.from_json(body["charge"]),
+            step=Kind.DEBITED,
+            sha256=None,
+            size=None,
+        )
+
+    def moved(self, event: Event) -> Entry:
+        """The entry after a further event of its key."""
+        staged = event.kind is Kind.STAGED
+        return Entry(
+            self.key,
+            self.dataset,
+            self.sequence,
+            self.at,
+            self.who,
+            self.to,
+            self.part,
+            self.subject,
+            self.claim,
+            self.charge,
+            event.kind,
+            event.body["sha256"] if staged else self.sha256,
+            event.body["size"] if staged else self.size,
+        )
+
+    def refuse_again(self) -> None:
+        """Raise AlreadyPublished if the release has reached its reader."""
+        if self.step is Kind.PUBLISHED and self.sha256 is not None:
+            raise AlreadyPublished(
+                (f"the release {self.key!r} was published already, and its bytes are not kept by the ledger"),
+                remedy=(f"find the file with SHA-256 {self.sha256}, or give another key, which spends again"),
+                sha256=self.sha256,
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry for a machine."""
+        return {
+            "idempotency_key": self.key,
+            "dataset": self.dataset,
+            "sequence": self.sequence,
+            "at": self.at,
+            "who": self.who,
+            "to": self.to,
+            "part": self.part,
+            "subject": self.subject,
+            "claim": self.claim.in_numbers(),
+            "charge": self.charge.as_json(),
+            "step": str(self.step),
+            "sha256": self.sha256,
+            "size": self.size,
+        }
+
+
+def entries_of(events: Iterable[Event]) -> list[Entry]:
+    """All releases among the events, in the order of their debits."""
+    by_key: dict[str, list[Event]] = {}
+    for event in events:
+        if event.key:
+            by_key.setdefault(event.key, []).append(event)
+    return [entry for each in by_key.values() if (entry := Entry.of(each)) is not None]
+
+
+def check_same(
+    entry: Entry, dataset: str, claim: Claim, subject: dict[str, object], part: str | None
+) -> None:
+    """Raise unless a key is used again for the very same release, which was neither voided nor published."""
+    requested = canonical_json([dataset, claim.as_json(), subject, part])
+    known = canonical_json([entry.dataset, entry.claim.as_json(), entry.subject, entry.part])
+    if requested != known:
+        raise UsageError(
+            (f"the idempotency key {entry.key!r} belongs to another release of dataset {entry.dataset!r}"),
+            remedy="give another key, which spends again",
+        )
+    if entry.step is Kind.VOIDED:
+        raise UsageError(f"the debit {entry.key!r} was voided", remedy="release with another idempotency key")
+    entry.refuse_again()
+
+
+def check_name(what: str, name: str) -> None:
+    """Raise unless a name can stand in a table and in a message."""
+    if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST or not name.isprintable():
+        raise UsageError(
+            f"{what} must be a name of 1 to {_LONGEST} printable characters", remedy="give such a one"
+        )
+
+
+def new_guard_id() -> str:
+    """A random id of a rollback guard."""
+    return secrets.token_hex(16)
+
+
+def reason_of(text: str) -> str:
+    """The reason, which must be given."""
+    if not text.strip():
+        raise UsageError("a reason must be given, for later readers of the ledger", remedy="got none")
+    return text
+
+
+def person(who: str | None) -> str:
+    """Who acts: as given, or the user of this process."""
+    if who is not None:
+        return who
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return f"uid {os.getuid()}"
+
+
+class Journal:
+    """Events read and appended within one transaction.
+
+    Whoever appends holds the head row's lock, so sequence numbers have no gaps and every event sees all
+    before it. The hash of every event that is relied on is recomputed; the whole chain is checked by
+    ``verify``.
+    """
+
+    def __init__(self, connection: sa.Connection, receipt: Receipt) -> None:
+        self.connection = connection
+        self._ledger = receipt.ledger
+        self._sequence = receipt.sequence
+        self._hash = receipt.hash
+        self.appended = False
+
+    @classmethod
+    def created(cls, connection: sa.Connection, ledger: str, who: str) -> Journal:
+        """The journal of a new ledger, with its first event."""
+        connection.execute(sa.insert(head).values(place=1, id=ledger, sequence=0, hash=GENESIS))
+        journal = cls(connection, Receipt(ledger, 0, GENESIS))
+        journal.append(Kind.LEDGER_CREATED, body={"who": who, "guard": new_guard_id()})
+        return journal
+
+    @classmethod
+    def opened(
+        cls, connection: sa.Connection, *, lock: bool = False, damaged: bool = False
+    ) -> Journal | None:
+        """The journal at its head, if there is a ledger; ``lock`` keeps others from appending until the
+        transaction ends.
+
+        Raises
+        ------
+        FileRefused
+            if the head is not the last event.
+        """
+        query = sa.select(head.c.id, head.c.sequence, head.c.hash)
+        row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+        if row is None:
+            return None
+        journal = cls(connection, Receipt(row.id, row.sequence, row.hash))
+        if damaged:
+            return journal
+        last = connection.execute(sa.select(sa.func.max(events.c.sequence))).scalar()
+        if last != row.sequence or journal.event(row.sequence).hash != row.hash:
+            raise FileRefused(
+                "the ledger's head is not its last event: rows were removed or changed",
+                remedy="see which with: hushsum ledger verify",
+            )
+        return journal
+
+    @property
+    def receipt(self) -> Receipt:
+        """The head of the chain."""
+        return Receipt(self._ledger, self._sequence, self._hash)
+
+    def append(
+        self, kind: Kind, *, dataset: str = "", key: str = "", body: dict[str, Any] | None = None
+    ) -> Event:
+        """Add an event to the chain."""
+        event = Event.after(
+            self._hash,
+            ledger=self._ledger,
+            sequence=self._sequence + 1,
+            at=datetime.now(UTC).isoformat(timespec="microseconds"),
+            kind=kind,
+            dataset=dataset,
+            key=key,
+            body=body or {},
+        )
+        row = {**event.as_json(), "body": canonical_json(event.body).decode()}
+        self.connection.execute(sa.insert(events).values(row))
+        self.connection.execute(sa.update(head).values(sequence=event.sequence, hash=event.hash))
+        self._sequence, self._hash, self.appended = event.sequence, event.hash, True
+        return event
+
+    def event(self, sequence: int) -> Event:
+        """One event, its hash recomputed."""
+        row = self.connection.execute(sa.select(events).where(events.c.sequence == sequence)).one_or_none()
+        if row is None:
+            raise _changed(sequence)
+        return self._checked(row)
+
+    def account(self, dataset: str) -> Account:
+        """A dataset's account, from the last event that changed it.
+
+        Raises
+        ------
+        UsageError
+            if there is no such dataset.
+        """
+        query = (
+            sa.select(events)
+            .where(events.c.dataset == dataset, events.c.kind.in_([str(kind) for kind in ACCOUNT_KINDS]))
+            .order_by(events.c.sequence.desc())
+            .limit(1)
+        )
+        row = self.connection.execute(query).one_or_none()
+        if row is None:
+            known = ", ".join(map(repr, self.datasets())) or "none yet"
+            raise UsageError(
+                "dataset",
+                f"must be one of the ledger's ({known})",
+                got=f"{dataset!r}",
+                remedy="check the name, or add it with: hushsum ledger init",
+            )
+        self._check_complete_after(row.sequence)
+        return Account.from_json(self._checked(row).body["account"])
+
+    def datasets(self) -> list[str]:
+        """The names of all datasets, oldest first."""
+        query = (
+            sa.select(events.c.dataset)
+            .where(events.c.kind == str(Kind.DATASET_CREATED))
+            .order_by(events.c.sequence)
+        )
+        return list(self.connection.execute(query).scalars())
+
+    def entry(self, key: str) -> Entry | None:
+        """The release with this key."""
+        # The index on keys leaves the empty ones out, so it is used only where they cannot be meant.
+        named = events.c.key != sa.literal_column("''")
+        query = sa.select(events).where(events.c.key == key, named).order_by(events.c.sequence)
+        found = [self._checked(row) for row in self.connection.execute(query)]
+        if found:
+            self._check_complete_after(found[-1].sequence)
+        return Entry.of(found)
+
+    def last_restore(self) -> Receipt | None:
+        """The last event that accepted a restored backup."""
+        event = self._last_restore()
+        return None if event is None else Receipt(self._ledger, event.sequence, event.hash)
+
+    def restored_since(self, sequence: int) -> bool:
+        """Whether a restored backup was accepted after an event."""
+        last = self.last_restore()
+        return last is not None and last.sequence > sequence
+
+    def restored_at(self) -> str | None:
+        """When the last restored backup was accepted."""
+        event = self._last_restore()
+        return None if event is None else event.at
+
+    def guard(self) -> str | None:
+        """The id of the rollback guard under which events are recorded."""
+        found = [event for kind in GUARD_KINDS if (event := self._last(kind)) is not None]
+        last = max(found, key=lambda event: event.sequence, default=None)
+        return None if last is None else last.body["guard"]
+
+    def check_complete(self) -> None:
+        """Refuse a ledger from which events were removed; their contents are for ``verify``.
+
+        Raises
+        ------
+        FileRefused
+            if an event is missing.
+        """
+        self._check_complete_after(0)
+
+    def _check_complete_after(self, sequence: int) -> None:
+        """The last event of a dataset or release is known only if no later event is missing."""
+        query = sa.select(sa.func.count()).select_from(events).where(events.c.sequence > sequence)
+        if self.connection.execute(query).scalar_one() != self._sequence - sequence:
+            raise FileRefused(
+                "events were removed from the ledger, and may have spent budget",
+                remedy="see which with: hushsum ledger verify, and restore a backup",
+            )
+
+    def _last_restore(self) -> Event | None:
+        return self._last(Kind.RESTORE_ACCEPTED)
+
+    def _last(self, kind: Kind) -> Event | None:
+        query = (
+            sa.select(events).where(events.c.kind == str(kind)).order_by(events.c.sequence.desc()).limit(1)
+        )
+        row = self.connection.execute(query).one_or_none()
+        return None if row is None else self._checked(row)
+
+    def events(self, dataset: str | None = None) -> Iterator[Event]:
+        """All events, or those of a dataset, in order; their hashes are not recomputed."""
+        query = sa.select(events).order_by(events.c.sequence)
+        if dataset is not None:
+            query = query.where(events.c.dataset == dataset)
+        for row in self.connection.execute(query):
+            yield parsed(row)
+
+    def _checked(self, row: sa.Row[Any]) -> Event:
+        event = parsed(row)
+        if not event.holds(self._ledger):
+            raise _changed(event.sequence)
+        return event
+
+
+def parsed(row: sa.Row[Any]) -> Event:
+    """A row as an event.
+
+    Raises
+    ------
+    FileRefused
+        if it is none.
+    """
+    try:
+        body = json.loads(row.body)
+        kind = Kind(row.kind)
+        if not isinstance(body, dict):
+            raise ValueError
+    except (ValueError, TypeError):
+        raise _changed(row.sequence) from None
+    return Event(row.sequence, row.at, kind, row.dataset, row.key, body, row.previous, row.hash)
+
+
+def _changed(sequence: int) -> FileRefused:
+    return FileRefused(
+        f"event {sequence} of the ledger was changed or removed after it was written",
+        remedy=("compare with a receipt (hushsum ledger verify --receipt FILE) and restore a backup"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was found: how many events hold, and the first problem, with its row, if there is one."""
+
+    ledger: str
+    events: int
+    problem: str | None
+    sequence: int | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything follows."""
+        return self.problem is None
+
+    def as_json(self) -> dict[str, Any]:
+        """The result for a machine."""
+        return {
+            "ledger": self.ledger,
+            "holds": self.holds,
+            "events": self.events,
+            "problem": self.problem,
+            "sequence": self.sequence,
+        }
+
+
+class _BrokenError(Exception):
+    """A row that does not follow."""
+
+
+def verify_chain(connection: sa.Connection, *, receipts: Sequence[Receipt] = ()) -> Verification:
+    """Check hashes, order, balances, steps, staged bytes, the head, a SQLite file, and what receipts say."""
+    row = connection.execute(sa.select(head)).one_or_none()
+    ledger = "" if row is None else row.id
+    found = _Recomputed(ledger)
+    sequence: int | None = None
+    try:
+        if row is None:
+            raise _BrokenError("the head row is missing")
+        for each in connection.execute(sa.select(events).order_by(events.c.sequence)):
+            sequence = each.sequence
+            found.take(each)
+        sequence = None
+        damage = file_damage(connection)
+        if damage is not None:
+            raise _BrokenError(damage)
+        if (row.sequence, row.hash) != (found.count, found.last):
+            sequence = found.count + 1
+            raise _BrokenError("the head row names another event than the last one: the tail is missing")
+        sequence = found.compare(receipts)
+        _check_staged(Journal(connection, Receipt(ledger, row.sequence, row.hash)), found)
+    except _BrokenError as broken:
+        return Verification(ledger, found.count, str(broken), sequence or found.count + 1)
+    except FileRefused as refused:
+        return Verification(ledger, found.count, str(refused), sequence)
+    return Verification(ledger, found.count, None, None)
+
+
+@dataclass(slots=True)
+class _Recomputed:
+    """The state that the events so far make."""
+
+    ledger: str
+    count: int = 0
+    last: str = GENESIS
+    restored: int = 0
+    hashes: list[str] = field(default_factory=list)
+    accounts: dict[str, Account] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict)
+
+    def take(self, row: sa.Row[Any]) -> None:
+        """Check that the row follows, and move on."""
+        if row.sequence != self.count + 1:
+            raise _BrokenError(f"event {self.count + 1} is missing")
+        event = parsed(row)
+        if canonical_json(event.body).decode() != row.body or not event.holds(self.ledger):
+            raise _BrokenError(f"event {event.sequence} was changed: its hash is not that of its content")
+        if event.previous != self.last:
+            raise _BrokenError(f"event {event.sequence} does not follow event {self.count}")
+        if (event.kind is Kind.LEDGER_CREATED) != (event.sequence == 1):
+            raise _BrokenError("a ledger begins with its creation, once")
+        try:
+            self._apply(event)
+        except (HushsumError, KeyError, TypeError, ValueError, AttributeError):
+            raise _BrokenError(f"event {event.sequence} does not follow from those before it") from None
+        self.count, self.last = event.sequence, event.hash
+        self.hashes.append(event.hash)
+
+    def compare(self, receipts: Sequence[Receipt]) -> int | None:
+        """Find each receipt's event."""
+        for receipt in receipts:
+            if receipt.ledger != self.ledger:
+                raise _BrokenError("the receipt is of another ledger")
+            if receipt.sequence > self.count:
+                raise _BrokenError(
+                    f"the ledger ends at event {self.count}, and a receipt names event {receipt.sequence}: "
+                    "its tail is missing"
+                )
+            if receipt.sequence < 1 or self.hashes[receipt.sequence - 1] != receipt.hash:
+                raise _BrokenError(
+                    f"event {receipt.sequence} is another one than the receipt's: the ledger was rewritten"
+                )
+        return None
+
+    def _apply(self, event: Event) -> None:
+        if event.key:
+            self._step(event)
+        if event.kind is Kind.RESTORE_ACCEPTED:
+            self.restored = event.sequence
+        if event.kind in ACCOUNT_KINDS:
+            found = Account.from_json(event.body["account"])
+            if found != self._expected(event):
+                raise _BrokenError(f"event {event.sequence} has a wrong balance")
+            self.accounts[event.dataset] = found
+
+    def _step(self, event: Event) -> None:
+        entry = self.entries.get(event.key)
+        before = None if entry is None else entry.step
+        allowed: Kind | None = Kind.DEBITED
+        if event.kind in STEPS:
+            place = STEPS.index(event.kind)
+            allowed = None if place == 0 else STEPS[place - 1]
+        if before is not allowed or (entry is not None and entry.dataset != event.dataset):
+            raise _BrokenError(f"event {event.sequence} takes a step out of order")
+        if entry is not None and entry.sequence < self.restored and event.kind is not Kind.PUBLISHED:
+            raise _BrokenError(f"event {event.sequence} goes on with a debit that a restore has closed")
+        moved = Entry.of([event]) if entry is None else entry.moved(event)
+        assert moved is not None
+        self.entries[event.key] = moved
+
+    def _expected(self, event: Event) -> Account:
+        body = event.body
+        if event.kind is Kind.DATASET_CREATED:
+            if event.dataset in self.accounts:
+                raise _BrokenError(f"event {event.sequence} creates a dataset again")
+            return Account.opened(DatasetTerms.from_json(body["account"]["terms"]))
+        account = self.accounts[event.dataset]
+        if event.kind is Kind.DEBITED:
+            charge = Charge.from_json(body["charge"])
+            fair = charge_for(Claim.from_json(body["claim"]), account.terms, part=body["part"])
+            # A converted δ goes through logarithms, whose last digit is the machine's.
+            if (charge.epsilon, charge.rho) != (fair.epsilon, fair.rho) or not math.isclose(
+                charge.delta, fair.delta, rel_tol=1e-9
+            ):
+                raise _BrokenError(f"event {event.sequence} was charged another amount than its claim costs")
+            return account.debited(charge, part=body["part"], dataset=event.dataset)
+        if event.kind is Kind.VOIDED:
+            entry = self.entries[event.key]
+            return account.voided(entry.charge, part=entry.part)
+        if event.kind is Kind.WRITTEN_OFF:
+            state = RETIRED if account.state == RETIRED else OPEN
+            return account.charged(Charge.from_json(body["charge"]).at_least_zero()).in_state(state)
+        if event.kind is Kind.BUDGET_CHANGED:
+            budget = Charge.from_json(body["account"]["terms"]["budget"])
+            return Account(account.terms.with_budget(budget), account.whole, account.parts, account.state)
+        return account.in_state(FROZEN if event.kind is Kind.FROZEN else RETIRED)
+
+
+def _check_staged(journal: Journal, found: _Recomputed) -> None:
+    for entry in found.entries.values():
+        if entry.step is Kind.STAGED:
+            staged_bytes(journal, entry)
+
+
+def staged_bytes(journal: Journal, entry: Entry) -> bytes:
+    """The bytes of a staged entry, compared with the hash in the chain.
+
+    Raises
+    ------
+    FileRefused
+        if they are not those.
+    """
+    query = sa.select(staged.c.bytes).where(staged.c.key == entry.key).order_by(staged.c.position)
+    payload = b"".join(bytes(piece) for piece in journal.connection.execute(query).scalars())
+    if hashlib.sha256(payload).hexdigest() != entry.sha256:
+        raise FileRefused(
+            f"the staged bytes of {entry.key!r} are not those that were staged",
+            remedy="they must not be published, restore the ledger from a backup",
+        )
+    return payload

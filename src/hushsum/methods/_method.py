@@ -1,0 +1,530 @@
+"""Methods from records to a released function: their registry, and releases in one call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, Final, TypedDict, TypeVar, Unpack
+
+import numpy as np
+
+from hushsum._types import Floats, Rows
+from hushsum.errors import ClaimError, UsageError
+from hushsum.kernels import ColumnKernel, Kernel, Role, one_of
+from hushsum.methods._prediction import Option, PredictionRequest
+from hushsum.privacy import (
+    COUNT_SHARE,
+    EXACT_INTEGERS,
+    PURE_NOISE,
+    Booking,
+    Budget,
+    Claim,
+    Mechanism,
+    Promise,
+    Relation,
+    ReleaseNoise,
+    ReleaseRequest,
+    check_declared_delta,
+    exact,
+)
+from hushsum.records import (
+    Bounds,
+    DeclaredBounds,
+    ParameterCheck,
+    columns_of,
+    declared_bounds,
+    refuse_copied_rows,
+    refuse_private_rows,
+)
+from hushsum.releases import FeatureErrors, PointsFunction, Prepared, ReleasedFunction, check_kernel
+from hushsum.tables import Basis, Reading, load_baselines
+from hushsum.tally import Tally
+from hushsum.version import PRODUCER
+
+Release = Callable[..., ReleasedFunction]
+"""``release(X, kernel, *, bounds, columns, epsilon, delta=None, ...)``."""
+
+MakeTally = Callable[..., Tally]
+"""``make(kernel, *, bounds, columns, max_per_unit, ...)``: an empty tally."""
+
+Predict = Callable[[PredictionRequest], list[Option]]
+PredictReading = Callable[[PredictionRequest, Reading], list[Option]]
+
+_OF_EVERY_TALLY = ("kernel", "bounds", "columns", "max_per_unit", "records", "epsilon")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What a method can promise and what it works on; all public.
+
+    Parameters
+    ----------
+    name : str
+        As in ``release(..., method=name)``.
+    role : Role
+        What it needs of a kernel. It takes every kernel that has the role.
+    release : callable
+        ``release(X, kernel, *, bounds, columns, epsilon, delta=None, ...)``, which spends what it is given.
+    pure, approximate : bool
+        Whether it can promise pure ε, and whether it can promise (ε, δ).
+    relations : tuple of Relation
+        The neighbours it can protect, the default first.
+    mechanism : Mechanism
+    arithmetic : str
+        The laws of its noise, of a tally those under pure ε, and in which numbers its proof holds.
+    paper : str
+        Where it was published.
+    most_columns : int, optional
+        The most columns it is useful for.
+    needs_bounds : bool
+        Whether the box must be declared.
+    tally : callable, optional
+        ``tally(kernel, *, bounds, ...)`` makes an empty tally, for methods that count in one.
+    predict : callable, optional
+        The options for a request, which :func:`hushsum.plan` compares; none where the method cannot do it.
+    predict_reading : callable, optional
+        The options for a tally that exists; none where it is of another method.
+    sized : bool
+        Whether ``release`` takes a declared number of ``records`` to choose its sizes by.
+    shared : bool
+        Whether one table answers every kernel that has the role, so that several share one release.
+    undeclared_sizes : mapping
+        Sizes of the tally where no number of records is declared; empty for those of the best option.
+    """
+
+    name: str
+    role: Role
+    release: Release
+    mechanism: Mechanism
+    paper: str
+    pure: bool = True
+    approximate: bool = True
+    relations: tuple[Relation, ...] = tuple(Relation)
+    arithmetic: str = EXACT_INTEGERS
+    most_columns: int | None = None
+    needs_bounds: bool = True
+    tally: MakeTally | None = None
+    predict: Predict | None = None
+    predict_reading: PredictReading | None = None
+    sized: bool = False
+    shared: bool = False
+    undeclared_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What the tally can be made with, beside what every tally has."""
+        if self.tally is None:
+            return ()
+        return tuple(each for each in inspect.signature(self.tally).parameters if each not in _OF_EVERY_TALLY)
+
+    def suits(self, kernel: Kernel, *, delta: float | None = None) -> bool:
+        """Whether it takes this kernel, and can promise ε alone or with this δ."""
+        promised = self.approximate if delta else self.pure
+        narrow = self.most_columns is None or kernel.dim is None or kernel.dim <= self.most_columns
+        return promised and narrow and self.role.test(kernel)
+
+
+_METHODS: dict[str, Method] = {}
+
+
+def register(method: Method) -> Method:
+    """Make a method known by its name."""
+    _METHODS[method.name] = method
+    return method
+
+
+def all_methods() -> list[Method]:
+    """The registered methods, in the order of their names."""
+    return [_METHODS[name] for name in method_names()]
+
+
+def method_names() -> list[str]:
+    """The registered names, sorted.
+
+    >>> "race" in method_names()
+    True
+    """
+    load_baselines()
+    return sorted(_METHODS)
+
+
+def planned_methods() -> list[str]:
+    """The names of the methods whose error is predicted, which are those that :func:`hushsum.plan` compares.
+
+    >>> planned_methods()
+    ['fourier_features', 'grid', 'landmarks', 'monomials', 'race']
+    """
+    return sorted(name for name, method in _METHODS.items() if method.predict is not None)
+
+
+def tally_methods() -> list[str]:
+    """The names of the methods that count in a tally, which can be merged and streamed."""
+    return [method.name for method in all_methods() if method.tally is not None]
+
+
+def default_kernel(method: str | None = None, *, sets: bool = False, **sizes: object) -> str:
+    """The name of the kernel where none is given: Gaussian for columns of numbers.
+
+    A kernel that hashes stands in where the method, or a method that has the given ``sizes``, needs one, and
+    for records that are sets. ``"auto"`` and None leave the method open; sizes of None are not given.
+
+    >>> default_kernel(), default_kernel("race"), default_kernel(rows=100), default_kernel(sets=True)
+    ('gaussian', 'euclidean', 'euclidean', 'jaccard')
+    """
+    if sets:
+        return "jaccard"
+    fitting = [method_named(method)] if method in method_names() else _with_sizes(sizes)
+    kernels = {name for each in fitting for name in each.role.kernels()}
+    return next((name for name in ("gaussian", "euclidean") if name in kernels), "gaussian")
+
+
+def default_method(kernel: Kernel, *, bounded: bool, **sizes: object) -> str:
+    """The method that counts a kernel in a tally where none is given: hash rows for a kernel that hashes;
+    otherwise a grid in few columns with bounds, and Fourier features or monomials without.
+
+    >>> from hushsum.kernels import GaussianKernel
+    >>> default_method(GaussianKernel(dim=2, bandwidth=1.0), bounded=True)
+    'grid'
+    """
+    counting = [_METHODS[name] for name in ("race", "grid", "fourier_features", "monomials")]
+    suitable = [each for each in counting if each.suits(kernel)] or counting
+    possible = [each for each in suitable if bounded or not each.needs_bounds] or suitable
+    sized = _with_sizes(sizes)
+    return next((each for each in possible if each in sized), possible[0]).name
+
+
+def _with_sizes(sizes: Mapping[str, object]) -> list[Method]:
+    """The methods whose tallies have all sizes that are given."""
+    given = {name for name, value in sizes.items() if value is not None}
+    return [each for each in all_methods() if given <= set(each.settings)]
+
+
+def method_named(name: str) -> Method:
+    """The method of that name.
+
+    >>> from hushsum import methods
+    >>> methods.method_named("race").pure
+    True
+    """
+    if name not in _METHODS:
+        one_of("method", name, method_names())
+    return _METHODS[name]
+
+
+F = TypeVar("F", bound=ReleasedFunction)
+
+
+class ReleaseKeywords(TypedDict, total=False):
+    """The keyword arguments that every one-call release passes on.
+
+    ``budget``, ``idempotency_key`` and ``insecure_noise_seed`` as for ``Tally.release``;
+    ``allow_large_delta`` claims a delta above 1e-5 all the same.
+    """
+
+    budget: Budget | None
+    idempotency_key: str | None
+    insecure_noise_seed: int | None
+    allow_large_delta: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OneCallRelease:
+    """The claim of a method's release, known before anything is drawn, and where it is debited."""
+
+    method: str
+    claim: Claim
+    booking: Booking | None
+    insecure_noise_seed: int | None
+
+    @classmethod
+    def of(
+        cls,
+        method: Method,
+        *,
+        epsilon: float,
+        delta: float | None,
+        relation: str | Relation,
+        mechanism: Mechanism | None = None,
+        arithmetic: str | None = None,
+        assumptions: Sequence[str] = (),
+        **keywords: Unpack[ReleaseKeywords],
+    ) -> OneCallRelease:
+        """Check that the method can promise this.
+
+        Raises
+        ------
+        ClaimError
+            if it takes no delta, or needs one, or does not protect such neighbours.
+        """
+        promise = Promise.of(epsilon=epsilon, delta=delta)
+        if not (method.pure if promise.pure else method.approximate):
+            rule, got = ("a delta above 0", "none") if promise.pure else ("no delta", "one")
+            remedy = "try delta=1e-6" if promise.pure else "leave it out"
+            raise ClaimError(f"{method.name} takes {rule}", got=got, remedy=f"{remedy}")
+        check_declared_delta(promise, None, allow_large_delta=keywords.get("allow_large_delta", False))
+        neighbours = Relation.of(relation)
+        if neighbours not in method.relations:
+            raise ClaimError(
+                (
+                    f"{method.name} divides by the number of records, which is public under "
+                    f"{method.relations[0]} alone"
+                ),
+                got=neighbours,
+                remedy="use another method",
+            )
+        seed = keywords.get("insecure_noise_seed")
+        claim = Claim(
+            promise=promise,
+            unit="record",
+            records_per_unit=1,
+            relation=neighbours,
+            mechanism=method.mechanism if mechanism is None else mechanism,
+            arithmetic=method.arithmetic if arithmetic is None else arithmetic,
+            secure=seed is None,
+            assumptions=tuple(assumptions),
+        )
+        booking = Booking.of(keywords.get("budget"), keywords.get("idempotency_key"))
+        return cls(method.name, claim, booking, seed)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The ε of the whole release."""
+        assert self.claim.promise.epsilon is not None
+        return self.claim.promise.epsilon
+
+    @property
+    def delta(self) -> Fraction:
+        """The δ of the whole release."""
+        return self.claim.promise.delta
+
+    @property
+    def private_count(self) -> bool:
+        """Whether the number of records is private, and must be paid for."""
+        return self.claim.relation is Relation.ADD_REMOVE
+
+    def count(
+        self, noise: ReleaseNoise, records: int, part: Fraction = COUNT_SHARE
+    ) -> tuple[float, float, Fraction]:
+        """The number of records as the release may know it, its variance, and the ε that is left.
+
+        Under replace it is public. Under add/remove a ``part`` of ε pays for a noisy one.
+        """
+        if not self.private_count:
+            return float(max(records, 1)), 0.0, self.epsilon
+        share = self.epsilon * part
+        noisy, drawn = noise.laplace(np.array([records], np.int64), 1, share)
+        return float(max(int(noisy[0]), 1)), drawn.variance, self.epsilon - share
+
+    def points_function(
+        self,
+        box: DeclaredBox,
+        *,
+        points: Floats,
+        weights: Floats,
+        count: float,
+        count_variance: float = 0.0,
+        feature_errors: FeatureErrors | None = None,
+    ) -> PointsFunction:
+        """Weighted points whose noise is not independent, as the function that this release makes public."""
+        return PointsFunction(
+            points=points,
+            weights=weights,
+            kernel=box.kernel,
+            bounds=box.bounds,
+            count=count,
+            count_variance=count_variance,
+            weight_variance=None,
+            feature_errors=feature_errors,
+            claim=self.claim,
+            method=self.method,
+            producer=PRODUCER,
+            columns=box.columns,
+        )
+
+    def released(self, make: Callable[[], F], **subject: object) -> F:
+        """Make the function, debited first where there is a budget; a retry returns the staged one."""
+        return Prepared(self.claim, {"method": self.method, **subject}, make, self.booking).spend()
+
+
+def part_of_budget(name: str, value: float) -> Fraction:
+    """A part of the budget, exactly; refused unless it is above 0 and below 1."""
+    part = exact(name, value)
+    if not 0 < part < 1:
+        raise UsageError(name, "must be above 0 and below 1", got=f"{value:g}", remedy="try 0.3")
+    return part
+
+
+PUBLIC_POINTS: Final = "the points that were given are public"
+"""What is assumed where points that are published, or that decide what is, were given."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredBox:
+    """The box that a one-call method works in, and the names of its columns."""
+
+    kernel: Kernel
+    bounds: Bounds
+    columns: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, kernel: Kernel, bounds: object, columns: Sequence[str] | None) -> DeclaredBox:
+        """The bounds for a kernel of columns; refuses other kernels."""
+        check_kernel(kernel, kernel.dim or 1)
+        box, names = declared_bounds(bounds, dim=kernel.dim or 1, columns=columns)
+        if box is None:
+            raise ClaimError(
+                "bounds", "must be declared", got="none", remedy="give (low, high) for every column"
+            )
+        return cls(kernel, box, names)
+
+    def refuse_private(self, public: object, X: object, parameter: str) -> None:
+        """Refuse the private records in place of public points, before anything is spent.
+
+        Raises
+        ------
+        UsageError
+            for the records themselves, or copies of them.
+        """
+        refuse_private_rows(public, X, parameter=parameter)
+        refuse_copied_rows(public, X, self.kernel.dim, self.columns, parameter=parameter)
+
+    def records(self, X: object) -> Rows:
+        """The records, checked, clipped to the box and centred on it; secret.
+
+        Raises
+        ------
+        DataRefused
+            also where most of them lie outside of the box, unless that is allowed.
+        """
+        rows: Rows = self.kernel.prepare(X, self.bounds, columns=self.columns).arrays[0]
+        check = ParameterCheck(self.bounds, bandwidths=_widths(self.kernel), columns=self.columns)
+        check.warn(lambda: columns_of(X, self.bounds.dim, self.columns), rows=rows)
+        return rows
+
+
+def _widths(kernel: Kernel) -> list[float]:
+    return [kernel.bandwidth] if isinstance(kernel, ColumnKernel) else []
+
+
+def boxed_tally(
+    method: str,
+    kernel: Kernel,
+    make: Callable[[Bounds, tuple[str, ...] | None], Basis],
+    *,
+    bounds: DeclaredBounds | None,
+    columns: Sequence[str] | None,
+    max_per_unit: int | None,
+) -> Tally:
+    """An empty tally of a method that needs bounds: of the basis that ``make`` returns for the box and the
+    names of its columns.
+    """
+    method_named(method).role.check(kernel, method)
+    dim = kernel.dim or 1
+    box, names = declared_bounds(bounds, dim=dim, columns=columns)
+    return Tally(make(Bounds.declared(box, dim, method), names), kernel, max_per_unit=max_per_unit)
+
+
+def register_tally(
+    name: str,
+    make: MakeTally,
+    *,
+    role: Role,
+    paper: str,
+    most_columns: int | None = None,
+    needs_bounds: bool = True,
+    sized: bool = False,
+    shared: bool = False,
+    predict: Predict | None = None,
+    predict_reading: PredictReading | None = None,
+    undeclared_sizes: Mapping[str, int] = MappingProxyType({}),
+) -> None:
+    """Make a kind of tally known as a method, which promises pure ε or (ε, δ) in exact integers."""
+    register(
+        Method(
+            name=name,
+            role=role,
+            release=_one_call(name, make, sized=sized),
+            mechanism=PURE_NOISE,
+            paper=paper,
+            most_columns=most_columns,
+            needs_bounds=needs_bounds,
+            shared=shared,
+            tally=make,
+            predict=predict,
+            predict_reading=predict_reading,
+            sized=sized,
+            undeclared_sizes=undeclared_sizes,
+        )
+    )
+
+
+def release_counted(
+    method: Method,
+    X: object,
+    count: Callable[[], Tally],
+    *,
+    epsilon: float,
+    delta: float | None,
+    relation: str | Relation,
+    convert: Callable[[ReleasedFunction], ReleasedFunction] = lambda function: function,
+    **keywords: Unpack[ReleaseKeywords],
+) -> ReleasedFunction:
+    """Count records in the tally that ``count`` makes, and release it; the promise is checked first."""
+    request = ReleaseRequest(
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        allow_large_delta=keywords.get("allow_large_delta", False),
+        insecure_noise_seed=keywords.get("insecure_noise_seed"),
+    )
+    tally = count()
+    prepared = OneCallRelease.of(
+        method,
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        mechanism=tally.prepare(request).claim.mechanism,
+        **keywords,
+    )
+    tally.add(X)
+
+    def drawn() -> ReleasedFunction:
+        return convert(tally.prepare(request).spend())
+
+    return prepared.released(drawn, fingerprint=tally.fingerprint)
+
+
+def _one_call(name: str, make: MakeTally, *, sized: bool = False) -> Release:
+    """The release of one batch of records by a kind of tally, with the signature of every method.
+
+    Options that are none of the release's are the tally's own. A ``sized`` kind is given the declared number
+    of ``records``, and ε, to choose its sizes by; the others do not use it.
+    """
+
+    def release(
+        X: object,
+        kernel: Kernel,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        records: int | None = None,
+        relation: str | Relation = Relation.ADD_REMOVE,
+        **others: Any,
+    ) -> ReleasedFunction:
+        keywords: Any = {key: others.pop(key) for key in ReleaseKeywords.__annotations__ if key in others}
+        if sized and records is not None:
+            others = {"records": records, "epsilon": epsilon, **others}
+        return release_counted(
+            method_named(name),
+            X,
+            lambda: make(kernel, **others),
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            **keywords,
+        )
+
+    return release

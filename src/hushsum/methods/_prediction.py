@@ -1,0 +1,354 @@
+"""What a release is predicted to cost: the request of every method, its result, and the typical density."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hushsum._types import Floats
+from hushsum.kernels import ColumnKernel, HashableCombination, HashableKernel, Kernel
+from hushsum.privacy import (
+    COUNT_SHARE,
+    PERSON,
+    Calibration,
+    IntegerNoise,
+    Promise,
+    Relation,
+    Sensitivity,
+    UnitChange,
+    calibrate,
+)
+from hushsum.records import Bounds, Steps
+from hushsum.releases import largest_step
+from hushsum.tables import Basis
+
+if TYPE_CHECKING:
+    from hushsum.methods._race import RowVariance
+
+DEFAULT_DENSITY = 0.01
+_UNBOUNDED = 0.1
+BOX_IN_DEVIATIONS = 6.0
+"""Sides of the declared box in standard deviations of typical records, in columns along which they vary."""
+
+EFFECTIVE_POWER = 0.27
+"""Records in d columns vary along d^power of them, typically: columns depend on each other, some hardly vary,
+and records keep together in clusters. Both constants are fitted by
+``benchmarks/plans/plan_validation.py`` to the data sets that a plan is not tested on; they hardly depend on
+which.
+"""
+
+DENSITY_SPREAD = 0.65
+"""How uncertain the typical density is where a plan has to guess it: the true one is ``typical**r``, and this
+is the standard deviation of log r over the data sets of ``benchmarks/plans/plan_validation.py``, each
+predicted by constants fitted to the others. A power, because the least certain quantity is the number of
+columns along which records vary: densities near 1 are known well, and one of 0.01 may be 0.1 or 0.0001.
+"""
+
+COUNT_SHARES = (
+    Fraction(1, 100),
+    COUNT_SHARE,
+    Fraction(3, 100),
+    Fraction(1, 20),
+    Fraction(7, 100),
+    Fraction(1, 10),
+    Fraction(7, 50),
+    Fraction(1, 5),
+    Fraction(1, 3),
+)
+_DENSE = 2.0
+"""The count's share is chosen for queries of so many times a density that is known: a wrong share costs more
+where queries are dense than where they are not.
+"""
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+
+_DEVIATIONS = np.linspace(-12.0, 12.0, 961)
+_NORMAL_CHANCES, _LAPLACE_CHANCES = (
+    law / law.sum() for law in (np.exp(-0.5 * _DEVIATIONS**2), np.exp(-math.sqrt(2.0) * np.abs(_DEVIATIONS)))
+)
+
+NORMAL_MEAN_ABSOLUTE = math.sqrt(2.0 / math.pi)
+HEADER_BYTES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionRequest:
+    """Declared quantities alone: how many records, which kernel on which box, and what is promised to whom.
+
+    ``density`` is the mean kernel value at the queries that matter, and ``density_spread`` how uncertain it
+    is (`DENSITY_SPREAD`), 0 where it is known. ``max_bytes`` is the largest file. ``rows`` and ``width``
+    are sizes of hash rows to compare, and ``row_variance`` is how much hash rows of a width disagree.
+    ``requested`` is false for a promise that is shown for comparison only. ``steps`` are those of columns
+    whose values are multiples of one. ``count_share`` is None where each option has the share that suits it,
+    and ``mechanism`` where noise under pure ε may be of the better law.
+    """
+
+    records: int
+    kernel: Kernel
+    bounds: Bounds | None
+    promise: Promise
+    relation: Relation
+    count_share: Fraction | None
+    per_unit: int | None
+    density: float
+    max_bytes: int
+    requested: bool
+    row_variance: Callable[[int], RowVariance]
+    rows: int | Sequence[int] | None = None
+    width: int | None = None
+    mechanism: str | None = None
+    steps: Steps | None = None
+    density_spread: float = 0.0
+
+    @property
+    def moves(self) -> int:
+        """How many records' vectors one unit may move."""
+        return (self.per_unit or 1) * (2 if self.relation is Relation.REPLACE else 1)
+
+    @property
+    def share(self) -> Fraction:
+        """The part of the budget that pays for the number of records."""
+        return COUNT_SHARE if self.count_share is None else self.count_share
+
+    def with_best_share(
+        self, table: float, *, own: float = math.inf, covariance: float = 0.0
+    ) -> PredictionRequest:
+        """The same with the share of the count at which noise has the least standard deviation, on average
+        over densities: a wrong share costs most where queries are dense.
+
+        ``table`` is the variance of an answer's noise, as a sum over the records, ``own`` that of the table's
+        own number of records, and ``covariance`` that of both, all at the share of this request. Under pure ε
+        variances go as the inverse square of a share, otherwise as its inverse.
+        """
+        count = self._count_moves
+        if self.count_share is not None or count == 0:
+            return self
+        power = 2 if self.promise.pure else 1
+        unit = 2.0 * count**2 / float(self.promise.epsilon or 1) ** 2
+        if not self.promise.pure:
+            one = Sensitivity(l1=count, l2_squared=count**2, largest=count)
+            unit = calibrate(self.promise, UnitChange(one, 0, 1), cells=1).table.variance
+        densities, likely = self.densities()
+        if math.isinf(own) and not self.density_spread:
+            densities = _DENSE * densities
+
+        def deviation(share: Fraction) -> float:
+            rest = float((1 - self.share) / (1 - share)) ** power
+            number = CountError.of(unit / float(share) ** power, own * rest, covariance * rest)
+            larger = self.mean_reciprocal(number.variance, combined=not math.isinf(own))
+            return larger * float(likely @ np.sqrt(number.of_quotient(table * rest, densities)))
+
+        return replace(self, count_share=min(COUNT_SHARES, key=deviation))
+
+    def mean_reciprocal(self, variance: float, *, combined: bool) -> float:
+        """The factor `mean_reciprocal` for a number of records of this variance: of a paid count alone, or of
+        one that is combined with a table's own number, which is about normal.
+        """
+        return mean_reciprocal(variance, self.records, laplace=self.promise.pure and not combined)
+
+    def densities(self) -> tuple[Floats, Floats]:
+        """Densities that queries may have, and their probabilities."""
+        if not self.density_spread:
+            return np.array([self.density]), np.ones(1)
+        values: Floats = self.density ** np.exp(self.density_spread * _NODES)
+        return values, _WEIGHTS / _WEIGHTS.sum()
+
+    @property
+    def _count_moves(self) -> int:
+        return self.per_unit or (0 if self.relation is Relation.REPLACE else 1)
+
+    def calibration(self, basis: Basis) -> Calibration:
+        """The noise that a release of the whole basis draws."""
+        unit = basis.units[0] if self.per_unit is None else PERSON
+        return calibrate(
+            self.promise,
+            basis.unit_change(unit, self.per_unit or 1, self.relation),
+            cells=math.prod(basis.shape),
+            count_share=self.share,
+            mechanism=self.mechanism,
+        )
+
+    def cell_bytes(
+        self, noise: IntegerNoise, largest: float, *, spread: float = 0.0, rounding: float = 0.0
+    ) -> float:
+        """Bytes of a cell in a file, for exact cells up to ``largest`` that spread by ``spread`` about their
+        mean, rounded by a step that adds the share ``rounding`` to the variance of their noise.
+
+        Packed cells take the entropy of a normal law of that deviation, log2(4.13·σ), and a quarter of a bit
+        for the code.
+        """
+        reach = largest + 12.0 * math.sqrt(noise.variance)
+        plain = 2 if reach < 2**15 else 4 if reach < 2**31 else 8
+        step = largest_step(noise.variance, rounding) if rounding else 1
+        deviation = math.hypot(math.sqrt(noise.variance), spread) / step
+        return min(plain, max(1.0, math.log2(4.13 * deviation + 1.0) + 0.25) / 8.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CountError:
+    """The error of the number of records that answers are divided by: its variance, and its covariance with
+    an answer's noise.
+    """
+
+    variance: float
+    covariance: float
+
+    @classmethod
+    def of(cls, paid: float, own: float, covariance: float) -> CountError:
+        """Of a paid count of this variance, combined with a table's own number as a release combines them.
+
+        >>> CountError.of(1.0, 3.0, 2.0)
+        CountError(variance=0.75, covariance=0.5)
+        """
+        if math.isinf(own) or paid == 0.0:
+            return cls(paid, 0.0)
+        part = paid / (paid + own)
+        return cls(part * own, part * covariance)
+
+    def of_quotient(self, table: float, densities: Floats) -> Floats:
+        """The variance of answers of these densities, times the squared number, where that of the sums is
+        ``table``. By Cauchy and Schwarz it is not negative, but for gains that are averages.
+        """
+        variance: Floats = table + densities**2 * self.variance - 2.0 * densities * self.covariance
+        return np.maximum(variance, 0.0)
+
+
+def mean_reciprocal(variance: float, records: int, *, laplace: bool = False) -> float:
+    """The mean of N/N̂, for an estimate N̂ of the N records that has this variance, a normal or Laplace's law,
+    and is raised to 1.
+
+    Errors of mean kernel values are so many times those to the first order: answers are divided by N̂, and
+    where N̂ may be near 0 a few releases err by far more than the others.
+
+    >>> round(mean_reciprocal(100.0, 1000), 4), round(mean_reciprocal(36.0, 10), 1)
+    (1.0001, 1.9)
+    >>> round(mean_reciprocal(7056.0, 300), 1), round(mean_reciprocal(7056.0, 300, laplace=True), 1)
+    (1.2, 2.1)
+    """
+    spread = math.sqrt(variance) / records
+    chances = _LAPLACE_CHANCES if laplace else _NORMAL_CHANCES
+    return float(chances @ (1.0 / np.maximum(1.0 + spread * _DEVIATIONS, 1.0 / records)))
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to release, and what it is predicted to cost.
+
+    Errors are mean absolute errors of the mean kernel value f(q)/N. ``noise`` is exact for the mechanism;
+    ``approximation`` is the error of the method itself: for hash rows a bound at the stated density, or an
+    estimate from public data; ``error`` joins both, and includes the uncertainty of the number of records.
+    ``settings`` are the arguments that make the method's
+    tally, and whether its cells are to be rounded; ``rows`` and ``width`` the shape of its table. ``size`` is
+    the file's bytes, and ``seconds`` a rough time to count on one core. ``requested`` is false for options
+    that are shown for comparison only. ``count_share`` is the part of the budget for the number of records.
+    """
+
+    method: str
+    mechanism: str
+    epsilon: float | None
+    delta: float
+    rho: float | None
+    rows: int
+    width: int
+    noise: float
+    approximation: float
+    error: float
+    size: int
+    seconds: float
+    requested: bool
+    settings: dict[str, Any]
+    count_share: float
+
+    @classmethod
+    def of(
+        cls,
+        request: PredictionRequest,
+        *,
+        method: str,
+        settings: dict[str, Any],
+        mechanism: str,
+        shape: tuple[int, int],
+        noise: float,
+        approximation: float,
+        error: float,
+        number_variance: float,
+        size: int,
+        seconds: float,
+        combined: bool = False,
+    ) -> Option:
+        """An option that answers a request; ``error`` is to the first order in the error of the number of
+        records, which has ``number_variance``, and is ``combined`` with a number that the table holds.
+        """
+        promise = request.promise
+        return cls(
+            method=method,
+            mechanism=mechanism,
+            epsilon=None if promise.epsilon is None else float(promise.epsilon),
+            delta=float(promise.delta),
+            rho=None if promise.rho is None else float(promise.rho),
+            rows=shape[0],
+            width=shape[1],
+            noise=noise,
+            approximation=approximation,
+            error=error * request.mean_reciprocal(number_variance, combined=combined),
+            size=size,
+            seconds=seconds,
+            requested=request.requested,
+            settings=settings,
+            count_share=float(request.share),
+        )
+
+    @property
+    def rounded(self) -> bool:
+        """Whether the cells are to be rounded."""
+        return bool(self.settings.get("rounded", False))
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """The arguments that make the method's tally."""
+        return {name: value for name, value in self.settings.items() if name != "rounded"}
+
+
+def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
+    """A guess at the mean kernel value of queries that are like the records, from public quantities alone.
+
+    That of normal records whose standard deviation is a sixth of the box, and which vary along d^0.27 of d
+    columns, as records whose columns depend on each other do; at least 0.01. The
+    Euclidean kernel is a mixture of Gaussians; the Manhattan kernel is taken to be like it. Without bounds it
+    is 0.01 for kernels that hash, and 0.1 for others: in many columns a bandwidth at which a query has any
+    similar record is one at which it has many.
+
+    >>> import hushsum as hs
+    >>> box = Bounds.of((0, 320_000), 1)
+    >>> round(typical_density(hs.GaussianKernel(dim=1, bandwidth=5000.0), box), 3)
+    0.066
+    """
+    hashable = isinstance(kernel, HashableKernel | HashableCombination)
+    if not isinstance(kernel, ColumnKernel) or bounds is None:
+        return DEFAULT_DENSITY if hashable or not isinstance(kernel, ColumnKernel) else _UNBOUNDED
+    sides = (high - low for low, high in zip(bounds.low, bounds.high, strict=True))
+    # In units of the width along each column.
+    spread = [
+        side / BOX_IN_DEVIATIONS / width for side, width in zip(sides, kernel.column_widths(), strict=True)
+    ]
+    part = math.pow(kernel.dim, EFFECTIVE_POWER - 1.0)
+    if hashable:
+        return max(DEFAULT_DENSITY, _collisions(spread, part))
+    normal = math.prod(1.0 / math.hypot(math.sqrt(2.0) * each, 1.0) for each in spread)
+    return max(DEFAULT_DENSITY, math.pow(normal, part))
+
+
+def _collisions(spread: list[float], part: float) -> float:
+    """The mean of the Euclidean kernel between two normal records, of these deviations in bandwidths: of the
+    Gaussians it is a mixture of; each column counts as this part of one.
+    """
+    frequency = np.geomspace(1e-4, 1e4, 2000)
+    density = np.sinc(frequency / (2.0 * math.pi)) ** 2 / math.pi
+    for each in spread:
+        density = density / (1.0 + 2.0 * (frequency * each) ** 2) ** (part / 2.0)
+    return float(((density[1:] + density[:-1]) / 2.0 * np.diff(frequency)).sum())

@@ -1,0 +1,1038 @@
+"""What all models share: declared parameters, a claim before any record, one release, predictions from it."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import secrets
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from types import MethodType
+from typing import Annotated, Any, ClassVar, NoReturn, Self, TypeVar, cast, dataclass_transform
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+
+from hushsum._types import Floats, PathOrFile
+from hushsum.declaration import FROM_PUBLIC, OWNER, RECORDS, RELEASE, SETTING, Parameter, parameters_of
+from hushsum.errors import (
+    AlreadyReleased,
+    Argument,
+    DataRefused,
+    FileRefused,
+    HushsumError,
+    PerSurface,
+    RepeatedSpending,
+    SecretRefused,
+    UsageError,
+)
+from hushsum.files import canonical_json
+from hushsum.kernels import ColumnKernel, Kernel, check_cap, default_bandwidth, warn_of_bandwidth
+from hushsum.models._accuracy import NoPlanWithinLimits, PredictedError
+from hushsum.models._parameters import (
+    BUDGET,
+    DELTA,
+    EPSILON,
+    IDEMPOTENCY_KEY,
+    MAX_PER_UNIT,
+    PUBLIC,
+    PUBLIC_BOUNDS,
+    RANDOM_STATE,
+    documented,
+    from_json,
+    to_json,
+    with_default_bandwidth,
+)
+from hushsum.models._public_rows import PUBLIC_PARAMETERS, bounds_of_rows, public_table, refuse_repeated_rows
+from hushsum.models._record_checks import (
+    checked_records,
+    generator_of,
+    refuse_fit_arguments,
+    warn_of_fitted_steps,
+)
+from hushsum.privacy import (
+    PERSON,
+    RECORD,
+    Booking,
+    Claim,
+    Mechanism,
+    Promise,
+    Relation,
+    check_declared_delta,
+    table_noise,
+)
+from hushsum.privacy.accounting import promise_of_one
+from hushsum.records import Bounds, ParameterCheck, UnitCap, clipping_allowed, column_names_of, level_outside
+from hushsum.releases import Bundle, Prepared, ReleasedFunction, load_released
+
+MODELS: dict[str, type[PrivateModel]] = {}
+"""Every model by the name of its class, for files."""
+_MOST_FEATURES = 1 << 20
+_GROUPS = (RELEASE, RECORDS, SETTING, OWNER)
+_SPENT: dict[str, dict[str, bool]] = {}
+"""For an estimator and its clones: the keys of the releases that they began in this process, and whether they
+were completed.
+"""
+_SPENT_LOCK = Lock()
+Method = TypeVar("Method", bound=Callable[..., Any])
+M = TypeVar("M", bound="type[PrivateModel]")
+
+
+class ModelState:
+    """What a model has counted, or released; its estimator's attributes do not change when it releases.
+
+    Before the release ``secret`` holds whatever was counted, and ``cap`` who was counted; after it, these are
+    dropped, and ``bundle`` and ``reading`` (what predictions are computed from) are public.
+
+    Privacy
+    -------
+    An unreleased state is neither pickled nor copied: it holds private sums, and a copy could be released
+    too.
+    """
+
+    def __init__(self, *, secret: object, facts: dict[str, Any], seed: int, key: str | None) -> None:
+        self.secret: Any = secret
+        self.facts = facts
+        self.seed = seed
+        self.key = secrets.token_hex(16) if key is None else key
+        self.broken = False
+        self.cap: UnitCap | None = None
+        self.checks: list[ParameterCheck] = []
+        self.bundle: Bundle | None = None
+        self.reading: Any = None
+        self.from_file = False
+        self.lock = Lock()
+
+    @classmethod
+    def opened(cls, bundle: Bundle, facts: dict[str, Any], seed: int) -> ModelState:
+        """The state of a model that was released before, from its bundle."""
+        state = cls(secret=None, facts=facts, seed=seed, key=None)
+        state.bundle = bundle
+        return state
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Count all of a batch, or leave a state that says that it cannot be trusted any more."""
+        self.check_whole()
+        self.broken = True
+        yield
+        self.broken = False
+
+    def check_whole(self) -> None:
+        """Refuse a state that was interrupted while counting."""
+        if self.broken:
+            rule = "this model was interrupted while counting and may hold a part of a batch"
+            raise UsageError(rule, remedy="fit it anew")
+
+    def settle(self, bundle: Bundle, reading: object) -> None:
+        """Keep what was released and forget the records."""
+        self.bundle, self.reading, self.secret, self.cap, self.checks = bundle, reading, None, None, []
+
+    def __repr__(self) -> str:
+        return "<ModelState CONFIDENTIAL>" if self.bundle is None else "<ModelState released>"
+
+    def refuse_to_leave(self) -> NoReturn:
+        """Say why an unreleased model is not copied or pickled."""
+        raise SecretRefused(
+            "a model that has not been released holds private sums and must not be pickled or copied",
+            remedy="call release() first, which spends its budget, and share that",
+        )
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Callable[..., ModelState], tuple[Any, ...]]:
+        if self.bundle is None:
+            self.refuse_to_leave()
+        return ModelState.opened, (self.bundle, self.facts, self.seed)
+
+
+def until_released(method: Method) -> Method:
+    """A method that is gone once the model is released: looking it up raises ``AlreadyReleased``.
+
+    scikit-learn finds out with ``hasattr`` what an estimator can do, and would call what it finds.
+    """
+    return cast(Method, _UntilReleased(method))
+
+
+class _UntilReleased:
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, model: Any, owner: type) -> Callable[..., Any]:
+        if model is None:
+            return self._method
+        state = getattr(model, "_state", None)
+        if state is not None and state.bundle is not None:
+            raise AlreadyReleased(
+                "a released model takes no more records, because its budget was spent on those it had",
+                remedy="fit again, which spends again",
+            )
+        return MethodType(self._method, model)
+
+
+class KeptRecords:
+    """Features and targets, kept until the release because a method needs all at once; secret."""
+
+    __slots__ = ("_features", "_target")
+
+    def __init__(self) -> None:
+        self._features: list[Floats] = []
+        self._target: list[NDArray[Any]] = []
+
+    def add(self, features: Floats, target: NDArray[Any]) -> None:
+        """Keep a batch."""
+        self._features.append(features)
+        self._target.append(target)
+
+    def all(self) -> tuple[Floats, NDArray[Any]]:
+        """Everything, for the one fit."""
+        return np.concatenate(self._features), np.concatenate(self._target)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} CONFIDENTIAL>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused(
+            "kept records must not be pickled or copied", remedy="release the model and share that"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a release drew: functions, and further arrays."""
+
+    parts: Mapping[str, ReleasedFunction] = field(default_factory=dict)
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def declared(kind: M) -> M:
+    """Make the annotated attributes of a class the parameters of its constructor, and declare them.
+
+    A class with a ``COMMAND`` is a model: it is known to files, to the command line and to the service, and
+    its docstring lists its parameters.
+    """
+    made: Any = dataclass(eq=False, repr=False, kw_only=True)(kind)
+    parameters = [with_default_bandwidth(each, made.DEFAULT_BANDWIDTH) for each in parameters_of(made)]
+    known = [each.name for each in parameters]
+    if lacking := set(inspect.signature(made).parameters) ^ set(known):
+        raise TypeError(f"parameters must be declared: {sorted(lacking)}")
+    made.PARAMETERS = tuple(sorted(parameters, key=lambda each: _GROUPS.index(each.group)))
+    if made.COMMAND:
+        made.__doc__ = documented(made.__doc__ or "", made.PARAMETERS)
+        MODELS[made.__name__] = made
+    return kind
+
+
+@declared
+class PrivateModel(BaseEstimator):  # type: ignore[misc]
+    """The base of all models: a scikit-learn estimator made of released functions only.
+
+    ``fit`` counts the records and releases, which spends the budget. ``partial_fit`` only counts, and
+    :meth:`release` then spends. From the release on the model is public: it has forgotten the records,
+    predicts without spending, pickles and saves, and takes no more records. Before it, predictions raise
+    ``NotFittedError``.
+
+    A subclass is decorated with :func:`declared` and declares its parameters as annotated attributes. It says
+    what it counts and how the released bundle is read: :meth:`_start`, :meth:`_count`, :meth:`_draw` and
+    :meth:`_open`, and, where it needs more than columns of numbers, :meth:`check_records`.
+
+    Privacy
+    -------
+    Unit: one record or, with ``max_per_unit``, one person. Neighbours: add/remove. The number of columns and
+    their names are taken as public; the number of records is not, and is in no attribute and in no message.
+    ``bounds`` is a public constant to which records are clipped. ``random_state`` seeds hash functions,
+    never noise.
+
+    *Persons.* Let m be ``max_per_unit``. One cap for the whole model keeps the first m records of each
+    person, over all batches, classes and tables, before anything else sees them (`UnitCap`). Which records of
+    a person are kept depends on that person's records alone. So whichever way a person changes the data, what
+    is counted changes by at most m records:
+
+    - a person appears or disappears, with any number of records: at most m records come or go;
+    - their records have one label, cell or value, or different ones: they are still at most m records;
+    - a record beyond the m-th appears: nothing changes; before the others: one record replaces another;
+    - the records of others come in another order, or in other batches: the same records are kept of each.
+
+    Everything that a model draws is (ε', δ')-private for one record, with ε' = ε/m and δ' such that
+    δ'·(1 + e^ε' + … + e^((m−1)ε')) ≤ δ (`promise_of_one`), whatever the data are. Going through the m records
+    one after the other, the probabilities of every event differ by at most (ε, δ) in the end. This holds for
+    the release as a whole, so also for steps that depend on earlier ones, for tables of different classes,
+    and for noise on real numbers. Under pure ε each scale is that of m records: sensitivities of scores × m,
+    Δ1 × m, Δ2 × m. With δ the noise of a Gaussian table is that for Δ2 × m up to 1 % (ε ≤ 1) or 6 % (ε = 4),
+    and less for hash rows. The parts of a released bundle state what they promise for one record, and
+    :attr:`claim_` what the model promises for a person. Where a *replaced* person is protected, 2m takes the
+    place of m: up to m records disappear and up to m appear.
+    """
+
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = ()
+    """The parameters, declared: from here come checks, forms, command line options and documentation."""
+    COMMAND: ClassVar[str] = ""
+    """What the command line and the service call the model."""
+    NEEDS_DELTA: ClassVar[bool] = False
+    """Whether the defaults cannot be released with pure ε."""
+    DEFAULT_BANDWIDTH: ClassVar[float] = 0.0
+    """Of a model with a bandwidth: its default, as a part of the declared range of a column."""
+
+    epsilon: Annotated[float, EPSILON] = 1.0
+    delta: Annotated[float | None, DELTA] = None
+    bounds: Annotated[Any, PUBLIC_BOUNDS] = (-1, 1)
+    public: Annotated[Any, PUBLIC] = None
+    max_per_unit: Annotated[int | None, MAX_PER_UNIT] = None
+    random_state: Annotated[Any, RANDOM_STATE] = None
+    budget: Annotated[Any, BUDGET] = None
+    idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
+
+    _public_assumed = False
+    # Whether parameters of a model that was loaded were derived from public rows.
+
+    @classmethod
+    def not_stored(cls) -> frozenset[str]:
+        """Parameters that are not written into a file: the owner's budget, public rows, and a generator,
+        whose seed is.
+        """
+        return frozenset(each.name for each in cls.PARAMETERS if each.group == OWNER)
+
+    # -- what a subclass says ---------------------------------------------------------------------------
+
+    def _start(self, seed: int) -> Any:
+        """Something empty and secret to count into; ``n_features_in_`` is known."""
+        raise NotImplementedError
+
+    def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
+        """Add checked records to the secret."""
+        raise NotImplementedError
+
+    def _ready(self, secret: Any) -> Any:
+        """What `_draw` takes: the work on the secret that may be refused, done before a budget is debited."""
+        return secret
+
+    def _draw(self, secret: Any, promise: Promise) -> Bundle:
+        """Draw the noise for the promise of one record; make the result with :meth:`_bundle`."""
+        raise NotImplementedError
+
+    def _open(self, bundle: Bundle) -> Any:
+        """What predictions are computed from; also called for a model that was loaded."""
+        return bundle
+
+    def _part_columns(self) -> Mapping[str, int | None]:
+        """The released parts that the bundle may hold, and how many columns each compares: a file with others
+        is refused. None leaves the number to :meth:`_open`.
+        """
+        return {}
+
+    def _facts(self) -> dict[str, Any]:
+        """Further public facts for the bundle, such as the classes; known when counting starts."""
+        return {}
+
+    def _restore(self, facts: dict[str, Any]) -> None:
+        """Set the fitted attributes that :meth:`_facts` described."""
+
+    def _check_together(self, promise: Promise) -> None:
+        """Refuse parameters that are each allowed, but not together."""
+
+    def _assumptions(self) -> list[str]:
+        """What must be public knowledge for the claim to hold, in words that follow "assumes that"."""
+        return [PUBLIC_PARAMETERS] if self._public_assumed or self.decided_by_public() else []
+
+    def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
+        """The bandwidth that public rows suggest, for a model whose parameter may be left to them."""
+        raise NotImplementedError
+
+    def _uses_public(self) -> bool:
+        """Whether public rows are used for anything: by default, where a parameter is left to them."""
+        return bool(self.decided_by_public())
+
+    def _relation(self) -> Relation:
+        """Which neighbours the claim is about."""
+        return Relation.ADD_REMOVE
+
+    def _steps(self) -> int:
+        """How many records may change with one unit; see *Persons* of the class."""
+        return self.max_per_unit or 1
+
+    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
+        """What makes the release private: one of several where that depends on more than is known. A
+        function of the parameters and of the number of columns alone.
+        """
+        return table_noise(promise)
+
+    def _claim(self, n_features: int | None) -> Claim:
+        """What the release will claim; a function of the parameters and of the number of columns alone."""
+        return Claim(
+            promise=Promise.of(epsilon=self.epsilon, delta=self.delta),
+            unit=RECORD if self.max_per_unit is None else PERSON,
+            records_per_unit=self.max_per_unit or 1,
+            relation=self._relation(),
+            mechanism=self._mechanism(self._promise(), n_features),
+            arithmetic="exact integers",
+            secure=True,
+            assumptions=tuple(self._assumptions()),
+        )
+
+    def _claim_of_one(self) -> Claim:
+        """What the parts of the bundle claim together: for one record."""
+        whole = self._claim(self.n_features_in_)
+        return replace(whole, promise=self._promise(), unit=RECORD, records_per_unit=1)
+
+    def compared_by(self, n_features: int) -> list[Kernel]:
+        """The kernels that records are compared by, whose bandwidths should suit the bounds."""
+        return []
+
+    def kept_per_record(self, n_features: int) -> int:
+        """How many numbers are kept of each record until the release; 0 where only sums are.
+
+        >>> from hushsum.models import PrivateKernelSVC, PrivateModes
+        >>> PrivateKernelSVC(features=10).kept_per_record(2), PrivateModes().kept_per_record(2)
+        (20, 0)
+        """
+        return 0
+
+    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError | None:
+        return None
+
+    def _advice(self, n_features: int, promise: Promise) -> list[str]:
+        return []
+
+    def check_records(
+        self, X: object, y: object = None, *, reset: bool = True
+    ) -> tuple[Floats, NDArray[Any] | None]:
+        """Records and targets as the model counts them, checked.
+
+        Raises
+        ------
+        DataRefused
+            if they break a rule; no message shows a value or the number of records.
+        """
+        return self._checked(X, reset=reset), None
+
+    # -- before any record is seen ----------------------------------------------------------------------
+
+    def check_parameters(self) -> Promise:
+        """Check every parameter by its declaration; the promise for one record.
+
+        Raises
+        ------
+        UsageError
+            if a parameter is not what its declaration allows.
+        ClaimError
+            if ε and δ cannot be claimed.
+        """
+        for each in self.PARAMETERS:
+            if each.group != RELEASE:
+                each.check(getattr(self, each.name))
+        check_declared_delta(Promise.of(epsilon=self.epsilon, delta=self.delta), None)
+        promise = self._promise()
+        self._check_public()
+        self._check_together(promise)
+        return promise
+
+    def _promise(self) -> Promise:
+        """The promise for one record, which keeps that of the claim for a unit."""
+        return promise_of_one(Promise.of(epsilon=self.epsilon, delta=self.delta), self._steps())
+
+    def _check_public(self) -> None:
+        decided = self.decided_by_public()
+        if decided and self.public is None:
+            rule = "is left to public rows, which must be given"
+            raise UsageError(decided[0], rule, got="none", remedy="give them, or declare it")
+        if "bandwidth" in decided and isinstance(getattr(self, "kernel", None), Kernel):
+            raise UsageError("bandwidth", "must be left out for a kernel, which has its own")
+        if self.public is not None and not self._uses_public():
+            may = [each.name for each in self.PARAMETERS if each.from_public]
+            raise UsageError(
+                "public",
+                "must decide a parameter",
+                got="rows that nothing is left to",
+                remedy=("give ", Argument(may[-1], FROM_PUBLIC), ", or leave them out"),
+            )
+
+    def decided_by_public(self) -> list[str]:
+        """The parameters that are left to the public rows."""
+        return [each.name for each in self.PARAMETERS if each.left_to_public(getattr(self, each.name))]
+
+    def _public_rows(self, n_features: int | None = None) -> Floats:
+        """The public rows, with the columns of the records in their order."""
+        named = getattr(self, "feature_names_in_", None) if column_names_of(self.public) else None
+        columns = None if named is None else [str(each) for each in named]
+        return public_table(self.public, self._width(n_features), columns)
+
+    def effective(self, name: str, n_features: int | None = None) -> Any:
+        """A parameter as the model uses it: what public rows decide, where it is left to them.
+
+        Parameters
+        ----------
+        name : str
+        n_features : int, optional
+            How many columns the records will have; needed before any are counted.
+        """
+        value = getattr(self, name)
+        if name in ("bandwidth", "scale") and self._has_default_bandwidth():
+            box = Bounds.of(self.column_bounds(n_features), self._width(n_features))
+            assert box is not None
+            part = self._default_bandwidth(len(box.low))
+            bandwidth, scale = default_bandwidth(part, box, getattr(self, "scale", None))
+            return bandwidth if name == "bandwidth" else scale
+        if name not in self.decided_by_public():
+            return value
+        rows = self._public_rows(n_features)
+        if name == "bounds":
+            return bounds_of_rows(rows)
+        decided = self._public_bandwidth(rows, self._promise())
+        if isinstance(value, list | tuple):
+            return [decided if each == FROM_PUBLIC else each for each in value]
+        return decided
+
+    def _default_bandwidth(self, n_features: int) -> float:
+        """The default bandwidth for so many columns, as a part of the declared range of a column."""
+        return self.DEFAULT_BANDWIDTH
+
+    def _has_default_bandwidth(self) -> bool:
+        """Whether the bandwidth follows from the bounds; a kernel that was given has its own."""
+        own = isinstance(getattr(self, "kernel", None), Kernel)
+        return self.DEFAULT_BANDWIDTH > 0.0 and not own and getattr(self, "bandwidth", 0.0) is None
+
+    def claim(self, n_features: int | None = None) -> Claim:
+        """What the release will claim. Known before any record is seen, and spends nothing.
+
+        Parameters
+        ----------
+        n_features : int, optional
+            How many columns the records will have. Without it the claim of a model whose mechanism depends on
+            them names all that it may be.
+        """
+        self.check_parameters()
+        return self._claim(getattr(self, "n_features_in_", None) if n_features is None else n_features)
+
+    def predicted_error(self, records: int, n_features: int | None = None) -> PredictedError | None:
+        """How far a prediction will be off at one point; None where that depends on more than is declared.
+
+        Parameters
+        ----------
+        records : int
+            A declared or guessed number, not the length of private data.
+        n_features : int, optional
+            How many columns the records will have; needed before any are counted.
+        """
+        promise = self.check_parameters()
+        try:
+            return self._predicted_error(records, self._width(n_features), promise)
+        except NoPlanWithinLimits:
+            return None
+
+    def advice(self, n_features: int | None = None) -> list[str]:
+        """What to consider before spending, from declared quantities alone: sentences, empty where there is
+        nothing to say. The command line and the service show them with the claim.
+
+        Parameters
+        ----------
+        n_features : int, optional
+            How many columns the records will have; needed before any are counted.
+        """
+        promise = self.check_parameters()
+        return self._advice(self._width(n_features), promise)
+
+    def _width(self, n_features: int | None) -> int:
+        width = getattr(self, "n_features_in_", None) if n_features is None else n_features
+        if width is None:
+            raise UsageError("n_features", "must be given before records are counted", got="None")
+        return int(width)
+
+    @property
+    def keeps_records(self) -> bool:
+        """Whether clipped records are kept, in secret, until the release; otherwise only sums are."""
+        return self.kept_per_record(1) > 0
+
+    def column_bounds(self, n_features: int | None = None) -> list[tuple[float, float]]:
+        """The declared bounds, one (low, high) for each column."""
+        return self._box(self.effective("bounds", n_features), n_features)
+
+    def _example(self) -> Any:
+        """A query that the model answers, for the check of a file."""
+        point = np.zeros((1, self.n_features_in_))
+        if self.bounds is not None:
+            point[0] = [low for low, _ in self.column_bounds()]
+        return point
+
+    def _given_names(self) -> list[str] | None:
+        """The names of the columns of the records that were checked last, if they have names."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def _column_names(self) -> list[str] | None:
+        """As of the records that were counted, also where queries come without names."""
+        state: ModelState | None = getattr(self, "_state", None)
+        known: list[str] | None = None if state is None else state.facts.get("feature_names")
+        return self._given_names() if known is None else known
+
+    def _table_columns(self) -> tuple[str, ...] | None:
+        """The names for the tables of the model; none if one of them is empty, which a table refuses."""
+        names = self._column_names()
+        return None if names is None or "" in names else tuple(names)
+
+    def _box(self, bounds: object, n_features: int | None = None) -> list[tuple[float, float]]:
+        box = Bounds.of(bounds, self._width(n_features), self._column_names())
+        if box is None:
+            rule = "must be declared"
+            raise UsageError("bounds", rule, remedy="give (low, high), or one pair for each column")
+        return list(zip(box.low, box.high, strict=True))
+
+    # -- counting and releasing -------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        units: object = None,
+        allow_clipping: bool = False,
+        **refused: object,
+    ) -> Self:
+        """Count these records and release the model. Spends the budget at every call.
+
+        A fit that failed while it released is resumed by :meth:`release`, without spending again.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Private records; arrays or frames of finite numbers, clipped to ``bounds``.
+        y : array-like of shape (n_samples,), optional
+            The target, where the model has one.
+        units : array-like of shape (n_samples,), optional
+            Whose record it is, an integer or a text for each; needed if, and only if, ``max_per_unit`` is
+            given.
+        allow_clipping : bool
+            Fit records that mostly lie outside ``bounds``, with a warning in place of the refusal.
+
+        Raises
+        ------
+        UsageError
+            if a parameter breaks a rule.
+        DataRefused
+            if the records do, or most of them lie outside ``bounds``; nothing is spent.
+        BudgetExhausted
+            if the budget does not suffice; nothing is released.
+
+        Warns
+        -----
+        RepeatedSpending
+            if this estimator or a clone of it has released before.
+        """
+        refuse_fit_arguments(refused)
+        self._add(None, X, y, units, allow_clipping)
+        return self.release()
+
+    @until_released
+    def partial_fit(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        units: object = None,
+        allow_clipping: bool = False,
+        **refused: object,
+    ) -> Self:
+        """Count further records. Spends nothing; :meth:`release` does.
+
+        Parameters
+        ----------
+        X, y, units, allow_clipping
+            As for :meth:`fit`. ``max_per_unit`` counts over all batches.
+
+        Raises
+        ------
+        AlreadyReleased
+            after the release: what was paid for is the model as it was then.
+        """
+        refuse_fit_arguments(refused)
+        self._add(getattr(self, "_state", None), X, y, units, allow_clipping, whole=False)
+        return self
+
+    def _add(
+        self,
+        state: ModelState | None,
+        X: object,
+        y: object,
+        units: object,
+        clipping: bool,
+        whole: bool = True,
+    ) -> None:
+        """Count a batch into the state, or into a new one."""
+        self.check_parameters()
+        check_cap(units, self.max_per_unit)
+        records, target = self.check_records(X, y, reset=state is None)
+        if self.public is not None:
+            refuse_repeated_rows(self.public, X, records, self._given_names())
+        state = self._begin() if state is None else state
+        with clipping_allowed(clipping):
+            # One warning of a scaler suffices.
+            warned = whole and warn_of_fitted_steps(self)
+            self._compare(state, X, records, target, whole=whole and not warned)
+        keep, pending = (None, None) if state.cap is None else state.cap.plan(units)
+        if keep is not None and len(keep) != len(records):
+            rule = "must have one id for each record"
+            raise DataRefused("units", rule, got="another number")
+        # A batch may go into several tables: one that is interrupted between them must not be counted again.
+        with state.changing(), clipping_allowed(quiet=True):
+            if state.cap is not None and pending is not None:
+                state.cap.commit(pending)
+                records, target = records[keep], None if target is None else target[keep]
+            if len(records):
+                self._count(state.secret, records, target)
+        self._state = state
+
+    def _begin(self) -> ModelState:
+        if not hasattr(self, "_lineage"):
+            self._lineage = secrets.token_hex(8)
+        for kernel in self.compared_by(self.n_features_in_):
+            warn_of_bandwidth(kernel, self.column_bounds(), level=5)
+        booking = Booking.of(self.budget, self.idempotency_key)
+        if booking is not None:
+            # A dataset may refuse the unit or the relation of the claim: before anything is counted.
+            booking.budget.cost(self.claim(self.n_features_in_))
+        seed = int(generator_of(self.random_state).randint(np.iinfo(np.int32).max))
+        state = ModelState(
+            secret=self._start(seed), facts=self._described(), seed=seed, key=self.idempotency_key
+        )
+        state.cap = None if self.max_per_unit is None else UnitCap(self.max_per_unit)
+        return state
+
+    def _checked(self, X: object, y: object = "no_validation", *, reset: bool) -> Any:
+        """Columns of finite numbers, for records and for queries; with ``y`` both."""
+        return checked_records(self, X, y, reset=reset)
+
+    def _compare(
+        self, state: ModelState, X: object, records: Floats, target: NDArray[Any] | None, *, whole: bool
+    ) -> None:
+        """Warn the owner of declared parameters that the records give away; refuse those that do not fit."""
+        if not state.checks:
+            state.checks = self._parameter_checks()
+        for check, values in zip(state.checks, self._compared(X, records, target), strict=True):
+            check.warn(values, whole=whole)
+
+    def _parameter_checks(self) -> list[ParameterCheck]:
+        """Of the records, and of whatever else :meth:`_compared` returns, in the same order."""
+        kernels = self.compared_by(self.n_features_in_)
+        widths = [each.bandwidth for each in kernels if isinstance(each, ColumnKernel)]
+        # Kernels of codes or directions take no bounds, and their records are not clipped.
+        clipped = bool(widths) or not kernels
+        box = Bounds.of(self.column_bounds(), self.n_features_in_) if clipped else None
+        return [ParameterCheck(box, bandwidths=widths, columns=self._column_names())]
+
+    def _compared(self, X: object, records: Floats, target: NDArray[Any] | None) -> list[Floats]:
+        """The records as they came, before clipping."""
+        return [records]
+
+    def release(self) -> Self:
+        """Draw the noise and make the model public. Spends the budget, once; does nothing when repeated.
+
+        For a model that counted with :meth:`partial_fit`, and to resume a release that failed; :meth:`fit`
+        calls it itself.
+
+        Raises
+        ------
+        NotFittedError
+            if no records were counted.
+        BudgetExhausted
+            if the ledger has not enough left; nothing is released.
+
+        Warns
+        -----
+        RepeatedSpending
+            if this estimator or a clone of it has released before.
+        """
+        state: ModelState | None = getattr(self, "_state", None)
+        if state is None:
+            raise self._not_fitted()
+        with state.lock:
+            if state.bundle is None:
+                bundle = self._spend(state)
+                state.settle(bundle, self._open(bundle))
+        return self
+
+    def _spend(self, state: ModelState) -> Bundle:
+        state.check_whole()
+        if state.facts != self._described():
+            raise UsageError(
+                "parameters were changed between fit and the release",
+                got="others than what was counted for",
+                remedy="set them back, or fit again",
+            )
+        promise = self._promise()
+        booking = Booking.of(self.budget, self.idempotency_key)
+        begun = self._check_first(state.key)
+        ready = self._ready(state.secret)
+        fingerprint = hashlib.sha256(canonical_json(state.facts)).hexdigest()
+        begun.setdefault(state.key, False)
+        try:
+            bundle = Prepared(
+                self._claim(self.n_features_in_),
+                {"model": type(self).__name__, "fingerprint": fingerprint},
+                lambda: self._draw(ready, promise),
+                # The state's key, which a retry of this release repeats where the owner gave none.
+                None if booking is None else replace(booking, idempotency_key=state.key),
+            ).spend()
+        except HushsumError:
+            begun.pop(state.key)  # Refused, and nothing was spent.
+            raise
+        begun[state.key] = True
+        return bundle
+
+    def _check_first(self, key: str) -> dict[str, bool]:
+        """Warn before this estimator or a clone of it releases again; refuse a key that was used, for which a
+        ledger would return the first model's answers. Returns the keys of all of them.
+        """
+        with _SPENT_LOCK:
+            begun = _SPENT.setdefault(self._lineage, {})
+        if begun.get(key):
+            raise UsageError(
+                "idempotency_key",
+                "names one release",
+                got="it for a second model, which would be given the answers of the first",
+                remedy="give each model its own",
+            )
+        if set(begun) - {key}:
+            warnings.warn(
+                "this model, or a clone of it, has released before: if they saw the same records, what each "
+                "spent adds up. A search or a cross-validation spends at every fit; choose parameters on "
+                "public data, or pay for the choice with hushsum.methods.choose",
+                RepeatedSpending,
+                stacklevel=level_outside(),
+            )
+        return begun
+
+    def _bundle(self, drawn: Drawn) -> Bundle:
+        """A bundle of this model's facts and what was drawn."""
+        about = {**self._described(), "seed": self._state.seed}
+        return Bundle(self._claim(self.n_features_in_), about, drawn.parts, drawn.arrays)
+
+    def _described(self) -> dict[str, Any]:
+        """Everything public in the bundle, except for the seed."""
+        parameters = {
+            name: to_json(name, self.effective(name))
+            for name in self.get_params(deep=False)
+            if name not in self.not_stored()
+        }
+        return {
+            "model": type(self).__name__,
+            "parameters": parameters,
+            "features": self.n_features_in_,
+            "feature_names": self._column_names(),
+            "assumptions": self._assumptions(),
+            **self._facts(),
+        }
+
+    # -- after the release ------------------------------------------------------------------------------
+
+    def _queries(self, X: object) -> Floats:
+        """Checked queries. A file whose model makes no sense is refused before they are looked at."""
+        self._reading()
+        checked: Floats = self._checked(X, reset=False)
+        return checked
+
+    def _within_bounds(self, queries: Floats) -> Floats:
+        """Queries moved to the nearest point of the box, beyond which there are no records."""
+        low, high = np.array(self._box(self._fitted("bounds"))).T
+        return np.asarray(np.clip(queries, low, high))
+
+    def _reading(self) -> Any:
+        """What :meth:`_open` made of what was released.
+
+        A model that was read from a file is opened and queried once here, not when it is read: what a short
+        file requires to be computed is computed for whoever queries it.
+
+        Raises
+        ------
+        FileRefused
+            if the parts of a file do not fit together.
+        """
+        if not self.__sklearn_is_fitted__():
+            raise self._not_fitted()
+        state: ModelState = self._state
+        if state.reading is None and state.bundle is not None:
+            with sensible_file():
+                state.reading = self._open(state.bundle)
+                try:
+                    self._probe()
+                    if state.from_file and canonical_json(self._described()) != canonical_json(state.facts):
+                        raise ValueError("a model has one description")
+                except BaseException:
+                    state.reading = None
+                    raise
+        return state.reading
+
+    def _probe(self) -> None:
+        """Query a model that was read once, inside its bounds: parts that do not fit together fail here."""
+        names = ("decision_function", "score_samples", "predict", "sample")
+        answer = next(getattr(self, name) for name in names if hasattr(self, name))
+        # A point without column names is fine here.
+        with np.errstate(all="ignore"), warnings.catch_warnings(category=UserWarning, action="ignore"):
+            answer(*([] if answer.__name__ == "sample" else [self._example()]))
+
+    def _fitted(self, name: str) -> Any:
+        """A parameter as it was when the records were counted."""
+        return from_json(self._state.facts["parameters"][name])
+
+    def _not_fitted(self) -> NotFittedError:
+        return NotFittedError(
+            f"this {type(self).__name__} has released nothing yet, so nothing has been spent or claimed; "
+            "call fit, or release() after partial_fit"
+        )
+
+    @property
+    def released_(self) -> Bundle:
+        """Everything public that the model consists of; only after the release."""
+        bundle: Bundle | None = self._state.bundle if hasattr(self, "_state") else None
+        if bundle is None:
+            raise self._not_fitted()
+        return bundle
+
+    @property
+    def claim_(self) -> Claim:
+        """What the model's one release promises; only after the release."""
+        return self.released_.claim
+
+    def save(self, target: PathOrFile) -> None:
+        """Write the released model to a ``.hush`` file; to a path atomically."""
+        self.released_.save(target)
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram for notebooks, and the claim of what was released."""
+        with warnings.catch_warnings():
+            # scikit-learn reads the docstring and warns about its section Privacy.
+            warnings.filterwarnings("ignore", "Unknown section", UserWarning)
+            diagram: str = super()._html_repr()
+        return diagram + (self.claim_._repr_html_() if self.__sklearn_is_fitted__() else "")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_state") and self._state.bundle is not None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags
+
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted model with the same parameters and the same budget, known as a clone of this one."""
+        if not hasattr(self, "_lineage"):
+            self._lineage = secrets.token_hex(8)
+        given = self.get_params(deep=False)
+        copied = {name: clone(value, safe=False) for name, value in given.items() if name != "budget"}
+        twin = type(self)(**copied, budget=self.budget)
+        twin._lineage = self._lineage
+        if hasattr(self, "_metadata_request"):
+            twin._metadata_request = clone(self._metadata_request)
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        attributes: dict[str, Any] = dict(super().__getstate__())
+        if hasattr(self, "_state"):
+            attributes["budget"] = None
+        return attributes
+
+    def __copy__(self) -> Self:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A released model shares its frozen bundle with the copy; an unreleased one refuses."""
+        if hasattr(self, "_state") and self._state.bundle is None:
+            self._state.refuse_to_leave()
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+
+# -- files --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def sensible_file() -> Iterator[None]:
+    """What goes wrong inside is the fault of the file that the model was read from."""
+    try:
+        yield
+    except FileRefused:
+        raise
+    except HushsumError as error:
+        raise FileRefused(("the file's model makes no sense: ", *error.parts())) from None
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError):
+        rule = "the file's model makes no sense, though its checksum holds"
+        raise FileRefused(rule, remedy="ask who wrote it") from None
+
+
+def load_model(source: PathOrFile) -> PrivateModel:
+    """The released model in a ``.hush`` file: an estimator that answers as the one that was saved.
+
+    Reading takes time in proportion to the file. What it requires to be computed is computed, and whether
+    its parts fit together is checked, by the first query, which may refuse the file too.
+
+    Raises
+    ------
+    FileRefused
+        if the file is damaged, or holds something else than a model that this Hushsum knows.
+    UsageError
+        if there is no such file.
+
+    Examples
+    --------
+    >>> import io
+    >>> from hushsum.models import PrivateModes
+    >>> model = PrivateModes(epsilon=1.0, random_state=0).fit(np.zeros((500, 1)))
+    >>> file = io.BytesIO()
+    >>> model.save(file)
+    >>> _ = file.seek(0)
+    >>> load_model(file).claim_ == model.claim_
+    True
+    """
+    bundle = load_released(source)
+    if not isinstance(bundle, Bundle):
+        raise FileRefused(
+            "the file holds one released function, not a model",
+            remedy=PerSurface("read it with hushsum.load", "query it with: hushsum query", "query it"),
+        )
+    return model_of(bundle)
+
+
+def model_of(bundle: Bundle) -> PrivateModel:
+    """The estimator that a bundle describes."""
+    name = bundle.about.get("model")
+    if not isinstance(name, str) or name not in MODELS:
+        raise FileRefused(
+            f"the file holds a model {name!r}, which this version of Hushsum does not have",
+            remedy="upgrade it",
+        )
+    with sensible_file():
+        return _restored(MODELS[name], bundle)
+
+
+def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
+    about: dict[str, Any] = dict(bundle.about)
+    given = {name: from_json(value) for name, value in about["parameters"].items()}
+    if kind.not_stored() & set(given):
+        raise ValueError("parameters")
+    features, seed, names = about["features"], about["seed"], about["feature_names"]
+    if type(features) is not int or not 1 <= features <= _MOST_FEATURES or type(seed) is not int:
+        raise ValueError("features")
+    model = kind(**given)
+    model.n_features_in_ = features
+    if names is not None:
+        if len(names) != features or not all(isinstance(name, str) for name in names):
+            raise ValueError("feature names")
+        model.feature_names_in_ = np.array(names, dtype=object)
+    model.check_parameters()
+    facts = {name: value for name, value in about.items() if name != "seed"}
+    model._public_assumed = PUBLIC_PARAMETERS in about["assumptions"]
+    model._restore(facts)
+    model._state = ModelState.opened(bundle, facts, seed)
+    model._state.from_file = True
+    known = model._part_columns()
+    if not set(bundle.parts) <= set(known):
+        raise ValueError("parts")
+    for name, part in bundle.parts.items():
+        columns = known[name]
+        if None not in (part.kernel.dim, columns) and part.kernel.dim != columns:
+            raise ValueError("columns of a part")
+    return model

@@ -1,0 +1,783 @@
+"""Classification by sketches of the classes, or by noisy sums of vectors by class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Annotated, Any, Final, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Box, Floats
+from hushsum.declaration import INTEGER, NUMBER, TEXT, Parameter
+from hushsum.errors import Argument, UsageError
+from hushsum.kernels import EuclideanKernel, Kernel, in_scale
+from hushsum.methods import private_quantiles, race
+from hushsum.models._accuracy import (
+    MODEL_COUNT_SHARE,
+    NOISE,
+    PLANNED,
+    PredictedError,
+    enough_records,
+    error_of_hash_rows,
+    shares_within_noise,
+    terms_of,
+)
+from hushsum.models._base import Drawn, KeptRecords, declared
+from hushsum.models._linear_rules import (
+    TOTAL_SHARE,
+    LinearRule,
+    discriminant_basis,
+    largest_edge,
+    mean_noise,
+    means_basis,
+    noise_of,
+    spectral_edge,
+)
+from hushsum.models._parameters import PUBLIC, SCALE
+from hushsum.models._table_model import NEAR, POWER, WIDTH
+from hushsum.models._targets import ClassificationModel
+from hushsum.privacy import LAPLACE, PERMUTE_AND_FLIP, Mechanism, Promise
+from hushsum.records import Transform
+from hushsum.releases import Bundle, TableFunction
+from hushsum.tables import MOST_SQUARED, PUBLIC_ROWS, ClassMoments
+from hushsum.tally import Tally
+
+Pair = tuple[float, float]
+
+SHARE: Final = Fraction(1, 5)
+"""Of ε, for the quantiles of all columns."""
+_TAIL: Final = 0.15
+_STEPS: Final = 1000
+_DOUBLING: Final = 0.7
+"""How much further away a value is at twice the distance, beyond the quantiles; about ln 2.
+
+These four were chosen on flights, adult, shuttle and cod_rna (`benchmarks.skewed_columns`), where tails from
+0.1 to 0.25, doublings from 0.5 to 1 and shares from 0.1 to 0.3 are nearly as good.
+"""
+_MOST_COLUMNS: Final = 32
+_MOST_KEPT: Final = 10**8
+"""Numbers of records that are kept until the release: 0.8 gigabytes."""
+_LARGEST_ERROR: Final = 0.5
+
+
+def split_promise(promise: Promise) -> tuple[Fraction, Promise]:
+    """The ε of the quantiles, and what is left for everything else; together they are the promise."""
+    assert promise.epsilon is not None
+    paid = SHARE * promise.epsilon
+    return paid, Promise.of(epsilon=promise.epsilon - paid, delta=promise.delta or None)
+
+
+def quantiles_are_useful(columns: int, records: int, promise: Promise) -> bool:
+    """Whether private quantiles of so many columns are predicted to be off by no more than half of the
+    records, from declared quantities alone.
+
+    Beyond that they would be points of the declared range at random. Below it even inaccurate quantiles were
+    no worse than the declared range on the tables that the constants were chosen on. Records are kept until
+    the release for them, so not where these are very many.
+
+    >>> [quantiles_are_useful(5, records, Promise.of(epsilon=0.1)) for records in (5000, 10_000, 10**8)]
+    [False, True, False]
+    """
+    if columns > _MOST_COLUMNS or columns * records > _MOST_KEPT:
+        return False
+    paid, _ = split_promise(promise)
+    ranks = 2 * columns * math.log(_STEPS) / float(paid)
+    return ranks <= _LARGEST_ERROR * records
+
+
+def columns_quantiles(X: Floats, bounds: Sequence[Pair], epsilon: Fraction) -> Floats:
+    """The quantiles of 15 % and 85 % of every column, shape (columns, 2). Spends ``epsilon``.
+
+    Privacy
+    -------
+    Pure ε for one record present or absent. A record has one value in each column, and its label is not used:
+    it takes part in the two choices of every column, each of which has an equal part of ``epsilon``; see
+    `private_quantiles`.
+    """
+    given: Any = {"epsilon": epsilon}
+    found = private_quantiles(X, [_TAIL, 1.0 - _TAIL], bounds=list(bounds), grid=_STEPS, **given)
+    return np.array(found.values)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnScaling:
+    """A rising map of the declared range of each column onto −1 to 1: straight between two quantiles, and
+    beyond them by about the logarithm of the distance.
+
+    So a long tail takes a small part of the range that noise is calibrated to, and no value within the bounds
+    is clipped. The map is made of pieces of straight lines, between distances of 1, 2, 4, … half distances of
+    the quantiles from their middle.
+
+    Privacy
+    -------
+    A value is computed from that value, the bounds and the quantiles, by operations that are rounded as IEEE
+    754 requires, so its bits depend on no other record.
+
+    >>> scaling = ColumnScaling.of([(-60.0, 1440.0)], [[-10.0, 30.0]])
+    >>> scaling.units(np.array([[-60.0], [-10.0], [10.0], [30.0], [1440.0]])).round(2).ravel().tolist()
+    [-1.0, -0.67, -0.41, -0.14, 1.0]
+    """
+
+    low: Floats
+    high: Floats
+    middle: Floats
+    half: Floats
+
+    @classmethod
+    def of(cls, bounds: Sequence[Pair], quantiles: object) -> ColumnScaling:
+        """By the bounds and two quantiles of each column; ValueError if they are not that.
+
+        Where both quantiles are equal, a step of their grid takes the place of their distance.
+        """
+        pairs, found = np.array(bounds, np.float64), np.asarray(quantiles, np.float64)
+        if found.shape != pairs.shape or not np.isfinite(found).all():
+            raise ValueError("quantiles")
+        (low, high), (first, second) = pairs.T, found.T
+        if not ((low <= first) & (first <= second) & (second <= high)).all():
+            raise ValueError("quantiles")
+        step = (high - low) / _STEPS
+        return cls(low, high, first / 2.0 + second / 2.0, np.maximum(second - first, step) / 2.0)
+
+    def units(self, X: Floats) -> Floats:
+        """Rows in these units, each from −1 to 1."""
+        inside = self._compressed(np.clip(X, self.low, self.high))
+        least, most = self._compressed(self.low), self._compressed(self.high)
+        units: Floats = (inside - (least + most) / 2.0) / ((most - least) / 2.0)
+        return units
+
+    def _compressed(self, values: Floats) -> Floats:
+        distances = (values - self.middle) / self.half
+        size = np.abs(distances)
+        # size = mantissa·2^exponent, exactly: a logarithm's last bit may depend on where a number stands.
+        mantissa, exponent = np.frexp(np.maximum(size, 1.0))
+        doublings = (exponent - 1) + (2.0 * mantissa - 1.0)
+        return np.asarray(np.sign(distances) * np.where(size < 1.0, size, 1.0 + _DOUBLING * doublings))
+
+
+AUTO, KERNEL, MEANS, DISCRIMINANT = "auto", "kernel", "means", "discriminant"
+METHODS: Final = (AUTO, KERNEL, MEANS, DISCRIMINANT)
+RULES: Final = ("likelihood", "map")
+MOST_KERNEL_COLUMNS: Final = 32
+_COLUMNS_AT_ONE: Final = 8
+"""Up to so many columns a bandwidth of half the declared range suits the tables of the benchmark. On sentence
+embeddings of AG News (384 columns, ε = 1, δ = 1e-5) the rule of √(columns/8) reaches 0.79, without growth
+0.37.
+"""
+_MOST_ROWS: Final = 1000
+_ROWS_AT_ONE: Final = 150
+"""Rows of a class at ε = 1. Decisions fall where the sums of the classes are alike and small beside the
+noise, so fewer rows serve than elsewhere. Measured on pulsars, occupancy and RNA at ε from 0.1 to 10: the
+best number grows about as √ε, and the optimum is flat.
+"""
+
+BOUNDS, QUANTILES = "bounds", "quantiles"
+SCALINGS: Final = (AUTO, BOUNDS, QUANTILES)
+
+METHOD = Parameter(
+    "method",
+    TEXT,
+    "What is released of each class: a sketch (kernel), the sum of its vectors (means), or that and "
+    "second moments (discriminant). auto: discriminant where the predicted noise in second moments "
+    "is below 1/√columns of the squared radius; else kernel in up to 32 columns, and means in more "
+    "or where a radius or public rows are given.",
+    choices=METHODS,
+)
+RULE = Parameter(
+    "rule",
+    TEXT,
+    "Compare the means f_c(q)/N_c, as if all classes were as frequent (likelihood), or the sums "
+    "f_c(q), so that frequent classes weigh more (map). The tails of the kernel are long, so that "
+    "the sums of a frequent class outweigh a rare one: the first is usually better even where "
+    "frequencies differ.",
+    choices=RULES,
+)
+ROWS = Parameter(
+    "rows",
+    INTEGER,
+    "Rows of each class's sketch; a release with pure ε publishes no more of them than suit the "
+    "class. 'auto': 150·√ε, or 1000 with delta, whose noise does not grow with rows.",
+    choices=("auto",),
+    at_least=1,
+)
+RADIUS = Parameter(
+    "radius",
+    NUMBER,
+    "For means and discriminant: the length that no record exceeds, from the middle of bounds and in "
+    "units of their half-width; declared, longer records are shortened to it. 1 for vectors of "
+    "length 1 and bounds from -1 to 1. Default: half of that of the box.",
+    above=0,
+    optional=True,
+)
+COLUMN_SCALING = Parameter(
+    "column_scaling",
+    TEXT,
+    "For means and discriminant: what columns are measured in, the declared bounds, or two private quantiles "
+    "of each column and beyond them the logarithm of the distance (quantiles), which suits skewed columns in "
+    "wide bounds. A fifth of ε pays for the quantiles, and records are kept, in secret, until the release. "
+    "auto: quantiles with discriminant in up to 32 columns, without radius and public, where the quantiles "
+    "are predicted to be off by at most half of the declared number of records; else bounds.",
+    choices=SCALINGS,
+)
+
+
+_DEEPEST = -30.0
+_DISTINCT = 3.0
+"""A class with so many standard errors of its count differs from an empty one."""
+_FLOOR = 2.0
+"""A class is divided by no fewer records than so many standard errors of its count."""
+
+
+@dataclass(frozen=True, slots=True)
+class SketchReading:
+    """The functions of the classes in the order of ``classes_``, how many records each has, by how much its
+    sums are divided, the standard error that noise gives to them, which classes take part, and what each
+    class weighs where none does.
+    """
+
+    functions: list[TableFunction]
+    counts: Floats
+    sizes: Floats
+    noise: Floats
+    known: NDArray[np.int64]
+    shares: Floats
+
+    @classmethod
+    def of(cls, functions: list[Any]) -> SketchReading:
+        """A class whose count cannot be distinguished from 0 takes no part beside two that can.
+
+        With fewer than two of those all take part, since a rare class and an empty one look alike. A count
+        within the noise is taken as two standard errors, so that such a class weighs too little rather than
+        its noise too much.
+        """
+        counts = np.array([each.count for each in functions])
+        errors = np.array([each.count_stderr for each in functions])
+        known = np.flatnonzero(counts >= _DISTINCT * errors)
+        if not enough_records(functions):
+            known = known[:0]
+        elif len(known) < 2:
+            known = np.arange(len(functions))
+        return cls(
+            functions=functions,
+            counts=np.maximum(counts, 0.0),
+            sizes=np.maximum(counts, _FLOOR * errors),
+            noise=np.array([(each.noise.variance / each.rows) ** 0.5 for each in functions]),
+            known=known,
+            shares=shares_within_noise(counts, errors),
+        )
+
+    def probabilities(self, queries: Floats, rule: str) -> Floats:
+        """Of each class at each query, shape (n_queries, n_classes)."""
+        masses = self._masses(queries, rule)
+        return np.asarray(masses / masses.sum(axis=1, keepdims=True))
+
+    def _masses(self, queries: Floats, rule: str) -> Floats:
+        if not len(self.known):
+            return np.tile(self.shares, (len(queries), 1))
+        answers = np.stack([self.functions[code].sum(queries) for code in self.known], axis=1)
+        noise = self.noise[self.known]
+        if rule == "likelihood":
+            answers, noise = answers / self.sizes[self.known], noise / self.sizes[self.known]
+        in_noise = np.full((len(queries), len(self.functions)), _DEEPEST)
+        in_noise[:, self.known] = np.maximum(answers / noise.max(), _DEEPEST)
+        # Rises with the answer and is positive even where noise made that negative: ln(1 + eˣ), which is x
+        # well above the noise.
+        masses: Floats = np.logaddexp(0.0, in_noise)
+        return masses
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsReading:
+    """A linear rule, and how a query becomes the vector that it compares."""
+
+    rule: LinearRule
+    vectors: Callable[[Floats], Floats]
+
+    @property
+    def counts(self) -> Floats:
+        """Noisy numbers of records of the classes."""
+        return self.rule.counts
+
+    def probabilities(self, queries: Floats, rule: str) -> Floats:
+        """Of each class at each query, shape (n_queries, n_classes)."""
+        return self.rule.probabilities(self.vectors(queries), rule)
+
+
+UNDECLARED = 10_000
+"""The number of records that a method is chosen for where none is declared."""
+_PART, _QUANTILES = "moments", "quantiles"
+
+
+class ClassMethod(Protocol):
+    """What a classifier counts of each class, releases, and compares."""
+
+    def start(self, seed: int, promise: Promise) -> Any:
+        """Something empty and secret."""
+
+    def count(self, secret: Any, X: Floats, codes: NDArray[Any]) -> None:
+        """Add records of the classes with these numbers."""
+
+    def draw(self, secret: Any, promise: Promise) -> Drawn:
+        """Spend the whole promise."""
+
+    def open(self, bundle: Bundle) -> SketchReading | MomentsReading:
+        """How queries are compared with what was released."""
+
+
+@dataclass(frozen=True, slots=True)
+class SketchOfEachClass:
+    """One sketch for each class. A record is in one of them, so each takes the whole budget."""
+
+    classes: int
+    kernel: Kernel
+    rows: int
+    width: int
+    box: Box
+    columns: tuple[str, ...] | None
+
+    def start(self, seed: int, promise: Promise) -> list[Tally]:
+        """An empty sketch for each class."""
+        sizes: Any = {"rows": self.rows, "width": self.width, "bounds": self.box, "columns": self.columns}
+        return [race(self.kernel, seed=seed, **sizes) for _ in range(self.classes)]
+
+    def count(self, secret: list[Tally], X: Floats, codes: NDArray[Any]) -> None:
+        """Add each record to the sketch of its class."""
+        for code, tally in enumerate(secret):
+            if (codes == code).any():
+                tally.add(X[codes == code])
+
+    def draw(self, secret: list[Tally], promise: Promise) -> Drawn:
+        """All sketches, in parallel composition."""
+        spent = {**terms_of(promise), "count_share": MODEL_COUNT_SHARE}
+        return Drawn({f"class {code}": tally.release(**spent) for code, tally in enumerate(secret)}, {})
+
+    def open(self, bundle: Bundle) -> SketchReading:
+        """The functions of the classes."""
+        return SketchReading.of([bundle.parts[f"class {code}"] for code in range(self.classes)])
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsByClass:
+    """Sums of vectors by class, and second moments, in one table; in units of the bounds."""
+
+    classes: int
+    dim: int
+    box: Box
+    method: str
+    records: int
+    radius: float
+    transform: Transform | None
+    digest: str | None
+    """Of the transformation: of a model that was loaded, the bundle holds the transformation itself."""
+
+    def basis(self, promise: Promise) -> ClassMoments:
+        """What is counted."""
+        public = self.transform
+        dim, radius = (self.dim, self.radius) if public is None else (public.dim, public.radius)
+        digest = None if public is None else public.digest
+        if self.method == MEANS:
+            return means_basis(self.classes, dim, promise, radius, digest)
+        return discriminant_basis(self.classes, dim, self.records, promise, radius, digest)
+
+    def start(self, seed: int, promise: Promise) -> Any:
+        """An empty table."""
+        return Tally(self.basis(promise))
+
+    def count(self, secret: Any, X: Floats, codes: NDArray[Any]) -> None:
+        """Add the vectors of records."""
+        secret.add(np.column_stack((codes, self.vectors(X, self.transform))))
+
+    def vectors(self, X: Floats, transform: Transform | None) -> Floats:
+        """Rows from the middle of the bounds, in units of their half-width; and then transformed."""
+        units = in_units(X, self.box)
+        return units if transform is None else transform.apply(units)
+
+    def draw(self, secret: Any, promise: Promise) -> Drawn:
+        """One release of the table."""
+        released = secret.release(**terms_of(promise), count_share=TOTAL_SHARE)
+        return Drawn({_PART: released}, {} if self.transform is None else self.transform.arrays())
+
+    def open(self, bundle: Bundle) -> MomentsReading:
+        """A linear rule; ValueError if the parts of a file do not fit together."""
+        transform = None if self.digest is None else Transform.from_arrays(bundle.arrays)
+        part: Any = bundle.parts[_PART]
+        dim = self.dim if transform is None else transform.dim
+        if (None if transform is None else transform.digest) != self.digest:
+            raise ValueError("transformation")
+        if (part.basis.classes, part.basis.dim, part.basis.transform) != (self.classes, dim, self.digest):
+            raise ValueError("classes")
+        if transform is not None and transform.columns != self.dim:
+            raise ValueError("columns")
+        rule = LinearRule.of(part, None if transform is None else transform.variances)
+        return MomentsReading(rule, lambda X: self.vectors(X, transform))
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsInQuantiles(MomentsByClass):
+    """The same in units of private quantiles, for which records are kept, in secret.
+
+    Privacy
+    -------
+    One record present or absent changes two things. Its values take part in the choice of the quantiles,
+    which is pure ε₁ (`columns_quantiles`). Given the quantiles, which are public from then on, its vector is
+    computed from the record and the quantiles alone (`ColumnScaling`), so it changes the table as
+    `ClassMoments` proves, whatever the quantiles are, and the release of the table is (ε − ε₁, δ). By
+    adaptive composition both together are (ε, δ), in exact fractions.
+    """
+
+    def start(self, seed: int, promise: Promise) -> KeptRecords:
+        """Nothing kept yet."""
+        return KeptRecords()
+
+    def count(self, secret: KeptRecords, X: Floats, codes: NDArray[Any]) -> None:
+        """Keep records, clipped."""
+        low, high = np.array(self.box).T
+        secret.add(np.clip(X, low, high), codes.copy())
+
+    def draw(self, secret: KeptRecords, promise: Promise) -> Drawn:
+        """Quantiles of the columns first, then sums of the records in their units."""
+        X, codes = secret.all()
+        paid, rest = split_promise(promise)
+        quantiles = columns_quantiles(X, self.box, paid)
+        vectors = ColumnScaling.of(self.box, quantiles).units(X)
+        tally = Tally(self.basis(rest)).add(np.column_stack((codes, vectors)))
+        released = tally.release(**terms_of(rest), count_share=TOTAL_SHARE)
+        return Drawn({_PART: released}, {_QUANTILES: quantiles})
+
+    def open(self, bundle: Bundle) -> MomentsReading:
+        """A linear rule of vectors in units of the quantiles."""
+        found = MomentsByClass.open(self, bundle)
+        return MomentsReading(found.rule, ColumnScaling.of(self.box, bundle.arrays[_QUANTILES]).units)
+
+
+def in_units(X: Floats, box: Box) -> Floats:
+    """Rows clipped to the bounds, from their middle and in units of their half-width."""
+    low, high = np.array(box).T
+    units: Floats = (np.clip(X, low, high) - (low + high) / 2.0) / ((high - low) / 2.0)
+    return units
+
+
+@declared
+class PrivateClassifier(ClassificationModel):
+    """Predicts the class of a point from what was released about the records of each class.
+
+    There are three methods. ``kernel`` compares one released sketch per class. It follows classes of any
+    shape in few columns (up to some tens) that are scaled to ``bounds``; the bandwidth should suit the
+    distance between classes. ``means`` compares inner products with noisy class means, and ``discriminant``
+    also releases a matrix of second moments. Their boundaries are planes, and they work in hundreds of
+    columns, such as embeddings. ``auto`` chooses from the declared quantities alone.
+
+    Declare ``radius=1`` for vectors of length 1: otherwise the noise is that of the whole box.
+    ``discriminant`` measures few columns in private quantiles, and keeps the records until its release for
+    that. This suits skewed columns in wide bounds. If a rare class is far away from all others, it is less
+    accurate: use ``column_scaling="bounds"`` or ``method="kernel"`` then.
+
+    More than about ``1000/ε`` records are needed. Below about ``100/ε`` the private counts cannot be
+    distinguished from noise, and every class gets the same probability, unless one has five standard errors
+    more records than any other. A class with fewer than ``40/ε`` records is never predicted if two other
+    classes have more.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    method_, column_scaling_ : str
+        The method that was chosen, and what columns are measured in.
+    class_prior_ : array of shape (n_classes,)
+        From the private counts; only after the release.
+    claim_, released_
+        What was spent, and for what; only after the release.
+
+    Privacy
+    -------
+    Unit: one record with its label, or one person; neighbours: add/remove. A record is in one class of a
+    declared list. The kernel rule releases one sketch per class, in parallel composition, each with the whole
+    budget. The other rules release one table of integers (`ClassMoments`), whose noise is calibrated to what
+    a record adds to its class and to the second moments together. Where columns are measured in quantiles,
+    these are chosen first, for a fifth of ε, and the table gets the rest: sequential composition. ``public``
+    rows are assumed to be public, and the claim says so. Everything else is computed from what was released.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.repeat([[-0.5, 0.0], [0.5, 0.0]], 3000, axis=0)
+    >>> labels = np.repeat(["left", "right"], 3000)
+    >>> model = PrivateClassifier(epsilon=1.0, classes=["left", "right"], random_state=0).fit(points, labels)
+    >>> model.predict([[-0.6, 0.1], [0.6, 0.1]]).tolist()
+    ['left', 'right']
+    >>> model.claim_.epsilon
+    1.0
+
+    Notes
+    -----
+    Coleman and Shrivastava, CCS 2021, section 4: maximum likelihood and maximum a posteriori from one sketch
+    per class; section 7.2 for public data.
+    """
+
+    COMMAND = "classifier"
+    DEFAULT_BANDWIDTH = 0.5
+    method: Annotated[str, METHOD] = "auto"
+    rule: Annotated[str, RULE] = "likelihood"
+    bandwidth: Annotated[
+        float | None,
+        replace(
+            NEAR,
+            help=f"{NEAR.help} In more than 8 columns the default grows with their square root, as "
+            "distances do.",
+        ),
+    ] = None
+    scale: Annotated[str | None, SCALE] = None
+    power: Annotated[int, POWER] = 4
+    rows: Annotated[int | str, ROWS] = "auto"
+    width: Annotated[int, WIDTH] = 1000
+    radius: Annotated[float | None, RADIUS] = None
+    column_scaling: Annotated[str, COLUMN_SCALING] = "auto"
+    records: Annotated[
+        int | None,
+        Parameter(
+            help="About how many there are, declared, for auto; the true number is private. Default: 10,000.",
+            at_least=1,
+        ),
+    ] = None
+    public: Annotated[
+        Any,
+        replace(
+            PUBLIC,
+            help="Rows like the records that are public, without labels: an array or a frame; or an "
+            "hs.records.Transform that was learned from such rows in units of the bounds, -1 to 1. Methods "
+            "but kernel learn from them which directions vary how much; bounds='public' takes the range from "
+            "them. What is learned from them is stored with the model, and the claim says that they were "
+            "assumed to be public; they are not stored.",
+        ),
+    ] = None
+
+    _digest = cast("str | None", None)
+    # Of the transformation that was learned from public rows.
+
+    def chosen_method(self, n_features: int | None = None, records: int | None = None) -> str:
+        """The method for so many columns and a declared number of records; looks at no data."""
+        promise = self.check_parameters()
+        return self._choose(self._width(n_features), records or self.records or UNDECLARED, promise)
+
+    def _check_together(self, promise: Promise) -> None:
+        if self.method == KERNEL and self.radius is not None:
+            raise UsageError("radius", "must be left out for the method kernel")
+        if self.column_scaling != QUANTILES:
+            return
+        for name in ("radius", "public"):
+            if getattr(self, name) is not None:
+                rule = ("must be left out with ", Argument("column_scaling", QUANTILES))
+                raise UsageError(name, rule)
+        if self.method == KERNEL:
+            rule_of_kernel = "must be bounds or auto for the method kernel"
+            raise UsageError("column_scaling", rule_of_kernel, got=QUANTILES)
+
+    def _uses_public(self) -> bool:
+        return self.method != KERNEL or super()._uses_public()
+
+    def _choose(self, dim: int, records: int, promise: Promise) -> str:
+        """The method, or for ``auto`` the one with the smallest predicted error; two classes where none are
+        declared.
+        """
+        if self.method != AUTO:
+            return self.method
+        dim = self.public.dim if isinstance(self.public, Transform) else dim
+        if dim <= MOST_SQUARED:
+            basis = discriminant_basis(self._number_of_classes(), dim, records, promise)
+            if spectral_edge(basis, promise, records) <= largest_edge(dim):
+                return DISCRIMINANT
+        plain = self.radius is None and self.public is None and self.column_scaling != QUANTILES
+        return KERNEL if dim <= MOST_KERNEL_COLUMNS and plain else MEANS
+
+    def _number_of_classes(self) -> int:
+        known = self.classes is not None or hasattr(self, "classes_")
+        return len(self.declared_classes()) if known else 2
+
+    def _scaling(self, dim: int, method: str, promise: Promise) -> str:
+        """What columns are measured in, by declared quantities alone."""
+        if self.column_scaling != AUTO:
+            return self.column_scaling
+        plain = method == DISCRIMINANT and self.radius is None and self.public is None
+        useful = plain and quantiles_are_useful(dim, self.records or UNDECLARED, promise)
+        return QUANTILES if useful else BOUNDS
+
+    def _keeps(self, dim: int) -> bool:
+        """Whether records are kept until quantiles are drawn."""
+        promise = self._promise()
+        method = self._choose(dim, self.records or UNDECLARED, promise)
+        # Of a model that was loaded, public rows are unknown, and they leave columns in units of the bounds.
+        return self._digest is None and self._scaling(dim, method, promise) == QUANTILES
+
+    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
+        """Quantiles and noise are two mechanisms under one promise. Whether quantiles are used needs the
+        number of columns.
+        """
+        # Hash rows, of which a record changes one cell each, always have less variance by Laplace noise.
+        hashed = promise.pure and self.method == KERNEL
+        noise = Mechanism.of(LAPLACE) if hashed else super()._mechanism(promise, n_features)
+        scaled = Mechanism.of(PERMUTE_AND_FLIP) + noise
+        if n_features is not None:
+            return scaled if self._keeps(n_features) else noise
+        return {QUANTILES: scaled, AUTO: scaled | noise}.get(self.column_scaling, noise)
+
+    def kept_per_record(self, n_features: int) -> int:
+        """A record and its label, where quantiles are drawn."""
+        return n_features + 1 if self._keeps(n_features) else 0
+
+    def compared_by(self, n_features: int) -> list[Kernel]:
+        """The kernel of the sketches, where that is the method."""
+        return [self._kernel(n_features)] if self.chosen_method(n_features) == KERNEL else []
+
+    def _kernel(self, dim: int) -> Kernel:
+        plain = EuclideanKernel(dim=dim, bandwidth=self.effective("bandwidth", dim), power=self.power)
+        return in_scale(plain, self.effective("scale", dim), self.column_bounds(dim))
+
+    def _default_bandwidth(self, n_features: int) -> float:
+        """Records of many columns are far from each other: at a fixed bandwidth their sums would be noise."""
+        return self.DEFAULT_BANDWIDTH * max(1.0, math.sqrt(n_features / _COLUMNS_AT_ONE))
+
+    def _rows(self, promise: Promise) -> int:
+        if not isinstance(self.rows, str):
+            return self.rows
+        if not promise.pure or promise.epsilon is None:
+            return _MOST_ROWS
+        return min(_MOST_ROWS, max(1, math.ceil(_ROWS_AT_ONE * math.sqrt(promise.epsilon))))
+
+    def _ball(self, dim: int) -> float:
+        """The declared radius, or half of that of the box; with public rows the box itself suffices."""
+        if self.radius is not None:
+            return float(self.radius)
+        return math.sqrt(dim) if self.public is not None else max(1.0, math.sqrt(dim) / 2.0)
+
+    def _strategy(self, transform: Transform | None, box: Box) -> ClassMethod:
+        """The method that was chosen."""
+        dim, classes = self.n_features_in_, len(self.classes_)
+        if self.method_ == KERNEL:
+            columns, rows = self._table_columns(), self._rows(self._promise())
+            return SketchOfEachClass(classes, self._kernel(dim), rows, self.width, box, columns)
+        kind = MomentsInQuantiles if self.column_scaling_ == QUANTILES else MomentsByClass
+        records = self.records or UNDECLARED
+        return kind(classes, dim, box, self.method_, records, self._ball(dim), transform, self._digest)
+
+    def _start(self, seed: int) -> tuple[ClassMethod, Any]:
+        """The method, with the transformation learned from public rows, and what it counts into."""
+        dim, promise, box = self.n_features_in_, self._promise(), self.column_bounds()
+        self.method_ = self.chosen_method()
+        self.column_scaling_ = self._scaling(dim, self.method_, promise)
+        transform = None
+        if isinstance(self.public, Transform):
+            transform = self.public.of_columns(dim)
+        elif self.public is not None and self.method_ != KERNEL:
+            transform = Transform.whitening(in_units(self._public_rows(), box), input_radius=self._ball(dim))
+        self._digest = None if transform is None else transform.digest
+        chosen = self._strategy(transform, box)
+        return chosen, chosen.start(seed, promise)
+
+    def _count(self, secret: tuple[ClassMethod, Any], X: Floats, y: NDArray[Any] | None) -> None:
+        assert y is not None
+        chosen, counted = secret
+        chosen.count(counted, X, y)
+
+    def _draw(self, secret: tuple[ClassMethod, Any], promise: Promise) -> Bundle:
+        chosen, counted = secret
+        return self._bundle(chosen.draw(counted, promise))
+
+    def _open(self, bundle: Bundle) -> SketchReading | MomentsReading:
+        return self._strategy(None, self._box(self._fitted("bounds"))).open(bundle)
+
+    def _part_columns(self) -> dict[str, int] | dict[str, None]:
+        if self.method_ != KERNEL:
+            return {_PART: None}
+        return {f"class {code}": self.n_features_in_ for code in range(len(self.classes_))}
+
+    def _facts(self) -> dict[str, Any]:
+        chosen = {"method": self.method_, "column_scaling": self.column_scaling_, "transform": self._digest}
+        return {**super()._facts(), **chosen}
+
+    def _restore(self, facts: dict[str, Any]) -> None:
+        super()._restore(facts)
+        self.method_, self.column_scaling_ = facts["method"], facts["column_scaling"]
+        self._digest = facts["transform"]
+        if self.method_ not in METHODS[1:] or not isinstance(self._digest, str | None):
+            raise ValueError("method")
+        if self.column_scaling_ not in SCALINGS[1:]:
+            raise ValueError("scaling")
+
+    def _assumptions(self) -> list[str]:
+        # Which method is chosen may not be known yet; the kernel rule alone learns no transformation.
+        learns = self.public is not None and self.method != KERNEL
+        return [*super()._assumptions(), *([PUBLIC_ROWS] if self._digest is not None or learns else [])]
+
+    def _advice(self, n_features: int, promise: Promise) -> list[str]:
+        """Where another model or parameter is usually better."""
+        if self.classes is None:
+            return []
+        method, many = (
+            self._choose(n_features, self.records or UNDECLARED, promise),
+            n_features > MOST_KERNEL_COLUMNS,
+        )
+        found = []
+        if len(self.declared_classes()) == 2 and promise.pure and not many:
+            found.append(
+                "for two classes under pure ε consider PrivateLinearSVC with method='objective' too: on "
+                "tables of measurements it was up to 3 points better, and far worse for a rare class"
+            )
+        if self.method == AUTO and method == KERNEL:
+            found.append(
+                "second moments would be hidden by noise, so sketches are compared; where a plane separates "
+                "the classes method='means' is better, and a delta or more records help"
+            )
+        if many and method == KERNEL:
+            found.append(
+                "in so many columns sketches see little; for vectors of a known length, such as 1, leave "
+                "method out and declare that length as radius"
+            )
+        elif many and self.radius is None and self.public is None:
+            found.append(
+                "in so many columns declare a radius if records have a known length, such as 1: the noise is "
+                "otherwise as large as half of the box"
+            )
+        return found
+
+    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
+        classes = len(self.declared_classes())
+        method = self._choose(n_features, self.records or records, promise)
+        if method == KERNEL:
+            kernel, box = self._kernel(n_features), self.column_bounds(n_features)
+            sizes = {"rows": self._rows(promise), "width": self.width}
+            error = error_of_hash_rows(kernel, max(1, records // classes), promise, bounds=box, **sizes)
+            return PredictedError("mean kernel value of a class", error, records, PLANNED)
+        dim = self.public.dim if isinstance(self.public, Transform) else n_features
+        if self._scaling(n_features, method, promise) == QUANTILES:
+            _, promise = split_promise(promise)
+        basis = means_basis(classes, dim, promise)
+        if method == DISCRIMINANT:
+            basis = discriminant_basis(classes, dim, records, promise)
+        error = mean_noise(basis, noise_of(basis, promise).variance, records / classes)
+        note = f"{NOISE}, for vectors of the length of the radius"
+        return PredictedError("inner product with the mean of a class", error, records, note)
+
+    def predict_proba(self, X: object) -> Floats:
+        """The probability of each class at each point, shape (n_queries, n_classes), by ``rule``.
+
+        They follow the rule as it is stated, not a calibration: where the sums of all classes are below the
+        noise they are near to one another.
+        """
+        queries = self._within_bounds(self._queries(X))
+        reading: SketchReading | MomentsReading = self._reading()
+        return reading.probabilities(queries, self._fitted("rule"))
+
+    def predict(self, X: object) -> NDArray[Any]:
+        """The most probable class of each point, shape (n_queries,)."""
+        best = np.argmax(self.predict_proba(X), axis=1)
+        return np.asarray(self.classes_[best])
+
+    @property
+    def class_prior_(self) -> Floats:
+        """How frequent each class is, by the private counts; only after the release."""
+        reading: SketchReading | MomentsReading = self._reading()
+        counts = reading.counts if reading.counts.any() else np.ones(len(reading.counts))
+        priors: Floats = counts / counts.sum()
+        return priors

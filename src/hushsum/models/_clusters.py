@@ -1,0 +1,999 @@
+"""k-means and Gaussian mixtures, fitted to cells of the records that are cut where they vary most."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Annotated, Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats
+from hushsum.analysis import (
+    COVARIANCE_TYPES,
+    FULL,
+    SPHERICAL,
+    Cells,
+    Mixture,
+    check_function,
+    cluster_cells,
+    fit_mixture,
+    nearest_centers,
+    number_of_clusters,
+    number_of_components,
+    released_cells,
+    restricted,
+    sizes_and_spread,
+)
+from hushsum.declaration import INTEGER, Parameter
+from hushsum.errors import UsageError, shown
+from hushsum.kernels import OF_BOUNDS, different_units
+from hushsum.models._accuracy import PredictedError, part_of, terms_of
+from hushsum.models._base import Drawn, KeptRecords, ModelState, PrivateModel, declared
+from hushsum.models._linear_rules import TOTAL_SHARE, noise_of
+from hushsum.models._parameters import SCALE, parameters_of_claim, to_json
+from hushsum.models._record_checks import generator_of
+from hushsum.privacy import Promise
+from hushsum.records import Bounds, clipped_to_ball, norms
+from hushsum.releases import Bundle, CoefficientFunction, ReleasedFunction
+from hushsum.tables import ClassMoments
+from hushsum.tally import Tally
+
+COUNT_SHARE: Final = Fraction(1, 20)
+MOMENT_SHARE: Final = Fraction(2, 5)
+SQUARE_SHARE: Final = 0.35
+LENGTH_SHARE: Final = 0.05
+"""Of the squared length of what a record adds: its number, second moments, squares of the columns, and the
+square of its length.
+"""
+
+FIRST: Final = Fraction(1, 10)
+"""Of the budget, for the first step, which has one cell."""
+MOST_CELLS: Final = 64
+SMALLEST_PART: Final = Fraction(3, 40)
+"""Of the budget, that any step has: 9/20 of it in six steps, which make 64 cells of one."""
+REACH: Final = 1.7
+"""The radius of a cell, in root mean squared distances of the records of the cell that it was cut from."""
+_HALF: Final = 0.8
+_CLEAR: Final = 0.35
+_USABLE: Final = 0.7
+"""A cell is cut, or used, if the noise of its mean is expected to be shorter than this part of its radius."""
+_PRECISE: Final = 1.0
+"""Cells are cut into so many that the noise of their means is about this part of the spread inside them."""
+_CELLS_PER_CLUSTER: Final = 3
+SEEN: Final = 3.0
+_BITS: Final = 16
+_MOST_COLUMNS: Final = 1 << 16
+NARROWEST: Final = 2.0**-12
+_RECORDS_AT_A_TIME: Final = 1 << 16
+
+MEANS, SQUARES, MOMENTS = "means", "squares", "moments"
+
+
+class PromiseParts:
+    """A promise that is spent in parts, which add up to it at most.
+
+    >>> parts = PromiseParts(Promise.of(epsilon=1.0, delta=None))
+    >>> parts.take(Fraction(1, 4))
+    Promise(epsilon=Fraction(1, 4), delta=Fraction(0, 1), rho=None)
+    >>> parts.left
+    Fraction(3, 4)
+    """
+
+    __slots__ = ("left", "promise")
+
+    def __init__(self, promise: Promise) -> None:
+        self.promise = promise
+        self.left = Fraction(1)
+
+    def take(self, part: Fraction) -> Promise:
+        """A part of the whole promise."""
+        if not 0 < part <= self.left:
+            raise ValueError("more than the promise")
+        self.left -= part
+        return part_of(self.promise, part)
+
+    def measure(self, rows: Floats, partition: Partition, kind: str, part: Fraction) -> Measurement:
+        """Count the records by cell and release that for a part of the promise; see `measured`."""
+        return measured(rows, partition, kind, self.take(part))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partition:
+    """Public centers and radii. A record belongs to the nearest center; what it adds is relative to it.
+
+    Records and centers are in units in which the declared box is within ±1.
+
+    Privacy
+    -------
+    The center of a record depends on that record alone, bit for bit: record and centers are rounded to
+    multiples of 2⁻¹⁶, element by element, and distances are compared as ‖c‖² − 2x·c. Every product and every
+    partial sum in it is a whole number below d·2³⁴ ≤ 2⁵⁰, for up to 2¹⁶ columns, and so exact in double
+    precision in any order of summation. Of equal distances the first center is taken.
+    """
+
+    centers: Floats
+    radii: Floats
+
+    def codes(self, rows: Floats) -> NDArray[np.int64]:
+        """The place of the center of each record."""
+        if rows.shape[1] > _MOST_COLUMNS:
+            raise ValueError("columns")
+        whole = np.rint(np.clip(rows, -1.0, 1.0) * float(1 << _BITS))
+        centers = np.rint(np.clip(self.centers, -1.0, 1.0) * float(1 << _BITS))
+        nearest: NDArray[np.int64] = np.argmin(
+            np.square(centers).sum(axis=1) - 2.0 * (whole @ centers.T), axis=1
+        )
+        return nearest
+
+    def vectors(self, rows: Floats, codes: NDArray[np.int64]) -> Floats:
+        """(x − c)/radius of each record, shortened to length 1; each depends on that record alone."""
+        return clipped_to_ball((rows - self.centers[codes]) / self.radii[codes][:, None], 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measurement:
+    """What one step released of the cells of a partition; public.
+
+    ``means`` and ``squares`` are relative to the centers and in units of the radii; ``squares`` has one
+    column, of squared lengths, where only these were measured. ``mean_noise`` and ``square_noise`` are
+    standard deviations of sums, and ``count_noise`` of numbers.
+    """
+
+    counts: Floats
+    means: Floats
+    squares: Floats | None
+    moments: Floats | None
+    count_noise: float
+    mean_noise: float
+    square_noise: float
+
+    @property
+    def mean_errors(self) -> Floats:
+        """The expected length of the noise in each mean, in units of the radius."""
+        return np.asarray(self.mean_noise * math.sqrt(self.means.shape[1]) / np.maximum(self.counts, 1.0))
+
+
+def basis_of(cells: int, dim: int, kind: str) -> ClassMoments:
+    """What one step counts."""
+    if kind == MOMENTS:
+        return ClassMoments.of_shares(
+            cells, dim, 1.0, moment_share=MOMENT_SHARE, count_share=COUNT_SHARE, by_class=True
+        )
+    columns = 2 * dim if kind == SQUARES else dim + 1
+    return ClassMoments.of_shares(
+        cells, columns, 1.0, moment_share=Fraction(0), count_share=COUNT_SHARE, bits=14
+    )
+
+
+def vectors_by_cell(rows: Floats, partition: Partition, kind: str) -> Floats:
+    """What a step counts of each record, in a row: its cell, and a vector of length at most 1."""
+    codes = partition.codes(rows)
+    vectors = partition.vectors(rows, codes)
+    if kind == SQUARES:
+        # Of length at most 1, since no column is longer than the vector.
+        vectors = np.hstack(
+            (math.sqrt(1.0 - SQUARE_SHARE) * vectors, math.sqrt(SQUARE_SHARE) * np.square(vectors))
+        )
+    elif kind == MEANS:
+        lengths = np.square(norms(vectors))[:, None]
+        vectors = np.hstack((math.sqrt(1.0 - LENGTH_SHARE) * vectors, math.sqrt(LENGTH_SHARE) * lengths))
+    return np.column_stack((codes, vectors))
+
+
+def counted_cells(rows: Floats, partition: Partition, kind: str) -> Tally:
+    """The exact sums of one step; secret."""
+    basis = basis_of(len(partition.centers), rows.shape[1], kind)
+    tally = Tally(basis, basis.counted_kernel())
+    for start in range(0, len(rows), _RECORDS_AT_A_TIME):
+        tally.add(vectors_by_cell(rows[start : start + _RECORDS_AT_A_TIME], partition, kind))
+    return tally
+
+
+def measured(rows: Floats, partition: Partition, kind: str, spent: Promise) -> Measurement:
+    """Count the records by cell and release that. Spends ``spent``.
+
+    Privacy
+    -------
+    Unit: one record; neighbours: add/remove. The partition and ``kind`` are public, that is, functions of
+    what was released before. A record has one cell and one vector of length at most 1, which depend on that
+    record alone (`Partition`), and adds them to one tally of `ClassMoments`, whose sensitivity is proven
+    there. Whichever way a unit changes the records, the table changes by the cells of those that come and go:
+
+    - a record appears or disappears: one vector, in one cell;
+    - a record is replaced, inside its cell or by one of another cell: one disappears and one appears, so it
+      is covered twice, as the claim says;
+    - a record appears twice, or more often: it counts as that many records, and no other record is affected;
+    - the order of records changes: nothing, since integers are added.
+
+    No other record moves with it: centers and radii do not depend on the records of this step, only on
+    noisy tables of steps before.
+    """
+    tally = counted_cells(rows, partition, kind)
+    return read(tally.release(count_share=float(TOTAL_SHARE), **terms_of(spent)), kind)
+
+
+def read(function: object, kind: str) -> Measurement:
+    """What a released table says of its cells; post-processing."""
+    assert isinstance(function, CoefficientFunction)
+    basis = function.basis
+    assert isinstance(basis, ClassMoments)
+    table, deviation = function.table, math.sqrt(function.cell_variance)
+    counts, sums = basis.class_counts(table), basis.class_sums(table)
+    number = np.maximum(counts, 1.0)[:, None]
+    gain = deviation * math.sqrt(basis.sum_gain)
+    squares = moments = None
+    square_noise = 0.0
+    mean_noise = gain
+    if kind == SQUARES:
+        dim = basis.dim // 2
+        squares = sums[:, dim:] / math.sqrt(SQUARE_SHARE) / number
+        sums = sums[:, :dim] / math.sqrt(1.0 - SQUARE_SHARE)
+        square_noise = gain / math.sqrt(SQUARE_SHARE)
+        mean_noise = gain / math.sqrt(1.0 - SQUARE_SHARE)
+    if kind == MEANS:
+        squares = sums[:, -1:] / math.sqrt(LENGTH_SHARE) / number
+        sums = sums[:, :-1] / math.sqrt(1.0 - LENGTH_SHARE)
+        mean_noise = gain / math.sqrt(1.0 - LENGTH_SHARE)
+    if kind == MOMENTS:
+        moments = basis.second_moments(table) / number[:, :, None]
+        squares = np.diagonal(moments, axis1=1, axis2=2).copy()
+        square_noise = deviation / (5.0 * basis.unit**2)
+    return Measurement(
+        counts=counts,
+        means=clipped_to_ball(sums / number, 1.0),
+        squares=squares,
+        moments=moments,
+        count_noise=deviation / basis.count_weight,
+        mean_noise=mean_noise,
+        square_noise=square_noise,
+    )
+
+
+def cells_of(partition: Partition, found: Measurement) -> tuple[Cells, NDArray[np.bool_]]:
+    """The cells of a measurement, and which of them stand out of the noise; post-processing."""
+    radii = partition.radii[:, None]
+    means = np.clip(partition.centers + radii * found.means, -1.0, 1.0)
+    assert found.squares is not None
+    # Noise adds its variance to the square of a mean. A spread that is too small would shorten records, and
+    # one that is too large only adds noise: so it is raised by the standard deviation of its own noise.
+    apart = found.squares - np.square(found.means)
+    dim, number = means.shape[1], np.maximum(found.counts, 1.0)
+    noise = dim * np.square(found.mean_noise / number) + math.sqrt(dim) * found.square_noise / number
+    spread = np.clip(apart.sum(axis=1) + noise, np.square(NARROWEST), 1.0)
+    variances = np.maximum(apart, spread[:, None] / (100.0 * dim))
+    variances *= (spread / variances.sum(axis=1))[:, None] * np.square(radii)
+    covariances = None
+    if found.moments is not None:
+        outer = found.means[:, :, None] * found.means[:, None, :]
+        covariances = _positive((found.moments - outer) * np.square(radii)[:, :, None])
+        variances = np.diagonal(covariances, axis1=1, axis2=2).copy()
+    seen = (found.counts > SEEN * found.count_noise) & (found.mean_errors < _USABLE)
+    if not seen.any():
+        seen = np.arange(len(means)) == int(np.argmax(found.counts))
+    error = np.square(found.mean_noise * partition.radii / number)
+    return Cells(np.maximum(found.counts, 0.0), means, variances, covariances, error), seen
+
+
+def _positive(matrices: Floats) -> Floats:
+    """The nearest positive definite matrices, but for what is narrower than the rounding of records."""
+    values, vectors = np.linalg.eigh((matrices + np.swapaxes(matrices, 1, 2)) / 2.0)
+    least = np.square(NARROWEST) / matrices.shape[1]
+    kept = vectors * np.maximum(values, least)[:, None, :]
+    return np.asarray(kept @ np.swapaxes(vectors, 1, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class SplittingPlan:
+    """How many times cells are cut in two, and with which part of the budget each time; public."""
+
+    levels: int
+    part: Fraction
+
+    @classmethod
+    def of(
+        cls, records: float, dim: int, clusters: int, promise: Promise, share: Fraction, most: int
+    ) -> SplittingPlan:
+        """As many levels as leave the noise of a cell's mean below the spread of its records, for cells of
+        equal size; but cells for three times as many as there are clusters.
+        """
+        levels = 1
+        for number in range(1, 1 + max(1, int(math.log2(most)))):
+            cells = 1 << number
+            precise = cls._error(records, dim, cells, promise, share / number) <= _PRECISE
+            needed = cells < 2 * _CELLS_PER_CLUSTER * clusters
+            if not precise and not needed:
+                break
+            levels = number
+            if not precise and cells >= _CELLS_PER_CLUSTER * clusters:
+                break
+        return cls(levels, share / levels)
+
+    @staticmethod
+    def _error(records: float, dim: int, cells: int, promise: Promise, part: Fraction) -> float:
+        """The expected length of the noise in a mean, over the root mean squared distance in its cell."""
+        basis = basis_of(cells, dim, SQUARES)
+        spent = part_of(promise, part)
+        deviation = math.sqrt(noise_of(basis, spent).variance * basis.sum_gain / (1.0 - SQUARE_SHARE))
+        return REACH * math.sqrt(dim) * deviation * cells / max(records, 1.0)
+
+
+def split_cells(
+    rows: Floats, half_widths: Floats, clusters: int, parts: PromiseParts, share: Fraction, last: str
+) -> Cells:
+    """Cells of the records, cut where they vary most. Spends ``share`` of the promise and `FIRST`.
+
+    Parameters
+    ----------
+    rows : array of shape (n, dim)
+        Records in units in which the box is within ±1; secret.
+    half_widths : array of shape (dim,)
+        Of the box, at most 1.
+    clusters : int
+        How many will be looked for.
+    last : {"squares", "moments"}
+        Whether the last step measures variances or covariances.
+
+    Privacy
+    -------
+    The first step (`measured`) has one cell, the whole box, and a fixed part of the budget. From its noisy
+    number a plan follows: how many further steps, with equal parts that add up to ``share``. Every partition
+    is a function of the tables released before it. So this is adaptive composition of steps whose ρ (pure:
+    whose ε) add up to the same total whatever was released. The parts themselves depend on what was
+    released, which composition allows as long as the total is fixed beforehand: for ρ-zCDP by the privacy
+    filter of Feldman and Zrnic (2021), for pure ε by that of Rogers et al. (2016). `PromiseParts` refuses
+    to spend more than the whole.
+
+    Notes
+    -----
+    Linde, Buzo and Gray, 1980, for clusters by cutting; Su et al., *Differentially private k-means
+    clustering*, CODASPY 2016, for k-means with noisy sums.
+    """
+    dim = rows.shape[1]
+    partition = Partition(np.zeros((1, dim)), np.array([max(float(np.linalg.norm(half_widths)), NARROWEST)]))
+    found = parts.measure(rows, partition, SQUARES, FIRST)
+    cells, seen = cells_of(partition, found)
+    plan = SplittingPlan.of(float(found.counts[0]), dim, clusters, parts.promise, share, MOST_CELLS)
+    for level in range(1, plan.levels + 1):
+        partition = _cut(partition, found, cells, seen, 1 << plan.levels)
+        kind = last if level == plan.levels else SQUARES
+        found = parts.measure(rows, partition, kind, plan.part)
+        cells, seen = cells_of(partition, found)
+    return cells.chosen(seen)
+
+
+def _cut(
+    partition: Partition, found: Measurement, cells: Cells, seen: NDArray[np.bool_], most: int
+) -> Partition:
+    """The next partition: cells with the most weight × variance in two, those within the noise left out."""
+    column = cells.variances.argmax(axis=1)
+    spread = cells.variances[np.arange(len(cells)), column]
+    number = np.maximum(found.counts, 1.0)
+    noise = 2.0 * found.square_noise * np.square(partition.radii) / number
+    clear = seen & (found.mean_errors < _CLEAR) & (spread > noise)
+    score = np.where(clear, number * spread, 0.0)
+    room = max(0, most - int(seen.sum()))
+    cut = {int(j) for j in np.argsort(-score, kind="stable")[:room] if score[j] > 0.0}
+    centers, radii = [], []
+    for j in np.flatnonzero(seen):
+        radius = min(REACH * math.sqrt(float(cells.variances[j].sum())), float(partition.radii[j]))
+        step = np.zeros(cells.dim)
+        if j in cut:
+            step[column[j]] = _HALF * math.sqrt(spread[j])
+        for sign in (-1.0, 1.0) if j in cut else (0.0,):
+            centers.append(np.clip(cells.means[j] + sign * step, -1.0, 1.0))
+            radii.append(max(radius, NARROWEST))
+    return Partition(np.array(centers), np.array(radii))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refined:
+    """Centers, the noisy numbers of their records, and the sum of squared distances, estimated; public."""
+
+    centers: Floats
+    counts: Floats
+    inertia: float
+
+
+def refined_centers(rows: Floats, cells: Cells, centers: Floats, parts: PromiseParts, steps: int) -> Refined:
+    """Centers moved, step by step, to the noisy means of their records.
+
+    Spends what is left of the promise, in equal parts. A mean is moved by less where much of the move may be
+    noise (James and Stein 1961), and not at all where the number of records is not distinguished from 0.
+
+    Privacy
+    -------
+    As `split_cells`: every step is one of `measured`.
+    """
+    part = parts.left / steps
+    _, spread = sizes_and_spread(cells, centers)
+    for _ in range(steps):
+        partition = Partition(centers, np.clip(REACH * spread, NARROWEST, math.sqrt(rows.shape[1])))
+        found = parts.measure(rows, partition, MEANS, part)
+        assert found.squares is not None
+        squares = np.maximum(np.square(found.means).sum(axis=1), 1e-12)
+        kept = np.clip(1.0 - np.square(found.mean_errors) / squares, 0.0, 1.0)
+        kept = np.where(found.counts > SEEN * found.count_noise, kept, 0.0)[:, None]
+        centers = np.clip(centers + partition.radii[:, None] * kept * found.means, -1.0, 1.0)
+        # Of the records from the center where it is now.
+        apart = found.squares[:, 0] - (kept * (2.0 - kept) * np.square(found.means)).sum(axis=1)
+        spread = np.where(kept[:, 0] > 0.0, partition.radii * np.sqrt(np.clip(apart, 0.0, 1.0)), spread)
+    return Refined(centers, found.counts, float(np.maximum(found.counts, 0.0) @ np.square(spread)))
+
+
+AUTO: Final = "auto"
+RECORDS, FUNCTION = "records", "released function"
+CLUSTER_SCALE = replace(
+    SCALE,
+    help="What distances are measured in: the units of the data, or (bounds) the declared range of each "
+    "column. Default: bounds where the declared ranges of two columns differ by more than ten times.",
+)
+
+
+def most_clusters(name: str, of: str) -> Parameter:
+    """The declaration of how many clusters "auto" considers."""
+    return Parameter(name, INTEGER, f"The most {of} that 'auto' considers.", at_least=1, at_most=64)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The units in which records are compared: x = center + unit·e, where the box is within ±1 for e."""
+
+    center: Floats
+    unit: Floats
+    half_widths: Floats
+
+    @classmethod
+    def of(cls, box: list[tuple[float, float]], scale: str | None) -> Frame:
+        """That of a declared box."""
+        low, high = np.array(box, np.float64).T
+        column = high - low
+        bounds = Bounds.of(box, len(box))
+        assert bounds is not None
+        by_bounds = scale == OF_BOUNDS or (scale is None and different_units(bounds))
+        unit = column / 2.0 if by_bounds else np.full(len(box), float(column.max()) / 2.0)
+        return cls((low + high) / 2.0, unit, column / 2.0 / unit)
+
+    @property
+    def low(self) -> Floats:
+        """The lower ends of the box, in the units of the data."""
+        return np.asarray(self.center - self.unit * self.half_widths)
+
+    @property
+    def high(self) -> Floats:
+        """The upper ends."""
+        return np.asarray(self.center + self.unit * self.half_widths)
+
+    @property
+    def length(self) -> float:
+        """What a distance of 1 in these units is in those of the data, or in declared ranges."""
+        return 0.5 if self.by_bounds else float(self.unit[0])
+
+    @property
+    def by_bounds(self) -> bool:
+        """Whether columns have units of their own."""
+        return bool((self.unit != self.unit[0]).any())
+
+    def inside(self, X: Floats) -> Floats:
+        """Records in these units, clipped to the box; element by element."""
+        return np.asarray(np.clip((X - self.center) / self.unit, -self.half_widths, self.half_widths))
+
+    def places(self, points: Floats) -> Floats:
+        """Points in these units, wherever they are."""
+        return np.asarray((points - self.center) / self.unit)
+
+
+@declared
+class ClusterModel(PrivateModel):
+    """A clustering, fitted to records or to a released function.
+
+    A subclass has the parameter ``scale``, says how many clusters it looks for (:meth:`_number`), what it
+    computes of private records (:meth:`_clustered`) and of a released function (:meth:`_of_function`), and
+    checks those arrays in ``_open``.
+    """
+
+    scale: Annotated[str | None, CLUSTER_SCALE] = None
+
+    _source = RECORDS
+
+    @property
+    def centers(self) -> Floats:
+        """The centers or means of the clusters, in the units of the data; only after the release."""
+        raise NotImplementedError
+
+    def _number(self) -> int:
+        """The number of clusters, or the most there may be."""
+        raise NotImplementedError
+
+    def _measured_kinds(self, promise: Promise) -> tuple[str, ...]:
+        """What the steps of a fit measure of each cell."""
+        raise NotImplementedError
+
+    def _clustered(
+        self, rows: Floats, frame: Frame, parts: PromiseParts, seed: int
+    ) -> dict[str, NDArray[Any]]:
+        """What is released of records in the units of the frame; spends the whole promise at most."""
+        raise NotImplementedError
+
+    def _of_function(self, function: ReleasedFunction, frame: Frame, seed: int) -> dict[str, NDArray[Any]]:
+        """The same, of a released function; spends nothing."""
+        raise NotImplementedError
+
+    def fit_released(self, function: ReleasedFunction) -> Self:
+        """Cluster a released function: post-processing that spends nothing. No record is needed.
+
+        Takes grids, histograms and other weighted points, random Fourier features in any number of columns,
+        and every released function of up to three columns with declared bounds. The model carries the claim
+        of the function. ``epsilon``, ``delta`` and ``budget`` of this estimator are not used.
+
+        Parameters
+        ----------
+        function : ReleasedFunction
+            Of columns of numbers.
+
+        Raises
+        ------
+        UsageError
+            if it cannot be clustered: hash rows in more than three columns, or records that are sets.
+        """
+        self.check_parameters()
+        dim = check_function(function)
+        self.n_features_in_ = dim
+        if hasattr(self, "feature_names_in_"):
+            delattr(self, "feature_names_in_")
+        if function.columns is not None:
+            self.feature_names_in_ = np.array(function.columns, dtype=object)
+        box = self.column_bounds() if function.bounds is None else _pairs(function.bounds)
+        seed = int(generator_of(self.random_state).randint(np.iinfo(np.int32).max))
+        arrays = self._of_function(function, Frame.of(box, self.scale), seed)
+        self._source = FUNCTION
+        facts = self._described()
+        facts["parameters"] |= {"bounds": to_json("bounds", box)} | parameters_of_claim(function.claim)
+        bundle = Bundle(function.claim, {**facts, "seed": seed}, {}, arrays)
+        state = ModelState.opened(bundle, facts, seed)
+        state.reading = self._open(bundle)
+        self._state = state
+        return self
+
+    def _start(self, seed: int) -> KeptRecords:
+        self._source = RECORDS
+        return KeptRecords()
+
+    def _ready(self, secret: KeptRecords) -> KeptRecords:
+        """Refuse columns and promises for which a step could not be released, before anything is spent."""
+        promise = self._promise()
+        smallest = part_of(promise, SMALLEST_PART)
+        for kind in self._measured_kinds(promise):
+            # Its variance is computed where the samplers can draw it, and refused otherwise.
+            _ = noise_of(basis_of(MOST_CELLS, self.n_features_in_, kind), smallest).variance
+        return secret
+
+    def _count(self, secret: KeptRecords, X: Floats, y: NDArray[Any] | None) -> None:
+        secret.add(Frame.of(self.column_bounds(), self.scale).inside(X), np.empty((len(X), 0)))
+
+    def _draw(self, secret: KeptRecords, promise: Promise) -> Bundle:
+        rows, _ = secret.all()
+        frame = Frame.of(self.column_bounds(), self.scale)
+        arrays = self._clustered(rows, frame, PromiseParts(promise), self._state.seed)
+        return self._bundle(Drawn(arrays=arrays))
+
+    def kept_per_record(self, n_features: int) -> int:
+        return n_features
+
+    def _facts(self) -> dict[str, Any]:
+        return {"source": self._source}
+
+    def _restore(self, facts: dict[str, Any]) -> None:
+        if facts["source"] not in (RECORDS, FUNCTION):
+            raise ValueError("source")
+        self._source = facts["source"]
+
+    def _frame(self) -> Frame:
+        """The units of the model as it was fitted."""
+        return Frame.of(self._box(self._fitted("bounds")), self._fitted("scale"))
+
+    def fit_predict(self, X: object, y: object = None) -> NDArray[np.int64]:
+        """Fit, which releases, and give each record the number of its cluster, for the owner's eyes."""
+        labels: NDArray[np.int64] = self.fit(X, y).predict(X)
+        return labels
+
+    def _error_of_centers(
+        self, records: int, n_features: int, promise: Promise, share: Fraction, kind: str
+    ) -> PredictedError:
+        """Of a center in its last step, for clusters of one size that fill the box."""
+        frame = Frame.of(self.column_bounds(n_features), self.scale)
+        number = self._number()
+        basis = basis_of(number, n_features, kind)
+        spent = part_of(promise, share)
+        deviation = np.sqrt(noise_of(basis, spent).variance * basis.sum_gain)
+        radius = float(np.linalg.norm(frame.half_widths))
+        error = frame.length * radius * float(np.sqrt(n_features) * deviation) * number / max(records, 1)
+        return PredictedError(
+            "distance of a center from the mean of its records",
+            error,
+            records,
+            "expected length of the noise for clusters of equal size whose records fill the bounds; "
+            "in tight clusters it is smaller in proportion",
+        )
+
+
+def _pairs(bounds: Bounds) -> list[tuple[float, float]]:
+    return list(zip(bounds.low, bounds.high, strict=True))
+
+
+SPLITTING: Final = Fraction(9, 20)
+REFINING_STEPS: Final = 2
+MOST_CLUSTERS: Final = 64
+
+
+@declared
+class PrivateKMeans(ClusterModel):
+    """k-means of private records, or of a function that was already released.
+
+    Works well if every cluster has some thousand records at ε = 1: the noise of a center is in proportion to
+    the width of its cluster, to the number of clusters and to 1/(ε·records). A cluster with fewer than about
+    a hundred records per unit of 1/ε is not distinguished from noise, and its records count to a neighbour.
+    Distances are Euclidean, in the units of the data or of the declared ranges (``scale``). There is no
+    ``labels_``: labels of the records are private; ``fit_predict`` returns them to the owner.
+
+    Attributes
+    ----------
+    cluster_centers_ : array of shape (n_clusters, n_features)
+        Largest cluster first; only after the release.
+    counts_ : array of shape (n_clusters,)
+        Noisy numbers of records.
+    inertia_ : float
+        The sum of squared distances of records to their center, estimated from what was released.
+    n_clusters_ : int
+
+    Privacy
+    -------
+    Unit: one record; neighbours: add/remove. ``fit`` releases, in steps, the number, the sum and the squares
+    of the records of each cell of a public partition, with exact integer noise; every partition follows from
+    tables released before. A tenth of the budget finds where the records are; 45 % cut cells in two, where
+    they vary most; k-means of these cells is post-processing; 45 % move the centers twice to the noisy means
+    of their records. The steps add up to the claim (`hushsum.models._clusters`). Records are kept, in
+    secret, until the release. ``fit_released`` spends nothing.
+
+    Notes
+    -----
+    Su, Cao, Li, Bertino and Jin, CODASPY 2016, for noisy k-means; Chang and Kamath 2021 and Cohen et al. 2021
+    for cells first and centers later; here cells are cut by measured variances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> X = np.concatenate([c + 0.05 * random.standard_normal((5000, 2)) for c in (-0.5, 0.4)])
+    >>> model = PrivateKMeans(2, epsilon=1.0, random_state=0).fit(X)
+    >>> sorted(model.cluster_centers_[:, 0].round(1).tolist())
+    [-0.5, 0.4]
+    >>> bool(model.predict([[-0.6, -0.5]])[0] != model.predict([[0.5, 0.4]])[0])
+    True
+    """
+
+    COMMAND = "kmeans"
+    n_clusters: Annotated[
+        int | str,
+        Parameter(
+            help="How many clusters; 'auto': chosen from what was released, by the jump criterion.",
+            choices=(AUTO,),
+            at_least=1,
+            at_most=MOST_CLUSTERS,
+        ),
+    ] = field(default=8, kw_only=False)
+    max_clusters: Annotated[int, most_clusters("max_clusters", "clusters")] = 20
+
+    def predict(self, X: object) -> NDArray[np.int64]:
+        """The number of the nearest center, shape (n_queries,); 0 is the largest cluster."""
+        frame, queries = self._frame_of_queries(X)
+        return nearest_centers(queries, frame.places(self._reading()))[0]
+
+    def distances(self, X: object) -> Floats:
+        """The distance to every center, shape (n_queries, n_clusters); with ``scale`` bounds, in declared
+        ranges. What scikit-learn calls ``transform``, which would make a pipeline fit, and spend, again.
+        """
+        frame, queries = self._frame_of_queries(X)
+        centers = frame.places(self._reading())
+        apart = np.stack([np.square(queries - center).sum(axis=1) for center in centers], axis=1)
+        return np.asarray(frame.length * np.sqrt(apart))
+
+    def score(self, X: object, y: object = None) -> float:
+        """Minus the sum of squared distances of points to their centers."""
+        frame, queries = self._frame_of_queries(X)
+        return -float(frame.length**2 * nearest_centers(queries, frame.places(self._reading()))[1].sum())
+
+    @property
+    def cluster_centers_(self) -> Floats:
+        """The centers, largest cluster first; only after the release."""
+        return self.released_.arrays["centers"]
+
+    @property
+    def counts_(self) -> Floats:
+        """Noisy numbers of records of the clusters; only after the release."""
+        return self.released_.arrays["counts"]
+
+    @property
+    def inertia_(self) -> float:
+        """The sum of squared distances of records to their centers, estimated; only after the release."""
+        return float(self.released_.arrays["inertia"][0])
+
+    @property
+    def n_clusters_(self) -> int:
+        """How many clusters there are; only after the release."""
+        return len(self.cluster_centers_)
+
+    def _frame_of_queries(self, X: object) -> tuple[Frame, Floats]:
+        queries = self._queries(X)
+        frame = self._frame()
+        return frame, frame.places(queries)
+
+    @property
+    def centers(self) -> Floats:
+        """The same as ``cluster_centers_``."""
+        return self.cluster_centers_
+
+    def _measured_kinds(self, promise: Promise) -> tuple[str, ...]:
+        return SQUARES, MEANS
+
+    def _number(self) -> int:
+        return self.max_clusters if isinstance(self.n_clusters, str) else int(self.n_clusters)
+
+    def _centers(self, cells: Cells, seed: int) -> Floats:
+        number = self._number()
+        if isinstance(self.n_clusters, str):
+            number = number_of_clusters(cells, number, seed=seed)
+        return cluster_cells(cells, number, seed=seed)
+
+    def _clustered(
+        self, rows: Floats, frame: Frame, parts: PromiseParts, seed: int
+    ) -> dict[str, NDArray[Any]]:
+        cells = split_cells(rows, frame.half_widths, self._number(), parts, SPLITTING, SQUARES)
+        centers = self._centers(cells, seed)
+        found = refined_centers(rows, cells, centers, parts, REFINING_STEPS)
+        return _arrays(found.centers, found.counts, found.inertia, frame)
+
+    def _of_function(self, function: ReleasedFunction, frame: Frame, seed: int) -> dict[str, NDArray[Any]]:
+        box = list(zip(frame.low, frame.high, strict=True))
+        found = released_cells(function, self._number(), box, seed=seed)
+        cells = found.in_units(1.0 / frame.unit, -frame.center / frame.unit)
+        centers = np.clip(self._centers(cells, seed), -frame.half_widths, frame.half_widths)
+        return _arrays(centers, sizes_and_spread(cells, centers)[0], cells.inertia(centers), frame)
+
+    def _open(self, bundle: Bundle) -> Floats:
+        centers, counts = bundle.arrays["centers"], bundle.arrays["counts"]
+        if centers.ndim != 2 or centers.shape[1] != self.n_features_in_ or counts.shape != centers.shape[:1]:
+            raise ValueError("centers")
+        if not 1 <= len(centers) <= MOST_CLUSTERS or bundle.arrays["inertia"].shape != (1,):
+            raise ValueError("clusters")
+        return np.asarray(centers, np.float64)
+
+    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
+        share = (1 - FIRST - SPLITTING) / REFINING_STEPS
+        return self._error_of_centers(records, n_features, promise, share, MEANS)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "clusterer"
+        return tags
+
+
+def _arrays(centers: Floats, counts: Floats, inertia: float, frame: Frame) -> dict[str, NDArray[Any]]:
+    """What is stored: centers in the units of the data, largest cluster first."""
+    order = np.argsort(-counts, kind="stable")
+    return {
+        "centers": frame.center + frame.unit * centers[order],
+        "counts": np.maximum(counts[order], 0.0),
+        "inertia": np.array([frame.length**2 * inertia]),
+    }
+
+
+MOST_COMPONENTS: Final = 32
+MOST_FULL_COLUMNS: Final = 32
+"""Up to which covariances are measured in each cell; with more columns their noise hides them."""
+
+
+@declared
+class PrivateMixture(ClusterModel):
+    """A Gaussian mixture of private records, or of a function that was already released.
+
+    Works well if every component has some thousand records at ε = 1. Components are fitted to some dozens of
+    cells, of which number, mean and covariance are known, so what is narrower than a cell is seen through
+    the covariance of that cell only; a component with fewer than about a hundred records per unit of 1/ε is
+    lost in the noise. Covariances between columns are measured with δ and in up to 32 columns; otherwise
+    they come from the means of cells alone.
+
+    Attributes
+    ----------
+    weights_ : array of shape (n_components,)
+        Largest first; only after the release.
+    means_ : array of shape (n_components, n_features)
+    covariances_ : array
+        Of the shape (n_components, n_features, n_features), (n_components, n_features) for ``"diag"`` or
+        (n_components,) for ``"spherical"``, as in scikit-learn.
+    n_components_ : int
+
+    Privacy
+    -------
+    Unit: one record; neighbours: add/remove. ``fit`` releases, in steps, the number, the sum and the squares
+    or products of the records of each cell of a public partition, with exact integer noise; every partition
+    follows from tables released before. The steps add up to the claim (`hushsum.models._clusters`). The
+    mixture is computed from the last table, and so are densities, samples and the number of components.
+    Records are kept, in secret, until the release. ``fit_released`` spends nothing.
+
+    Notes
+    -----
+    Dempster, Laird and Rubin 1977, on cells in place of records; Schwarz 1978 for the number of components;
+    Keriven et al. 2018 for mixtures of released Fourier features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> X = np.concatenate([c + 0.05 * random.standard_normal((5000, 2)) for c in (-0.5, 0.4)])
+    >>> model = PrivateMixture(2, epsilon=1.0, delta=1e-6, random_state=0).fit(X)
+    >>> sorted(model.means_[:, 0].round(1).tolist())
+    [-0.5, 0.4]
+    >>> model.sample(3, random_state=0).shape
+    (3, 2)
+    """
+
+    COMMAND = "mixture"
+    n_components: Annotated[
+        int | str,
+        Parameter(
+            help="How many components; 'auto': chosen from what was released, by the Bayesian information "
+            "criterion.",
+            choices=(AUTO,),
+            at_least=1,
+            at_most=MOST_COMPONENTS,
+        ),
+    ] = field(default=1, kw_only=False)
+    max_components: Annotated[int, most_clusters("max_components", "components")] = 10
+    covariance_type: Annotated[
+        str,
+        Parameter(
+            help="What the covariance of a component may be: any, one variance for each column, or one "
+            "for all.",
+            choices=COVARIANCE_TYPES,
+        ),
+    ] = FULL
+
+    def predict(self, X: object) -> NDArray[np.int64]:
+        """The most probable component of each point, shape (n_queries,)."""
+        likeliest: NDArray[np.int64] = np.argmax(self.predict_proba(X), axis=1)
+        return likeliest
+
+    def predict_proba(self, X: object) -> Floats:
+        """The probability of each component for each point, shape (n_queries, n_components)."""
+        return self._law().probabilities(self._queries(X))
+
+    def score_samples(self, X: object) -> Floats:
+        """The logarithm of the density at each point, shape (n_queries,)."""
+        return self._law().log_densities(self._queries(X))
+
+    def score(self, X: object, y: object = None) -> float:
+        """The mean logarithm of the density at points."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Floats:
+        """Synthetic records inside the bounds, shape (n_samples, n_features). Spends nothing.
+
+        Unlike scikit-learn's, it returns the records alone; :meth:`predict` says which component they
+        resemble. What a component has beyond the bounds is moved to them, as records are.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, RandomState or None
+            Of the draws; with an integer they are the same every time.
+        """
+        if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 1:
+            raise UsageError(
+                "n_samples", "must be a positive integer", got=shown(n_samples), remedy="try 100"
+            )
+        law = self._law()
+        random = np.random.default_rng(int(generator_of(random_state).randint(np.iinfo(np.int32).max)))
+        chosen = random.choice(len(law.weights), int(n_samples), p=law.weights / law.weights.sum())
+        roots = np.linalg.cholesky(law.covariances)
+        normal = random.standard_normal((int(n_samples), law.means.shape[1]))
+        drawn = law.means[chosen] + np.einsum("nij,nj->ni", roots[chosen], normal)
+        return self._within_bounds(drawn)
+
+    @property
+    def weights_(self) -> Floats:
+        """The part of the records in each component, largest first; only after the release."""
+        return self.released_.arrays["weights"]
+
+    @property
+    def means_(self) -> Floats:
+        """The means of the components; only after the release."""
+        return self.released_.arrays["means"]
+
+    @property
+    def covariances_(self) -> Floats:
+        """The covariances of the components, in scikit-learn's shape; only after the release."""
+        whole = self.released_.arrays["covariances"]
+        kind = self._fitted("covariance_type")
+        if kind == FULL:
+            return whole
+        variances = np.diagonal(whole, axis1=1, axis2=2)
+        return np.asarray(variances.mean(axis=1) if kind == SPHERICAL else variances.copy())
+
+    @property
+    def n_components_(self) -> int:
+        """How many components there are; only after the release."""
+        return len(self.weights_)
+
+    def _law(self) -> Mixture:
+        law: Mixture = self._reading()
+        return law
+
+    @property
+    def centers(self) -> Floats:
+        """The same as ``means_``."""
+        return self.means_
+
+    def _measured_kinds(self, promise: Promise) -> tuple[str, ...]:
+        return SQUARES, self._last_step(promise, self.n_features_in_)
+
+    def _number(self) -> int:
+        return self.max_components if isinstance(self.n_components, str) else int(self.n_components)
+
+    def _fit_cells(self, cells: Cells, seed: int) -> Mixture:
+        number = self._number()
+        if isinstance(self.n_components, str):
+            number = number_of_components(cells, number, kind=self.covariance_type, seed=seed)
+        return fit_mixture(cells, number, kind=self.covariance_type, seed=seed)[0]
+
+    def _last_step(self, promise: Promise, dim: int) -> str:
+        full = self.covariance_type == FULL and not promise.pure and dim <= MOST_FULL_COLUMNS
+        return MOMENTS if full else SQUARES
+
+    def _clustered(
+        self, rows: Floats, frame: Frame, parts: PromiseParts, seed: int
+    ) -> dict[str, NDArray[Any]]:
+        last = self._last_step(parts.promise, rows.shape[1])
+        cells = split_cells(rows, frame.half_widths, self._number(), parts, 1 - FIRST, last)
+        return self._arrays(self._fit_cells(cells, seed), frame)
+
+    def _of_function(self, function: ReleasedFunction, frame: Frame, seed: int) -> dict[str, NDArray[Any]]:
+        box = list(zip(frame.low, frame.high, strict=True))
+        found = released_cells(function, self._number(), box, seed=seed)
+        cells = found.in_units(1.0 / frame.unit, -frame.center / frame.unit)
+        return self._arrays(self._fit_cells(cells, seed), frame)
+
+    def _arrays(self, law: Mixture, frame: Frame) -> dict[str, NDArray[Any]]:
+        means = np.clip(law.means, -frame.half_widths, frame.half_widths)
+        law = Mixture(law.weights, means, law.covariances).in_units(frame.unit, frame.center)
+        covariances = np.stack([restricted(each, self.covariance_type) for each in law.covariances])
+        return {"weights": law.weights, "means": law.means, "covariances": covariances}
+
+    def _open(self, bundle: Bundle) -> Mixture:
+        weights, means, covariances = (bundle.arrays[name] for name in ("weights", "means", "covariances"))
+        dim = self.n_features_in_
+        if weights.ndim != 1 or not 1 <= len(weights) <= MOST_COMPONENTS:
+            raise ValueError("weights")
+        if means.shape != (len(weights), dim) or covariances.shape != (len(weights), dim, dim):
+            raise ValueError("components")
+        if (weights < 0.0).any() or not 0.99 < float(weights.sum()) < 1.01:
+            raise ValueError("weights")
+        if not np.allclose(covariances, np.swapaxes(covariances, 1, 2)):
+            raise ValueError("covariances")
+        law = Mixture(weights, means, covariances)
+        try:
+            np.linalg.cholesky(covariances)
+        except np.linalg.LinAlgError:
+            raise ValueError("covariances") from None
+        return law
+
+    def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
+        kind = self._last_step(promise, n_features)
+        return self._error_of_centers(records, n_features, promise, (1 - FIRST) / 6, kind)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "density_estimator"
+        return tags

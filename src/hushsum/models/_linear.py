@@ -1,0 +1,712 @@
+"""Linear models: regression, and a plane between two classes, by several methods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Box, Floats
+from hushsum.declaration import INTEGER, Parameter
+from hushsum.errors import Argument, UsageError
+from hushsum.methods import (
+    OBJECTIVE_PERTURBATION,
+    POSTERIOR_SAMPLE,
+    PUBLISHED_GAUSSIAN,
+    NoisyMoments,
+    check_published,
+    fit_adaops,
+    fit_as_published,
+    fit_classifier,
+    fit_logistic,
+    fit_ops,
+    fit_regression,
+    fit_squares,
+    regression_records,
+    rows_for_moments,
+    solve_adaptive,
+    solve_plain,
+    surrogate_tally,
+)
+from hushsum.models._accuracy import MODEL_COUNT_SHARE, enough_records, part_of, rho_of, terms_of
+from hushsum.models._base import Drawn, KeptRecords, declared
+from hushsum.models._parameters import DELTA
+from hushsum.models._targets import ClassificationModel, RegressionModel, declared_target
+from hushsum.privacy import (
+    EXACT_INTEGERS,
+    GAUSSIAN,
+    LAPLACE,
+    PURE_NOISE,
+    REAL_ARITHMETIC,
+    Claim,
+    Mechanism,
+    Promise,
+)
+from hushsum.privacy.accounting import float_below
+from hushsum.records import Bounds, UnitBall
+from hushsum.releases import Bundle
+from hushsum.tables import Moments
+from hushsum.tally import Tally
+
+SKETCH_ROWS = Parameter(
+    "rows", INTEGER, "Of the sketch, of which a release with pure ε publishes as many as suit it.", at_least=1
+)
+KEEPING = ("auto", "objective", "ops", "adaops")
+"""Methods that keep, or may keep, the clipped records."""
+_STANDARD_ERRORS = {"moments": 20.0, "level": 10.0}
+"""A regression falls back below so many standard errors of its count, at ε = 1 some 300 records: fewer cannot
+tell a slope, and what looks like one would be noise.
+"""
+
+_COUNT_SHARE = {"moments": 0.1, "level": 0.5}
+"""The part of each release that pays for that count; the moments of the target alone serve little else."""
+
+LEVEL_SHARE = Fraction(1, 10)
+"""The part of a sketch's budget that pays for the count and the mean of the target."""
+
+_LAPLACE = Mechanism.of(LAPLACE)
+
+
+class LinearMethod(Protocol):
+    """One method from records to θ of v ≈ θ·φ in the unit ball."""
+
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """The claim's mechanism; None for the integer noise that the promise implies."""
+
+    @property
+    def pure_noise(self) -> Mechanism:
+        """The integer noise under pure ε."""
+
+    @property
+    def pure(self) -> bool:
+        """Whether the claim is pure ε even where δ was offered."""
+
+    @property
+    def needs_delta(self) -> bool:
+        """Whether it cannot keep pure ε."""
+
+    def start(self, ball: UnitBall, seed: int) -> Any:
+        """Something empty and secret."""
+
+    def count(self, secret: Any, ball: UnitBall, records: Floats) -> None:
+        """Add records, the target in the last column."""
+
+    def draw(self, secret: Any, promise: Promise) -> Drawn:
+        """Spend the whole promise."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromMoments:
+    """Perturbed sums in integers."""
+
+    mechanism: Mechanism | None = None
+    pure_noise: Mechanism = PURE_NOISE
+    pure: bool = False
+    needs_delta: bool = False
+
+    def start(self, ball: UnitBall, seed: int) -> Tally:
+        """An empty tally of moments."""
+        return Tally(Moments(ball))
+
+    def count(self, secret: Tally, ball: UnitBall, records: Floats) -> None:
+        """Add to the sums."""
+        secret.add(records)
+
+    def draw(self, secret: Tally, promise: Promise) -> Drawn:
+        """One release of all sums."""
+        released = secret.release(**terms_of(promise), count_share=_COUNT_SHARE["moments"])
+        return Drawn({"moments": released}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class FromSketch:
+    """The surrogate loss of a sketch, and the target's mean."""
+
+    rows: int
+    mechanism: Mechanism | None = None
+    pure_noise: Mechanism = _LAPLACE + PURE_NOISE
+    pure: bool = False
+    needs_delta: bool = False
+
+    def start(self, ball: UnitBall, seed: int) -> tuple[Tally, Tally]:
+        """An empty sketch, and empty moments of the target alone."""
+        low, high = ball.bounds.low[-1], ball.bounds.high[-1]
+        level = Tally(Moments(UnitBall(Bounds((low,), (high,)))))
+        return surrogate_tally(ball.features + 1, rows=self.rows, seed=seed), level
+
+    def count(self, secret: tuple[Tally, Tally], ball: UnitBall, records: Floats) -> None:
+        """Add to both."""
+        features, target = ball.of_records(records)
+        secret[0].add(regression_records(features, target, ball.length))
+        secret[1].add(records[:, -1:])
+
+    def draw(self, secret: tuple[Tally, Tally], promise: Promise) -> Drawn:
+        """The target's moments first; their noisy count decides how many rows of the sketch are published."""
+        sketch, level = secret
+        first, second = part_of(promise, LEVEL_SHARE), part_of(promise, 1 - LEVEL_SHARE)
+        released = level.release(**terms_of(first), count_share=_COUNT_SHARE["level"])
+        rows = self.rows
+        if second.epsilon is not None:
+            rows = rows_for_moments(released.count, float(second.epsilon), self.rows)
+        return Drawn({"level": released, "sketch": sketch.release(**terms_of(second), rows=rows)}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class FromClassSketches:
+    """One sketch of each class. A record is in one of them, so each takes the whole budget."""
+
+    rows: int
+    mechanism: Mechanism | None = None
+    pure_noise: Mechanism = _LAPLACE
+    pure: bool = False
+    needs_delta: bool = False
+
+    def start(self, ball: UnitBall, seed: int) -> tuple[Tally, Tally]:
+        """Two empty sketches with the same hash functions."""
+        first, second = (surrogate_tally(ball.features, rows=self.rows, seed=seed) for _ in range(2))
+        return first, second
+
+    def count(self, secret: tuple[Tally, Tally], ball: UnitBall, records: Floats) -> None:
+        """Add each record to the sketch of its class, −1 or 1."""
+        features, target = ball.of_records(records)
+        for tally, members in zip(secret, (target < 0.0, target > 0.0), strict=True):
+            if members.any():
+                tally.add(features[members])
+
+    def draw(self, secret: tuple[Tally, Tally], promise: Promise) -> Drawn:
+        """Both, in parallel composition."""
+        parts = {
+            f"class {i}": tally.release(**terms_of(promise), count_share=MODEL_COUNT_SHARE)
+            for i, tally in enumerate(secret)
+        }
+        return Drawn(dict(parts), {})
+
+
+@dataclass(frozen=True, slots=True)
+class FromRecords:
+    """A fit on all records at once, with noise on real numbers."""
+
+    mechanism: Mechanism
+    fit: Callable[[Floats, Floats, Promise], Floats]
+    pure: bool
+    check: Callable[[Promise], None] = lambda _: None
+    """Refuses a promise that the fit cannot keep, before a budget is debited."""
+    pure_noise: Mechanism = _LAPLACE
+
+    @property
+    def needs_delta(self) -> bool:
+        """Whether it cannot keep pure ε, which is all that a pure one claims."""
+        return not self.pure
+
+    def start(self, ball: UnitBall, seed: int) -> KeptRecords:
+        """Nothing kept yet."""
+        return KeptRecords()
+
+    def count(self, secret: KeptRecords, ball: UnitBall, records: Floats) -> None:
+        """Keep them, clipped and scaled."""
+        secret.add(*ball.of_records(records))
+
+    def draw(self, secret: KeptRecords, promise: Promise) -> Drawn:
+        """θ itself."""
+        return Drawn({}, {"theta": self.fit(*secret.all(), promise)})
+
+
+def regression_method(method: str, *, rows: int, theta_bound: float, published: bool) -> LinearMethod:
+    """The method of that name."""
+    if published and method in ("ssp", "adassp"):
+        return FromRecords(
+            Mechanism.of(PUBLISHED_GAUSSIAN),
+            lambda features, target, promise: fit_as_published(
+                features,
+                target,
+                epsilon=_epsilon(promise),
+                delta=float_below(promise.delta),
+                adaptive=method == "adassp",
+            ),
+            pure=False,
+            check=lambda promise: check_published(
+                _epsilon(promise), float(promise.delta), adaptive=method == "adassp"
+            ),
+        )
+    methods: dict[str, LinearMethod] = {
+        "ssp": FromMoments(),
+        "adassp": FromMoments(),
+        "sketch": FromSketch(rows),
+        "objective": FromRecords(
+            OBJECTIVE_PERTURBATION,
+            lambda features, target, promise: fit_squares(
+                features, target, epsilon=_epsilon(promise), theta_bound=theta_bound
+            ),
+            pure=True,
+        ),
+        "ops": FromRecords(
+            POSTERIOR_SAMPLE,
+            lambda features, target, promise: fit_ops(
+                features, target, epsilon=_epsilon(promise), theta_bound=theta_bound
+            ),
+            pure=True,
+        ),
+        "adaops": FromRecords(
+            POSTERIOR_SAMPLE,
+            lambda features, target, promise: fit_adaops(
+                features, target, epsilon=_epsilon(promise), delta=float_below(promise.delta)
+            ),
+            pure=False,
+        ),
+    }
+    return methods[method]
+
+
+def classification_method(method: str, *, rows: int, ridge: float) -> LinearMethod:
+    """The method of that name for a linear classifier; targets are −1 and 1."""
+    methods: dict[str, LinearMethod] = {
+        "sketch": FromClassSketches(rows),
+        "objective": FromRecords(
+            OBJECTIVE_PERTURBATION,
+            lambda features, target, promise: fit_logistic(
+                features, target, epsilon=_epsilon(promise), ridge=ridge
+            ),
+            pure=True,
+        ),
+    }
+    return methods[method]
+
+
+def classification_theta(bundle: Bundle, ball: UnitBall) -> Floats:
+    """θ of sign(θ·φ), from what any of the methods released; post-processing.
+
+    Zero, which is the first class, where the counts of records are within the noise.
+    """
+    if "theta" in bundle.arrays:
+        return _theta(bundle, ball)
+    parts = bundle.parts
+    if not enough_records(parts.values()):
+        return np.zeros(ball.features)
+    return fit_classifier(parts["class 0"], parts["class 1"], ball.length, seed=bundle.about["seed"])
+
+
+def regression_theta(bundle: Bundle, ball: UnitBall) -> Floats:
+    """θ of v ≈ θ·φ, from what any of the methods released; post-processing.
+
+    Zero, the middle of the target's bounds, where the count of records is within the noise.
+    """
+    if "theta" in bundle.arrays:
+        return _theta(bundle, ball)
+    name = "level" if "sketch" in bundle.parts else "moments"
+    counted: Any = bundle.parts[name]
+    if counted.count < _STANDARD_ERRORS[name] * counted.count_stderr:
+        return np.zeros(ball.features)
+    if "sketch" in bundle.parts:
+        return fit_regression(bundle.parts["sketch"], bundle.parts["level"], ball.length)
+    solve = solve_plain if bundle.about["method"] == "ssp" else solve_adaptive
+    return solve(NoisyMoments.of(bundle.parts["moments"]))
+
+
+def _theta(bundle: Bundle, ball: UnitBall) -> Floats:
+    theta: Floats = bundle.arrays["theta"]
+    if theta.shape != (ball.features,):
+        raise ValueError("theta")
+    return theta
+
+
+def unit_ball(box: Box, target: tuple[float, float], radius: float | None) -> UnitBall:
+    """The ball of columns with these bounds and of a target between these ends."""
+    whole = Bounds.of([*box, target], len(box) + 1)
+    assert whole is not None
+    return UnitBall(whole, radius)
+
+
+def claim_of(chosen: LinearMethod, claim: Claim, each: Promise) -> Claim:
+    """What a method claims, which may be less than the promise; ClaimError if it cannot keep that of one
+    record.
+    """
+    kept = Promise(claim.promise.epsilon, Fraction(0), None) if chosen.pure else claim.promise
+    if isinstance(chosen, FromRecords):
+        chosen.check(each)
+    exact = chosen.pure_noise if kept.pure else Mechanism.of(GAUSSIAN)
+    return replace(
+        claim,
+        promise=kept,
+        mechanism=exact if chosen.mechanism is None else chosen.mechanism,
+        arithmetic=EXACT_INTEGERS if chosen.mechanism is None else REAL_ARITHMETIC,
+    )
+
+
+def _epsilon(promise: Promise) -> float:
+    assert promise.epsilon is not None
+    return float_below(promise.epsilon)
+
+
+CALIBRATIONS = ("tight", "as-published")
+REGRESSION_METHODS = ("adassp", "ssp", "sketch", "objective", "ops", "adaops")
+
+_MOST_NOISE = 1.0
+_MOST_PURE_NOISE = 0.1
+_MOST_SPREAD = 0.15
+_FEW_COLUMNS = 30
+
+
+def moment_noise(promise: Promise, columns: int) -> float:
+    """The error of Σuuᵀ that ``"adassp"`` has, for columns u between −1 and 1; public.
+
+    The noise of an entry in the unit ball, whose square radius columns + 1 the columns were divided by.
+    """
+    size = columns + 1
+    if promise.pure:
+        assert promise.epsilon is not None
+        l1 = (size + 1) / 2.0 + math.sqrt(size) + 0.25
+        return size * math.sqrt(2.0) * l1 / float(promise.epsilon)
+    assert promise.epsilon is not None
+    l2_squared = (1.0 + 1.0 / size) / 2.0 + 1.0 + 1.0 / 16.0
+    return size * math.sqrt(l2_squared / (2.0 * float(rho_of(promise))))
+
+
+def sample_spread(promise: Promise, columns: int, theta_bound: float) -> float:
+    """The squared error that one posterior sample adds to predictions, times the number of records."""
+    assert promise.epsilon is not None
+    return (columns + 1) * (1.0 + theta_bound) ** 2 / (2.0 * float(promise.epsilon))
+
+
+def choose_method(promise: Promise, *, columns: int, records: int | None, theta_bound: float = 2.0) -> str:
+    """The method of the least predicted error; it never sees a record.
+
+    Perturbed sums have the least error while their noise, per record, is small beside what columns between −1
+    and 1 contribute. With pure ε it grows with the square of the columns, and a posterior sample, whose error
+    grows with their number, takes over. Where neither can tell a slope from noise, the sketch does least
+    harm: it releases the mean of the target apart. The thresholds were measured on public data. Without
+    ``records`` there are taken to be enough.
+
+    >>> choose_method(Promise.of(epsilon=1.0, delta=1e-6), columns=16, records=10_000)
+    'adassp'
+    >>> choose_method(Promise.of(epsilon=1.0), columns=128, records=5_000)
+    'ops'
+    >>> choose_method(Promise.of(epsilon=0.1), columns=128, records=5_000)
+    'sketch'
+    """
+    if records is None:
+        return "adassp" if not promise.pure or columns <= _FEW_COLUMNS else "ops"
+    number = max(records, 1)
+    most = _MOST_PURE_NOISE if promise.pure else _MOST_NOISE
+    if moment_noise(promise, columns) / number < most:
+        return "adassp"
+    if promise.pure and sample_spread(promise, columns, theta_bound) / number < _MOST_SPREAD:
+        return "ops"
+    return "sketch"
+
+
+@declared
+class PrivateRegressor(RegressionModel):
+    """A linear model of a target, released once.
+
+    Works well where records × ε is well above columns²; below that it is close to the mean of the target, or
+    to the middle of its bounds. Columns are best scaled so that ``bounds`` fit them tightly on both sides.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+    intercept_ : float
+    method_ : str
+        The method that was taken; after ``fit``.
+    claim_, released_
+        What was spent, and for what. These and the coefficients are there only after the release.
+
+    Privacy
+    -------
+    Unit: one record with its target; neighbours: add/remove. Sums and sketches take exact integer noise.
+    ``"objective"``, ``"ops"`` and ``"adaops"`` are proven for real numbers, and their claims say so;
+    ``"objective"`` and ``"ops"`` keep pure ε even where ``delta`` is given, and claim that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(100_000, 2))
+    >>> model = PrivateRegressor(epsilon=1.0, delta=1e-6).fit(X, 0.5 * X[:, 0] - 0.2 * X[:, 1] + 0.1)
+    >>> model.predict([[1.0, 0.0]]).round(1)
+    array([0.6])
+    >>> model.coef_.round(1)
+    array([ 0.5, -0.2])
+
+    Notes
+    -----
+    Wang, *Revisiting differentially private linear regression*, UAI 2018; Coleman and Shrivastava, CCS 2021,
+    section 4.
+    """
+
+    COMMAND = "regressor"
+    delta: Annotated[float | None, DELTA] = 1e-6
+    method: Annotated[
+        str,
+        Parameter(
+            help="adassp: perturbed sums of products in integers, and a ridge chosen from them; "
+            "streams. "
+            "ssp: the same without a ridge. sketch: the private RACE sketch through its surrogate loss; "
+            "streams, and the sketch answers other questions too. objective: objective perturbation. ops, "
+            "adaops: one sample from a posterior. The last three keep the clipped records, in secret, until "
+            "the release. auto: the one with the least predicted error, from declared quantities alone.",
+            choices=("auto", *REGRESSION_METHODS),
+        ),
+    ] = "auto"
+    radius: Annotated[
+        float | None,
+        Parameter(
+            help="How far a record may lie from the center of bounds, in half widths and with 1 for the "
+            "constant; records beyond are shortened. A radius below the default √(columns + 1) means less "
+            "noise. Declared.",
+            above=0,
+        ),
+    ] = None
+    records: Annotated[
+        int | None,
+        Parameter(
+            help="About how many records there will be, as far as that is public; helps method auto alone.",
+            at_least=1,
+        ),
+    ] = None
+    theta_bound: Annotated[
+        float,
+        Parameter(
+            help="Of objective and ops: how long the parameter vector may be in units of the unit ball.",
+            above=0,
+        ),
+    ] = 2.0
+    rows: Annotated[int, SKETCH_ROWS] = 4000
+    calibration: Annotated[
+        str,
+        Parameter(
+            help="Of ssp and adassp: the constants of the paper, to reproduce it; they need delta.",
+            choices=CALIBRATIONS,
+        ),
+    ] = "tight"
+
+    def check_records(
+        self, X: object, y: object = None, *, reset: bool = True
+    ) -> tuple[Floats, NDArray[Any] | None]:
+        """Records and targets as the model counts them, checked."""
+        checked = super().check_records(X, y, reset=reset)
+        if reset:
+            self.method_ = self._chosen_method(None)
+        return checked
+
+    def _chosen_method(self, n_features: int | None) -> str:
+        """The method, from declared quantities alone."""
+        promise = self._promise()
+        method = self.method
+        if method == "auto":
+            method = choose_method(
+                promise,
+                columns=self._width(n_features),
+                records=self.records,
+                theta_bound=self.theta_bound,
+            )
+        if self._linear_method(method).needs_delta and promise.pure:
+            raise UsageError(
+                "delta",
+                ("must be above 0 for ", Argument("method", method), " with this calibration"),
+                got="none",
+                remedy=("give ", Argument("delta", 1e-6)),
+            )
+        return method
+
+    def _part_columns(self) -> dict[str, int]:
+        # Columns with a constant and the target.
+        return {"moments": self.n_features_in_ + 2, "sketch": self.n_features_in_ + 2, "level": 2}
+
+    def kept_per_record(self, n_features: int) -> int:
+        # Which method "auto" takes is not known before the columns are.
+        keeps = self.method in KEEPING or (self.method != "sketch" and self.calibration != "tight")
+        return n_features + 1 if keeps else 0
+
+    def _linear_method(self, method: str) -> LinearMethod:
+        return regression_method(
+            method,
+            rows=self.rows,
+            theta_bound=self.theta_bound,
+            published=self.calibration == "as-published",
+        )
+
+    def _ball(self, bounds: Any, target_bounds: Any, radius: Any) -> UnitBall:
+        target = declared_target(target_bounds)
+        return unit_ball(self._box(bounds), (target.low[0], target.high[0]), radius)
+
+    def _now(self) -> UnitBall:
+        return self._ball(self.effective("bounds"), self.target_bounds, self.radius)
+
+    def _start(self, seed: int) -> Any:
+        return self._linear_method(self.method_).start(self._now(), seed)
+
+    def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
+        assert y is not None
+        self._linear_method(self.method_).count(secret, self._now(), np.column_stack((X, y)))
+
+    def _draw(self, secret: Any, promise: Promise) -> Bundle:
+        drawn = self._linear_method(self.method_).draw(secret, promise)
+        return self._bundle(drawn)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"method": self.method_}
+
+    def _restore(self, facts: dict[str, Any]) -> None:
+        if facts["method"] not in REGRESSION_METHODS:
+            raise ValueError("method")
+        self.method_ = facts["method"]
+
+    def _claim(self, n_features: int | None) -> Claim:
+        method = self._linear_method(self._chosen_method(n_features))
+        return claim_of(method, super()._claim(n_features), self._promise())
+
+    def _open(self, bundle: Bundle) -> tuple[Floats, float]:
+        ball = self._ball(*(self._fitted(name) for name in ("bounds", "target_bounds", "radius")))
+        return ball.model(regression_theta(bundle, ball))
+
+    @property
+    def coef_(self) -> Floats:
+        """The slope of each column, shape (n_features,); only after the release."""
+        slopes: Floats = self._reading()[0]
+        return slopes
+
+    @property
+    def intercept_(self) -> float:
+        """The model's value where every column is zero; only after the release."""
+        return float(self._reading()[1])
+
+    def predict(self, X: object) -> Floats:
+        """The target at each point, shape (n_queries,), within ``target_bounds``."""
+        queries = self._queries(X)
+        slopes, intercept = self._reading()
+        low, high = self._fitted("target_bounds")
+        values: Floats = np.clip(queries @ slopes + intercept, low, high)
+        return values
+
+
+CLASSIFICATION_METHODS = ("sketch", "objective")
+
+
+@declared
+class PrivateLinearSVC(ClassificationModel):
+    """A plane between two classes, released once.
+
+    Works well where a plane separates the classes and records × ε is well above the number of columns.
+    ``"sketch"`` streams, and its error falls with rows; ``"objective"`` is the more accurate of the two with
+    few columns, and keeps the clipped records, in secret, until the release.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+    coef_ : array of shape (1, n_features)
+    intercept_ : array of shape (1,)
+    claim_, released_
+        What was spent, and for what. These and the coefficients are there only after the release.
+
+    Privacy
+    -------
+    Unit: one record with its label; neighbours: add/remove. There is one sketch for each class, with exact
+    integer noise; a record is in one, so each takes the whole budget (parallel composition over declared
+    classes). Objective perturbation is proven for real numbers, and its claim says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 2))
+    >>> y = np.where(X[:, 0] > X[:, 1], "right", "left")
+    >>> model = PrivateLinearSVC(epsilon=1.0, classes=["left", "right"], random_state=0).fit(X, y)
+    >>> model.predict([[0.9, -0.9], [-0.9, 0.9]]).tolist()
+    ['right', 'left']
+
+    Notes
+    -----
+    Coleman and Shrivastava, CCS 2021, section 4; Chaudhuri, Monteleoni and Sarwate, JMLR 2011.
+    """
+
+    _fewest = 2
+    _most = 2
+
+    COMMAND = "linear-svc"
+    method: Annotated[
+        str,
+        Parameter(
+            help="The surrogate margin loss of the private RACE sketch, minimised without derivatives; or "
+            "logistic regression by objective perturbation, which keeps pure ε even where delta is given.",
+            choices=CLASSIFICATION_METHODS,
+        ),
+    ] = "sketch"
+    radius: Annotated[
+        float | None,
+        Parameter(
+            help="How far a record may lie from the center of bounds, in half widths and with 1 for the "
+            "constant; records beyond are shortened. Declared.",
+            above=0,
+        ),
+    ] = None
+    rows: Annotated[int, SKETCH_ROWS] = 4000
+    ridge: Annotated[
+        float, Parameter(help="Of objective: regularisation beyond what privacy needs.", at_least=0)
+    ] = 0.0
+
+    def _linear_method(self) -> LinearMethod:
+        return classification_method(self.method, rows=self.rows, ridge=self.ridge)
+
+    def _ball(self, bounds: Any, radius: Any) -> UnitBall:
+        return unit_ball(self._box(bounds), (-1.0, 1.0), radius)
+
+    def _part_columns(self) -> dict[str, int]:
+        # A constant beside the features.
+        return dict.fromkeys(("class 0", "class 1"), self.n_features_in_ + 1)
+
+    def kept_per_record(self, n_features: int) -> int:
+        return n_features + 1 if self.method in KEEPING else 0
+
+    def _start(self, seed: int) -> Any:
+        return self._linear_method().start(self._ball(self.effective("bounds"), self.radius), seed)
+
+    def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
+        assert y is not None
+        self._linear_method().count(
+            secret, self._ball(self.effective("bounds"), self.radius), np.column_stack((X, 2.0 * y - 1.0))
+        )
+
+    def _draw(self, secret: Any, promise: Promise) -> Bundle:
+        drawn = self._linear_method().draw(secret, promise)
+        return self._bundle(drawn)
+
+    def _claim(self, n_features: int | None) -> Claim:
+        return claim_of(self._linear_method(), super()._claim(n_features), self._promise())
+
+    def _advice(self, n_features: int, promise: Promise) -> list[str]:
+        if self.method in KEEPING:
+            return []
+        better = "PrivateClassifier" if not promise.pure else "PrivateClassifier or method='objective'"
+        return [f"a sketch serves many uses, and as a classifier it is less accurate than {better}"]
+
+    def _open(self, bundle: Bundle) -> tuple[Floats, float]:
+        ball = self._ball(self._fitted("bounds"), self._fitted("radius"))
+        return ball.model(classification_theta(bundle, ball))
+
+    @property
+    def coef_(self) -> Floats:
+        """The normal of the plane, shape (1, n_features); only after the release."""
+        normal: Floats = self._reading()[0][np.newaxis]
+        return normal
+
+    @property
+    def intercept_(self) -> Floats:
+        """The decision function where every column is zero, shape (1,); only after the release."""
+        return np.array([self._reading()[1]])
+
+    def decision_function(self, X: object) -> Floats:
+        """On which side of the plane each point lies, and how far, shape (n_queries,)."""
+        queries = self._queries(X)
+        normal, intercept = self._reading()
+        values: Floats = queries @ normal + intercept
+        return values
+
+    def predict(self, X: object) -> NDArray[Any]:
+        """The class of each point, shape (n_queries,)."""
+        second = self.decision_function(X) > 0.0
+        labels: NDArray[Any] = self.classes_[second.astype(np.int64)]
+        return labels

@@ -1,0 +1,275 @@
+"""Check what a model is given, with messages that show no value and no number of records."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from hushsum.errors import DataRefused, HushsumError, SuspiciousParameter, UsageError, shown
+from hushsum.records import (
+    DAYS,
+    ENCODE,
+    as_columns,
+    first_column,
+    from_package,
+    has_arrow_interface,
+    in_memory,
+    is_not_numeric,
+    level_outside,
+    pyarrow,
+)
+
+T = TypeVar("T")
+
+MOST_COLUMNS_SHOWN: Final = 64
+_MOMENTS: Final = ("M", "m")
+"""The kinds of dates and durations in NumPy."""
+
+_COLUMNS: Final = "give one row per record and one column per feature"
+_REFUSALS: Final = (
+    # What scikit-learn, NumPy or pandas writes, and what is written in its place. Some of their words stay
+    # because scikit-learn's own checks of estimators look for them. {where} is the first column, or y, that
+    # breaks the rule.
+    ("expected 2d", f"X must have two dimensions, got another number. Reshape your data: {_COLUMNS}"),
+    (
+        "2-dimensional container",
+        "X must have two dimensions, got one; for one column give a frame of it, frame[['age']]",
+    ),
+    ("expected <=", f"X must have two dimensions, got more. Reshape your data: {_COLUMNS}"),
+    ("inhomogeneous", "{where} must be rectangular, got rows of different lengths; " + _COLUMNS),
+    ("setting an array element", "{where} must be rectangular, got rows of different lengths; " + _COLUMNS),
+    ("inconsistent", "X and y must have the same length, got different ones; give one target per record"),
+    ("could not convert", "{where} must hold numbers, got text; " + ENCODE),
+    ("arrays of bytes/strings", "{where} must hold numbers, got text; " + ENCODE),
+    ("0 feature(s)", "X must have columns: 0 feature(s) (shape=(, 0)) while a minimum of 1 is required."),
+    ("0 sample(s)", "X must have at least one record, got none; check that the source is not empty"),
+    ("complex data", "{where} must hold real numbers. Complex data not supported; give two columns"),
+    ("sparse", "X must be dense, got sparse data; pass X.toarray()"),
+    (
+        "expected array-like",
+        "y must be passed as an array: this estimator requires y to be passed, but the "
+        "target y is None or no array",
+    ),
+    ("requires y to be passed", "this estimator requires y to be passed, but the target y is None"),
+    ("should be a 1d array", "y should be a 1d array with one target per record, got another shape"),
+    (
+        "contains nan",
+        "{where} must be finite. Input contains NaN; fill it with a public constant, or drop those records",
+    ),
+    (
+        "infinity",
+        "{where} must be finite. Input contains infinity or a value too large for "
+        "dtype('float64'); drop those records",
+    ),
+    (
+        "unknown label type",
+        "y must hold classes, got numbers with a fraction or another kind. Unknown label "
+        "type: use a regressor, or encode the labels",
+    ),
+)
+_TESTS: Final[dict[str, Callable[[NDArray[Any]], bool]]] = {
+    "could not convert": is_not_numeric,
+    "arrays of bytes/strings": is_not_numeric,
+    "contains nan": lambda values: bool(np.isnan(values.astype(np.float64)).any()),
+    "infinity": lambda values: bool(np.isinf(values.astype(np.float64)).any()),
+}
+"""Whether a column is what a message is about."""
+
+_SHOWS_COLUMNS_ONLY: Final = ("features, but", "feature names", "Feature names")
+"""Messages of scikit-learn that show how many columns there are and their names, which are public."""
+
+
+def checked_records(model: BaseEstimator, X: object, y: object = "no_validation", *, reset: bool) -> Any:
+    """Columns of finite numbers, for records and for queries, by scikit-learn's own checks; with ``y`` both.
+
+    Raises
+    ------
+    DataRefused
+        if they break a rule; the message shows neither a value nor the number of records.
+    """
+    rows = in_memory(X)
+    _refuse_dates(rows)
+    target = None if isinstance(y, str) else y
+    return showing_nothing(
+        lambda: validate_data(model, rows, y, reset=reset, dtype=np.float64), X=rows, y=target
+    )
+
+
+def _refuse_dates(rows: Any) -> None:
+    """Refuse dates and durations: scikit-learn takes them as numbers of the unit they are stored in."""
+    if from_package(rows, "pandas"):
+        frame = rows if rows.ndim == 2 else rows.to_frame()
+        kinds = {
+            str(name): getattr(kind, "kind", "")
+            for name, kind in zip(frame.columns, frame.dtypes, strict=True)
+        }
+        found = next((f"column {name!r}" for name, kind in kinds.items() if kind in _MOMENTS), None)
+    elif isinstance(rows, np.ndarray):
+        found = "X" if rows.dtype.kind in _MOMENTS else None
+    elif has_arrow_interface(rows):
+        names, columns = as_columns(rows)
+        temporal = [i for i, each in enumerate(columns) if pyarrow().types.is_temporal(each.type)]
+        found = None if not temporal else "X" if names is None else f"column {names[temporal[0]]!r}"
+    else:
+        found = None
+    if found is not None:
+        raise DataRefused(f"{found} must be of numbers", got="dates", remedy=DAYS)
+
+
+def checked_labels(y: object) -> Any:
+    """Labels of classes, refused if they are numbers with a fraction."""
+
+    def check() -> Any:
+        labels = column_or_1d(y)
+        check_classification_targets(labels)
+        return labels
+
+    return showing_nothing(check, y=y)
+
+
+def check_same_length(X: object, y: object) -> None:
+    """Refuse points and targets of different lengths."""
+    showing_nothing(lambda: check_consistent_length(X, y), X=X, y=y)
+
+
+def showing_nothing(step: Callable[[], T], *, X: object = None, y: object = None) -> T:
+    """The result of a step of another library, whose refusals may quote records or count them.
+
+    ``X`` and ``y`` are the data that it works on; a refusal names the column.
+
+    Raises
+    ------
+    DataRefused
+        in place of what the step raised. It is raised outside of the handler, so that neither ``__cause__``
+        nor ``__context__`` leads a traceback or a log to the original message.
+    """
+    text = ""
+    kind: type[Exception] = DataRefused
+    try:
+        return step()
+    except (HushsumError, NotFittedError):
+        raise
+    except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError) as error:
+        text = str(error)
+        if isinstance(error, TypeError) and "argument must be" in text:
+            kind = TypeError
+    raise _refusal(text, kind, X, y)
+
+
+def _refusal(text: str, kind: type[Exception], X: object, y: object) -> Exception:
+    if kind is TypeError:
+        return TypeError(
+            "float() argument must be a string or a real number, got another type in "
+            f"{_where(X, y, is_not_numeric)}; {ENCODE}"
+        )
+    if any(part in text for part in _SHOWS_COLUMNS_ONLY):
+        found = re.match(r"X has (\d+) features", text)
+        # So many "columns" are probably the records of a table that was transposed.
+        if found is None or int(found[1]) <= MOST_COLUMNS_SHOWN:
+            return DataRefused(text)
+        return DataRefused(
+            "X must have as many features as the records had", got="more", remedy="transpose it?"
+        )
+    lowered = text.lower()
+    for part, words in _REFUSALS:
+        if part in lowered:
+            return DataRefused(words.replace("{where}", _where(X, y, _TESTS.get(part))))
+    return DataRefused(
+        f"{_where(X, y, None)} must be tables of numbers", got="something else", remedy=f"{_COLUMNS}"
+    )
+
+
+def _where(X: object, y: object, test: Callable[[NDArray[Any]], bool] | None) -> str:
+    """What a refusal is about: the first column, or y, that a test finds."""
+    column = None if X is None or test is None else first_column(X, test)
+    if column is not None:
+        return column
+    if X is None or (y is not None and test is not None):
+        return "y"
+    return "X" if y is None else "X and y"
+
+
+def generator_of(random_state: Any) -> np.random.RandomState:
+    """The generator of a ``random_state``.
+
+    Raises
+    ------
+    UsageError
+        if it is none; the message does not show an array that was passed by mistake.
+    """
+    try:
+        generator: np.random.RandomState = check_random_state(random_state)
+        return generator
+    except (ValueError, TypeError):
+        pass
+    raise UsageError(
+        "random_state", "must be an integer, a RandomState or None", got=shown(random_state), remedy="try 0"
+    )
+
+
+_NOTHING_LEARNED: Final = ("n_features_in_", "feature_names_in_", "n_output_features_")
+"""Fitted attributes that say how wide records are, which is public."""
+
+
+def warn_of_fitted_steps(model: BaseEstimator) -> bool:
+    """Warn if a scikit-learn pipeline fits another step to the private records before this model; whether it
+    does.
+
+    A pipeline hands the last step an array and nothing else, so the pipeline that runs is looked for among
+    the callers. What learned from the records outside of a pipeline is not found.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    learned: list[str] = []
+    while frame is not None and not learned:
+        pipeline = frame.f_locals.get("self")
+        if isinstance(pipeline, Pipeline) and pipeline.steps[-1][1] is model:
+            learned = [name for _, step in pipeline.steps[:-1] for name in _learned(step)]
+        frame = frame.f_back
+    if learned:
+        warnings.warn(
+            f"{' and '.join(learned)} before {type(model).__name__} in the pipeline was fitted to the "
+            "private records, and no claim covers what it learned. Use hushsum.models.PublicEncoder, which "
+            "takes declared ranges and categories, or fit the step to public data and wrap it in "
+            "sklearn.frozen.FrozenEstimator.",
+            SuspiciousParameter,
+            stacklevel=level_outside(),
+        )
+    return bool(learned)
+
+
+def _learned(step: Any) -> list[str]:
+    """The names of estimators, within others too, that keep something of what they were fitted to."""
+    inner = getattr(step, "steps", None) or getattr(
+        step, "transformers_", getattr(step, "transformer_list", ())
+    )
+    if inner:
+        return [name for each in inner for name in _learned(each[1])]
+    # A private model has paid for what it learned.
+    if isinstance(step, str) or step is None or hasattr(type(step), "claim_"):
+        return []
+    kept = [name for name in vars(step) if name.endswith("_") and not name.startswith("_")]
+    return [type(step).__name__] if set(kept) - set(_NOTHING_LEARNED) else []
+
+
+def refuse_fit_arguments(arguments: dict[str, object]) -> None:
+    """Refuse what scikit-learn's ``fit`` may be given and a private one may not."""
+    if arguments.pop("sample_weight", None) is not None:
+        raise UsageError(
+            "sample_weight",
+            "must be left out: the noise would have to be as large as the largest weight allows",
+        )
+    if arguments:
+        raise TypeError(f"fit got an unexpected argument {next(iter(arguments))!r}")

@@ -1,0 +1,275 @@
+"""Run methods side by side on public data, and measure what each of them errs and costs."""
+
+from __future__ import annotations
+
+import io
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import Argument, HushsumError, SuspiciousParameter, UsageError
+from hushsum.kernels import GaussianProfileKernel, Kernel, positive_integer
+from hushsum.methods import method_named, method_names, planned_methods
+from hushsum.operations._files import Progress
+from hushsum.planning import KernelSpec, plan, release
+from hushsum.privacy import AUTO
+from hushsum.records import PLAIN, CellFormat, DeclaredBounds, clipping_allowed, read_columns
+from hushsum.releases import ReleasedFunction
+
+_LEAST_TRUTH = 1e-12
+_SKLEARN_QUERIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PublicRecords:
+    """A file that is declared to be public: its owner says so, and nothing can check it.
+
+    Its ``cells`` are read as declared.
+    """
+
+    path: str
+    columns: tuple[str, ...] | None = None
+    cells: CellFormat = PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkTerms:
+    """What the methods are compared on.
+
+    ``methods`` default to ``auto`` and all that can release the kernel under the promise; ``queries`` are
+    drawn from the records; ``repeats`` is how many releases with fresh noise are averaged over.
+    """
+
+    epsilons: tuple[float, ...]
+    delta: float | None = None
+    bounds: DeclaredBounds | None = None
+    methods: tuple[str, ...] | None = None
+    queries: int = 500
+    repeats: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MethodMeasured:
+    """One method at one ε: mean errors of f(q)/N, seconds, and bytes of the file.
+
+    ``predicted`` is the error predicted by :func:`hushsum.plan`, for methods that it supports; ``query`` the
+    seconds of one query; ``relation`` whom the claim protects.
+    """
+
+    epsilon: float
+    delta: float
+    method: str
+    mechanism: str
+    relation: str
+    error: float
+    relative: float
+    predicted: float | None
+    build: float
+    query: float
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class MethodsBenchmarked:
+    """All measurements; ``exact`` has the seconds of a query of exact answers, ``left_out`` who did not run
+    and why.
+    """
+
+    records: int
+    density: float
+    kernel: Kernel
+    measured: tuple[MethodMeasured, ...]
+    exact: dict[str, float]
+    left_out: dict[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison for a machine."""
+        return {
+            "records": self.records,
+            "density": self.density,
+            "kernel": {"name": self.kernel.name, "parameters": self.kernel.parameters()},
+            "methods": [asdict(each) for each in self.measured],
+            "exact_query_seconds": self.exact,
+            "left_out": self.left_out,
+        }
+
+
+def benchmark_methods(
+    records: PublicRecords,
+    terms: BenchmarkTerms,
+    *,
+    kernel: KernelSpec,
+    public: bool,
+    progress: Progress | None = None,
+) -> MethodsBenchmarked:
+    """Release public records by every method, and compare the answers with the exact ones.
+
+    The data must be public: true errors, and which method is best, are functions of the records that no
+    budget was paid for.
+
+    Raises
+    ------
+    UsageError
+        unless ``public``; for kernels on sets; and if a method that was named does not exist.
+    DataRefused
+        for records that are not finite numbers.
+    """
+    if not public:
+        raise UsageError(
+            "public",
+            "must be declared: a comparison shows true errors, which leak what private records are",
+            remedy=(
+                "give ",
+                Argument("public", True),
+                " if anybody may see them, or use hushsum plan, which reads no records",
+            ),
+        )
+    if kernel.takes_sets:
+        raise UsageError("kernel", "must compare columns of numbers", got=repr(kernel.name))
+    number = positive_integer("queries", terms.queries, at_most=1 << 20)
+    positive_integer("repeats", terms.repeats, at_most=1 << 20)
+    if not terms.epsilons:
+        raise UsageError("epsilon", "must hold at least one value", got="none", remedy="try 0.1,1")
+    for name in terms.methods or ():
+        if name != AUTO:
+            method_named(name)
+    X, names = _read(records)
+    made = kernel.build(X.shape[1], names, terms.bounds)
+    queries = X[np.random.default_rng(0).choice(len(X), min(number, len(X)), replace=False)]
+    race = _Benchmark(X, made, queries, terms)
+    measured, left_out = [], {}
+    runs = list(_runs(made, terms))
+    for i, (name, epsilon) in enumerate(runs):
+
+        def repeated(part: float, done: int = i) -> None:
+            if progress is not None:
+                progress((done + part) / len(runs))
+
+        repeated(0.0)
+        if name in left_out:
+            continue
+        try:
+            measured.append(race.run(name, epsilon, repeated))
+        except HushsumError as error:
+            left_out[name] = str(error)
+    order = sorted(measured, key=lambda each: (terms.epsilons.index(each.epsilon), each.error))
+    return MethodsBenchmarked(len(X), float(race.truth.mean()), made, tuple(order), race.exact, left_out)
+
+
+def _runs(kernel: Kernel, terms: BenchmarkTerms) -> Iterator[tuple[str, float]]:
+    fitting = [name for name in method_names() if _suits(name, kernel, terms)]
+    names: Sequence[str] = terms.methods or [AUTO, *fitting]
+    for name in dict.fromkeys(names):
+        for epsilon in terms.epsilons:
+            yield name, epsilon
+
+
+def _suits(name: str, kernel: Kernel, terms: BenchmarkTerms) -> bool:
+    method = method_named(name)
+    # What is private without δ is private with it.
+    return method.suits(kernel, delta=terms.delta) or method.suits(kernel)
+
+
+class _Benchmark:
+    """The records, the queries and their exact answers."""
+
+    def __init__(self, X: NDArray[Any], kernel: Kernel, queries: NDArray[Any], terms: BenchmarkTerms) -> None:
+        self.X, self.kernel, self.queries, self.terms = X, kernel, queries, terms
+        start = time.perf_counter()
+        self.truth = kernel.exact_sum(X, queries) / len(X)
+        self.exact = {"exact sums": (time.perf_counter() - start) / len(queries)}
+        if isinstance(kernel, GaussianProfileKernel):
+            self.exact["scikit-learn KernelDensity"] = self._sklearn_seconds(kernel.gaussian_width())
+
+    def run(self, name: str, epsilon: float, report: Callable[[float], None]) -> MethodMeasured:
+        """Means over releases with fresh noise; ``report`` receives the fraction of them that is done."""
+        errors, relative, built, query_seconds = [], [], [], []
+        function: ReleasedFunction | None = None
+        for seed in range(self.terms.repeats):
+            start = time.perf_counter()
+            function = self._release(name, epsilon, seed)
+            ended = time.perf_counter()
+            away = np.abs(function(self.queries) - self.truth)
+            query_seconds.append((time.perf_counter() - ended) / len(self.queries))
+            built.append(ended - start)
+            errors.append(away.mean())
+            relative.append((away / np.maximum(self.truth, _LEAST_TRUTH)).mean())
+            report((seed + 1) / self.terms.repeats)
+        assert function is not None
+        file = io.BytesIO()
+        function.save(file)
+        return MethodMeasured(
+            epsilon=epsilon,
+            delta=function.claim.delta,
+            method=name,
+            mechanism=str(function.claim.mechanism),
+            relation=str(function.claim.relation),
+            error=float(np.mean(errors)),
+            relative=float(np.mean(relative)),
+            predicted=self._predicted(name, epsilon),
+            build=min(built),
+            query=min(query_seconds),
+            size=len(file.getvalue()),
+        )
+
+    def _release(self, name: str, epsilon: float, seed: int) -> ReleasedFunction:
+        terms = self.terms
+        with warnings.catch_warnings(), clipping_allowed(quiet=True):
+            warnings.simplefilter("ignore", SuspiciousParameter)
+            if self._is_planned(name):
+                return release(
+                    self.X,
+                    epsilon=epsilon,
+                    delta=terms.delta,
+                    kernel=self.kernel,
+                    bounds=terms.bounds,
+                    method=name,
+                    records=len(self.X),
+                    seed=seed,
+                )
+            method = method_named(name)
+            return method.release(
+                self.X,
+                self.kernel,
+                epsilon=epsilon,
+                delta=terms.delta if method.approximate else None,
+                bounds=terms.bounds,
+                relation=method.relations[0],
+                **({"records": len(self.X)} if method.sized else {}),
+            )
+
+    def _is_planned(self, name: str) -> bool:
+        """Whether a plan chooses its sizes; that of a method without a tally has none to choose."""
+        return name == AUTO or (name in planned_methods() and method_named(name).tally is not None)
+
+    def _predicted(self, name: str, epsilon: float) -> float | None:
+        if not self._is_planned(name):
+            return None
+        return plan(
+            records=len(self.X),
+            kernel=self.kernel,
+            epsilon=epsilon,
+            delta=self.terms.delta,
+            bounds=self.terms.bounds,
+            method=name,
+        ).best.error
+
+    def _sklearn_seconds(self, bandwidth: float) -> float:
+        from sklearn.neighbors import KernelDensity
+
+        model = KernelDensity(bandwidth=bandwidth, kernel="gaussian").fit(self.X)
+        some = self.queries[:_SKLEARN_QUERIES]
+        start = time.perf_counter()
+        model.score_samples(some)
+        return (time.perf_counter() - start) / len(some)
+
+
+def _read(records: PublicRecords) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    blocks = read_columns(records.path, records.columns, records.cells)
+    names = tuple(blocks.blocks)
+    return blocks.choose(names), names

@@ -1,0 +1,580 @@
+"""Count files of records or edges into a tally: in this process or by an engine, with checkpoints."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from hushsum.declaration import Parameter, check_fields
+from hushsum.errors import Argument, UsageError
+from hushsum.errors import Parameter as NameOf
+from hushsum.files import declared_fields
+from hushsum.kernels import Kernel, kernel_as_json
+from hushsum.methods import count_rows
+from hushsum.operations._files import (
+    STANDARD,
+    EdgeColumns,
+    Progress,
+    RecordFiles,
+    check_columns,
+    check_output,
+    check_tally_output,
+    column_names,
+    dimension,
+    first_batch,
+    open_file,
+    refuse_repeated,
+    with_all_paths,
+    with_first,
+)
+from hushsum.planning import EmptyTally, KernelSpec, TableSpec, built, empty_tally, takes_sets
+from hushsum.privacy import unit_in_words
+from hushsum.records import DEFAULT_BATCH_BYTES, Bounds, CellFormat, file_state, is_url, shown_path
+from hushsum.tables import LARGE_TABLE, AdjacencyRows, HashRows
+from hushsum.tally import DEFAULT_SECONDS, Checkpoint, Tally, load_tally
+
+if TYPE_CHECKING:
+    pass
+
+
+LONG_COUNTS: Final = "Long counts"
+ENGINES: Final = ("processes", "dask", "spark")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """Which engine counts, if one does. ``workers`` is for processes; ``address`` is that of a scheduler, or
+    the master URL of Spark.
+    """
+
+    engine: Annotated[
+        str | None,
+        Parameter(
+            help="processes of this machine, or a dask or spark cluster. Default: threads of this process.",
+            group=LONG_COUNTS,
+            choices=ENGINES,
+            metavar="NAME",
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        Parameter(
+            help="Number of processes of --engine processes.", group=LONG_COUNTS, at_least=1, at_most=1024
+        ),
+    ] = None
+    address: Annotated[
+        str | None,
+        Parameter(
+            help="Address of the scheduler of --engine dask, or master URL of --engine spark.",
+            group=LONG_COUNTS,
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        wrong = {None: ("workers", "address"), "processes": ("address",)}.get(self.engine, ("workers",))
+        for name in wrong:
+            if getattr(self, name) is not None:
+                if self.engine is None:
+                    raise UsageError(name, ("goes with ", Argument("engine")), got="none")
+                raise UsageError(name, f"is not for the engine {self.engine}")
+
+    def given(self) -> EngineChoice | None:
+        """The engine, or None where this process counts."""
+        return None if self.engine is None else self
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointChoice:
+    """Where a count that is not finished is kept, if it is, and how often it is written."""
+
+    path: Annotated[
+        str,
+        Parameter(
+            "checkpoint",
+            help="Confidential file from which the same command continues if it is interrupted.",
+            group=LONG_COUNTS,
+            metavar="PATH",
+        ),
+    ] = ""
+    every: Annotated[
+        float,
+        Parameter(
+            "checkpoint_every",
+            help="Time between two checkpoints.",
+            group=LONG_COUNTS,
+            at_least=0,
+            metavar="SECONDS",
+        ),
+    ] = DEFAULT_SECONDS
+
+    def given(self) -> CheckpointChoice | None:
+        """The checkpoint, if there is one."""
+        return self if self.path else None
+
+
+def check_long_count(
+    paths: Sequence[str], output: str, engine: EngineChoice | None, checkpoint: CheckpointChoice | None
+) -> None:
+    """Refuse what cannot be read twice or by others, and a checkpoint that cannot be written."""
+    if STANDARD in paths and (engine is not None or checkpoint is not None):
+        raise UsageError(
+            "engine" if checkpoint is None else "checkpoint",
+            "needs files, which can be read again",
+            got="standard input",
+            remedy="write it to a file first",
+        )
+    if checkpoint is not None:
+        check_output(checkpoint.path, inputs=paths)
+        if os.path.realpath(checkpoint.path) == os.path.realpath(output):
+            raise UsageError("checkpoint", ("and ", NameOf("output"), " must be two files"), got="one")
+
+
+class Resumption:
+    """How far a count in one process has come, in files and records, in step with its tally."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self._file, self._rows = 0, 0
+        self.tally: Tally | None = None
+        found = checkpoint.load(file=int, rows=int)
+        if found is not None:
+            self.tally, done = found
+            self._file, self._rows = done["file"], done["rows"]
+
+    def rest(self, number: int, batches: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+        """The records of a file that are not counted yet, in batches."""
+        if number < self._file:
+            return
+        skipped = self._rows if number == self._file else 0
+        for batch, units in batches:
+            already = min(skipped, batch.num_rows)
+            skipped -= already
+            if already < batch.num_rows:
+                yield batch.slice(already), None if units is None else units.slice(already)
+
+    def counted(self, number: int, rows: int) -> None:
+        """Note records of a file, which are in the tally."""
+        before = self._rows if number == self._file else 0
+        self._file, self._rows = number, before + rows
+
+    def keep(self, tally: Tally, *, now: bool = False) -> None:
+        """Write the checkpoint if it is due, or now."""
+        done = {"file": self._file, "rows": self._rows}
+        if now:
+            self._checkpoint.save(tally, done)
+        else:
+            self._checkpoint.save_if_due(tally, done)
+
+
+def files_as_they_are(paths: Sequence[str]) -> list[list[Any]]:
+    """The files of a job, to notice that one has changed since a checkpoint."""
+    states = [
+        (shown_path(path) if is_url(path) else os.path.abspath(path), file_state(path)) for path in paths
+    ]
+    return [[path, state.size, state.modified] for path, state in states]
+
+
+def count_by_engine(
+    engine: EngineChoice,
+    paths: Sequence[str],
+    tally: Tally,
+    *,
+    columns: Sequence[str] | None,
+    unit_column: str | None,
+    set_column: str | None,
+    cells: CellFormat,
+    threads: int | None,
+    checkpoint: CheckpointChoice | None,
+    encryption_key: bytes | None,
+    progress: Progress | None,
+) -> Tally:
+    """The files counted by an engine into a tally like the given empty one."""
+    more: dict[str, Any] = {
+        "columns": columns,
+        "unit_column": unit_column,
+        "set_column": set_column,
+        "cells": cells,
+        "threads": threads,
+        "checkpoint": None if checkpoint is None else checkpoint.path,
+        "checkpoint_every": DEFAULT_SECONDS if checkpoint is None else checkpoint.every,
+        "encryption_key": encryption_key,
+        "progress": progress,
+    }
+    if engine.engine == "processes":
+        from hushsum.engines import processes
+
+        return processes.tally(paths, tally, workers=engine.workers, **more)
+    if engine.address is None:
+        raise UsageError(
+            "address",
+            f"must be given for the engine {engine.engine}",
+            got="none",
+            remedy=("give that of the scheduler, or use ", Argument("engine", "processes")),
+        )
+    if engine.engine == "spark":
+        if checkpoint is not None:
+            raise UsageError("checkpoint", "is not for the engine spark", remedy="use processes or dask")
+        from hushsum.engines import spark
+
+        chosen = {
+            name: more[name]
+            for name in ("columns", "unit_column", "set_column", "cells", "threads", "progress")
+        }
+        with spark.connected(engine.address) as session:
+            return spark.tally(list(paths), tally, session, **chosen)
+    from hushsum.engines import dask
+
+    with dask.connected(engine.address) as client:
+        return dask.tally(paths, tally, client=client, **more)
+
+
+def refuse_engine(engine: EngineChoice | None) -> None:
+    """Refuse an engine for edges, which are grouped by a sort of all of them."""
+    if engine is not None:
+        raise UsageError(
+            "engine",
+            ("and ", NameOf("edges"), " exclude each other"),
+            remedy="leave it out",
+        )
+
+
+def count_nodes(
+    paths: Sequence[str],
+    edges: EdgeColumns,
+    kernel: KernelSpec,
+    size: TableSpec,
+    threads: int | None,
+    progress: Progress | None,
+    checkpoint: CheckpointChoice | None = None,
+    encryption_key: bytes | None = None,
+) -> Tally:
+    """Count one set of neighbours for each node, in a tally that knows its kind of graph.
+
+    With a checkpoint the count continues where it was interrupted; what ``progress`` raises ends it, after a
+    last checkpoint.
+    """
+    from hushsum.records import DEFAULT_MEMORY, read_pairs
+
+    for name in paths:
+        # The start of every file is read before the first is counted.
+        with closing(read_pairs(name, edges.columns)) as pairs:
+            next(pairs, None)
+    rows = empty_tally(kernel.build(None), size, bounds=None, columns=None, max_per_unit=None).basis
+    assert isinstance(rows, HashRows)  # the only basis of sets
+    kept = None
+    if checkpoint is not None:
+        job = {
+            "files": files_as_they_are(paths),
+            "edges": declared_fields(edges),
+            "memory": DEFAULT_MEMORY,  # decides the order of the nodes
+            "kernel": declared_fields(kernel),
+            "size": declared_fields(size),
+        }
+        kept = Checkpoint(checkpoint.path, job, seconds=checkpoint.every, encryption_key=encryption_key)
+    return count_rows(edges.read(paths), rows, threads=threads, progress=progress, checkpoint=kept)
+
+
+_LARGE_BATCH_BYTES = 1 << 26
+"""Every batch visits all rows of a table, so a large table takes more records at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TallyWritten:
+    """What may be said of a tally in a file: everything public, and nothing that was counted."""
+
+    output: str
+    fingerprint: str
+    basis: str
+    kernel: Kernel
+    rows: int
+    width: int
+    bounds: Bounds | None
+    unit: str
+    max_per_unit: int | None
+    graph: str | None
+    encrypted: bool
+    columns: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, tally: Tally, output: Path, *, encrypted: bool) -> TallyWritten:
+        """Describe a tally that was just written."""
+        basis = tally.basis
+        rows, width = basis.shape
+        return cls(
+            str(output),
+            tally.fingerprint,
+            basis.name,
+            tally.reading.kernel,
+            rows,
+            width,
+            basis.bounds,
+            tally.unit,
+            tally.max_per_unit,
+            basis.graph_in_words(tally.edge_lists) if isinstance(basis, AdjacencyRows) else None,
+            encrypted,
+            basis.columns,
+        )
+
+    @property
+    def unit_in_words(self) -> str:
+        """Whom a release of it protects unless another unit is requested."""
+        return unit_in_words(self.unit, self.max_per_unit or 1)
+
+    def as_json(self) -> dict[str, Any]:
+        """The description for a machine."""
+        return {
+            "output": self.output,
+            "confidential": True,
+            "encrypted": self.encrypted,
+            "fingerprint": self.fingerprint,
+            "basis": self.basis,
+            "kernel": {"name": self.kernel.name, "parameters": self.kernel.parameters()},
+            "rows": self.rows,
+            "width": self.width,
+            "bounds": None if self.bounds is None else self.bounds.as_json(),
+            "columns": None if self.columns is None else list(self.columns),
+            "unit": self.unit,
+            "max_per_unit": self.max_per_unit,
+            "graph": self.graph,
+        }
+
+
+def tally_records(
+    records: RecordFiles,
+    output: str,
+    *,
+    kernel: KernelSpec | Kernel,
+    size: TableSpec | None = None,
+    threads: int | None = None,
+    encryption_key: bytes | None = None,
+    progress: Progress | None = None,
+    engine: EngineChoice | None = None,
+    checkpoint: CheckpointChoice | None = None,
+) -> TallyWritten:
+    """Count files into a ``.tally`` file, which is written at the end and only if everything was counted.
+
+    Every file is opened once before the first is read, so that a wrong name at the end of the list is noticed
+    at the start. A count with a checkpoint continues where it was interrupted; what ``progress`` raises
+    cancels it, after a last checkpoint. The checkpoint is deleted when the tally is written.
+
+    Raises
+    ------
+    UsageError
+        wrong parameters, a file or column that is not there, or an output that cannot be written.
+    DataRefused
+        records that break a rule; no file is left behind.
+    """
+    records = with_all_paths(records)
+    path = check_tally_output(output, inputs=records.paths)
+    check_columns(records, kernel)
+    if records.edges is not None:
+        refuse_engine(engine)
+        if checkpoint is not None:
+            check_long_count(records.paths, output, None, checkpoint)
+        assert not isinstance(kernel, Kernel)
+        tally = count_nodes(
+            records.paths,
+            records.edges,
+            kernel,
+            size or TableSpec(),
+            threads,
+            progress,
+            checkpoint,
+            encryption_key,
+        )
+        return _saved(tally, path, checkpoint, encryption_key)
+    for name in records.paths:
+        if name != STANDARD:
+            open_file(records, name, records.columns).close()
+    if engine is not None or checkpoint is not None:
+        check_long_count(records.paths, output, engine, checkpoint)
+    chosen = size or TableSpec()
+
+    def empty(kernel: Kernel, columns: Sequence[str] | None) -> Tally:
+        return empty_tally(
+            kernel,
+            chosen,
+            bounds=records.bounds,
+            columns=columns,
+            max_per_unit=records.max_per_unit,
+            cells=records.cells,
+        )
+
+    large = (chosen.rows or 1) * (chosen.width or 1) >= LARGE_TABLE
+    batch_bytes = _LARGE_BATCH_BYTES if large else DEFAULT_BATCH_BYTES
+    counting = _Counting(records, kernel, empty, threads, batch_bytes)
+    if engine is not None:
+        tally = counting.by_engine(engine, checkpoint, encryption_key, progress)
+    elif checkpoint is None:
+        tally = counting.here(None, progress)
+    else:
+        job = {
+            "files": files_as_they_are(records.paths),
+            "columns": [records.columns, records.unit_column, records.set_column],
+            "cells": declared_fields(records.cells),
+            "kernel": kernel_as_json(kernel) if isinstance(kernel, Kernel) else declared_fields(kernel),
+            "size": declared_fields(chosen),
+            "bounds": declared_fields(records.bounds),
+            "max_per_unit": records.max_per_unit,
+        }
+        kept = Checkpoint(checkpoint.path, job, seconds=checkpoint.every, encryption_key=encryption_key)
+        tally = counting.here(Resumption(kept), progress)
+    return _saved(tally, path, checkpoint, encryption_key)
+
+
+def _saved(
+    tally: Tally, path: Path, checkpoint: CheckpointChoice | None, encryption_key: bytes | None
+) -> TallyWritten:
+    """Write the tally, and delete the checkpoint that it makes superfluous."""
+    tally.save(path, encryption_key=encryption_key)
+    if checkpoint is not None:
+        Path(checkpoint.path).unlink(missing_ok=True)
+    return TallyWritten.of(tally, path, encrypted=encryption_key is not None)
+
+
+def count_records(
+    records: RecordFiles,
+    kernel: KernelSpec | Kernel,
+    empty: EmptyTally,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Tally:
+    """Count files into the tally that ``empty`` makes, once the number of columns is known."""
+    return _Counting(records, kernel, empty, threads).here(None, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """What is counted, and into which kind of tally."""
+
+    records: RecordFiles
+    kernel: KernelSpec | Kernel
+    empty: EmptyTally
+    threads: int | None
+    batch_bytes: int = DEFAULT_BATCH_BYTES
+
+    def here(self, done: Resumption | None, progress: Progress | None) -> Tally:
+        """Count in this process, from where an earlier attempt was interrupted."""
+        tally = None if done is None else done.tally
+        columns: Sequence[str] | None = self.records.columns
+        meter = _Meter(self.records.paths, progress)
+        for number, name in enumerate(self.records.paths):
+            with open_file(self.records, name, columns, self.batch_bytes) as stream:
+                columns = column_names(self.records, stream)
+                batches = with_first(stream, self.records.name or shown_path(name))
+                for batch, units in batches if done is None else done.rest(number, batches):
+                    if tally is None:
+                        tally = self._empty(batch, columns)
+                    tally.add(batch, units=units, threads=self.threads)
+                    if done is not None:
+                        done.counted(number, batch.num_rows)
+                        done.keep(tally)
+                    try:
+                        meter.at(stream.progress)
+                    except BaseException:
+                        if done is not None:
+                            done.keep(tally, now=True)
+                        raise
+            meter.finish(name)
+        meter.at(1.0)
+        assert tally is not None
+        return tally
+
+    def by_engine(
+        self,
+        engine: EngineChoice,
+        checkpoint: CheckpointChoice | None,
+        encryption_key: bytes | None,
+        progress: Progress | None,
+    ) -> Tally:
+        """Count with an engine; the first batch says how many columns the kernel has."""
+        batch, columns = first_batch(self.records)
+        return count_by_engine(
+            engine,
+            self.records.paths,
+            self._empty(batch, columns),
+            columns=columns,
+            unit_column=self.records.unit_column,
+            set_column=self.records.set_column,
+            cells=self.records.cells,
+            threads=self.threads,
+            checkpoint=checkpoint,
+            encryption_key=encryption_key,
+            progress=progress,
+        )
+
+    def _empty(self, batch: Any, columns: Sequence[str] | None) -> Tally:
+        wide, names = (None, None) if takes_sets(self.kernel) else (dimension(batch), columns)
+        return self.empty(built(self.kernel, wide, names, self.records.bounds), names)
+
+
+class _Meter:
+    """The fraction of all files' bytes; unknown as soon as one of them has no length."""
+
+    def __init__(self, paths: Sequence[str], progress: Progress | None) -> None:
+        known = STANDARD not in paths
+        self._sizes = {name: max(1, file_state(name).size) for name in paths} if known else {}
+        self._total = sum(self._sizes[name] for name in paths) if known else 0
+        self._paths = iter(paths)
+        self._current = next(self._paths)
+        self._before = 0
+        self._progress = progress
+
+    def at(self, fraction: float | None) -> None:
+        """Tell how far the current file has come."""
+        if self._progress is None:
+            return
+        if not self._total or fraction is None:
+            self._progress(None)
+        else:
+            self._progress((self._before + fraction * self._sizes[self._current]) / self._total)
+
+    def finish(self, name: str) -> None:
+        """Go on to the next file."""
+        following = next(self._paths, None)
+        if self._total and following is not None:
+            self._before += self._sizes[name]
+        self._current = name if following is None else following
+
+
+def merge_tallies(
+    paths: Sequence[str],
+    output: str,
+    *,
+    disjoint_units: bool = False,
+    encryption_key: bytes | None = None,
+    progress: Progress | None = None,
+) -> TallyWritten:
+    """Write the exact sum of tallies; one is held in memory besides the sum.
+
+    Parameters
+    ----------
+    disjoint_units : bool
+        Declares that no person is in two of them, so that the caps on a person's records do not add up.
+    encryption_key : bytes, optional
+        Opens the encrypted ones, and encrypts the output.
+
+    Raises
+    ------
+    UsageError
+        if a file is named twice: its records would count twice, which no claim covers.
+    IncompatibleTallies
+        if two fingerprints differ; nothing is written.
+    """
+    if len(paths) < 2:
+        raise UsageError("tallies", "must be at least two", got=len(paths))
+    refuse_repeated(paths)
+    path = check_tally_output(output)
+    total = load_tally(paths[0], encryption_key=encryption_key)
+    for done, each in enumerate(paths[1:], start=1):
+        if progress is not None:
+            progress(done / len(paths))
+        total.merge(load_tally(each, encryption_key=encryption_key), disjoint_units=disjoint_units)
+    total.save(path, encryption_key=encryption_key)
+    return TallyWritten.of(total, path, encrypted=encryption_key is not None)

@@ -1,0 +1,649 @@
+"""Release files of records, or a tally, to a file, through a ledger if one is named.
+
+The sequence is that of `hushsum.planning`; the idempotency key of a command, the debit and the output are
+added here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar
+
+from hushsum._types import Floats
+from hushsum.declaration import Parameter
+from hushsum.errors import AlreadyPublished, DataRefused, FilePath, LedgerUnavailable, UsageError
+from hushsum.errors import Parameter as NameOf
+from hushsum.files import atomic_file, canonical_json, declared_fields
+from hushsum.kernels import Kernel, kernel_in_words, warn_of_bandwidth
+from hushsum.methods import DeclaredBox, Option
+from hushsum.operations._count import count_records
+from hushsum.operations._files import (
+    STANDARD,
+    Progress,
+    PublicFile,
+    RecordFiles,
+    check_columns,
+    check_function_output,
+    dimension,
+    first_batch,
+    read_public,
+    refuse_private_file,
+    with_all_paths,
+)
+from hushsum.planning import (
+    UNDECLARED,
+    EmptyTally,
+    KernelSpec,
+    MethodSpec,
+    ReleaseRecords,
+    bounds_of_sample,
+    kernel_of_sample,
+    takes_sets,
+)
+from hushsum.privacy import PERSON, RECORD, Booking, Claim, ReleaseRequest, checked_unit
+from hushsum.records import (
+    Bounds,
+    DeclaredBounds,
+    bounds_in_words,
+    names_in_words,
+    open_batches,
+    pyarrow,
+    refuse_copied_rows,
+)
+from hushsum.releases import (
+    MOST_POINTS,
+    PUBLIC_SAMPLE,
+    NoisyTable,
+    Prepared,
+    Released,
+    ReleasedFunction,
+    combine,
+    load_released,
+    sample_points,
+)
+from hushsum.tally import Tally, load_tally, public_header
+
+if TYPE_CHECKING:
+    from hushsum.ledger import Account, DatasetBudget, Fence
+
+
+_STEP = 1 << 20
+_FORM = 1
+"""Of the settings in a key; another one where the meaning of a setting, or its default, changes."""
+
+
+def release_key(sources: str | Sequence[str], *public: object) -> str:
+    """A key made of the bytes of a tally, or of files of records, and of everything public that names the
+    release: values of JSON and dataclasses of settings (`declared_fields`).
+
+    Repeating a command after a crash gives the same key, so it resumes instead of spending again.
+
+    Privacy
+    -------
+    A plain digest of secret files would let whoever reads the ledger test guesses about its records. So the
+    digest is keyed with 32 random bytes that stay in the user's state folder.
+    """
+    digest = hmac.new(_secret(), digestmod=hashlib.sha256)
+    digest.update(canonical_json([_FORM, declared_fields(public)]))
+    for each in [sources] if isinstance(sources, str) else sources:
+        with open(each, "rb") as stream:
+            while piece := stream.read(_STEP):
+                digest.update(piece)
+    return f"auto-{digest.hexdigest()[:40]}"
+
+
+def _secret() -> bytes:
+    from hushsum.files import state_folder
+
+    path = state_folder() / "release-key"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not path.exists():
+            _make(path)
+        key = path.read_bytes()
+    except OSError:
+        raise LedgerUnavailable(
+            ("the folder ", FilePath(path.parent, service="of the state"), " cannot be written"),
+            remedy=(
+                "make it writable, name another in HUSHSUM_STATE, or give ",
+                NameOf("idempotency_key"),
+            ),
+        ) from None
+    if len(key) != 32:
+        raise LedgerUnavailable(
+            ("the file ", FilePath(path), " is damaged"),
+            remedy=("remove it, or give ", NameOf("idempotency_key")),
+        )
+    return key
+
+
+def _make(path: Path) -> None:
+    """Write a fresh secret; if two processes do at once, the first one's stays."""
+    own = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(secrets.token_bytes(32))
+            stream.flush()
+            os.fsync(stream.fileno())
+        with suppress(FileExistsError):
+            os.link(own, path)
+    finally:
+        os.unlink(own)
+
+
+R = TypeVar("R", bound=Released)
+
+LEDGER: Final = "Ledger"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerOptions:
+    """Where a command records its release: a ledger's path or URL, a dataset in it, and details of the entry.
+
+    ``idempotency_key`` is None for one that follows from the command: the bytes of the tally, the claim, the
+    options and the place of the output. ``who`` is None for the user of the process. ``guard`` is where
+    the rollback guard is, and ``fence`` may refuse the debit; see ``Ledger``.
+    """
+
+    ledger: Annotated[
+        str | None, Parameter(help="Ledger: a file, or a PostgreSQL URL.", group="", metavar="PATH|URL")
+    ] = None
+    dataset: Annotated[str | None, Parameter(help="Name of the dataset in the ledger.", group="")] = None
+    idempotency_key: Annotated[
+        str | None,
+        Parameter(
+            help="Name of this release in the ledger, so that a retry does not spend again.", group=LEDGER
+        ),
+    ] = None
+    to: Annotated[str | None, Parameter(help="Recipient, recorded in the ledger.", group=LEDGER)] = None
+    part: Annotated[
+        str | None,
+        Parameter(
+            help="Declared part of the dataset to which the records belong, for the ledger.", group=LEDGER
+        ),
+    ] = None
+    who: str | None = None
+    guard: str | None = None
+    fence: Fence | None = None
+
+    def given(self) -> LedgerOptions | None:
+        """These options, or None where no ledger is named.
+
+        Raises
+        ------
+        UsageError
+            if only some of them are given.
+        """
+        if (self.ledger is None) != (self.dataset is None):
+            raise UsageError("ledger", ("and ", NameOf("dataset"), " go together"), got="one of them")
+        if self.ledger is None and any(
+            each is not None for each in (self.idempotency_key, self.to, self.part)
+        ):
+            names = (NameOf("idempotency_key"), ", ", NameOf("to"), " and ", NameOf("part"))
+            raise UsageError(
+                (*names, " are for a ledger"),
+                got="none",
+                remedy=("give ", NameOf("ledger"), " and ", NameOf("dataset")),
+            )
+        return None if self.ledger is None else self
+
+    def budget(self) -> DatasetBudget:
+        """The budget of the dataset.
+
+        Raises
+        ------
+        UsageError
+            if there is no such ledger, dataset or part.
+        """
+        from hushsum.ledger import Ledger
+
+        assert self.ledger is not None
+        assert self.dataset is not None
+        ledger = Ledger(self.ledger, guard=self.guard)
+        return ledger.dataset(self.dataset, part=self.part, to=self.to, who=self.who, fence=self.fence)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRecord:
+    """A release as the ledger has it. ``again`` if it had been published before and was only found."""
+
+    ledger: str
+    dataset: str
+    idempotency_key: str
+    account: Account
+    again: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """The record as JSON."""
+        return {
+            "ledger": self.ledger,
+            "dataset": self.dataset,
+            "idempotency_key": self.idempotency_key,
+            "spent": self.account.spent.as_json(),
+            "remaining": self.account.remaining.as_json(),
+            "again": self.again,
+        }
+
+
+Approve = Callable[[Claim, "Account | None"], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered(Generic[R]):
+    """A release whose bytes have reached their reader, and its record in the ledger."""
+
+    output: str
+    function: R
+    size: int
+    record: LedgerRecord | None
+
+
+def deliver(
+    prepared: Prepared[R],
+    output: str | IO[bytes],
+    *,
+    sources: Sequence[str],
+    settings: Sequence[object],
+    approve: Approve | None,
+    ledger: LedgerOptions | None,
+) -> Delivered[R] | None:
+    """Request approval, debit, draw and write the file; None if ``approve`` says no, and nothing was spent.
+
+    ``sources`` are the secret files it is made of: their bytes, and ``settings``, enter the idempotency key
+    where none is given. Killed anywhere, it resumes when it is called again with the same arguments: a debit
+    is found again, staged bytes are delivered again, and a file that was published and is still there is left
+    alone.
+
+    Raises
+    ------
+    BudgetExhausted
+        if the remaining budget is too small; no file is written.
+    AlreadyPublished
+        if the release was published, and its file is gone or was changed.
+    """
+    claim, subject = prepared.claim, dict(prepared.subject)
+    name = output if isinstance(output, str) else STANDARD
+    written = 0
+
+    def write(payload: bytes) -> None:
+        nonlocal written
+        _write(payload, output)
+        written = len(payload)
+
+    if ledger is None:
+        if approve is not None and not approve(claim, None):
+            return None
+        return Delivered(name, replace(prepared, booking=None).spend(sink=write), written, None)
+    budget = ledger.budget()
+    assert ledger.dataset is not None
+    place = str(Path(output).absolute()) if isinstance(output, str) else None
+    key = ledger.idempotency_key or release_key(
+        sources,
+        budget.ledger_id,
+        ledger.dataset,
+        ledger.part,
+        claim.as_json(),
+        subject,
+        list(settings),
+        place,
+    )
+
+    def record(*, again: bool) -> LedgerRecord:
+        assert ledger.dataset is not None
+        return LedgerRecord(budget.ledger_id, ledger.dataset, key, budget.account, again)
+
+    try:
+        if approve is not None and not approve(claim, _account_after(budget, claim, key)):
+            return None
+        released = prepared.spend(Booking(budget, key), write)
+    except AlreadyPublished as published:
+        if place is None or not _unchanged(Path(place), published.sha256):
+            raise
+        found: Any = load_released(place)
+        return Delivered(name, found, Path(place).stat().st_size, record(again=True))
+    return Delivered(name, released, written, record(again=False))
+
+
+def _account_after(budget: DatasetBudget, claim: Claim, key: str) -> Account:
+    """The account after this release, which may be debited already: what is shown before a confirmation."""
+    entry = budget.find(key)
+    if entry is not None:
+        entry.refuse_again()
+        return budget.account
+    return budget.price(claim)[1]
+
+
+def _unchanged(path: Path, sha256: str) -> bool:
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+
+
+def _write(payload: bytes, output: str | IO[bytes]) -> None:
+    if isinstance(output, str):
+        with atomic_file(Path(output)) as stream:
+            stream.write(payload)
+        return
+    output.write(payload)
+    output.flush()
+
+
+FEW_ROWS: Final = 10
+"""With fewer rows the spread of the hashes alone is as large as most answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionReleased:
+    """A public function and where it was written. All of it is public."""
+
+    output: str
+    function: ReleasedFunction
+    size: int
+    record: LedgerRecord | None = None
+    capacity: int | None = None
+    option: Option | None = None
+
+    @classmethod
+    def of(
+        cls,
+        delivered: Delivered[ReleasedFunction] | None,
+        capacity: int | None,
+        option: Option | None = None,
+    ) -> FunctionReleased | None:
+        """What was delivered, if anything was."""
+        if delivered is None:
+            return None
+        return cls(delivered.output, delivered.function, delivered.size, delivered.record, capacity, option)
+
+    @property
+    def table(self) -> tuple[int, int] | None:
+        """Rows and width of the table that was released, if it is one."""
+        return self.function.basis.shape if isinstance(self.function, NoisyTable) else None
+
+    @property
+    def claim(self) -> Claim:
+        """What was promised."""
+        return self.function.claim
+
+    @property
+    def starved(self) -> bool:
+        """Whether the budget gave so few rows that answers are poor. It follows from the noisy count, which
+        is public.
+        """
+        if self.table is None or self.capacity is None:
+            return False
+        return self.table[0] < min(FEW_ROWS, self.capacity)
+
+    def as_json(self) -> dict[str, Any]:
+        """The release for a machine."""
+        return {
+            "output": self.output,
+            "claim": self.claim.in_numbers(),
+            "kernel": {"name": self.function.kernel.name, "parameters": self.function.kernel.parameters()},
+            "rows": None if self.table is None else self.table[0],
+            "width": None if self.table is None else self.table[1],
+            "method": None if self.option is None else self.option.method,
+            "predicted_error": None if self.option is None else self.option.error,
+            "size": self.size,
+            "ledger_record": None if self.record is None else self.record.as_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Files of records as a source of the pipeline. Of standard input nothing is known before it is read."""
+
+    records: RecordFiles
+    threads: int | None
+    progress: Progress | None
+
+    def shape(
+        self, kernel: KernelSpec | Kernel, bounds: DeclaredBounds | None
+    ) -> tuple[int | None, Sequence[str] | None] | None:
+        if STANDARD in self.records.paths:
+            return None
+        batch, names = first_batch(self.records)
+        return None if takes_sets(kernel) else dimension(batch), names
+
+    def refuse_copies(self, public: Any, dim: int | None, columns: Sequence[str] | None) -> None:
+        if dim is not None:
+            refuse_copied_rows(public, first_batch(self.records)[0], dim, columns)
+
+    def count(self, kernel: KernelSpec | Kernel, empty: EmptyTally) -> Tally:
+        return count_records(self.records, kernel, empty, threads=self.threads, progress=self.progress)
+
+    def in_memory(self, columns: Sequence[str] | None, box: DeclaredBox) -> Any:
+        tables: list[Any] = []
+        for path in self.records.paths:
+            with open_batches(
+                path, columns=columns, name=self.records.name, cells=self.records.cells
+            ) as stream:
+                for batch, _ in stream:
+                    box.records(batch)
+                    tables.append(pyarrow().Table.from_batches([batch]))
+        try:
+            # One file may have integers where another has real numbers.
+            return pyarrow().concat_tables(tables, promote_options="permissive")
+        except pyarrow().ArrowException:
+            pass
+        # Raised outside the handler: messages of Arrow may quote values.
+        raise DataRefused(
+            "the columns of all files must have the same types", got="others", remedy="convert them"
+        )
+
+
+def release_records(
+    records: RecordFiles,
+    output: str | IO[bytes],
+    request: ReleaseRequest,
+    *,
+    kernel: KernelSpec,
+    method: MethodSpec,
+    public: PublicFile | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    approve: Approve | None = None,
+    ledger: LedgerOptions | None = None,
+) -> FunctionReleased | None:
+    """Release files of records by the method with the smallest predicted error, as :func:`hushsum.release`.
+
+    The plan is made from what is declared, and the files are counted in one pass and bounded memory. A method
+    without a tally reads them into memory. Nothing is debited before everything was counted.
+
+    Raises
+    ------
+    UsageError
+        wrong parameters, a file or column that is not there, or an output that cannot be written.
+    DataRefused
+        records that break a rule; nothing is released and nothing is spent.
+    ClaimError, BudgetExhausted
+        as `release_tally`.
+    """
+    records = with_all_paths(records)
+    if isinstance(output, str):
+        check_function_output(output, inputs=records.paths, interactive=approve is not None)
+    requested = requested_release(
+        records, request, kernel=kernel, method=method, public=public, threads=threads
+    )
+    if ledger is not None and ledger.idempotency_key is None and STANDARD in records.paths:
+        raise UsageError(
+            "idempotency_key",
+            "must be given where records come from standard input",
+            got="none",
+            remedy="name this release",
+        )
+    planned = requested.prepare(_Files(records, threads, progress))
+    found = planned.bounds
+    bounds = (
+        found
+        if isinstance(found, Bounds | None)
+        else Bounds.of(found, planned.kernel.dim or 1, planned.columns)
+    )
+    subject = {
+        **planned.prepared.subject,
+        **_described(planned.kernel, output, columns=planned.columns, bounds=bounds),
+        "error": planned.predicted_error,
+    }
+    delivered = deliver(
+        replace(planned.prepared, subject=subject),
+        output,
+        sources=[path for path in records.paths if path != STANDARD]
+        + ([] if public is None else [public.path]),
+        settings=[
+            requested.kernel,
+            method,
+            records.columns,
+            records.unit_column,
+            records.set_column,
+            records.cells,
+        ],
+        approve=approve,
+        ledger=ledger,
+    )
+    capacity = None if planned.shape is None else planned.shape[0]
+    return FunctionReleased.of(delivered, capacity, planned.option)
+
+
+def requested_release(
+    records: RecordFiles,
+    request: ReleaseRequest,
+    *,
+    kernel: KernelSpec,
+    method: MethodSpec,
+    public: PublicFile | None = None,
+    threads: int | None = None,
+) -> ReleaseRecords:
+    """The release of files of records, checked as far as it can be before any private record is read."""
+    _ = request.promise
+    if request.unit is not None:
+        checked_unit(request.unit, (RECORD if records.max_per_unit is None else PERSON,))
+    sizes = {"rows": request.rows if isinstance(request.rows, int) else None, "width": method.width}
+    kernel = kernel.for_records(method=method.method, sets=records.set_column is not None, **sizes)
+    check_columns(records, kernel)
+    records.cells.check_relation(str(request.relation))
+    sample = None
+    if public is not None:
+        refuse_private_file(public, records.paths)
+        sample = read_public(public).slice(0, MOST_POINTS)
+    return ReleaseRecords(
+        request=request,
+        kernel=kernel,
+        method=method,
+        bounds=records.bounds,
+        max_per_unit=records.max_per_unit,
+        public=sample,
+        threads=threads,
+    )
+
+
+def release_tally(
+    tally: str,
+    output: str | IO[bytes],
+    request: ReleaseRequest,
+    *,
+    encryption_key: bytes | None = None,
+    threads: int | None = None,
+    approve: Approve | None = None,
+    ledger: LedgerOptions | None = None,
+    public: PublicFile | None = None,
+    assumptions: Sequence[str] = (),
+) -> FunctionReleased | None:
+    """Release a tally's function to a ``.hush`` file, or to a binary stream.
+
+    Parameters
+    ----------
+    approve : callable, optional
+        Shown the claim, and the dataset's account after it if there is a ledger, before any noise is
+        drawn; if it says no, nothing is released and None is returned.
+    ledger : LedgerOptions, optional
+        Where the release is debited first.
+    public : PublicFile, optional
+        Public rows with the columns of the tally, which the function is combined with.
+    assumptions : sequence of str
+        What else the claim assumes, such as that rows which decided parameters of the tally are public.
+
+    Raises
+    ------
+    ClaimError
+        if the request cannot be claimed, or not in that ledger.
+    UsageError
+        if the output would replace a tally or, with nobody to ask, something else than a released function;
+        and for a key to a tally that is not encrypted.
+    BudgetExhausted
+        if the remaining budget is too small; nothing is released.
+    FileRefused
+        if the tally is damaged.
+    """
+    # A wrong ε is refused before a large file is read.
+    _ = request.promise
+    if isinstance(output, str):
+        check_function_output(output, inputs=[tally], interactive=approve is not None)
+    if encryption_key is not None and public_header(tally)["encryption"] is None:
+        raise UsageError(
+            (FilePath(tally), " is not encrypted"), got="a key for it", remedy="leave the key out"
+        )
+    secret = load_tally(tally, encryption_key=encryption_key)
+    assumed = assumptions or (() if public is None else (PUBLIC_SAMPLE,))
+    prepared = secret.prepare(request, threads=threads, assumptions=assumed)
+    basis, kernel = secret.basis, secret.reading.kernel
+    warn_of_bandwidth(kernel, basis.bounds)
+    # Read here: what cannot be combined is refused before anything is debited.
+    sample = None if public is None else _sample(public, secret)
+    described = _described(kernel, output, columns=basis.columns, bounds=basis.bounds)
+    made = replace(
+        prepared,
+        subject={**prepared.subject, **described},
+        make=prepared.make if sample is None else lambda: combine(prepared.make(), sample),
+    )
+    delivered = deliver(
+        made,
+        output,
+        sources=[tally, *([] if public is None else [public.path])],
+        settings=[],
+        approve=approve,
+        ledger=ledger,
+    )
+    return FunctionReleased.of(delivered, basis.shape[0])
+
+
+def _sample(public: PublicFile, tally: Tally) -> Floats:
+    """The first rows of a public file as points that the tally's function is combined with."""
+    columns = tally.basis.columns
+    table = read_public(replace(public, columns=columns)).slice(0, MOST_POINTS)
+    return sample_points(table, tally.reading.kernel.dim, columns)
+
+
+def _described(
+    kernel: Kernel, output: str | IO[bytes], *, columns: Sequence[str] | None, bounds: Bounds | None
+) -> dict[str, object]:
+    """What the ledger and its disclosure report say of a release beside its request: public, and known before
+    anything is drawn.
+    """
+    found: dict[str, object] = {
+        "kernel": kernel_in_words(kernel),
+        "output": Path(output).name if isinstance(output, str) else "standard output",
+    }
+    if columns is not None:
+        found["columns"] = names_in_words(columns)
+    if kernel.dim is not None:
+        found["bounds"] = bounds_in_words(bounds)
+    return found
+
+
+def declared_or_public(
+    kernel: KernelSpec, bounds: DeclaredBounds | None, public: PublicFile
+) -> tuple[Kernel, DeclaredBounds | None]:
+    """A kernel with the bandwidth, and the bounds, of a public file where they are not declared."""
+    if kernel.takes_sets:
+        raise UsageError("public", "must be left out for sets", got="a kernel of sets")
+    sample = read_public(public).slice(0, MOST_POINTS)
+    found = kernel_of_sample(
+        kernel, dim=int(sample.num_columns), public=sample, records=UNDECLARED, bounds=bounds
+    )
+    return found, bounds_of_sample(found, bounds, sample)

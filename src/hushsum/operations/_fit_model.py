@@ -1,0 +1,1114 @@
+"""Models and files: which models there are, fitting them, in exact mode too, and synthetic tables."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum import declaration
+from hushsum._types import Floats
+from hushsum.declaration import FROM_PUBLIC, OWNER, PAIR, SETTING
+from hushsum.errors import (
+    AlreadyPublished,
+    Argument,
+    ClaimError,
+    DataRefused,
+    FilePath,
+    HushsumError,
+    Parameter,
+    SecretRefused,
+    UsageError,
+)
+from hushsum.exact_mode import (
+    SecretFunction,
+    ServedFunction,
+    SqliteStore,
+    density_function,
+    gaussian_process_function,
+    kernel_svm_functions,
+    load_secret_functions,
+    path_claim,
+    save_secret_functions,
+    serve,
+    subject_of,
+)
+from hushsum.kernels import Kernel, check_cap, kernel_in_words
+from hushsum.models import (
+    MODELS,
+    NOISE,
+    PredictedError,
+    PrivateDensity,
+    PrivateModel,
+    PrivateSynthesizer,
+    declared_kernel,
+    labels_to_json,
+    model_of,
+    normalising_constant,
+    to_json,
+)
+from hushsum.operations._answer_model import features_of, labels_of, read_classes
+from hushsum.operations._deliver import Approve, LedgerOptions, LedgerRecord, deliver
+from hushsum.operations._files import (
+    STANDARD,
+    Progress,
+    PublicFile,
+    all_paths,
+    check_answers_output,
+    check_function_output,
+    read_public,
+    refuse_private_file,
+    refuse_repeated,
+)
+from hushsum.operations._mixed_tables import check_table_output, mixed_batches, write_table
+from hushsum.privacy import ANALYTIC, Booking, Claim, Promise, Relation, path_scale, spend_json
+from hushsum.records import (
+    PLAIN,
+    Bounds,
+    CategoryColumn,
+    CellFormat,
+    DeclaredColumn,
+    FlagColumn,
+    NumberColumn,
+    RecordStream,
+    bounds_in_words,
+    column_from_json,
+    names_in_words,
+    open_batches,
+)
+from hushsum.releases import Bundle, Prepared
+
+EXACT: Final = {"density": 1 << 17, "gaussian-process": 4000, "kernel-svc": 4000}
+"""The models that have exact mode, and the most records of each: the last two solve with a full matrix."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model's name and the parameters given for it; the others stay at the model's defaults.
+
+    ``public`` are public rows: they decide what may be left to them and is not given.
+    """
+
+    name: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    public: Any = field(default=None, repr=False, compare=False)
+
+    def build(self) -> PrivateModel:
+        """The estimator, not yet fitted; its parameters are checked.
+
+        Raises
+        ------
+        UsageError
+            if there is no such model, or it has no such parameter.
+        """
+        kind = model_class(self.name)
+        allowed = [
+            each.name for each in kind.PARAMETERS if each.group != OWNER or each.name == "random_state"
+        ]
+        for name in self.parameters:
+            if name not in allowed:
+                raise UsageError(
+                    name,
+                    f"must be a parameter of the {self.name} model",
+                    remedy=f"it has {', '.join(sorted(allowed))}",
+                )
+        given: dict[str, Any] = dict.fromkeys(self.left_to_public(), FROM_PUBLIC)
+        rows = {} if self.public is None else {"public": self.public}
+        model = kind(**given, **rows, **self.parameters)
+        model.check_parameters()
+        return model
+
+    def left_to_public(self) -> list[str]:
+        """The parameters that public rows decide because they are not given. A radius is in units of the
+        bounds, so where one is given these keep their default.
+
+        >>> ModelChoice("outliers", {"bandwidth": 0.5}, public=[[0.0], [1.0]]).left_to_public()
+        ['bounds']
+
+        Raises
+        ------
+        UsageError
+            if the model takes no public rows.
+        """
+        if self.public is None:
+            return []
+        declared = model_class(self.name).PARAMETERS
+        if all(each.name != "public" for each in declared):
+            raise UsageError("public", f"must be left out: the {self.name} model takes no public rows")
+        left = [each.name for each in declared if each.from_public and each.name not in self.parameters]
+        return [] if self.parameters.get("radius") is not None else left
+
+    def assumed(self) -> list[str]:
+        """Parameters of the records and of the claim that were not given and whose default is seldom meant:
+        ranges that records are clipped to, δ, and inputs that are taken to be public.
+        """
+        defaults = inspect.signature(model_class(self.name)).parameters
+        seldom = [each for each in ("bounds", "target_bounds", "delta", "inputs") if each in defaults]
+        known = {*self.parameters, *self.left_to_public()}
+        return [each for each in seldom if each not in known and defaults[each].default]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKind:
+    """A model as a form shows it. ``learns`` is ``"label"``, ``"number"`` or None for one without a
+    target; ``takes_public`` says whether public rows may decide some parameters; ``relation`` is that of its
+    claim with the defaults. ``modes`` are ``"file"`` and, where it has
+    it, ``"exact"``.
+    """
+
+    name: str
+    estimator: str
+    summary: str
+    learns: str | None
+    needs_delta: bool
+    takes_public: bool
+    relation: str
+    modes: tuple[str, ...]
+    settings: tuple[declaration.Parameter, ...]
+
+    def checked(self, given: Mapping[str, object]) -> dict[str, Any]:
+        """The settings that were given, each checked by its declaration.
+
+        Raises
+        ------
+        UsageError
+            if there is no such setting, or it is not what its declaration allows.
+        """
+        known = {each.name: each for each in self.settings}
+        for name in given:
+            if name not in known:
+                raise UsageError(
+                    "settings",
+                    f"must be settings of the {self.name} model",
+                    got="another",
+                    remedy=f"it has {', '.join(known) or 'none'}",
+                )
+        return {name: known[name].from_form(value) for name, value in given.items()}
+
+
+def model_names() -> list[str]:
+    """The models by the names of the command line, in the order of their classes' names."""
+    return [kind.COMMAND for kind in _classes().values()]
+
+
+def model_class(name: str) -> type[PrivateModel]:
+    """The estimator of a name.
+
+    >>> model_class("modes").__name__
+    'PrivateModes'
+
+    Raises
+    ------
+    UsageError
+        if there is none.
+    """
+    found = _classes().get(name)
+    if found is None:
+        raise UsageError("model", f"must be one of {', '.join(_classes())}", got="another")
+    return found
+
+
+def _classes() -> dict[str, type[PrivateModel]]:
+    import hushsum.models  # noqa: F401  # importing them registers them
+
+    return {kind.COMMAND: kind for _, kind in sorted(MODELS.items()) if kind.COMMAND}
+
+
+@cache
+def model_kinds() -> tuple[ModelKind, ...]:
+    """Every model that there is."""
+    return tuple(_kind(name, kind) for name, kind in _classes().items())
+
+
+def model_kind(name: str) -> ModelKind:
+    """The model of a name, as a form shows it.
+
+    >>> kind = model_kind("kernel-svc")
+    >>> kind.learns, kind.needs_delta, kind.relation
+    ('label', True, 'replace')
+    >>> kind.checked({"bandwidth": 0.5, "kernel": "matern"})
+    {'bandwidth': 0.5, 'kernel': 'matern'}
+
+    Raises
+    ------
+    UsageError
+        if there is none.
+    """
+    model_class(name)
+    return next(each for each in model_kinds() if each.name == name)
+
+
+def takes_target(model: PrivateModel) -> bool:
+    """Whether the model learns a column from the others."""
+    return bool(model.__sklearn_tags__().target_tags.required)
+
+
+def takes_labels(model: PrivateModel) -> bool:
+    """Whether its target is a label, and not a number."""
+    return bool(model.__sklearn_tags__().estimator_type == "classifier")
+
+
+def _kind(name: str, kind: type[PrivateModel]) -> ModelKind:
+    made: Any = kind(delta=1e-6)
+    return ModelKind(
+        name=name,
+        estimator=kind.__name__,
+        summary=(inspect.getdoc(kind) or "").splitlines()[0],
+        learns=("label" if takes_labels(made) else "number") if takes_target(made) else None,
+        needs_delta=kind.NEEDS_DELTA,
+        takes_public=any(each.name == "public" for each in kind.PARAMETERS),
+        relation=str(made.claim(1).relation),
+        modes=("file", "exact") if name in EXACT else ("file",),
+        settings=tuple(each for each in kind.PARAMETERS if each.group == SETTING),
+    )
+
+
+def setting_as_json(each: declaration.Parameter) -> dict[str, Any]:
+    """A parameter for a form."""
+    return {
+        "name": each.name,
+        "type": each.type,
+        "default": list(each.default) if each.type == PAIR else each.default,
+        "optional": each.optional,
+        "listed": each.several,
+        "choices": list(each.words()) or None,
+        "rule": each.rule(),
+        "help": each.help,
+    }
+
+
+def claim_beforehand(
+    choice: ModelChoice,
+    *,
+    columns: Sequence[str],
+    target: str | None = None,
+    classes: Sequence[str] | None = None,
+) -> Claim:
+    """The claim of a model whose columns, and classes if it has any, are declared.
+
+    The model computes its claim, and rehearses its release on made-up records, one in the middle of the
+    bounds for each class, which are nobody's; that spends nothing. So every parameter is checked as it will
+    be, nothing private comes near, and what cannot be drawn is reported before a budget is debited for it.
+
+    >>> choice = ModelChoice("kernel-svc", {"epsilon": 1.0, "delta": 1e-6})
+    >>> claim_beforehand(choice, columns=["age"], target="ill", classes=["no", "yes"]).relation.value
+    'replace'
+
+    Raises
+    ------
+    UsageError
+        for a parameter, a target or classes that do not suit the model.
+    ClaimError
+        if the promise cannot be claimed.
+    """
+    model: Any = choice.build()
+    check_target(model, columns, target, classes)
+    X, y = made_up(model, columns, target, classes)
+    claim: Claim = model.claim(len(columns))
+    units = None if model.max_per_unit is None else np.arange(len(X))
+    _tried(lambda: model.partial_fit(X, y, units=units, allow_clipping=True).release())
+    return claim
+
+
+def predicted_error(
+    choice: ModelChoice,
+    *,
+    records: int,
+    columns: Sequence[str],
+    target: str | None = None,
+    classes: Sequence[str] | None = None,
+    exact: bool = False,
+) -> PredictedError | None:
+    """The predicted error of a model; None where it depends on more than what is declared, as that of a
+    regression does.
+
+    ``records`` is a declared or guessed number, not the length of private data; ``exact`` is for the mode of
+    that name.
+
+    >>> choice = ModelChoice("density", {"epsilon": 1.0, "bandwidth": 0.1})
+    >>> predicted = predicted_error(choice, records=10_000, columns=["x"])
+    >>> predicted.of, 0.0 < predicted.error < 0.01
+    ('density', True)
+    """
+    model: Any = choice.build()
+    check_target(model, columns, target, classes)
+    if classes is not None:
+        model.set_params(classes=list(classes))
+    if exact and isinstance(model, PrivateDensity):
+        kernel = model.kernels(len(columns))[0]
+        scale = path_scale(math.sqrt(2.0), model.check_parameters()) / records
+        return PredictedError("density", scale / (normalising_constant(kernel) or 1.0), records, NOISE)
+    predicted: PredictedError | None = model.predicted_error(records, len(columns))
+    return predicted
+
+
+def _tried(step: Callable[[], object]) -> None:
+    """A step on made-up records; whatever it does not like are settings."""
+    try:
+        step()
+        return
+    except HushsumError:
+        raise
+    except (ValueError, TypeError, ArithmeticError):
+        pass
+    raise UsageError(
+        "settings",
+        "must have the types that the model declares",
+        got="others",
+        remedy="see the list of models",
+    )
+
+
+def made_up(
+    model: PrivateModel, columns: Sequence[str], target: str | None, classes: Sequence[str] | None
+) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+    """Synthetic records: one in the middle of the bounds, for each declared class if there are any.
+
+    Raises
+    ------
+    UsageError
+        if bounds or classes are not declared.
+    """
+    if takes_labels(model):
+        if classes is None:
+            raise UsageError(
+                "classes",
+                "must be declared before the claim is shown",
+                got="none",
+                remedy="list every label there is",
+            )
+        model.set_params(classes=list(classes))
+    box = Bounds.of(model.effective("bounds", len(columns)), len(columns), columns)
+    if box is None:
+        raise UsageError(
+            "bounds", "must be declared", got="none", remedy="give [low, high], or one pair for each column"
+        )
+    labels = None if target is None else np.array(classes if classes else [0.0])
+    middle = (np.array(box.low) + np.array(box.high)) / 2.0
+    return np.tile(middle, (1 if labels is None else len(labels), 1)), labels
+
+
+def check_target(
+    model: PrivateModel, columns: Sequence[str] | None, target: str | None, classes: Sequence[str] | None
+) -> None:
+    """Refuse a target for a model that learns none, or none for one that does; classes alike; and columns or
+    classes that are named twice.
+    """
+    if takes_target(model) and target is None:
+        raise UsageError(
+            "target",
+            f"must be given for the {model.COMMAND} model",
+            remedy="name the column that is to be predicted",
+        )
+    if target is not None and not takes_target(model):
+        raise UsageError("target", f"must be left out: the {model.COMMAND} model predicts no column")
+    if classes is not None and not takes_labels(model):
+        raise UsageError("classes", f"must be left out: {type(model).__name__} has none")
+    for name, listed in (("columns", columns or ()), ("classes", classes or ())):
+        if len(set(listed)) != len(listed):
+            raise UsageError(name, "must be named once each", got="one twice")
+    if target is not None and target in (columns or ()):
+        raise UsageError("columns", f"must not contain the target {target!r}")
+
+
+Target = NDArray[Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFiles:
+    """Which columns of which files are learned from, and which one is learned.
+
+    ``columns`` default to all but ``target``, of the first file. ``classes`` are the declared labels, as
+    text. ``name`` is what error messages call the file; by default its path. ``public`` is a file of public
+    rows with the same columns; one of the target is left out. ``unit_column`` is whose record each is, of a
+    model with ``max_per_unit``.
+    """
+
+    paths: tuple[str, ...]
+    columns: tuple[str, ...] | None = None
+    target: str | None = None
+    classes: tuple[str, ...] | None = None
+    name: str | None = None
+    cells: CellFormat = PLAIN
+    public: PublicFile | None = None
+    unit_column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReleased:
+    """A public model and where it was written. All of it is public."""
+
+    output: str
+    bundle: Bundle
+    size: int
+    record: LedgerRecord | None = None
+
+    @property
+    def claim(self) -> Claim:
+        """What was promised."""
+        return self.bundle.claim
+
+    def as_json(self) -> dict[str, Any]:
+        """The release for a machine."""
+        about = self.bundle.about
+        return {
+            "output": self.output,
+            "model": about["model"],
+            "parameters": about["parameters"],
+            "columns": about["feature_names"],
+            "claim": self.claim.in_numbers(),
+            "assumptions": list(about["assumptions"]),
+            "size": self.size,
+            "ledger_record": None if self.record is None else self.record.as_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CountedModel:
+    """A model that has counted its records and released nothing; secret until it is."""
+
+    model: PrivateModel
+    choice: ModelChoice
+    records: TrainingFiles
+    output: str | IO[bytes]
+    ledger: LedgerOptions | None
+
+
+def count_model(
+    choice: ModelChoice,
+    records: TrainingFiles,
+    output: str | IO[bytes],
+    *,
+    interactive: bool = False,
+    ledger: LedgerOptions | None = None,
+    progress: Progress | None = None,
+    most_numbers: int | None = None,
+) -> CountedModel:
+    """Count files into a model, in one pass and bounded memory; `release_model` then makes it public.
+
+    A classifier whose labels are not declared must see them all before it counts: its records are held in
+    memory then. The output is checked first, so that no work is lost for a typing error. ``most_numbers`` is
+    how many numbers a model may hold that keeps its records until the release; by default as many as there
+    are.
+
+    Raises
+    ------
+    UsageError
+        a model, parameter, file or column that is not there; an output that is not replaced.
+    DataRefused
+        records that break a rule.
+    """
+    if records.public is not None:
+        refuse_private_file(records.public, records.paths)
+        choice = replace(choice, public=public_features(records.public, records.target))
+    model = choice.build()
+    records = replace(records, paths=all_paths(records.paths))
+    _check(records, model, ledger)
+    if isinstance(output, str):
+        check_function_output(output, inputs=records.paths, interactive=interactive)
+    counted = _counted(model, records, progress, most_numbers)
+    return CountedModel(counted, choice, records, output, ledger)
+
+
+def public_features(public: PublicFile, target: str | None) -> Any:
+    """The rows of a public file as an Arrow table, without the target if it has one."""
+    if public.columns is None and target is not None:
+        with suppress(UsageError):
+            return read_public(replace(public, left_out=target))
+    return read_public(public)
+
+
+def release_model(counted: CountedModel, *, approve: Approve | None = None) -> ModelReleased | None:
+    """Release a counted model to its ``.hush`` file or stream; None if ``approve`` says no, and then nothing
+    was spent.
+
+    Raises
+    ------
+    BudgetExhausted
+        if the remaining budget is too small; nothing is released.
+    """
+    model, records, output, ledger = counted.model, counted.records, counted.output, counted.ledger
+    claim = model.claim()
+
+    def make() -> Bundle:
+        return model.release().released_
+
+    subject = {
+        "model": type(model).__name__,
+        "output": Path(output).name if isinstance(output, str) else "standard output",
+        **_described(model),
+    }
+    delivered = deliver(
+        Prepared(claim, subject, make),
+        output,
+        sources=[path for path in records.paths if path != STANDARD]
+        + ([] if records.public is None else [records.public.path]),
+        settings=[
+            to_json("parameters", counted.choice.parameters),
+            records.columns,
+            records.target,
+            *([] if records.unit_column is None else [records.unit_column]),
+        ],
+        approve=approve,
+        ledger=ledger,
+    )
+    if delivered is None:
+        return None
+    return ModelReleased(delivered.output, delivered.function, delivered.size, delivered.record)
+
+
+def _described(model: PrivateModel) -> dict[str, object]:
+    """What the ledger and its disclosure report say of a model: public, and known before the release."""
+    dim = model.n_features_in_
+    names = getattr(model, "feature_names_in_", None)
+    found: dict[str, object] = {"bounds": bounds_in_words(Bounds.of(model.column_bounds(), dim))}
+    if names is not None:
+        found["columns"] = names_in_words([str(name) for name in names])
+    kernels = model.compared_by(dim)
+    if kernels:
+        found["kernel"] = "; ".join(kernel_in_words(each) for each in kernels)
+    return found
+
+
+def check_ledger(ledger: LedgerOptions | None, claim: Claim) -> None:
+    """Refuse a model whose claim the dataset can never take, before any record is read: neither a model's
+    unit nor its relation can be chosen.
+    """
+    if ledger is None:
+        return
+    budget = ledger.budget()
+    if claim.relation is Relation.REPLACE and budget.account.terms.relation is not Relation.REPLACE:
+        raise ClaimError(
+            (
+                "this model claims 'replace', which leaves the number of records unprotected, "
+                "and the dataset is kept under 'add/remove'"
+            ),
+            remedy=("keep it in a dataset made with 'hushsum ledger init --relation replace --delta ...'"),
+        )
+    budget.cost(claim)
+
+
+def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | None) -> None:
+    if not records.paths:
+        raise UsageError("files", "must be at least one file of records", got="none", remedy="'-' reads CSV")
+    refuse_repeated(records.paths)
+    check_target(model, records.columns, records.target, records.classes)
+    check_cap(records.unit_column, model.max_per_unit, parameter="unit_column")
+    if ledger is not None or records.cells.drop_missing:
+        claim = model.claim(None if records.columns is None else len(records.columns))
+        records.cells.check_relation(str(claim.relation))
+        check_ledger(ledger, claim)
+    if ledger is not None and ledger.idempotency_key is None and STANDARD in records.paths:
+        raise UsageError(
+            "idempotency_key",
+            "must be given for a release from standard input, since nothing else names it in the ledger",
+        )
+    for path in records.paths:
+        if path != STANDARD:
+            _check_columns(records, path, labels=takes_labels(model))
+
+
+def _check_columns(records: TrainingFiles, path: str, *, labels: bool) -> None:
+    """Open a file, which refuses columns that it does not have."""
+    try:
+        _open(records, path, records.columns, labels=labels).close()
+    except UsageError as error:
+        if records.target is None or error.got != repr(records.target):
+            raise
+        remedy = error.remedy
+    else:
+        return
+    raise UsageError("target", "must name a column of the data", got=repr(records.target), remedy=remedy)
+
+
+def _open(records: TrainingFiles, path: str, columns: Sequence[str] | None, *, labels: bool) -> RecordStream:
+    """The batches of one file; a target of labels is read as it is, one of numbers beside the columns."""
+    given: Any = {"unit_column": records.unit_column, "name": records.name, "cells": records.cells}
+    if records.target is None or labels:
+        return open_batches(path, columns=columns, label_column=records.target, **given)
+    if columns is None:
+        with open_batches(path, columns=[records.target], **given):
+            pass
+        return open_batches(path, **given)
+    return open_batches(path, columns=[*columns, records.target], **given)
+
+
+def training_batches(
+    records: TrainingFiles, *, labels: bool, progress: Progress | None
+) -> Iterator[tuple[Any, Target, Any]]:
+    """Every batch as a table of columns, its target, and whose records they are."""
+    columns: Sequence[str] | None = records.columns
+    for number, path in enumerate(records.paths):
+        with _open(records, path, columns, labels=labels) as stream:
+            columns = [name for name in stream.column_names if name != records.target]
+            if not columns:
+                raise UsageError((FilePath(records.name or path), " must have a column besides the target"))
+            for batch, units in stream:
+                target: Target = None
+                if records.target is not None and labels:
+                    target = labels_of(batch.column(records.target), records.target)
+                elif records.target is not None:
+                    target = features_of(batch, [records.target]).column(0).to_numpy()
+                yield features_of(batch, columns), target, units
+                if progress is not None:
+                    read = stream.progress
+                    progress(None if read is None else (number + read) / len(records.paths))
+
+
+def _counted(
+    model: PrivateModel, records: TrainingFiles, progress: Progress | None, most_numbers: int | None
+) -> PrivateModel:
+    labels = takes_labels(model)
+    batches = training_batches(records, labels=labels, progress=progress)
+    if labels and records.classes is None:
+        return _counted_at_once(model, list(batches))
+    number = 0
+    classes = records.classes
+    for table, target, units in batches:
+        number += table.num_rows
+        if most_numbers is not None and number * model.kept_per_record(table.num_columns) > most_numbers:
+            raise DataRefused(
+                ("this model keeps its records until the release, and got more than there is room for"),
+                remedy="take fewer features or records, or another model",
+            )
+        if classes is not None and target is not None:
+            model.set_params(classes=read_classes(classes, target))
+            classes = None
+        _add(model, table, target, units)
+    return model
+
+
+def _counted_at_once(model: PrivateModel, batches: list[tuple[Any, Target, Any]]) -> PrivateModel:
+    from hushsum.records import pyarrow
+
+    table = pyarrow().concat_tables([table for table, _, _ in batches])
+    target = np.concatenate([part for _, part, _ in batches if part is not None])
+    units = None if model.max_per_unit is None else pyarrow().chunked_array([part for _, _, part in batches])
+    _add(model, table, target, units)
+    return model
+
+
+def _add(model: PrivateModel, table: Any, target: Target, units: Any) -> None:
+    """Give a batch to a model; whatever else is raised may quote a value, so this replaces it."""
+    try:
+        model.partial_fit(table, target, units=units)
+        return
+    except HushsumError:
+        raise
+    except (ValueError, TypeError):
+        pass
+    raise DataRefused("the records must be numbers, and the target what the model learns", got="others")
+
+
+_NO_FEATURES: Final = "which answers from the kernel itself"
+_OF_FILES: Final = {
+    "density": {"method": _NO_FEATURES},
+    "gaussian-process": {"inputs": "which protects targets alone", "features": _NO_FEATURES},
+    "kernel-svc": {"features": _NO_FEATURES},
+}
+"""The settings of each model that mean something for a released file alone, and why."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SecretModel:
+    """Functions of private records, their public description, and where they are kept; secret.
+
+    Everything is under one folder and name: ``NAME.secret`` holds the functions, ``NAME.0.answers`` and so on
+    the queries that each has answered. They belong together, and are as secret as the records.
+    """
+
+    functions: list[SecretFunction]
+    about: dict[str, Any]
+
+    @property
+    def claim(self) -> Claim:
+        """What all answers of all functions together promise."""
+        return path_claim(self._promise, self.functions[0], calibration=self.about["calibration"])
+
+    @property
+    def _promise(self) -> Promise:
+        stated = self.about["promise"]
+        return Promise.of(epsilon=stated["epsilon"], delta=stated["delta"])
+
+    def save(self, place: Path, *, encryption_key: bytes | None) -> None:
+        """Write it down, for the owner of the process alone."""
+        save_secret_functions(
+            self.functions, place.with_suffix(".secret"), about=self.about, encryption_key=encryption_key
+        )
+
+    @classmethod
+    def load(cls, place: Path, *, encryption_key: bytes | None) -> SecretModel:
+        """What :meth:`save` wrote."""
+        return cls(*load_secret_functions(place.with_suffix(".secret"), encryption_key=encryption_key))
+
+    def open(self, place: Path, ledger: LedgerOptions) -> None:
+        """Pay once, and open the functions for questions. Resumes wherever an earlier attempt ended."""
+        booking = Booking.of(ledger.budget(), ledger.idempotency_key)
+        assert booking is not None
+        promise: Any = self.about["promise"]
+        serving = {"most_questions": self.about["most_questions"], "calibration": self.about["calibration"]}
+        recorded: dict[str, Any] = {
+            "budget": booking.budget,
+            "idempotency_key": booking.idempotency_key,
+        }
+        first: ServedFunction | None = None
+        # The last one pays: what is paid for is there.
+        for number, function in reversed(list(enumerate(self.functions))):
+            store = SqliteStore(answers_file(place, number))
+            first = serve(function, **promise, store=store, **serving, **({} if number else recorded))
+        assert first is not None
+        with suppress(AlreadyPublished):
+            spend_json(booking, first.claim, subject_of(first), lambda: {"opened": True})
+
+    def __repr__(self) -> str:
+        return "<SecretModel CONFIDENTIAL>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused(
+            "a function of private data must not be pickled or copied", remedy="serve or release it"
+        )
+
+
+def exact_claim(
+    choice: ModelChoice,
+    *,
+    columns: Sequence[str],
+    target: str | None = None,
+    classes: Sequence[str] | None = None,
+    most_questions: int,
+) -> Claim:
+    """What serving a model will claim, from made-up records; see `claim_beforehand`.
+
+    Raises
+    ------
+    UsageError
+        for a model without this mode, and for parameters that do not suit it.
+    """
+    model = _built(choice, columns, target, classes)
+    X, y = made_up(model, columns, target, classes)
+    return _secret_model(choice, model, [(X, y)], columns, target, most_questions).claim
+
+
+def secret_model(
+    choice: ModelChoice, records: TrainingFiles, *, most_questions: int, progress: Progress | None = None
+) -> SecretModel:
+    """Fit a model in exact mode. Nothing is spent before it is opened.
+
+    Raises
+    ------
+    UsageError
+        for a model without this mode, and for parameters that do not suit it.
+    DataRefused
+        for records that break a rule, or too many of them.
+    """
+    columns = records.columns or ()
+    model: Any = _built(choice, columns, records.target, records.classes)
+    kept: list[tuple[Any, Any]] = []
+    number = 0
+    for table, target, _ in training_batches(records, labels=takes_labels(model), progress=progress):
+        if records.classes is not None and target is not None and not kept:
+            model.set_params(classes=read_classes(records.classes, target))
+        number += table.num_rows
+        if number > EXACT[choice.name]:
+            raise DataRefused(
+                f"a {choice.name} model in exact mode takes at most {EXACT[choice.name]} records",
+                got="more",
+                remedy="release it as a file",
+            )
+        kept.append((table, target))
+    return _secret_model(choice, model, kept, columns, records.target, most_questions)
+
+
+def _built(
+    choice: ModelChoice, columns: Sequence[str], target: str | None, classes: Sequence[str] | None
+) -> PrivateModel:
+    if choice.name not in EXACT:
+        raise UsageError(
+            "model",
+            ("must be ".__add__(" or ".join(EXACT))),
+            got=repr(choice.name),
+            remedy="release this model as a file",
+        )
+    if choice.parameters.get("max_per_unit") is not None:
+        raise UsageError(
+            "max_per_unit",
+            "must be left out in exact mode, whose proof is about records",
+            remedy="release the model as a file",
+        )
+    if choice.public is not None:
+        raise UsageError(
+            "public",
+            "must be left out in exact mode",
+            remedy="declare bounds and bandwidth, or release the model as a file",
+        )
+    model = choice.build()
+    _check_settings(choice.name, model)
+    check_target(model, columns, target, classes)
+    if takes_labels(model) and classes is None:
+        # The labels of the records would be shown as the list of classes, and decide the number of functions.
+        raise UsageError(
+            "classes", "must be declared in exact mode", got="none", remedy="list every label there is"
+        )
+    if model.check_parameters().pure:
+        raise UsageError(
+            "delta", "must be above 0 in exact mode", got="none", remedy=("give ", Argument("delta", 1e-6))
+        )
+    return model
+
+
+def _check_settings(name: str, model: PrivateModel) -> None:
+    """Refuse what the owner set and exact mode would not do."""
+    given, usual = model.get_params(deep=False), type(model)().get_params(deep=False)
+    for setting, reason in _OF_FILES[name].items():
+        # Functional perturbation is what exact mode does.
+        if given[setting] not in (usual[setting], "functional"):
+            raise UsageError(
+                setting,
+                f"must be {usual[setting]!r} in exact mode, {reason}",
+                remedy="leave it out, or release the model as a file",
+            )
+
+
+def _secret_model(
+    choice: ModelChoice,
+    model: Any,
+    batches: Sequence[tuple[Any, Any]],
+    columns: Sequence[str],
+    target: str | None,
+    most_questions: int,
+) -> SecretModel:
+    try:
+        checked = [model.check_records(X, y, reset=i == 0) for i, (X, y) in enumerate(batches)]
+        X = np.concatenate([part for part, _ in checked])
+        y = None if target is None else np.concatenate([part for _, part in checked])
+        functions = _functions(choice.name, model, X, y)
+    except HushsumError:
+        raise
+    except (ValueError, TypeError, ArithmeticError):
+        functions = []
+    if not functions:
+        raise DataRefused("the records must be numbers, and the target what the model learns", got="others")
+    parameters = {name: value for name, value in choice.parameters.items() if name != "random_state"}
+    about = {
+        "kind": choice.name,
+        "estimator": type(model).__name__,
+        "mode": "exact",
+        "features": list(columns),
+        "bounds": [list(pair) for pair in model.column_bounds()],
+        "target": target,
+        "target_bounds": to_json("target_bounds", getattr(model, "target_bounds", None)),
+        "classes": labels_to_json(model.classes_) if takes_labels(model) else None,
+        "parameters": to_json("parameters", parameters),
+        "promise": {"epsilon": model.epsilon, "delta": model.delta},
+        "calibration": getattr(model, "calibration", ANALYTIC),
+        "most_questions": most_questions,
+    }
+    return SecretModel(functions, about)
+
+
+def _functions(name: str, model: Any, X: Floats, y: NDArray[Any] | None) -> list[SecretFunction]:
+    box = model.column_bounds()
+    if name == "density":
+        kernels = model.kernels()
+        if len(kernels) != 1:
+            raise UsageError(
+                "bandwidth",
+                ("and ", Parameter("kernel"), " must be one of each in exact mode"),
+                got="several",
+                remedy="give one of each",
+            )
+        return [density_function(X, kernels[0], bounds=box, relation="replace")]
+    kernel: Kernel = declared_kernel(model, model.n_features_in_)
+    if name == "kernel-svc":
+        return kernel_svm_functions(X, y, len(model.classes_), kernel, bounds=box, C=float(model.C))
+    pair: Any = tuple(model.target_bounds)
+    noise = float(model.noise)
+    return [gaussian_process_function(X, y, kernel, bounds=box, target_bounds=pair, noise=noise)]
+
+
+def answers_file(place: Path, number: int) -> Path:
+    """Where the answers of a function are kept; secret."""
+    return place.with_suffix(f".{number}.answers")
+
+
+MODEL: Final = ".hush"
+_WHOLE: Final = "whole"
+
+
+@dataclass(frozen=True, slots=True)
+class TableWritten:
+    """A synthetic table, the model it was drawn from, and the expected error of its marginals; public."""
+
+    output: str
+    rows: int
+    released: ModelReleased
+    errors: Mapping[tuple[str, ...], float]
+
+    @property
+    def expected_error(self) -> float:
+        """The mean expected total variation of the marginals of two columns; of one, where there are none."""
+        pairs = [error for members, error in self.errors.items() if len(members) == 2]
+        found = pairs or list(self.errors.values())
+        return sum(found) / len(found)
+
+    def as_json(self) -> dict[str, Any]:
+        """For a machine."""
+        listed = [{"columns": list(members), "error": error} for members, error in self.errors.items()]
+        return {
+            "output": self.output,
+            "rows": self.rows,
+            "expected_errors": listed,
+            "release": self.released.as_json(),
+        }
+
+
+def read_declarations(path: str) -> dict[str, DeclaredColumn]:
+    """The declarations of a JSON file: an object by column name.
+
+    Raises
+    ------
+    UsageError
+        There is no such file, it is not JSON, or a declaration breaks a rule.
+    """
+    try:
+        data = json.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError):
+        data = None
+    if not isinstance(data, dict) or not data:
+        raise UsageError(
+            (FilePath(path, quoted=True), " must be a JSON object with a declaration of each column"),
+            got="something else",
+            remedy='write for example {"age": {"kind": "numbers", "low": 0, "high": 120}}',
+        )
+    return {name: column_from_json(each) for name, each in data.items()}
+
+
+def declared_numbers(text: str) -> tuple[str, DeclaredColumn]:
+    """``NAME=LOW:HIGH[:BINS][:whole]``; a missing number is a label of its own.
+
+    >>> name, column = declared_numbers("age=0:120:12:whole")
+    >>> name, column.parts, column.whole
+    ('age', 12, True)
+    """
+    name, _, rest = text.partition("=")
+    parts = rest.split(":")
+    whole = parts[-1] == _WHOLE
+    if whole:
+        parts.pop()
+    try:
+        low, high = float(parts[0]), float(parts[1])
+        bins = int(parts[2]) if len(parts) == 3 else 16
+        if not name or len(parts) > 3:
+            raise ValueError
+    except (ValueError, IndexError):
+        raise UsageError(
+            "number",
+            "must be NAME=LOW:HIGH, NAME=LOW:HIGH:BINS, or one of these with :whole at the end",
+            got="something else",
+            remedy="write for example age=0:120:12:whole",
+        ) from None
+    return name, NumberColumn(low, high, fill=low, bins=bins, whole=whole)
+
+
+def declared_categories(text: str) -> tuple[str, DeclaredColumn]:
+    """``NAME=A,B,C``: texts, or numbers where all of them are; others count as "other".
+
+    >>> declared_categories("ward=2,3")[1].values
+    (2, 3)
+    """
+    name, _, rest = text.partition("=")
+    values: list[Any] = rest.split(",")
+    if not name or not all(values):
+        raise UsageError(
+            "category",
+            "must be NAME=VALUE,VALUE,...",
+            got="something else",
+            remedy="write for example sex=f,m",
+        )
+    with suppress(ValueError):
+        values = [int(each) for each in values]
+    return name, CategoryColumn(values, unknown="other")
+
+
+def declarations(
+    file: str | None, numbers: Sequence[str], categories: Sequence[str], flags: Sequence[str]
+) -> dict[str, DeclaredColumn]:
+    """The columns of a declaration file and of options, in this order.
+
+    Raises
+    ------
+    UsageError
+        No column is declared, or one twice.
+    """
+    found = [] if file is None else list(read_declarations(file).items())
+    found += [declared_numbers(each) for each in numbers]
+    found += [declared_categories(each) for each in categories]
+    found += [(each, FlagColumn()) for each in flags]
+    if not found or len(dict(found)) != len(found):
+        raise UsageError(
+            "columns",
+            "must be declared, each once",
+            got="none" if not found else "one of them twice",
+            remedy="give a file of declarations, or an option for each column",
+        )
+    return dict(found)
+
+
+def synthesize(
+    sources: Sequence[str],
+    output: str,
+    columns: Mapping[str, DeclaredColumn],
+    parameters: Mapping[str, Any],
+    *,
+    model_output: str | None = None,
+    rows: int | None = None,
+    seed: int | None = None,
+    cells: CellFormat = PLAIN,
+    unit_column: str | None = None,
+    interactive: bool = False,
+    approve: Approve | None = None,
+    ledger: LedgerOptions | None = None,
+) -> TableWritten | None:
+    """Release the marginals of files, and write a synthetic table; None where a person declined.
+
+    The model is kept in a ``.hush`` file, by default beside the table: further tables are drawn from it by
+    ``hushsum sample`` without spending anything. ``rows`` is by default the released number of records.
+    """
+    sources = all_paths(sources)
+    refuse_repeated(sources)
+    check_table_output(output)
+    check_answers_output(output, inputs=sources)
+    kept = str(Path(output).with_suffix(MODEL)) if model_output is None else model_output
+    check_function_output(kept, inputs=sources, interactive=interactive)
+    choice = ModelChoice("synthesizer", {**parameters, "columns": dict(columns)})
+    model = choice.build()
+    assert isinstance(model, PrivateSynthesizer)
+    check_cap(unit_column, model.max_per_unit, parameter="unit_column")
+    check_ledger(ledger, model.claim())
+    found = False
+    for source in sources:
+        for table, units in mixed_batches(source, columns, unit_column=unit_column, cells=cells):
+            if table.num_rows:
+                model.partial_fit(table, units=units)
+                found = True
+    if not found:
+        raise DataRefused("the files must have records", got="none")
+    records = TrainingFiles(tuple(sources), tuple(columns), cells=cells, unit_column=unit_column)
+    released = release_model(CountedModel(model, choice, records, kept, ledger), approve=approve)
+    if released is None:
+        return None
+    # From the file's content: a resumed release is that of the first run.
+    drawn_from = model_of(released.bundle)
+    assert isinstance(drawn_from, PrivateSynthesizer)
+    number = max(1, round(drawn_from.function_.count)) if rows is None else rows
+    write_table(drawn_from.sample(number, random_state=seed), output)
+    return TableWritten(output, number, released, drawn_from.expected_errors())

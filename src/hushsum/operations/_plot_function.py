@@ -1,0 +1,161 @@
+"""Draw a released function or model into a file. Spends nothing."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+
+from hushsum._types import Floats
+from hushsum.errors import UsageError
+from hushsum.operations._answer_model import AnsweringModel, groups_of
+from hushsum.operations._files import STANDARD, check_output
+from hushsum.plotting import (
+    ClassCurves,
+    ClassMap,
+    Curve,
+    Picture,
+    TwoColumnMap,
+    View,
+    check_format,
+    function_picture,
+    label_dates,
+    save_figure,
+)
+from hushsum.records import Bounds, DateFormat, choose_columns
+from hushsum.releases import Bundle, PlotKeywords, ReleasedFunction, load_released
+
+_CURVE_POINTS, _MAP_POINTS = 400, 120
+
+
+@dataclass(frozen=True, slots=True)
+class PictureDrawn:
+    """Where the picture is, and what it shows."""
+
+    output: str
+    view: View
+
+    def as_json(self) -> dict[str, Any]:
+        """The picture for a machine."""
+        return {
+            "output": self.output,
+            "axes": list(self.view.axes),
+            "ranges": [list(each) for each in self.view.ranges],
+            "fixed": {str(column): value for column, value in self.view.fixed.items()},
+        }
+
+
+def plot_function(
+    source: str, output: str, *, dates: DateFormat | None = None, **shown: Unpack[PlotKeywords]
+) -> PictureDrawn:
+    """Write a picture; its suffix says whether as PNG, SVG or PDF. ``shown`` is as of ``f.plot``; axes of the
+    columns of ``dates`` have dates along them.
+
+    Raises
+    ------
+    UsageError
+        if there are no columns of numbers to draw, or neither bounds nor a range says where to look.
+    """
+    check_format(check_output(output, inputs=[source]))
+    released = load_released(sys.stdin.buffer if source == STANDARD else source)
+    if isinstance(released, Bundle):
+        if shown.get("of", "mean") != "mean":
+            raise UsageError("sum", "is for functions", got="a model")
+        view, picture = _model_picture(AnsweringModel.of(released), released, **shown)
+        columns = released.about["feature_names"]
+    else:
+        assert isinstance(released, ReleasedFunction)
+        view = View.of(released, **shown)
+        picture, columns = function_picture(released, view), released.columns
+    figure = picture.figure()
+    if dates is not None:
+        if columns is None:
+            rule, got = "must name columns", "a file whose columns have no names"
+            raise UsageError("dates", rule, got=got)
+        positions = choose_columns(columns, dates.columns, "dates")
+        drawn = figure.axes[0]
+        for axis, column in zip((drawn.xaxis, drawn.yaxis), view.axes, strict=False):
+            if column in positions:
+                label_dates(axis, dates.days, dates.of_days)
+    save_figure(figure, output)
+    return PictureDrawn(output, view)
+
+
+def _model_picture(
+    answering: AnsweringModel, bundle: Bundle, **shown: Unpack[PlotKeywords]
+) -> tuple[View, Picture]:
+    """What a model predicts along one or two columns; one that is a released function is drawn as that."""
+    from hushsum.models import ClusterModel, RegressionModel, TableModel
+
+    model, dim, columns = answering.model, answering.dim, answering.columns
+    box = Bounds.declared(bundle.about["parameters"]["bounds"], dim, "a model", columns=columns)
+    view = View.of_columns(dim, columns, box, **shown)
+    if isinstance(model, TableModel):
+        return view, function_picture(model.function_, view)
+    points, steps = view.points(dim, _CURVE_POINTS if len(view.axes) == 1 else _MAP_POINTS)
+    answers = answering.answers(points, level=view.level)
+    quantity = _quantity(answers)
+    title = f"Released {model.COMMAND} model: {'clusters' if isinstance(model, ClusterModel) else quantity}"
+    caption = f"{view.note(columns)} {bundle.claim.sentence()}".strip()
+    shares = _shares(model, answers)
+    content: Curve | TwoColumnMap | ClassMap | ClassCurves
+    if shares is not None:
+        names = groups_of(model, shares.shape[1])
+        if len(steps) == 1:
+            content, quantity = ClassCurves(steps[0], shares, names), "probability"
+        else:
+            x, y = steps
+            centers = model.centers if isinstance(model, ClusterModel) and dim == 2 else None
+            places = None if centers is None else centers[:, list(view.axes)]
+            largest, most = (each.reshape(len(y), len(x)) for each in (shares.argmax(1), shares.max(1)))
+            content = ClassMap(x, y, largest, most, names, places)
+    else:
+        value, lower, upper = _intervals(answers)
+        if len(steps) == 1:
+            content = Curve(steps[0], value, lower, upper, view.level)
+        else:
+            x, y = steps
+            content = TwoColumnMap(
+                x,
+                y,
+                value.reshape(len(y), len(x)),
+                np.full((len(y), len(x)), np.nan),
+                view.level,
+                None,
+                simultaneous=False,
+                log=view.log,
+                signed=isinstance(model, RegressionModel),
+                decision="decision" in answers,
+            )
+    return view, Picture(title, caption, content, (*view.labels, quantity))
+
+
+def _shares(model: Any, answers: dict[str, Any]) -> Floats | None:
+    """The probability of every class or cluster at each point; of k-means, 1 for the nearest."""
+    from hushsum.models import ClusterModel
+
+    if "probability" in answers:
+        return np.asarray(answers["probability"], np.float64)
+    if isinstance(model, ClusterModel):
+        return np.asarray(answers["prediction"][:, None] == np.arange(len(model.centers)), np.float64)
+    return None
+
+
+def _quantity(answers: dict[str, Any]) -> str:
+    if "probability" in answers:
+        return "probability of each class"
+    if "decision" in answers:
+        return "decision"
+    return "score" if "score" in answers and "value" not in answers else "prediction"
+
+
+def _intervals(answers: dict[str, Any]) -> tuple[Floats, Floats, Floats]:
+    """A number per point, and its interval where the model has one."""
+    if "value" in answers:
+        return answers["value"], answers["lower"], answers["upper"]
+    value = np.asarray(answers.get("decision", answers.get("prediction")), np.float64)
+    value = value[:, -1] if value.ndim == 2 else value
+    unknown = np.full(len(value), np.nan)
+    return value, unknown, unknown

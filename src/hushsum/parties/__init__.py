@@ -1,0 +1,81 @@
+"""Protocols between parties that release, or choose records, together without a trusted party.
+
+`hushsum.parties.secure_aggregation` adds the tables of several sites so that a server learns the noisy sum
+and nothing else. `hushsum.parties.summarization` lets owners send a curator the records that resemble a
+validation set. In the local model every person sends one report, which is private by itself or once shuffled
+(`make_report`, `collect_reports`). `merge` adds functions that sites released with their own noise.
+
+A protocol is two state machines without input or output, and its messages. One runtime runs them all: a
+`Coordinator` listens, every `Participant` connects to it, both over TLS with pinned keys (`Identity`), and
+what must survive a crash is in a `StateFolder`.
+"""
+
+from __future__ import annotations
+
+from hushsum.parties._kept_state import EncryptedState, MemoryStore, StateFolder
+from hushsum.parties._local_reports import (
+    CollectionRequest,
+    ReportTerms,
+    collect_reports,
+    make_report,
+    publish_terms,
+    release_reports,
+    report_of,
+)
+from hushsum.parties._merge import are_functions, merge, merge_functions
+from hushsum.parties._messages import OwnRefusal
+from hushsum.parties._runtime import (
+    Address,
+    Coordinator,
+    Participant,
+    ParticipantPatience,
+    PartySpec,
+    Patience,
+    listener,
+    parse_address,
+)
+from hushsum.parties._tls import (
+    Identity,
+    TlsConnection,
+    connect,
+    fingerprint_of,
+    incoming,
+    peer_of,
+    secured,
+    short,
+    verify,
+)
+
+__all__ = [
+    "Address",
+    "CollectionRequest",
+    "Coordinator",
+    "EncryptedState",
+    "Identity",
+    "MemoryStore",
+    "OwnRefusal",
+    "Participant",
+    "ParticipantPatience",
+    "PartySpec",
+    "Patience",
+    "ReportTerms",
+    "StateFolder",
+    "TlsConnection",
+    "are_functions",
+    "collect_reports",
+    "connect",
+    "fingerprint_of",
+    "incoming",
+    "listener",
+    "make_report",
+    "merge",
+    "merge_functions",
+    "parse_address",
+    "peer_of",
+    "publish_terms",
+    "release_reports",
+    "report_of",
+    "secured",
+    "short",
+    "verify",
+]

@@ -1,0 +1,624 @@
+"""The processes of a protocol: one coordinator that listens, and participants that connect to it.
+
+A protocol is two state machines without input, output and clocks: `Coordinated` and `Participating`. The
+coordinator sends every participant the request of the open step and takes its reply; `Coordinator` and
+`Participant` carry these bytes over TLS, connect again, end steps by a clock, and pass on why one side stops.
+What must survive a crash, the machines store before it can be read.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, NoReturn, Protocol
+
+from hushsum.declaration import Parameter
+from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused, UsageError
+from hushsum.operations import LedgerOptions
+from hushsum.parties import _messages as messages
+from hushsum.parties._tls import Identity, TlsConnection, connect, fingerprint_of, incoming, secured, short
+
+Log = Callable[[str], None]
+NO_LEDGER: Final = LedgerOptions()
+WAITING: Final = "Waiting"
+"""The heading of help."""
+
+_HANDSHAKE: Final = 20.0
+_TICK: Final = 0.05
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 2.0
+_GRACE: Final = 3 * _LONGEST_PAUSE
+"""A participant that still runs connects again within this time."""
+
+_MOST_HANDSHAKES: Final = 64
+"""Connections under way that have not proven a key; further ones are closed at once."""
+
+_MOST_OF_A_PARTY: Final = 8
+"""Connections of one key at once: a party needs one, and a few more while lost ones time out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a peer listens, and the key that it must hold."""
+
+    host: str
+    port: int
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds: until a peer comes or a message begins, until a peer that went away is given up, and for one
+    message to pass.
+    """
+
+    wait: Annotated[
+        float,
+        Parameter(
+            help="How long to wait for the others to start.", above=0, group=WAITING, metavar="SECONDS"
+        ),
+    ] = 3600.0
+    lost: Annotated[
+        float,
+        Parameter(
+            "patience",
+            help="Continue without a party that is away for this time.",
+            group=WAITING,
+            metavar="SECONDS",
+        ),
+    ] = 60.0
+    transfer: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantPatience(Patience):
+    """The same for one that connects: the other side may be started again by people."""
+
+    lost: Annotated[
+        float,
+        Parameter(
+            "patience",
+            help="Give up when the other side is away for this time.",
+            group=WAITING,
+            metavar="SECONDS",
+        ),
+    ] = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartySpec:
+    """What the process of every party needs."""
+
+    key: Annotated[str, Parameter(help="This party's key file.", group="", metavar="FILE")]
+    state: Annotated[
+        str | None,
+        Parameter(help="Folder for the state of runs. [default: beside the file]", group="", metavar="DIR"),
+    ] = None
+
+
+def parse_address(text: str, parameter: str, *, pinned: bool = False) -> Address:
+    """``HOST:PORT``, or if ``pinned`` ``HOST:PORT@FINGERPRINT``; an IPv6 address stands in brackets.
+
+    >>> parse_address("[::1]:7000", "listen")
+    Address(host='::1', port=7000, fingerprint='')
+    """
+    place, at, fingerprint = text.rpartition("@") if pinned else (text, "@", "")
+    host, colon, port = place.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not at or not colon or not host or not port.isdecimal() or int(port) > 65535:
+        form = "HOST:PORT@FINGERPRINT" if pinned else "HOST:PORT"
+        remedy = "the command keys shows the fingerprint" if pinned else "such as 127.0.0.1:7000"
+        raise UsageError(parameter, f"must be {form}", got=f"{text!r:.60}", remedy=remedy)
+    return Address(host, int(port), fingerprint_of(fingerprint) if pinned else "")
+
+
+def listener(address: Address, *, backlog: int = 4) -> socket.socket:
+    """A socket that listens there.
+
+    Raises
+    ------
+    UsageError
+        if the address is taken, or not one of this machine.
+    """
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        return socket.create_server((address.host, address.port), family=family, backlog=backlog)
+    except OSError as error:
+        reason = (error.strerror or "refused").lower()
+        raise UsageError(f"cannot listen on {address.host}:{address.port} ({reason})") from None
+
+
+class Coordinated(Protocol):
+    """The coordinator's side of a protocol; it holds no socket, and its methods are called by one thread at a
+    time.
+    """
+
+    noun: str
+    """What a participant is called in messages."""
+
+    resumable: bool
+    """Whether the run can be started again after `close_step` refused: participants then wait for that."""
+
+    @property
+    def run(self) -> str:
+        """The name of the run."""
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """The fingerprints of all participants."""
+
+    @property
+    def step(self) -> Any:
+        """The open step; a reply to another one is too late."""
+
+    @property
+    def done(self) -> bool:
+        """Whether all steps are closed."""
+
+    @property
+    def members(self) -> Collection[str]:
+        """Who takes part in the open step."""
+
+    @property
+    def awaited(self) -> Collection[str]:
+        """Who of them has not replied."""
+
+    @property
+    def audience(self) -> Collection[str]:
+        """Who may learn that the run has ended; known when it is done."""
+
+    @property
+    def most_reply(self) -> int:
+        """The longest reply to the open step, in bytes."""
+
+    def greeting(self, party: str) -> bytes:
+        """What begins every connection, and is replied to before anything else; nothing if empty."""
+
+    def greeted(self, party: str, data: bytes) -> None:
+        """Take the reply to the greeting."""
+
+    def request_for(self, party: str) -> bytes | None:
+        """What a party is to be sent now; None if it is not awaited."""
+
+    def take(self, party: str, data: bytes) -> None:
+        """Take a reply to the open step; the same bytes again change nothing."""
+
+    def refused(self, party: str, reason: HushsumError) -> None:
+        """Take note that a party refused, or sent what the rule does not allow."""
+
+    def open_step(self) -> None:
+        """Begin the next step, unless one is open."""
+
+    def close_step(self) -> None:
+        """End the open step with those who replied.
+
+        Raises
+        ------
+        PeerLost
+            if they are too few; the run can be resumed.
+        PeerRefused
+            if the run cannot go on.
+        """
+
+
+class Participating(Protocol):
+    """A participant's side of a protocol; it holds no socket."""
+
+    noun: str
+    """What the coordinator is called in messages."""
+
+    @property
+    def continued(self) -> tuple[type[HushsumError], ...]:
+        """After refusing with these errors it connects again, perhaps to other terms."""
+
+    @property
+    def most_request(self) -> int:
+        """The longest request that it takes, in bytes."""
+
+    def answer(self, request: bytes) -> bytes:
+        """The reply, stored before it is returned; OwnRefusal for what concerns this party alone."""
+
+    def end(self, run: str) -> bytes:
+        """Take note that the run has ended, and say so."""
+
+    def reason(self, error: HushsumError) -> str:
+        """What the coordinator learns of a refusal."""
+
+
+class Coordinator:
+    """All participants of one run.
+
+    A step ends when everybody who takes part has replied, or when those who have not are away for
+    ``patience.lost`` seconds, or have not come to this process at all for ``patience.wait``. A party that
+    comes back before continues where it was; one that is connected and silent for ``patience.wait`` seconds
+    counts as away. However often it connects again, nobody is awaited for longer than that and the time of
+    one transfer after a step was opened. With a ``pace`` steps are opened on the ticks of a fixed clock, so
+    many seconds apart, whose length shows nobody how long the others took. Refusals are logged and sent to
+    the party, in sentences without a data value; so is the reason when the coordinator gives up.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        machine: Coordinated,
+        *,
+        patience: Patience | None = None,
+        pace: float = 0.0,
+        log: Log = lambda _: None,
+    ) -> None:
+        self._context = identity.server_context(machine.parties)
+        self._machine = machine
+        self._patience = patience or Patience()
+        self._pace = pace
+        self._log = log
+        self._changed = threading.Condition()
+        self._stopped = self._ended = False
+        self._last_message: bytes | None = None
+        self._told: set[str] = set()
+        self._connections: Counter[str] = Counter()
+        self._left: dict[str, float] = {}
+        self._handshakes = threading.BoundedSemaphore(_MOST_HANDSHAKES)
+        self._open: set[TlsConnection] = set()
+        self._threads: list[threading.Thread] = []
+        self._begun = self._step_begun = time.monotonic()
+
+    def serve(
+        self,
+        listening: socket.socket,
+        *,
+        finish: Callable[[], None] = lambda: None,
+        closed: Callable[[Any], None] = lambda _: None,
+    ) -> None:
+        """Take part until the run is done and the participants know.
+
+        ``closed`` is called with every step that was closed, ``finish`` when all are and before anybody is
+        told.
+
+        Raises
+        ------
+        PeerLost
+            if too few replied in time; the run can be resumed with the same state.
+        PeerRefused
+            if the run cannot be finished.
+        """
+        admitting = threading.Thread(target=self._admit, args=(listening,), daemon=True)
+        admitting.start()
+        try:
+            while not self._machine.done:
+                self._tick()
+                step = self._finish_step()
+                closed(step)
+            finish()
+            self._farewell()
+        except (PeerLost, PeerRefused) as error:
+            final = isinstance(error, PeerRefused) and not self._machine.resumable
+            text = str(error if final else PeerLost(error.rule, got=error.got))
+            self._give_up(messages.refusal(text) if final else messages.giving_up(text))
+            raise
+        finally:
+            with self._changed:
+                self._stopped = True
+                self._changed.notify_all()
+                for connection in self._open:
+                    connection.interrupt()
+            admitting.join(_HANDSHAKE)
+            deadline = time.monotonic() + 1.0
+            for each in self._threads:
+                each.join(max(deadline - time.monotonic(), 0.0))
+
+    def _tick(self) -> None:
+        if self._pace > 0 and not self._machine.awaited:
+            time.sleep(self._pace - (time.monotonic() - self._begun) % self._pace)
+
+    def _finish_step(self) -> Any:
+        with self._changed:
+            try:
+                return self._step()
+            except (PeerLost, PeerRefused):
+                raise
+            except BaseException:
+                # What was drawn and could not be stored must not leave, before anybody else has the lock.
+                self._stopped = True
+                raise
+
+    def _step(self) -> Any:
+        self._machine.open_step()
+        self._changed.notify_all()
+        step = self._machine.step
+        self._step_begun = time.monotonic()
+        while any(self._expected(party) for party in self._machine.awaited):
+            self._changed.wait(_TICK)
+        for party in self._machine.awaited:
+            self._log(f"step {step!r}: continuing without {self._machine.noun} {short(party)}")
+        self._machine.close_step()
+        self._changed.notify_all()
+        return step
+
+    def _expected(self, party: str) -> bool:
+        """Whether a party is connected, or left so short a time ago that it may come back.
+
+        Participants are started by people, one after the other, so those that have not come yet to this
+        process have more time, also after it was started again; once they are here they reply at once.
+        """
+        if time.monotonic() - self._step_begun > self._patience.wait + self._patience.transfer:
+            return False
+        if self._connections[party]:
+            return True
+        if party in self._left:
+            return time.monotonic() - self._left[party] < self._patience.lost
+        return time.monotonic() - self._begun < self._patience.wait
+
+    def _farewell(self) -> None:
+        """Give those who are still there the time of one transfer to hear that the run has ended."""
+        deadline = time.monotonic() + min(self._patience.transfer, self._patience.lost)
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+            begun = time.monotonic()
+            while time.monotonic() < deadline and any(
+                self._connections[party] or time.monotonic() - self._left.get(party, begun) < _GRACE
+                for party in set(self._machine.audience) - self._told
+            ):
+                self._changed.wait(_TICK)
+
+    def _give_up(self, message: bytes) -> None:
+        """Send those who wait for a request this instead, within the time of one transfer."""
+        deadline = time.monotonic() + min(self._patience.transfer, self._patience.lost)
+        with self._changed:
+            self._last_message, self._stopped = message, True
+            self._changed.notify_all()
+            awaited = set(self._machine.awaited)
+            while time.monotonic() < deadline and any(
+                count for party, count in self._connections.items() if party not in awaited
+            ):
+                self._changed.wait(_TICK)
+
+    def _admit(self, listening: socket.socket) -> None:
+        while not self._stopped:
+            try:
+                plain = incoming(listening, wait=_TICK)
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+            # In threads, so that who connects and says nothing holds up nobody else.
+            if self._handshakes.acquire(blocking=False):
+                self._threads = [each for each in self._threads if each.is_alive()]
+                self._threads.append(threading.Thread(target=self._receive, args=(plain,), daemon=True))
+                self._threads[-1].start()
+            else:
+                plain.close()
+
+    def _receive(self, plain: socket.socket) -> None:
+        try:
+            connection = secured(plain, self._context, handshake=_HANDSHAKE, transfer=self._patience.transfer)
+        except PeerRefused as refused:
+            self._log(f"refused: {refused}")
+            return
+        finally:
+            self._handshakes.release()
+        self._converse(connection)
+
+    def _converse(self, connection: TlsConnection) -> None:
+        party, named = connection.peer, f"{self._machine.noun} {short(connection.peer)}"
+        with connection:
+            try:
+                with self._counted(connection):
+                    try:
+                        self._greet(connection, party)
+                        while self._exchange(connection, party):
+                            pass
+                    except (PeerRefused, FileRefused) as refused:
+                        with self._changed:
+                            self._machine.refused(party, refused)
+                        raise
+            except PeerLost:
+                self._log(f"{named} went away")
+            except HushsumError as refused:
+                self._log(f"refused {named}: {refused}")
+                with suppress(PeerLost):
+                    connection.send(messages.refusal(str(refused)))
+
+    @contextmanager
+    def _counted(self, connection: TlsConnection) -> Iterator[None]:
+        party = connection.peer
+        with self._changed:
+            if self._connections[party] >= _MOST_OF_A_PARTY:
+                raise PeerRefused(f"this {self._machine.noun} has {_MOST_OF_A_PARTY} connections open")
+            self._connections[party] += 1
+            self._open.add(connection)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._connections[party] -= 1
+                self._open.discard(connection)
+                self._left[party] = time.monotonic()
+                self._changed.notify_all()
+
+    def _greet(self, connection: TlsConnection, party: str) -> None:
+        with self._changed:
+            self._check_member(party)
+            greeting = self._machine.greeting(party)
+        if greeting:
+            connection.send(greeting)
+            data = connection.receive(most=messages.MOST_CONTROL, wait=self._patience.wait)
+            self._check_refusal(data)
+            with self._changed:
+                self._machine.greeted(party, data)
+                self._changed.notify_all()
+
+    def _exchange(self, connection: TlsConnection, party: str) -> bool:
+        """One request and its reply; false when nothing follows."""
+        with self._changed:
+            request = self._due(party)
+            step, most = self._machine.step, self._machine.most_reply
+        if request is None:
+            if self._last_message is not None:
+                connection.send(self._last_message)
+            return False
+        connection.send(request)
+        if self._ended:
+            connection.receive(most=messages.MOST_CONTROL, wait=self._patience.transfer)
+            with self._changed:
+                self._told.add(party)
+                self._changed.notify_all()
+            return False
+        data = connection.receive(most=most + messages.MOST_CONTROL, wait=self._patience.wait)
+        self._check_refusal(data)
+        with self._changed:
+            if self._machine.step != step:
+                raise PeerRefused(f"the reply to step {step!r} came too late")
+            self._machine.take(party, data)
+            self._changed.notify_all()
+        return True
+
+    def _due(self, party: str) -> bytes | None:
+        """What a party is to be sent, once there is something; None when the process stops."""
+        while not self._stopped:
+            self._check_member(party)
+            if self._ended:
+                return messages.ending(self._machine.run)
+            request = self._machine.request_for(party)
+            if request is not None:
+                return request
+            self._changed.wait(1.0)
+        return None
+
+    def _check_member(self, party: str) -> None:
+        if self._machine.done:
+            if party not in self._machine.audience:
+                raise PeerRefused(f"the run is over without this {self._machine.noun}")
+        elif party not in self._machine.members:
+            raise PeerRefused(f"this {self._machine.noun} is not, or no longer, part of the run")
+
+    def _check_refusal(self, data: bytes) -> None:
+        kind, values = messages.control_in(data, "refusal")
+        if kind:
+            raise PeerRefused(f"it refused: {messages.reason_in(values)}")
+
+
+class _Refused(Exception):
+    """This party refused what the coordinator sent, and has said so."""
+
+    def __init__(self, error: HushsumError) -> None:
+        super().__init__()
+        self.error = error
+
+
+class Participant:
+    """One participant of one run. What is answered is decided by its machine, which keeps each reply before
+    it leaves.
+
+    It tries to connect for ``patience.wait`` seconds after its start. After a lost connection it connects
+    again for ``patience.lost`` seconds, also to a coordinator that gave up and may be started again, which
+    then repeats its request.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        address: Address,
+        machine: Participating,
+        *,
+        patience: Patience | None = None,
+        log: Log = lambda _: None,
+    ) -> None:
+        self._identity = identity
+        self._address = address
+        self._machine = machine
+        self._patience = patience or Patience()
+        self._log = log
+        self._gave_up: PeerLost | None = None
+
+    def take_part(self, answered: Callable[[], None] = lambda: None) -> None:
+        """Take part until the run has ended; ``answered`` is called when a reply has left.
+
+        Raises
+        ------
+        PeerLost
+            if the coordinator cannot be reached for so long, with its reason if it gave up; the run can be
+            resumed.
+        PeerRefused
+            if one side refused what the other sent, or the run ended without this party.
+        HushsumError
+            of this party's own ledger; the coordinator learns only that it cannot take part.
+        """
+        deadline, pause = time.monotonic() + max(self._patience.wait, self._patience.lost), _FIRST_PAUSE
+        logged = ""
+        while True:
+            reached: float | None = None
+            try:
+                with self._connected() as connection:
+                    reached, self._gave_up = time.monotonic(), None
+                    self._converse(connection, answered)
+                    return
+            except _Refused as refused:
+                if not isinstance(refused.error, self._machine.continued):
+                    raise refused.error from None
+                lost = PeerLost(f"the {self._machine.noun} has not come with other terms")
+            except PeerLost as error:
+                lost = error
+            now = time.monotonic()
+            if reached is not None:
+                # The coordinator was there until now, for however long it had nothing to request.
+                deadline = now + self._patience.lost
+                if now - reached > _LONGEST_PAUSE:
+                    pause = _FIRST_PAUSE
+            if now + pause > deadline:
+                raise self._gave_up or lost from None
+            if str(lost) != logged:
+                logged = str(lost)
+                self._log(f"{lost}; trying again for up to {deadline - now:.0f} seconds")
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _connected(self) -> TlsConnection:
+        wait = min(_HANDSHAKE, self._patience.wait)
+        transfer = self._patience.transfer
+        where = self._address
+        return connect(
+            self._identity, where.host, where.port, where.fingerprint, timeout=wait, transfer=transfer
+        )
+
+    def _converse(self, connection: TlsConnection, answered: Callable[[], None] = lambda: None) -> None:
+        """Answer what comes until the run has ended."""
+        ended = False
+        while not ended:
+            try:
+                data = connection.receive(most=self._machine.most_request, wait=self._patience.wait)
+                kind, values = messages.control_in(data, "ending", "refusal", "giving up")
+                ended = kind == "ending"
+                if ended:
+                    reply = self._machine.end(str(values.get("run")))
+                elif not kind:
+                    reply = self._machine.answer(data)
+            except PeerLost:
+                raise
+            except messages.OwnRefusal as own:
+                self._refuse(connection, own.error, own.reason)
+            except HushsumError as error:
+                self._refuse(connection, error, self._machine.reason(error))
+            if kind == "refusal":
+                raise PeerRefused(f"the {self._machine.noun} refused: {messages.reason_in(values)}")
+            if kind == "giving up":
+                self._gave_up = PeerLost(
+                    f"the {self._machine.noun} gave up: {messages.reason_in(values)}",
+                    remedy=f"repeat this command when the {self._machine.noun} is started again",
+                )
+                raise self._gave_up
+            with suppress(PeerLost) if ended else nullcontext():
+                connection.send(reply)
+            if not ended:
+                answered()
+
+    def _refuse(self, connection: TlsConnection, error: HushsumError, reason: str) -> NoReturn:
+        self._log(f"refused: {error}")
+        with suppress(PeerLost):
+            connection.send(messages.refusal(reason))
+        raise _Refused(error) from None

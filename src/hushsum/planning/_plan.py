@@ -1,0 +1,984 @@
+"""Plans: the predicted error of each method of release, from declared quantities; no private data is read.
+
+Who is trusted (`TrustModel`), what a public sample decides, the smallest ε that reaches an error, and the
+result as a table, JSON and text stand here too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from fractions import Fraction
+from functools import partial
+from math import ceil, floor, log10
+from typing import Annotated, Any, Final
+
+import numpy as np
+
+from hushsum import _html
+from hushsum._types import Floats
+from hushsum.declaration import BOUNDS_TYPE, Parameter
+from hushsum.errors import DataRefused, Part, UsageError
+from hushsum.errors import Parameter as NameOf
+from hushsum.kernels import (
+    HASH_ROWS,
+    ColumnKernel,
+    HashableKernel,
+    Kernel,
+    error_in_words,
+    in_scale,
+    in_units,
+    one_of,
+    parameter_names,
+    positive_integer,
+    positive_number,
+    scaled_by,
+)
+from hushsum.methods import (
+    BOUND,
+    DENSITY_SPREAD,
+    HEADER_BYTES,
+    NORMAL_MEAN_ABSOLUTE,
+    Method,
+    Option,
+    PredictionRequest,
+    method_named,
+    planned_methods,
+    row_variances,
+    row_width,
+    typical_density,
+)
+from hushsum.planning._requests import METHOD, STEPS, TABLE, WIDTH, KernelSpec, step_of_columns
+from hushsum.privacy import (
+    AUTO,
+    COUNT_SHARE,
+    LAPLACE,
+    LARGE_EPSILON,
+    MECHANISM,
+    PRIVACY,
+    RELATION,
+    SHUFFLED_MECHANISM,
+    Promise,
+    Relation,
+    exact,
+    sign_gain,
+)
+from hushsum.privacy.accounting import local_epsilon_for
+from hushsum.records import (
+    DeclaredBounds,
+    DeclaredSteps,
+    as_dense,
+    column_names_of,
+    declared_bounds,
+    declared_steps,
+)
+from hushsum.releases import FEWEST_POINTS
+from hushsum.tables import HashRows, Reading
+
+
+def in_bytes(size: int) -> str:
+    """A size with its unit.
+
+    >>> in_bytes(12_345)
+    '12.3 kB'
+    """
+    number = float(size)
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} GB"
+
+
+def in_seconds(seconds: float) -> str:
+    """A duration with its unit.
+
+    >>> in_seconds(0.012)
+    '12 ms'
+    """
+    return f"{seconds * 1000:.2g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+MOST_SHOWN = 5
+"""Options of what was requested that a table shows."""
+
+_HEAD = (
+    "method", "mechanism", "promise", "table", "noise", "approx.", "error", "relative", "file", "build",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Options in the order of their predicted error within each promise. Printing it shows the best five.
+
+    ``basis`` states what the approximation of hash rows is based on: ``"bound"`` or ``"public data"``.
+    """
+
+    options: tuple[Option, ...]
+    records: int
+    density: float
+    basis: str
+    kernel: Kernel
+
+    @property
+    def best(self) -> Option:
+        """The option with the smallest predicted error that makes a promise that was requested."""
+        return min((option for option in self.options if option.requested), key=lambda option: option.error)
+
+    def option(
+        self,
+        *,
+        method: str | None = None,
+        rows: int | None = None,
+        epsilon: float | None = None,
+        mechanism: str | None = None,
+    ) -> Option:
+        """The best option with the given properties."""
+        properties = {"method": method, "rows": rows, "epsilon": epsilon, "mechanism": mechanism}
+        found = [
+            option
+            for option in self.options
+            if all(value is None or getattr(option, name) == value for name, value in properties.items())
+        ]
+        if not found:
+            raise UsageError(f"the plan has no option with {properties}", remedy="plan with those values")
+        return min(found, key=lambda option: option.error)
+
+    def __iter__(self) -> Iterator[Option]:
+        return iter(self.options)
+
+    def __len__(self) -> int:
+        return len(self.options)
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan for a machine; the best option is marked."""
+        options = [
+            {**each, "best": option is self.best}
+            for each, option in zip(self.as_dicts(), self.options, strict=True)
+        ]
+        return {"records": self.records, "density": self.density, "basis": self.basis, "options": options}
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """One dictionary for each option, for machines."""
+        return [asdict(option) for option in self.options]
+
+    def shown(self, most: int = MOST_SHOWN) -> tuple[Option, ...]:
+        """The best options of what was requested, and the best one of each promise shown for comparison.
+
+        Of several promises each has its part of the ``most``, and one at least.
+        """
+        groups: dict[tuple[float | None, ...], list[Option]] = {}
+        for option in self.options:
+            groups.setdefault((option.epsilon, option.delta, option.rho), []).append(option)
+        requested = sum(options[0].requested for options in groups.values())
+        part = max(1, most // max(1, requested))
+        return tuple(
+            option
+            for options in groups.values()
+            for option in sorted(options, key=lambda each: each.error)[: part if options[0].requested else 1]
+        )
+
+    def table(self, most: int = MOST_SHOWN) -> tuple[list[str], list[list[str]]]:
+        """Head and rows as text, with * before the best."""
+        options, best = self.shown(most), self.best
+        return ["", *_HEAD], [["*" if each is best else "", *self._cells(each)] for each in options]
+
+    def note(self, most: int = MOST_SHOWN) -> str:
+        """What the numbers of the table are, and how many options it leaves out."""
+        what = "a bound" if self.basis == BOUND else "an estimate from public data"
+        more = len(self.options) - len(self.shown(most))
+        rest = f" {more} more options are in plan.options." if more else ""
+        return (
+            f"{self.in_words()} Errors are mean absolute errors of the share of records near a point, "
+            f"f(q)/N, where it is {self.density:.3g}; the error of hash rows is {what}.{rest}"
+        )
+
+    def in_words(self) -> str:
+        """The error of the best option, in one sentence."""
+        error = error_in_words(self.kernel, self.best.error, self.records)
+        return f"The best option (*) has an error of {error}, for {self.records:,} records."
+
+    def __str__(self) -> str:
+        head, rows = self.table()
+        widths = [max(len(line[i]) for line in (head, *rows)) for i in range(len(head))]
+        text = [
+            " ".join(
+                cell.ljust(w) if i < 4 else cell.rjust(w + 1)
+                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in (head, *rows)
+        ]
+        return "\n".join([*text, "", self.note()])
+
+    def __repr__(self) -> str:
+        best = self.best
+        return (
+            f"Plan(best={best.method!r}, mechanism={best.mechanism!r}, table={best.rows}×{best.width}, "
+            f"error={best.error:.3g}, options={len(self.options)})"
+        )
+
+    def _repr_html_(self) -> str:
+        """The best options as a table, for notebooks."""
+        return _html.block("Plan", _html.table(*self.table()), _html.paragraph(self.note()))
+
+    def _cells(self, option: Option) -> tuple[str, ...]:
+        promise = f"rho={option.rho:g}" if option.rho is not None else f"eps={option.epsilon:g}"
+        if option.delta:
+            promise += f", delta={option.delta:g}"
+        return (
+            option.method,
+            option.mechanism,
+            promise,
+            f"{option.rows}×{option.width}" + (", rounded" if option.rounded else ""),
+            f"{option.noise:.2e}",
+            f"{option.approximation:.2e}",
+            f"{option.error:.2e}",
+            f"{option.error / self.density:.1%}",
+            in_bytes(option.size),
+            in_seconds(option.seconds),
+        )
+
+
+Best = Callable[[float, float | None], Sequence[Option]]
+"""The best option for ε and δ; none where no method can make that promise."""
+
+
+def promise_for_error(
+    error: float,
+    best: Best,
+    deltas: Sequence[float | None],
+    *,
+    alone: bool,
+    declare_bounds: bool,
+) -> tuple[float, float | None]:
+    """The smallest ε of two digits at which the best option has at most this error, and its δ.
+
+    The first of ``deltas`` with which some ε reaches the error is taken. Errors fall with ε, so the
+    candidates are halved. ``alone`` is whether neither ε nor ρ was given, and ``declare_bounds`` whether
+    declared bounds would allow further methods.
+
+    Raises
+    ------
+    UsageError
+        if no ε up to `LARGE_EPSILON` reaches the error, or ε or ρ was given too. A larger ε would be a number
+        in place of a promise, and nobody who asks for an error looks at it first.
+    """
+    target = positive_number("error", error, remedy="give a mean absolute error such as 0.001")
+    if not alone:
+        raise UsageError(
+            "error", ("must be given without ", NameOf("epsilon"), " and ", NameOf("rho")), got="both"
+        )
+    reachable = {delta: [option.error for option in best(LARGE_EPSILON, delta)] for delta in deltas}
+    for delta, errors in reachable.items():
+        if errors and errors[0] <= target:
+            return _smallest(partial(_reached, best, delta, target)), delta
+    least = [each for errors in reachable.values() for each in errors]
+    further = ("declare ", NameOf("bounds"), ", which allows better methods, ") if declare_bounds else ()
+    raise UsageError(
+        "error",
+        (
+            "must be one that some option reaches with ",
+            NameOf("epsilon"),
+            f" of at most {LARGE_EPSILON:g}" + (f", at least {_above(min(least))}" if least else ""),
+        ),
+        got=f"{error:g}",
+        remedy=(*further, "plan for more records or a larger bandwidth, or accept a larger error"),
+    )
+
+
+def _above(error: float) -> str:
+    """A number of two digits that is not below an error.
+
+    >>> _above(0.00321), _above(0.25)
+    ('0.0033', '0.25')
+    """
+    step = 10.0 ** (floor(log10(error)) - 1)
+    return f"{ceil(error / step - 1e-9) * step:.2g}"
+
+
+def _reached(best: Best, delta: float | None, target: float, epsilon: float) -> bool:
+    return best(epsilon, delta)[0].error <= target
+
+
+def _smallest(reached: Callable[[float], bool]) -> float:
+    candidates = [float(f"{digits}e{power}") for power in range(-5, 0) for digits in range(10, 100)]
+    candidates.append(LARGE_EPSILON)
+    low, high = 0, len(candidates) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(candidates[middle]) else (middle + 1, high)
+    return candidates[low]
+
+
+_WIDER: Final = 0.1
+"""Bounds reach beyond the range of the sample by this part of it, on either side."""
+_LEAST: Final = 1e-9
+_NORMAL_QUARTILES: Final = 1.349
+_FINE: Final = 2
+_MOST_ROWS: Final = 4000
+_MOST_QUERIES: Final = 500
+
+
+def kernel_of_sample(
+    spec: KernelSpec, *, dim: int | None, public: object, records: int, bounds: DeclaredBounds | None = None
+) -> Kernel:
+    """The kernel, with the bandwidth of the sample where none is given and the kernel has one.
+
+    Silverman's rule for a density of so many records in d columns: s·(4/((d + 2)·n))^(1/(d + 4)), s the
+    geometric mean over columns of the standard deviation or of quartiles, whichever is smaller. Where the
+    bandwidth is a fraction of bounds, all of that is of the columns in units of their ranges.
+    """
+    names = parameter_names(spec.name)
+    if "dim" in names and dim is None:
+        dim = _width(public)
+    columns = column_names_of(public)
+    if spec.bandwidth is not None or "bandwidth" not in names or "dim" not in names:
+        chosen = spec.plain(dim, columns, bandwidth=spec.bandwidth)
+        return spec.build(dim, columns, bounds_of_sample(chosen, bounds, public))
+    assert dim is not None
+    rows = _rows(public, dim)
+    one = spec.plain(dim, None, bandwidth=1.0)
+    width = one.width if isinstance(one, ColumnKernel) else 1.0
+    declared = bounds_of_sample(one, bounds, public, beyond=False)
+    units = np.array(in_units(one, spec.scale, declared, columns))
+    smooth = silverman(rows / units, records)
+    found = spec.plain(dim, None, bandwidth=rounded_bandwidth(smooth / width))
+    return scaled_by(found, units.tolist()) if isinstance(found, ColumnKernel) else found
+
+
+def silverman(rows: Floats, records: int) -> float:
+    """Silverman's bandwidth of a Gaussian density of so many records that are spread like the rows."""
+    dim = rows.shape[1]
+    return _spread(rows) * float((4.0 / ((dim + 2.0) * records)) ** (1.0 / (dim + 4.0)))
+
+
+def rounded_bandwidth(bandwidth: float) -> float:
+    """A bandwidth to two digits: it is a rule of thumb."""
+    return float(f"{bandwidth:.{_FINE}g}")
+
+
+def bounds_of_sample(
+    kernel: Kernel, bounds: DeclaredBounds | None, public: object, *, beyond: bool = True
+) -> DeclaredBounds | None:
+    """The bounds given, or those of the sample and a tenth of its range beyond, at least a bandwidth where
+    ``beyond``; for kernels of columns and samples that are large enough.
+    """
+    if bounds is not None or not isinstance(kernel, ColumnKernel):
+        return bounds
+    rows = as_dense(public, dim=kernel.dim).astype(np.float64)
+    if len(rows) < FEWEST_POINTS:
+        return None
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    reach = np.maximum(_WIDER * (high - low), kernel.column_bandwidths() if beyond else _LEAST)
+    pairs = tuple(zip((low - reach).tolist(), (high + reach).tolist(), strict=True))
+    names = column_names_of(public)
+    return pairs if names is None or len(names) != kernel.dim else dict(zip(names, pairs, strict=True))
+
+
+def density_of_sample(kernel: Kernel, public: object, queries: object) -> float | None:
+    """The mean kernel value of public records at public queries, or at each other; None for kernels that have
+    no columns of numbers, and for samples that are too small.
+
+    >>> import hushsum as hs
+    >>> sample = np.linspace(0.0, 1.0, 200)[:, None]
+    >>> round(density_of_sample(hs.GaussianKernel(dim=1, bandwidth=0.1), sample, None), 2)
+    0.23
+    """
+    if not isinstance(kernel, ColumnKernel):
+        return None
+    rows = as_dense(public, dim=kernel.dim).astype(np.float64)
+    if len(rows) < FEWEST_POINTS:
+        return None
+    rows = _thinned(rows, _MOST_ROWS)
+    own = queries is None
+    places = _thinned(rows if own else as_dense(queries, dim=kernel.dim).astype(np.float64), _MOST_QUERIES)
+    # A record's kernel with itself is 1, and says nothing of others.
+    density = float((kernel.exact_sum(rows, places).mean() - own) / (len(rows) - own))
+    return min(max(density, _LEAST), 1.0)
+
+
+def _thinned(rows: Floats, most: int) -> Floats:
+    """Evenly spread rows, at most so many."""
+    return rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64))]
+
+
+def _width(public: object) -> int:
+    shape: Any = getattr(public, "shape", None) or np.asarray(public).shape
+    return 1 if len(shape) == 1 else int(shape[1])
+
+
+def _rows(public: object, dim: int) -> Floats:
+    rows = as_dense(public, dim=dim).astype(np.float64)
+    if len(rows) < FEWEST_POINTS:
+        raise DataRefused(
+            "public",
+            f"must have at least {FEWEST_POINTS} rows",
+            got="fewer",
+            remedy="give more public rows, or declare bandwidth and bounds",
+        )
+    return rows
+
+
+def _spread(rows: Floats) -> float:
+    quartiles = np.diff(np.quantile(rows, (0.25, 0.75), axis=0), axis=0)[0] / _NORMAL_QUARTILES
+    deviations = rows.std(axis=0)
+    smaller = np.where(quartiles > 0.0, np.minimum(quartiles, deviations), deviations)
+    varying = smaller[smaller > 0.0]
+    return math.exp(float(np.log(varying).mean())) if len(varying) else 1.0
+
+
+CENTRAL: Final = "central"
+FEDERATED: Final = "federated"
+SITES: Final = "sites"
+SHUFFLED: Final = "shuffled"
+LOCAL: Final = "local"
+TRUST_MODELS: Final = (CENTRAL, FEDERATED, SITES, SHUFFLED, LOCAL)
+_REPORTS: Final = "reports"
+_ROWS: Final = (100, 200, 500, 1000, 2000, 5000)
+_WIDTH: Final = 1000
+_NANOSECONDS_REPORT: Final = 400.0
+
+
+@dataclass(frozen=True, slots=True)
+class TrustModel:
+    """Who is trusted: a name of ``TRUST_MODELS``, the number of sites, and how many of them may drop out and
+    may collude, with each other or with the server.
+    """
+
+    name: str = CENTRAL
+    sites: int = 1
+    dropouts: int = 0
+    colluding: int = 0
+
+    @classmethod
+    def of(cls, trust: str, sites: int | None, dropouts: int, colluding: int | None) -> TrustModel:
+        """Check the combination; a site knows its own noise, so 1 colludes unless another number is given."""
+        one_of("trust", trust, TRUST_MODELS)
+        several = trust in (FEDERATED, SITES)
+        if several != (sites is not None):
+            raise UsageError(
+                "sites",
+                f"must be given where trust is {FEDERATED!r} or {SITES!r}, and only there",
+                got="none" if sites is None else f"{sites}",
+                remedy="give the number of sites" if several else "leave it out",
+            )
+        number = 1 if sites is None else positive_integer("sites", sites, at_most=1 << 20)
+        if colluding is None:
+            colluding = int(trust == FEDERATED and number >= 2)
+        for name, value in (("dropouts", dropouts), ("colluding", colluding)):
+            if value < 0 or (value and trust != FEDERATED):
+                raise UsageError(
+                    name, f"must be at least 0, and 0 unless trust is {FEDERATED!r}", got=f"{value}"
+                )
+        if colluding + 2 * dropouts >= number and trust == FEDERATED:
+            raise UsageError(
+                "colluding",
+                "and twice the dropouts must be below the number of sites together",
+                got=f"{colluding} and {dropouts} of {number}",
+                remedy="allow fewer",
+            )
+        return cls(trust, number, dropouts, colluding)
+
+    @property
+    def reported(self) -> bool:
+        """Whether every person sends a report, and nobody counts records."""
+        return self.name in (SHUFFLED, LOCAL)
+
+    @property
+    def noise_variance(self) -> float:
+        """In multiples of that of a trusted curator."""
+        if self.name == FEDERATED:
+            return self.sites / (self.sites - self.dropouts - self.colluding)
+        return float(self.sites)
+
+    def mechanism(self, promise: Promise) -> str | None:
+        """The law that noise under pure ε must have; None for the better one. Shares of noise are of laws
+        that add up, which the Gamma-radius law does not.
+        """
+        return LAPLACE if self.name == FEDERATED and promise.pure else None
+
+    def applied(self, option: Option) -> Option:
+        """An option of a curator's, with the noise of this model."""
+        more = (self.noise_variance - 1.0) * option.noise**2
+        noise = option.noise * math.sqrt(self.noise_variance)
+        return replace(option, noise=noise, error=math.hypot(option.error, math.sqrt(more)))
+
+    def report_options(self, request: PredictionRequest) -> list[Option]:
+        """The predicted errors of reports, for some numbers of rows; none for kernels that do not hash.
+
+        Every person's sign has the variance 1/tanh²(ε/2), so that of f(q)/N is 1/(N·tanh²(ε/2)), whatever the
+        number of rows; the approximation is that of hash rows of N records.
+        """
+        kernel, promise = request.kernel, request.promise
+        if not isinstance(kernel, HashableKernel) or promise.epsilon is None:
+            return []
+        if (self.name == SHUFFLED) == promise.pure:
+            return []
+        epsilon = float(promise.epsilon)
+        if self.name == SHUFFLED:
+            epsilon = local_epsilon_for(epsilon, request.records, float(promise.delta))
+        made = []
+        sizes = _ROWS if request.rows is None else request.rows
+        for rows in [sizes] if isinstance(sizes, int) else sizes:
+            basis = HashRows(kernel, rows, request.width or _WIDTH, 0)
+            variance = request.row_variance(basis.width)
+            keep = 1.0 / (1.0 - basis.fold_rate)
+            noise = keep / (sign_gain(exact("epsilon", epsilon)) * math.sqrt(request.records))
+            hashing = float(np.sqrt(keep**2 * variance.row_variance / rows).mean())
+            made.append(
+                replace(
+                    Option.of(
+                        request,
+                        method=_REPORTS,
+                        settings={"rows": rows, "width": basis.width, "local_epsilon": epsilon},
+                        mechanism=str(MECHANISM if self.name == LOCAL else SHUFFLED_MECHANISM),
+                        shape=basis.shape,
+                        noise=NORMAL_MEAN_ABSOLUTE * noise,
+                        approximation=NORMAL_MEAN_ABSOLUTE * hashing,
+                        error=NORMAL_MEAN_ABSOLUTE * math.hypot(noise, hashing),
+                        number_variance=0.0,
+                        size=rows * basis.width * (2 if request.records < 2**15 else 4) + HEADER_BYTES,
+                        seconds=request.records * _NANOSECONDS_REPORT * 1e-9,
+                    ),
+                    count_share=0.0,
+                )
+            )
+        return made
+
+
+COMPARISON_DELTA = 1e-6
+FEW_COLUMNS = 2
+"""Of which nobody leaves one out to make a table smaller."""
+MAX_BYTES = 64_000_000
+MAX_SECONDS = 60.0
+TRUST: Final = "Trust"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """What is planned: a release of a declared number of records; see :func:`plan`."""
+
+    records: Annotated[
+        int,
+        Parameter(
+            help="Number of records, declared or guessed; the true number is private.",
+            group="",
+            at_least=1,
+            at_most=1 << 50,
+        ),
+    ]
+    dim: Annotated[
+        int | None, Parameter(help="Columns of a record.", group="", at_least=1, at_most=1 << 20)
+    ] = None
+    kernel: KernelSpec | Kernel = field(default_factory=KernelSpec)
+    epsilon: Annotated[
+        tuple[float, ...] | Sequence[float] | float | None,
+        Parameter(help="ε, or several to compare.", group="", above=0, below=1e9, metavar="E[,E...]"),
+    ] = None
+    error: Annotated[
+        float | None,
+        Parameter(help="Find the smallest ε with this predicted mean error.", group="", above=0),
+    ] = None
+    delta: Annotated[
+        float | None,
+        Parameter(help="δ, below 1/(10 × number of units).", group="", at_least=0, below=1),
+    ] = None
+    rho: Annotated[
+        float | None,
+        Parameter(
+            help="ρ of zero-concentrated differential privacy, instead of ε and δ.",
+            group=PRIVACY,
+            above=0,
+            below=1e9,
+        ),
+    ] = None
+    bounds: Annotated[
+        DeclaredBounds | None,
+        Parameter(
+            type=BOUNDS_TYPE,
+            help="Declared range of all columns, or of each; records are clipped to it.",
+            group="",
+            metavar="LOW:HIGH[,...]",
+        ),
+    ] = None
+    method: Annotated[str, METHOD] = AUTO
+    rows: Annotated[
+        tuple[int, ...] | Sequence[int] | int | None,
+        Parameter(
+            help="Rows of a race table, or several to compare.",
+            group=TABLE,
+            at_least=1,
+            at_most=10**8,
+            metavar="R[,R...]",
+        ),
+    ] = None
+    width: Annotated[int | None, WIDTH] = None
+    steps: Annotated[DeclaredSteps | None, STEPS] = None
+    seed: int = 0
+    density: Annotated[
+        float | None,
+        Parameter(
+            help="Mean kernel value at the queries of interest. [default: a typical one]",
+            group=TABLE,
+            above=0,
+            at_most=1,
+        ),
+    ] = None
+    relation: Annotated[str | Relation, RELATION] = Relation.ADD_REMOVE
+    max_per_unit: Annotated[
+        int | None,
+        Parameter(help="Maximum number of records per person.", group=PRIVACY, at_least=1, at_most=1 << 20),
+    ] = None
+    trust: Annotated[
+        str,
+        Parameter(
+            help="Who sees records: central, federated, sites, shuffled or local.",
+            group=TRUST,
+            choices=TRUST_MODELS,
+            metavar="MODEL",
+        ),
+    ] = CENTRAL
+    sites: Annotated[
+        int | None, Parameter(help="Number of sites that count.", group=TRUST, at_least=1, at_most=1 << 20)
+    ] = None
+    dropouts: Annotated[
+        int,
+        Parameter(
+            help="Sites that may fail, with --trust federated.", group=TRUST, at_least=0, at_most=1 << 20
+        ),
+    ] = 0
+    colluding: Annotated[
+        int | None,
+        Parameter(
+            help="Colluding sites, with --trust federated. [default: 1]",
+            group=TRUST,
+            at_least=0,
+            at_most=1 << 20,
+        ),
+    ] = None
+    scale: str | None = None
+    public: object = None
+    queries: object = None
+    mechanism: str | None = None
+    count_share: float | Fraction | None = None
+    max_bytes: int = MAX_BYTES
+    max_seconds: float = MAX_SECONDS
+    reading: Reading | None = None
+    comparison: bool = True
+    tallies_only: bool = False
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> PlanRequest:
+        """The request that the arguments of :func:`plan` make."""
+        kernel = given["kernel"]
+        if not isinstance(kernel, KernelSpec | Kernel):
+            kernel = KernelSpec(kernel=kernel, bandwidth=given["bandwidth"], scale=given["scale"])
+        own = {each.name: given[each.name] for each in fields(cls) if each.name in given}
+        return cls(**{**own, "kernel": kernel})
+
+    def plan(self) -> Plan:
+        """The predicted error of each method of release."""
+        kernel, bounds, epsilon, delta = self.kernel, self.bounds, self.epsilon, self.delta
+        tallies_only, count_share = self.tallies_only, self.count_share
+        number = positive_integer("records", self.records, at_most=1 << 50)
+        model = TrustModel.of(self.trust, self.sites, self.dropouts, self.colluding)
+        if self.reading is not None or model.name != CENTRAL:
+            # A tally that exists, or is made at several self.sites, is released with the usual share.
+            tallies_only, count_share = True, COUNT_SHARE if count_share is None else count_share
+        if isinstance(kernel, KernelSpec):
+            method = "race" if model.reported else self.method
+            kernel = kernel.for_records(method=method, rows=self.rows, width=self.width)
+        if self.reading is not None:
+            chosen, box, on_steps = self.reading.kernel, self.reading.basis.bounds, None
+        else:
+            if self.public is not None:
+                if isinstance(kernel, KernelSpec):
+                    kernel = kernel_of_sample(
+                        kernel, dim=self.dim, public=self.public, records=number, bounds=bounds
+                    )
+                if self.rows is None and self.width is None:
+                    bounds = bounds_of_sample(kernel, bounds, self.public)
+            known = list(bounds) if isinstance(bounds, dict) else None
+            if isinstance(kernel, KernelSpec):
+                chosen = kernel.example(self.dim, bounds, known)
+            else:
+                chosen = in_scale(kernel, self.scale, bounds, known, default=False)
+            box, names = (None, None) if chosen.dim is None else declared_bounds(bounds, dim=chosen.dim)
+            steps = step_of_columns(self.steps) if isinstance(self.steps, tuple) else self.steps
+            on_steps = None if box is None else declared_steps(steps, box, names)
+        methods = _methods(self.method, chosen, tallies_only=tallies_only)
+        known_density = None if self.density is None else _density(self.density)
+        if known_density is None and self.public is not None and not HASH_ROWS.test(chosen):
+            known_density = density_of_sample(chosen, self.public, self.queries)
+        typical = typical_density(chosen, box) if known_density is None else known_density
+        variances = row_variances(
+            chosen, records=number, seed=self.seed, density=typical, public=self.public, queries=self.queries
+        )
+        measured = variances(row_width(self.reading, self.width)) if HASH_ROWS.test(chosen) else None
+        place = float(measured.density.mean()) if measured is not None else typical
+        guessed = known_density is None and measured is None
+
+        most_seconds = positive_number("max_seconds", self.max_seconds, remedy="try 60")
+
+        def options_for(promise: Promise, *, requested: bool) -> list[Option]:
+            request = PredictionRequest(
+                records=number,
+                kernel=chosen,
+                bounds=box,
+                promise=promise,
+                relation=Relation.of(self.relation),
+                count_share=None if count_share is None else exact("count_share", count_share),
+                per_unit=None
+                if self.max_per_unit is None
+                else positive_integer("max_per_unit", self.max_per_unit, at_most=1 << 20),
+                density=place,
+                density_spread=DENSITY_SPREAD if guessed else 0.0,
+                max_bytes=positive_integer("max_bytes", self.max_bytes, at_most=1 << 50),
+                requested=requested,
+                row_variance=variances,
+                rows=self.rows,
+                width=self.width,
+                mechanism=model.mechanism(promise) or (self.mechanism if promise.pure else None),
+                steps=on_steps,
+            )
+            if model.reported:
+                group = model.report_options(request)
+            else:
+                group = [model.applied(option) for option in _options(methods, request, self.reading)]
+            quick = [option for option in group if option.seconds <= most_seconds or self.rows is not None]
+            quick = quick or sorted(group, key=lambda option: option.seconds)[:1]
+            return sorted(quick, key=lambda option: option.error)
+
+        if self.error is not None:
+            epsilon, delta = promise_for_error(
+                self.error,
+                lambda e, d: options_for(Promise.of(epsilon=e, delta=d), requested=True)[:1],
+                (None, COMPARISON_DELTA) if delta is None else (delta,),
+                alone=epsilon is None and self.rho is None,
+                declare_bounds=box is None and any(each.needs_bounds for each in methods),
+            )
+        requested = [Promise.of(epsilon=e, delta=delta, rho=self.rho) for e in _each(epsilon)]
+        shown = [(promise, True) for promise in requested]
+        if self.comparison and delta is None and self.rho is None and not model.reported:
+            shown += [(Promise.of(epsilon=each.epsilon, delta=COMPARISON_DELTA), False) for each in requested]
+        options = [option for promise, own in shown for option in options_for(promise, requested=own)]
+        if not options:
+            raise (
+                _no_reports(chosen, model)
+                if model.reported
+                else _nothing(chosen, self.reading, methods, box is not None)
+            )
+        return Plan(tuple(options), number, place, BOUND if measured is None else measured.source, chosen)
+
+
+def plan(
+    *,
+    records: int,
+    dim: int | None = None,
+    epsilon: float | Sequence[float] | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    bandwidth: float | None = None,
+    kernel: str | Kernel | KernelSpec | None = None,
+    bounds: DeclaredBounds | None = None,
+    method: str = "auto",
+    rows: int | Sequence[int] | None = None,
+    width: int | None = None,
+    seed: int = 0,
+    density: float | None = None,
+    public: object = None,
+    queries: object = None,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    mechanism: str | None = None,
+    count_share: float | Fraction | None = None,
+    max_per_unit: int | None = None,
+    max_bytes: int = MAX_BYTES,
+    max_seconds: float = MAX_SECONDS,
+    steps: DeclaredSteps | None = None,
+    reading: Reading | None = None,
+    error: float | None = None,
+    comparison: bool = True,
+    tallies_only: bool = False,
+    trust: str = CENTRAL,
+    sites: int | None = None,
+    dropouts: int = 0,
+    colluding: int | None = None,
+    scale: str | None = None,
+) -> Plan:
+    """The predicted error of each method of release, before any budget is spent.
+
+    Parameters
+    ----------
+    records : int
+        The number of records, declared or guessed; under add/remove the true number is private, so do not
+        pass ``len(X)``.
+    dim, bandwidth, kernel
+        As for the kernel; a kernel object replaces all three. The default kernel is that of
+        :func:`hushsum.release`, and Euclidean for reports, which need one that hashes.
+    epsilon : float or list of float
+        Pure ε unless ``delta`` is given.
+    delta, rho : float
+        As for a release.
+    bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
+        Declared; grids need them.
+    method : str
+        ``"auto"`` compares all of ``hushsum.methods.planned_methods()`` that can release the kernel.
+    rows, width : int or list of int
+        Table sizes of hash rows to compare.
+    density : float, optional
+        The mean kernel value f(q)/N of the queries that matter; the error of hash rows is then a bound.
+        Default: that of the public data; else 0.01 for kernels that hash, and a typical one for the box and
+        the number of columns for others.
+    public : records, optional
+        Public data that resemble the private ones. The error of hash rows is then an estimate. They decide
+        the density, the number of columns, the bandwidth (Silverman's rule for the declared number of
+        records) and the bounds (their range and a tenth of it beyond) where these are not given; the bounds
+        not where sizes of hash rows are.
+    queries : records, optional
+        Public queries to estimate it at; default: the public records themselves.
+    mechanism : {"discrete laplace", "gamma radius"}, optional
+        The law of the noise of tables under pure ε. Default: that of less variance.
+    count_share : float, optional
+        The part of the budget for the noisy number of records. Default: the one of least error, for each
+        option.
+    max_per_unit : int, optional
+        As for the tally: plan for persons with up to this many records.
+    max_bytes : int
+        The largest file to consider.
+    max_seconds : float
+        The longest time to count, roughly and on one core.
+    steps : float, list of float or None, or a dictionary by column name, optional
+        Of columns whose values are multiples of a step, as for :func:`hushsum.grid`. Grids with nodes on the
+        steps are then compared too.
+    reading : Reading, optional
+        ``tally.reading`` of a tally that exists. The plan is for releasing it as it is: its kernel, bounds
+        and shape replace those above.
+    error : float, optional
+        In place of ``epsilon``: plan for the smallest ε, to two digits, at which the best option has this
+        predicted mean absolute error. Where no pure ε up to 10 reaches it, and δ is not given, δ is 1e-6.
+        An error that no ε up to 10 reaches is refused: above it hardly anything is hidden.
+    comparison : bool
+        Where neither ``delta`` nor ``rho`` is given, also show options with δ = 1e-6. They are never chosen
+        as the best, so the best option is found sooner without them.
+    tallies_only : bool
+        Compare only methods that count in a tally, which can be merged, streamed and released later.
+    trust : {"central", "federated", "sites", "shuffled", "local"}
+        Who may see the records: one curator; sites that add their noisy tables by secure aggregation; sites
+        that each release with noise of their own; or nobody, when every person sends one report, which a
+        shuffler separates from its sender or not. Shuffled reports need ``delta``, local ones have none.
+    sites, dropouts, colluding : int
+        How many sites there are; of federated ones, how many may fail during the run, and how many may use
+        what they know, alone or together with the server: the noise of the others suffices. A site knows its
+        own noise, so ``colluding`` is 1 by default where there are two sites or more.
+    scale : {"units", "bounds"}, optional
+        What the bandwidth is measured in, as for :func:`hushsum.release`.
+
+    Notes
+    -----
+    Where neither ``density`` nor public data are given, errors are expected ones over the densities that the
+    typical one may stand for: ``typical**r``, where log r has the standard deviation 0.65. Features are as
+    many as have the least expected squared error over these. Measured errors of grids and features were 0.73
+    to 1.75 times the planned ones, within 1.5 times in 148 of 156 cases, each data set left out of the fit of
+    its own density; on the half that no constant was fitted to, in 64 of 68. Those of landmarks were 0.1 to
+    3.6 times the planned ones, within 1.5 times in 23 cases of 32.
+    The largest are where records are much denser than is typical: declare a ``density`` if it is known. See
+    ``benchmarks/results/plan_validation.md`` and ``comparison.md``.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=3.5, bounds=(0, 255)).best.method
+    'grid'
+    >>> p = hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=5.0, kernel="euclidean")
+    >>> p.best.mechanism, p.best.rows
+    ('discrete laplace', 5000)
+    >>> hs.plan(records=241_000, dim=3, epsilon=1.0, bandwidth=5.0, trust="local").best.method
+    'reports'
+    >>> hs.plan(records=241_000, dim=3, error=0.003, bandwidth=5.0).best.epsilon
+    0.15
+    """
+    return PlanRequest.of(locals()).plan()
+
+
+def _methods(name: str, kernel: Kernel, *, tallies_only: bool) -> list[Method]:
+    """Those whose error is predicted and that take the kernel; a method that was named must do both."""
+    planned = [method_named(each) for each in planned_methods()]
+    planned = [each for each in planned if each.tally is not None or not tallies_only]
+    if name == AUTO:
+        return [each for each in planned if each.role.test(kernel)]
+    if name not in [each.name for each in planned]:
+        names = ", ".join(each.name for each in planned)
+        raise UsageError("method", f"must be {AUTO!r} or one of {names}", got=f"{name!r}")
+    method = method_named(name)
+    method.role.check(kernel, name)
+    return [method]
+
+
+def _options(methods: Sequence[Method], request: PredictionRequest, reading: Reading | None) -> list[Option]:
+    options: list[Option] = []
+    for method in methods:
+        if reading is None and method.predict is not None:
+            options += method.predict(request)
+        elif reading is not None and method.predict_reading is not None:
+            options += method.predict_reading(request, reading)
+    return options
+
+
+def _density(density: float) -> float:
+    number = positive_number("density", density)
+    if number > 1:
+        raise UsageError("density", "must be at most 1", got=f"{density}", remedy="it is a mean kernel value")
+    return number
+
+
+def _nothing(kernel: Kernel, reading: Reading | None, methods: Sequence[Method], bounded: bool) -> UsageError:
+    if reading is not None:
+        return UsageError(
+            f"the error of {reading.basis.name} is not predicted", remedy="release it without a plan"
+        )
+    if not methods:
+        names = ", ".join(planned_methods())
+        return UsageError(
+            f"none of {names} can release the {kernel.name} kernel", remedy="use another kernel"
+        )
+    names = ", ".join(method.name for method in methods)
+    if not bounded:
+        return UsageError(
+            f"{names} cannot release the {kernel.name} kernel like this",
+            remedy=("declare ", NameOf("bounds")),
+        )
+    wider: tuple[Part, ...] = ("a larger ", NameOf("bandwidth"), " or narrower ", NameOf("bounds"))
+    many = kernel.dim is None or kernel.dim > FEW_COLUMNS
+    return UsageError(
+        (
+            f"{names} must have a table that is small enough for the ",
+            NameOf("bandwidth"),
+            ", the ",
+            NameOf("bounds"),
+            " and the number of columns",
+        ),
+        got="none",
+        remedy=("use fewer columns, ", *wider) if many else ("give ", *wider),
+    )
+
+
+def _no_reports(kernel: Kernel, model: TrustModel) -> UsageError:
+    if not isinstance(kernel, HashableKernel):
+        return UsageError(
+            f"reports need a kernel that hashes, which the {kernel.name} kernel does not",
+            remedy="use another kernel",
+        )
+    return UsageError(
+        "delta",
+        f"must {'be given' if model.name == SHUFFLED else 'not be given'} for {model.name} reports",
+        remedy="see docs/explanation/trust.md",
+    )
+
+
+def _each(epsilon: float | Sequence[float] | None) -> Iterable[float | None]:
+    if isinstance(epsilon, Sequence):
+        if not epsilon:
+            raise UsageError("epsilon", "must hold at least one value", got="none", remedy="try [0.5, 1.0]")
+        return epsilon
+    return [epsilon]

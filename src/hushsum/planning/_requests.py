@@ -1,0 +1,339 @@
+"""Parameters requested by name: a kernel, a method, the table of a tally; before columns are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, Final
+
+from hushsum.declaration import NUMBER, Parameter
+from hushsum.errors import UsageError
+from hushsum.kernels import (
+    SCALES,
+    Kernel,
+    example_columns,
+    in_scale,
+    is_expression,
+    kernel_names,
+    named,
+    one_of,
+    parameter_names,
+)
+from hushsum.methods import default_kernel, default_method, method_named, planned_methods, tally_methods
+from hushsum.privacy import AUTO
+from hushsum.records import PLAIN, CellFormat, DeclaredBounds, DeclaredSteps
+from hushsum.tally import Tally
+
+KERNEL: Final = "Kernel"
+TABLE: Final = "Table"
+"""Headings of help."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelSpec:
+    """A kernel's name, or several in an expression, and the parameters given for it; None leaves a parameter
+    at the kernel's default.
+    """
+
+    kernel: Annotated[
+        str | None,
+        Parameter(
+            help="gaussian, laplacian, matern, euclidean, manhattan, angular, jaccard or hamming; or "
+            "several, with their columns: 'euclidean(age, bandwidth=10) * hamming(town)'. [default: "
+            "gaussian; where hash rows are requested, euclidean; for sets, jaccard]",
+            group="",
+            suggestions=kernel_names,
+        ),
+    ] = None
+    bandwidth: Annotated[
+        float | None,
+        Parameter(
+            help="How near records must be to count as similar; chosen without looking at them.",
+            group="",
+            above=0,
+        ),
+    ] = None
+    scale: Annotated[
+        str | None,
+        Parameter(
+            help="What the bandwidth is measured in: the units of the data, or the declared range of each "
+            "column, of which it is then a fraction. [default: bounds if the ranges differ by more than 10 "
+            "times]",
+            group=KERNEL,
+            choices=SCALES,
+            metavar="units|bounds",
+        ),
+    ] = None
+    power: Annotated[
+        int | None,
+        Parameter(
+            help="Power of the similarity; a larger power decreases faster.",
+            group=KERNEL,
+            at_least=1,
+            at_most=256,
+        ),
+    ] = None
+    bits: Annotated[
+        int | None, Parameter(help="Sign bits of the angular kernel.", group=KERNEL, at_least=1, at_most=64)
+    ] = None
+    projection: Annotated[
+        str | None,
+        Parameter(
+            help="dense, or structured: faster from about 512 columns on.",
+            group=KERNEL,
+            choices=("dense", "structured"),
+        ),
+    ] = None
+    smoothness: Annotated[
+        float | None,
+        Parameter(
+            help="Smoothness of the matern kernel: 0.5, 1.5 or 2.5. [default: 1.5]",
+            group=KERNEL,
+            at_least=0.5,
+            at_most=2.5,
+        ),
+    ] = None
+    radius: Annotated[
+        float | None,
+        Parameter(
+            help="For the dot-product and polynomial kernels: longer records are shortened to this length. "
+            "[default: 1]",
+            group=KERNEL,
+            at_least=1e-15,
+            at_most=1e15,
+        ),
+    ] = None
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel, or an expression of several."""
+        return self.kernel or default_kernel()
+
+    def for_records(self, *, method: str | None = None, sets: bool = False, **sizes: Any) -> KernelSpec:
+        """The same with the kernel named, which depends on the method and on what records are by default."""
+        return replace(self, kernel=self.kernel or default_kernel(method, sets=sets, **sizes))
+
+    @property
+    def takes_sets(self) -> bool:
+        """Whether its records are sets, and not columns of numbers."""
+        return "dim" not in parameter_names(self.name)
+
+    def example(
+        self,
+        dim: int | None,
+        bounds: DeclaredBounds | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Kernel:
+        """The kernel where only the number of columns matters, or not even that is known."""
+        known = columns or example_columns(self.name, dim)
+        return self.build(len(known) if dim is None and known is not None else dim, known, bounds)
+
+    def build(
+        self,
+        dim: int | None,
+        columns: Sequence[str] | None = None,
+        bounds: DeclaredBounds | None = None,
+    ) -> Kernel:
+        """The kernel for records of ``dim`` columns, of these names, in these bounds.
+
+        Raises
+        ------
+        UsageError
+            if a parameter is missing that the kernel needs, or one is given that it does not have.
+        """
+        kernel = self.plain(dim, columns, bandwidth=self.bandwidth)
+        return in_scale(kernel, self.scale, bounds, columns, default=not is_expression(self.name))
+
+    def plain(self, dim: int | None, columns: Sequence[str] | None, *, bandwidth: float | None) -> Kernel:
+        """The kernel with another bandwidth, in the units of the data."""
+        names = ("power", "bits", "projection", "smoothness", "radius")
+        given = {name: getattr(self, name) for name in names}
+        return named(self.name, dim=dim, columns=columns, bandwidth=bandwidth, **given)
+
+
+METHOD: Final = Parameter(
+    help="auto compares all methods that can release the kernel; or one of them.",
+    group="",
+    choices=lambda: (AUTO, *planned_methods()),
+    metavar="NAME",
+)
+SEED: Final = Parameter(
+    help="Public seed of the random functions.", group=TABLE, at_least=0, at_most=(1 << 63) - 1
+)
+STEPS: Final = Parameter(
+    type=NUMBER,
+    several=True,
+    help="For columns whose values are multiples of a step, such as 0.5: grid nodes lie on these values. One "
+    "step for all columns, or one for each; 0 for a column without.",
+    group=TABLE,
+    at_least=0,
+    metavar="STEP[,...]",
+)
+WIDTH: Final = Parameter(
+    help="Cells per row of a race table. [default: 1000]", group=TABLE, at_least=2, at_most=10**8
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodSpec:
+    """How records are released: what a person declares for the plan; all of it is public.
+
+    ``records`` is the declared number of records. ``width`` is for hash rows, ``steps`` for grids.
+    """
+
+    method: Annotated[str, METHOD] = AUTO
+    records: Annotated[
+        int | None,
+        Parameter(
+            help="Declared number of records, for the plan; the true one is private.",
+            group="",
+            at_least=1,
+            at_most=10**12,
+        ),
+    ] = None
+    width: Annotated[int | None, WIDTH] = None
+    steps: Annotated[DeclaredSteps | None, STEPS] = None
+    seed: Annotated[int, SEED] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSpec:
+    """The public shape of a tally: tallies that are to be merged need the same one.
+
+    ``rows`` and ``width`` are for hash rows, ``spacing``, ``degree`` and ``steps`` for grids, ``features``,
+    ``groups`` and ``structured`` for Fourier features; None where a method's default will do.
+    ``seed`` is for those that have one. A ``method`` of None is that which suits the kernel
+    (:func:`hushsum.methods._method.default_method`).
+    """
+
+    method: Annotated[
+        str | None,
+        Parameter(
+            help="race: kernels with hash functions; grid: 1 to 4 columns with bounds; fourier_features: "
+            "gaussian, laplacian, matern; or another that counts in a tally. [default: the first of these "
+            "that takes the kernel]",
+            group="",
+            choices=tally_methods,
+            metavar="NAME",
+        ),
+    ] = None
+    rows: Annotated[
+        int | None,
+        Parameter(
+            help="Rows of a race table; a release may publish fewer. [default: 1000]",
+            group=TABLE,
+            at_least=1,
+            at_most=10**8,
+        ),
+    ] = None
+    width: Annotated[int | None, WIDTH] = None
+    spacing: Annotated[
+        float | None,
+        Parameter(help="Distance between grid nodes, in bandwidths. [default: 0.75]", group=TABLE, above=0),
+    ] = None
+    degree: Annotated[
+        int | None,
+        Parameter(
+            help="Degree of the weights on a grid, 2 to 5. [default: by columns]",
+            group=TABLE,
+            at_least=2,
+            at_most=5,
+        ),
+    ] = None
+    steps: Annotated[DeclaredSteps | None, STEPS] = None
+    features: Annotated[
+        int | None,
+        Parameter(
+            help="Number of random frequencies of fourier_features. [default: 4000]",
+            group=TABLE,
+            at_least=1,
+            at_most=10**8,
+        ),
+    ] = None
+    groups: Annotated[
+        int | None,
+        Parameter(
+            help="Groups of fourier_features; a record is counted in one of them: less time, more noise. "
+            "[default: 1]",
+            group=TABLE,
+            at_least=1,
+            at_most=1 << 10,
+        ),
+    ] = None
+    structured: Annotated[
+        bool | None,
+        Parameter(help="Frequencies of fourier_features by fast transforms, for many columns.", group=TABLE),
+    ] = None
+    seed: Annotated[int, SEED] = 0
+
+    def __post_init__(self) -> None:
+        if self.method is None:
+            return
+        one_of("method", self.method, tally_methods())
+        for name in self.given():
+            if name not in method_named(self.method).settings:
+                fitting = ", ".join(each for each in tally_methods() if name in method_named(each).settings)
+                raise UsageError(name, f"is for the method {fitting}", got=f"it for {self.method}")
+
+    def given(self) -> dict[str, Any]:
+        """The sizes that are declared, by name."""
+        sizes = {name: getattr(self, name) for name in _sizes()}
+        return {name: value for name, value in sizes.items() if value is not None}
+
+
+def _sizes() -> tuple[str, ...]:
+    """The sizes that some method of tallies takes."""
+    every = {name for method in tally_methods() for name in method_named(method).settings}
+    return tuple(each.name for each in fields(TableSpec) if each.name in every - {"seed"})
+
+
+def empty_tally(
+    kernel: Kernel,
+    size: TableSpec,
+    *,
+    bounds: DeclaredBounds | None,
+    columns: Sequence[str] | None,
+    max_per_unit: int | None,
+    cells: CellFormat = PLAIN,
+) -> Tally:
+    """An empty tally of the requested method, for records that are read as ``cells`` says."""
+    if size.method is None:
+        bounded = bounds is not None
+        size = replace(size, method=default_method(kernel, bounded=bounded, **size.given()))
+    assert size.method is not None
+    method = method_named(size.method)
+    assert method.tally is not None
+    if method.needs_bounds and bounds is None:
+        raise UsageError(
+            "bounds",
+            f"must be declared for the method {size.method}",
+            got="none",
+            remedy="give the range of each column",
+        )
+    given = size.given()
+    if "seed" in method.settings:
+        given["seed"] = size.seed
+    if isinstance(size.steps, tuple):
+        given["steps"] = step_of_columns(size.steps)
+    tally = method.tally(kernel, **given, bounds=bounds, columns=columns, max_per_unit=max_per_unit)
+    return tally.restrict_to_add_remove() if cells.drop_missing else tally
+
+
+def takes_sets(kernel: KernelSpec | Kernel) -> bool:
+    """Whether the records of a kernel are sets, and not columns of numbers."""
+    return kernel.dim is None if isinstance(kernel, Kernel) else kernel.takes_sets
+
+
+def built(
+    kernel: KernelSpec | Kernel,
+    dim: int | None,
+    columns: Sequence[str] | None,
+    bounds: DeclaredBounds | None,
+) -> Kernel:
+    """The kernel for records of these columns; a kernel object is one already."""
+    return kernel if isinstance(kernel, Kernel) else kernel.build(dim, columns, bounds)
+
+
+def step_of_columns(steps: Sequence[float]) -> float | list[float | None]:
+    """Numbers of a command or a request as :func:`hushsum.grid` takes them: 0 stands for no step."""
+    return steps[0] if len(steps) == 1 else [each or None for each in steps]

@@ -1,0 +1,458 @@
+"""Private heat maps: one release of a grid, then pictures, pages and exports that spend nothing."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats
+from hushsum.errors import SuspiciousParameter, UsageError
+from hushsum.files import atomic_file
+from hushsum.kernels import ColumnKernel, ProfileKernel, named, positive_integer, positive_number
+from hushsum.methods import ReleaseKeywords
+from hushsum.planning import release
+from hushsum.plotting._drawing import FORMATS, Picture, PixelMap, check_format, save_figure
+from hushsum.plotting._raster_files import geojson, geotiff
+from hushsum.plotting._web_page import web_page
+from hushsum.privacy import Claim, Relation
+from hushsum.records import Bounds, DeclaredBounds
+from hushsum.releases import ReleasedFunction, check_level
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MAP_SIZE: Final = 512
+MAP_METHOD: Final = "grid"
+MAP_FORMATS: Final = (*FORMATS, ".html", ".geojson", ".tif", ".tiff", ".hush")
+"""Of files that a heat map can be written to."""
+
+_SMALLEST_KERNEL, _LARGEST_KERNEL = 1e-3, 1e7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeatMap:
+    """A released density of points in two columns, with what is needed to draw it; public.
+
+    Made by :func:`hushsum.heatmap`, or from a released function of two columns with a Gaussian kernel.
+
+    Attributes
+    ----------
+    function : ReleasedFunction
+        What was released: kernel sums in the units of the columns.
+    geographic : bool
+        Whether the columns are longitude and latitude in degrees.
+    level : float
+        Of the intervals that decide what is hatched.
+
+    Privacy
+    -------
+    Everything here is computed from what was released, so using it spends nothing.
+    """
+
+    function: ReleasedFunction
+    geographic: bool = True
+    level: float = 0.95
+
+    @property
+    def claim(self) -> Claim:
+        """What the release promises."""
+        return self.function.claim
+
+    @property
+    def unit(self) -> str:
+        """What the values of a raster are."""
+        return "records per km²" if self.geographic else "records per unit area"
+
+    @property
+    def _area(self) -> float:
+        """The integral of the kernel, in the unit of area."""
+        kernel: Any = self.function.kernel
+        integral = float(kernel.integral()) if isinstance(kernel, ColumnKernel) else math.inf
+        if not math.isfinite(integral):
+            raise UsageError(
+                "function",
+                "must have a kernel with a finite integral, such as the Gaussian, for records per area",
+                got=kernel.name,
+                remedy="release it with the Gaussian kernel",
+            )
+        return integral * self._square_kilometres_per_unit
+
+    @property
+    def _scale(self) -> LocalScale:
+        return LocalScale.of(self.function.bounds)
+
+    @property
+    def _square_kilometres_per_unit(self) -> float:
+        return self._scale.longitude * self._scale.latitude / 1e6 if self.geographic else 1.0
+
+    @property
+    def _aspect(self) -> float | None:
+        """Height over width of the box, in metres."""
+        bounds = self.function.bounds
+        assert bounds is not None
+        width, height = (high - low for low, high in zip(bounds.low, bounds.high, strict=True))
+        return height * self._scale.latitude / (width * self._scale.longitude) if self.geographic else None
+
+    def raster(self, size: int | tuple[int, int] = MAP_SIZE) -> Raster:
+        """Records per area at the middles of ``size`` × ``size`` pixels, or of (width, height)."""
+        return raster_of(self.function, size, level=self.level, area=self._area, unit=self.unit)
+
+    def picture(self, size: int | tuple[int, int] = MAP_SIZE) -> Picture:
+        """The map and its words, hatched where no value differs from zero."""
+        raster = self.raster(size)
+        note = f"Hatched: cannot be distinguished from zero, by {self.level:.0%} intervals for the whole map."
+        pixels = PixelMap(raster.value, raster.hidden, raster.bounds, raster.middles, self._aspect)
+        caption = f"{note} {self.claim.sentence()}"
+        return Picture(f"Private heat map, {self.unit}", caption, pixels, (*self._labels(), self.unit))
+
+    def figure(self, size: int | tuple[int, int] = MAP_SIZE) -> Figure:
+        """A figure that belongs to no window."""
+        return self.picture(size).figure()
+
+    def page(self, *, title: str = "Private heat map") -> str:
+        """A self-contained HTML page: the map, a point query and the claim; it loads nothing."""
+        stream = io.BytesIO()
+        self.function.save(stream)
+        options = {
+            "quantity": "area",
+            "area": {"factor": 1.0 / self._area, "name": self.unit},
+            "aspect": self._aspect,
+            "labels": list(self._labels()),
+        }
+        return web_page(stream.getvalue(), title=title, claim=self.claim.sentence(), options=options)
+
+    def save(self, target: str | os.PathLike[str], *, size: int | tuple[int, int] = MAP_SIZE) -> None:
+        """Write the map in the format of the suffix: a picture (``.png``, ``.svg``, ``.pdf``), an interactive
+        page (``.html``), polygons (``.geojson``), a raster of three bands (``.tif``), or the released
+        function (``.hush``). A reader sees the old file, none, or the whole new one.
+        """
+        path = check_format(target, MAP_FORMATS)
+        suffix = path.suffix.lower()
+        if suffix in FORMATS:
+            save_figure(self.figure(size), path)
+        elif suffix == ".hush":
+            self.function.save(path)
+        else:
+            if suffix == ".html":
+                data = self.page(title=path.stem).encode()
+            elif suffix == ".geojson":
+                data = geojson(self.raster(size)).encode()
+            else:
+                data = geotiff(self.raster(size), geographic=self.geographic)
+            with atomic_file(path, mode=0o644) as stream:
+                stream.write(data)
+
+    def _labels(self) -> tuple[str, str]:
+        names = self.function.columns
+        if names is not None and len(names) == 2:
+            return names[0], names[1]
+        return ("longitude", "latitude") if self.geographic else ("column 0", "column 1")
+
+
+def map_kernel(bounds: object, bandwidth: float, *, geographic: bool) -> tuple[str, float | None]:
+    """The Gaussian kernel of a map as text, and its bandwidth: its standard deviation is in metres, or in the
+    units of a plane. Warns of boxes in which distances in metres are rough.
+    """
+    if not geographic:
+        return "gaussian", bandwidth
+    width = positive_number("bandwidth", bandwidth)
+    if not _SMALLEST_KERNEL <= width <= _LARGEST_KERNEL:
+        raise UsageError(
+            "bandwidth",
+            f"must be {_SMALLEST_KERNEL:g} to {_LARGEST_KERNEL:g} metres",
+            got=f"{width:g}",
+            remedy="give the distance over which points are smoothed, such as 250",
+        )
+    scale = LocalScale.of(bounds)
+    scale.warn()
+    return scale.expression(bandwidth), None
+
+
+def heatmap(
+    points: object,
+    *,
+    bounds: DeclaredBounds,
+    bandwidth: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    geographic: bool = True,
+    columns: Sequence[str] | None = None,
+    level: float = 0.95,
+    records: int | None = None,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    population: int | None = None,
+    threads: int | None = None,
+    allow_clipping: bool = False,
+    **keywords: Unpack[ReleaseKeywords],
+) -> HeatMap:
+    """A private heat map of points: density with intervals, to be drawn and exported. Spends the claim.
+
+    Points are counted on a grid and released once. Where noise could explain what is seen, maps are hatched.
+    It shows where many points are; single points are what it hides.
+
+    Parameters
+    ----------
+    points : array-like of shape (n_points, 2), or a frame
+        Private: longitude and latitude in degrees, in that order; or two columns of a plane.
+    bounds : two pairs (low, high), or a dictionary by column name
+        Declared: points outside are clipped to it. The order of a dictionary is that of the map, the first
+        column across, unless ``columns`` gives another; further columns of a frame are left out.
+    bandwidth : float
+        The standard deviation of the Gaussian that points are smoothed with, in metres; in the units of the
+        columns if not ``geographic``. Chosen without looking at the data.
+    geographic : bool, default True
+        Whether the columns are longitude and latitude. Distances are then in metres, by the equidistant
+        projection about the middle of the bounds: :class:`hushsum.plotting.LocalScale`.
+    level : float, default 0.95
+        Of the intervals, for the whole map together.
+    epsilon, delta, rho, columns, records, relation, population, threads, allow_clipping
+        As for :func:`hushsum.release`.
+    **keywords
+        ``allow_large_delta``, ``budget``, ``idempotency_key`` and ``insecure_noise_seed``, as for
+        :func:`hushsum.release`.
+
+    Returns
+    -------
+    HeatMap
+
+    Privacy
+    -------
+    The claim is that of :func:`hushsum.release` by the method ``grid``: per record, or per what ``relation``
+    says. The projection depends on the declared bounds alone, and everything after the release is
+    post-processing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hushsum as hs
+    >>> town = np.random.default_rng(0).normal((2.35, 48.85), 0.01, size=(20_000, 2))
+    >>> map = hs.heatmap(town, bounds=[(2.25, 2.45), (48.80, 48.90)], bandwidth=300, epsilon=1.0)
+    >>> map.raster(64).value.shape
+    (64, 64)
+    """
+    check_level(level)
+    if columns is None and isinstance(bounds, Mapping):
+        columns = tuple(bounds)
+    box = Bounds.of(bounds, 2, columns)
+    kernel, width = map_kernel(box, bandwidth, geographic=geographic)
+    function = release(
+        points,
+        kernel=named(kernel, dim=2, bandwidth=width),
+        bounds=bounds,
+        method=MAP_METHOD,
+        columns=columns,
+        records=records,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        relation=relation,
+        population=population,
+        threads=threads,
+        allow_clipping=allow_clipping,
+        **keywords,
+    )
+    return HeatMap(function, geographic, level)
+
+
+# --- pixels -------------------------------------------------------------------------------------------------
+
+MOST_PIXELS = 1 << 24
+_CELLS_PER_WIDTH = 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raster:
+    """Values at the middles of pixels, shape (height, width), the first row in the south.
+
+    Parameters
+    ----------
+    value, lower, upper : array of shape (height, width)
+        Records per area, and the ends of intervals at ``level`` that hold for the whole raster together.
+    bounds : Bounds
+        Of all pixels: the outer edges.
+    level : float
+    unit : str
+        What the values are, such as ``"records per km²"``.
+
+    Notes
+    -----
+    The noise of an answer varies smoothly, within about a bandwidth. So intervals hold together if they do,
+    by Bonferroni's inequality, for one query in each cell of half a bandwidth; for a Gaussian kernel in the
+    plane, whose noise has exceedances as the Euler characteristic of a smooth Gaussian field counts them
+    (Adler and Taylor 2007), that is wider than necessary: 4.9 standard errors against 4.4 in a box of 80 × 80
+    bandwidths. How many pixels there are makes no difference.
+    """
+
+    value: Floats
+    lower: Floats
+    upper: Floats
+    bounds: Bounds
+    level: float
+    unit: str
+
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Where nothing can be distinguished from zero, or is below it: a count is never negative."""
+        return np.asarray(self.lower <= 0.0)
+
+    @property
+    def middles(self) -> tuple[Floats, Floats]:
+        """The middles of the pixels along both columns."""
+        height, width = self.value.shape
+        x, y = (
+            low + (np.arange(number) + 0.5) * ((high - low) / number)
+            for low, high, number in zip(self.bounds.low, self.bounds.high, (width, height), strict=True)
+        )
+        return x, y
+
+
+def raster_of(
+    function: ReleasedFunction, size: int | tuple[int, int], *, level: float, area: float, unit: str
+) -> Raster:
+    """The raster of a function of two columns; ``area`` is the kernel's integral in the unit."""
+    bounds = function.bounds
+    if function.dim != 2 or bounds is None:
+        raise UsageError(
+            "a heat map is of a function of two columns with declared bounds", got="another function"
+        )
+    check_level(level)
+    width, height = (size, size) if isinstance(size, int) else size
+    positive_integer("size", width, at_most=MOST_PIXELS)
+    positive_integer("size", height, at_most=MOST_PIXELS // width)
+    empty = np.zeros((height, width))
+    raster = Raster(empty, empty, empty, bounds, level, unit)
+    x, y = raster.middles
+    points = np.stack([each.reshape(-1) for each in np.meshgrid(x, y)], axis=1)
+    joint = 1.0 - (1.0 - level) / _places(function, width * height)
+    answers = function.query(points, of="sum", level=joint)
+    value, lower, upper = (
+        each.reshape(height, width) / area for each in (answers.value, answers.lower, answers.upper)
+    )
+    return Raster(value, lower, upper, bounds, level, unit)
+
+
+def _places(function: ReleasedFunction, pixels: int) -> int:
+    """How many queries may err independently of each other: cells of half a bandwidth, at most the pixels."""
+    kernel, bounds = function.kernel, function.bounds
+    assert bounds is not None
+    if not isinstance(kernel, ProfileKernel) or not kernel.smooth:
+        return pixels
+    cells = 1.0
+    for low, high, width in zip(bounds.low, bounds.high, kernel.column_widths(), strict=True):
+        cells *= math.ceil(_CELLS_PER_WIDTH * (high - low) / width)
+    return int(max(1, min(cells, pixels)))
+
+
+# --- longitude and latitude ---------------------------------------------------------------------------------
+
+# The ellipsoid of WGS 84.
+_EQUATOR: Final = 6_378_137.0
+_SQUARED_ECCENTRICITY: Final = 0.00669437999014
+_STRETCHED: Final = 0.05
+"""From here on a warning says how far distances along parallels are off at the edge of the box."""
+
+_MOST_STRETCHED: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class LocalScale:
+    """Metres per degree of longitude and of latitude, taken as constant in a declared box.
+
+    This is the equidistant cylindrical projection whose standard parallel is the middle of the box: distances
+    along meridians, and along the middle parallel, are right to a thousandth; along other parallels they are
+    off by ``stretch`` at most. It is linear in each column, so it is applied to the bandwidths of the kernel
+    and not to the records: what is released, and queried, is in degrees.
+
+    Parameters
+    ----------
+    longitude, latitude : float
+        Metres per degree.
+    stretch : float
+        The largest relative error of a distance along a parallel in the box.
+
+    Privacy
+    -------
+    It is computed from declared bounds alone. A record's place depends on that record alone.
+
+    Examples
+    --------
+    >>> scale = LocalScale.of([(2.0, 2.7), (48.6, 49.1)])
+    >>> round(scale.longitude), round(scale.latitude), round(scale.stretch, 4)
+    (73391, 111207, 0.005)
+    """
+
+    longitude: float
+    latitude: float
+    stretch: float
+
+    @classmethod
+    def of(cls, bounds: object) -> LocalScale:
+        """The scale of a box of longitudes and latitudes in degrees.
+
+        Raises
+        ------
+        UsageError
+            if the box is not on the globe, or so tall that a degree of longitude varies by half.
+        """
+        box = Bounds.declared(bounds, 2, "a heat map")
+        (west, south), (east, north) = box.low, box.high
+        if not (west >= -360.0 and east <= 360.0 and east - west <= 360.0 and south > -90.0 and north < 90.0):
+            raise UsageError(
+                "bounds",
+                "must be longitudes from -180 to 180 and latitudes between -90 and 90, in that order",
+                got=f"{west:g}:{east:g},{south:g}:{north:g}",
+                remedy="swap the columns, or say that the columns lie in a plane",
+            )
+        middle = math.radians((south + north) / 2.0)
+        along = _parallel(middle)
+        edges = (south, north, _nearest(south, north))
+        stretch = max(abs(_parallel(math.radians(edge)) / along - 1.0) for edge in edges)
+        if stretch > _MOST_STRETCHED:
+            raise UsageError(
+                "bounds",
+                "must be a box in which a degree of longitude is about equally long",
+                got=f"one in which it differs by {stretch:.0%}",
+                remedy="make maps of parts of it",
+            )
+        return cls(along, _meridian(middle), stretch)
+
+    def warn(self) -> None:
+        """Say how far distances are off in a tall box, before anything is spent."""
+        if self.stretch > _STRETCHED:
+            warnings.warn(
+                f"distances from east to west are off by up to {self.stretch:.0%} at the edge of this box, "
+                "because meridians meet; maps of parts of it are more faithful",
+                SuspiciousParameter,
+                stacklevel=4,
+            )
+
+    def expression(self, bandwidth: float) -> str:
+        """A Gaussian whose standard deviation is so many metres, for columns in degrees, as text."""
+        east, north = bandwidth / self.longitude, bandwidth / self.latitude
+        return f"gaussian(0, bandwidth={east!r}) * gaussian(1, bandwidth={north!r})"
+
+
+def _nearest(south: float, north: float) -> float:
+    """The latitude of the box that is nearest to the equator."""
+    return 0.0 if south <= 0.0 <= north else min(abs(south), abs(north))
+
+
+def _parallel(latitude: float) -> float:
+    """Metres per degree along the parallel at a latitude in radians."""
+    radius = _EQUATOR / math.sqrt(1.0 - _SQUARED_ECCENTRICITY * math.sin(latitude) ** 2)
+    return math.radians(1.0) * radius * math.cos(latitude)
+
+
+def _meridian(latitude: float) -> float:
+    """Metres per degree along a meridian."""
+    shape = 1.0 - _SQUARED_ECCENTRICITY * math.sin(latitude) ** 2
+    return math.radians(1.0) * _EQUATOR * (1.0 - _SQUARED_ECCENTRICITY) / math.pow(shape, 1.5)

@@ -1,0 +1,479 @@
+"""Sensitivities, integer noise, and the calibration: from a promise to the noise that keeps it.
+
+Sensitivities, and the calibration: from a promise and a sensitivity to the noise that keeps it.
+
+A release is a table and, where the number of records is private, a separate noisy count, which takes
+``count_share`` of the budget. `calibrate` is the only function that divides a promise between the two and
+chooses their noise: plans, releases, streams, shares of sites and models call it. Pure ε: discrete Laplace
+noise on both, or Gamma-radius noise on the table, and the two ε add to the promise exactly, as rationals.
+ρ: discrete Gaussian noise on both, and the two ρ add. (ε, δ): discrete Gaussian noise, with all moved cells
+and the count composed in the accountant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum.errors import ClaimError, Parameter
+from hushsum.files import stored_rational
+from hushsum.privacy._claim import Promise, Relation
+from hushsum.privacy.accounting import (
+    GaussianVariances,
+    binomial_trials,
+    gaussian_variances,
+    vector_variances,
+)
+from hushsum.privacy.noise import (
+    LARGEST_SKELLAM,
+    SMALLEST_SKELLAM,
+    NoiseSource,
+    centred_binomial,
+    check_trials,
+    discrete_gaussian,
+    discrete_laplace,
+    discrete_laplace_share,
+    gamma_radius,
+    gamma_radius_variance,
+    gaussian_variance,
+    laplace_variance,
+    skellam,
+)
+
+LAPLACE = "discrete laplace"
+GAUSSIAN = "discrete gaussian"
+GAMMA = "gamma radius"
+FACTORISED = "factorised discrete gaussian"
+INTERVALS = "interval sums discrete laplace"
+BINOMIAL = "binomial"
+SKELLAM = "skellam"
+SUM = "sum"
+NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerNoise:
+    """Noise on integers: a mechanism and its rational parameter (the Laplace scale, the variance of Gaussian
+    or Skellam noise, or the trials of the binomial distribution). That of the Gamma-radius distribution is
+    the scale of the length that ``cells`` cells share. Of a step of a stream the parameter is the variance,
+    rounded upwards.
+
+    Of Laplace noise ``parts`` may be above 1: the distribution is then that of one of so many independent
+    shares that add up to it. A sum of independent noises has the mechanism ``"sum"`` and ``terms``, each with
+    how often it was added.
+
+    >>> IntegerNoise(LAPLACE, Fraction(1000)).variance > 1.99e6
+    True
+    >>> share = IntegerNoise(LAPLACE, Fraction(1000), parts=14)
+    >>> IntegerNoise.sum_of([(14, share)]) == IntegerNoise(LAPLACE, Fraction(1000))
+    True
+    """
+
+    mechanism: str
+    parameter: Fraction
+    cells: int = 1
+    parts: int = 1
+    terms: tuple[tuple[int, IntegerNoise], ...] = ()
+
+    @classmethod
+    def sum_of(cls, terms: Sequence[tuple[int, IntegerNoise]]) -> IntegerNoise:
+        """The sum of independent noises, each added so many times; sums among them are resolved."""
+        flat: list[tuple[int, IntegerNoise]] = []
+        for times, noise in terms:
+            flat.extend((times * inner, each) for inner, each in noise.terms or ((1, noise),))
+        if all(noise.mechanism == NONE for _, noise in flat):
+            return NO_NOISE
+        if len(flat) == 1:
+            times, noise = flat[0]
+            if noise.mechanism == LAPLACE and times == noise.parts:
+                return replace(noise, parts=1)
+            if times == 1:
+                return noise
+        return cls(SUM, Fraction(0), terms=tuple(flat))
+
+    @property
+    def variance(self) -> float:
+        """The variance of one draw, exact for the discrete distribution; for the Gamma-radius distribution
+        but for rounding."""
+        if self.mechanism == LAPLACE:
+            return laplace_variance(self.parameter) / self.parts
+        if self.mechanism == SUM:
+            return sum(times * noise.variance for times, noise in self.terms)
+        if self.mechanism == BINOMIAL:
+            return check_trials(self.parameter) / 4.0
+        if self.mechanism == GAMMA:
+            return gamma_radius_variance(self.parameter, self.cells)
+        if self.mechanism in (SKELLAM, *SUMS):
+            return float(self.parameter)
+        return gaussian_variance(self.parameter) if self.mechanism == GAUSSIAN else 0.0
+
+    @property
+    def in_words(self) -> str:
+        """The mechanism as people read it; of a sum those of its terms."""
+        if self.mechanism != SUM:
+            return self.mechanism if self.parts == 1 else f"1/{self.parts} of {self.mechanism}"
+        return " + ".join(f"{times} × {noise.in_words}" for times, noise in self.terms[:4]) + (
+            " + …" if len(self.terms) > 4 else ""
+        )
+
+    def draw(self, size: int, source: NoiseSource, *, threads: int = 1) -> NDArray[np.int64]:
+        """Independent draws; of the Gamma-radius distribution one vector, whose cells are uncorrelated."""
+        if self.mechanism == GAMMA:
+            if size != self.cells:
+                raise ValueError("one length is shared by all cells")
+            return gamma_radius(size, self.parameter, source)
+        if self.mechanism in SUMS:
+            raise ValueError("the noise of a step is a sum of draws of all steps before")
+        if self.mechanism == LAPLACE and self.parts > 1:
+            return discrete_laplace_share(size, self.parameter, self.parts, source)
+        if self.mechanism == LAPLACE:
+            return discrete_laplace(size, self.parameter, source, threads=threads)
+        if self.mechanism == BINOMIAL:
+            return centred_binomial(size, int(self.parameter), source)
+        if self.mechanism == SKELLAM:
+            return skellam(size, self.parameter, source)
+        if self.mechanism == SUM:
+            total = np.zeros(size, np.int64)
+            for times, noise in self.terms:
+                for _ in range(times):
+                    total += noise.draw(size, source, threads=threads)
+            return total
+        if self.mechanism == GAUSSIAN:
+            return discrete_gaussian(size, self.parameter, source, threads=threads)
+        return np.zeros(size, np.int64)
+
+    def as_json(self) -> dict[str, Any]:
+        """The noise for a file's header."""
+        if self.mechanism == SUM:
+            terms = [{"times": times, **noise.as_json()} for times, noise in self.terms]
+            return {"mechanism": self.mechanism, "terms": terms}
+        shared = {"cells": self.cells} if self.mechanism == GAMMA else {}
+        shared |= {"parts": self.parts} if self.parts > 1 else {}
+        return {"mechanism": self.mechanism, "parameter": str(self.parameter), **shared}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> IntegerNoise:
+        """The noise of a file's header; ValueError if it is none that could have been drawn."""
+        if data["mechanism"] == SUM:
+            return cls._sum_from_json(data["terms"])
+        if data["mechanism"] not in _MECHANISMS:
+            raise ValueError("unknown noise")
+        cells = data["cells"] if data["mechanism"] == GAMMA else 1
+        parts = data.get("parts", 1) if data["mechanism"] == LAPLACE else 1
+        if type(cells) is not int or cells < 1 or type(parts) is not int or not 1 <= parts <= MOST_TERMS:
+            raise ValueError("cells")
+        noise = cls(data["mechanism"], stored_rational(data["parameter"]), cells, parts)
+        if not math.isfinite(noise.variance):
+            raise ValueError("parameter")
+        if noise.mechanism == SKELLAM and not SMALLEST_SKELLAM <= noise.parameter <= LARGEST_SKELLAM:
+            raise ValueError("parameter")
+        return noise
+
+    @classmethod
+    def _sum_from_json(cls, data: Any) -> IntegerNoise:
+        if not isinstance(data, list) or not 1 <= len(data) <= MOST_TERMS:
+            raise ValueError("terms")
+        terms = []
+        for each in data:
+            times = each["times"]
+            if type(times) is not int or not 1 <= times <= MOST_TERMS or each["mechanism"] == SUM:
+                raise ValueError("terms")
+            terms.append((times, cls.from_json(each)))
+        noise = cls.sum_of(terms)
+        if noise.mechanism != SUM:
+            raise ValueError("terms")
+        return noise
+
+
+MOST_TERMS = 1 << 16
+"""The most noises in a sum, and shares of one."""
+SUMS = (FACTORISED, INTERVALS)
+"""Mechanisms over time: the noise of what a step shows is a sum of draws, and its parameter is its variance.
+"""
+
+_MECHANISMS = (LAPLACE, GAUSSIAN, GAMMA, BINOMIAL, SKELLAM, *SUMS, NONE)
+NO_NOISE = IntegerNoise(NONE, Fraction(0))
+
+
+COUNT_SHARE = Fraction(1, 50)
+_LARGEST_GAMMA = Fraction(1 << 40)
+"""The largest standard deviation of a cell: that of the other distributions, far from where 64 bits would
+wrap around.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """Bounds on the change of an integer vector between neighbours; exact integers.
+
+    ``l1`` bounds the sum of the absolute changes, ``l2_squared`` the sum of their squares, ``largest`` any
+    single one.
+
+    >>> Sensitivity(l1=1000, l2_squared=1000, largest=1).times(3)
+    Sensitivity(l1=3000, l2_squared=9000, largest=3)
+    """
+
+    l1: int
+    l2_squared: int
+    largest: int
+
+    def times(self, records: int) -> Sensitivity:
+        """The bounds when one unit holds up to ``records`` records: each moves the vector, and norms add."""
+        return Sensitivity(self.l1 * records, self.l2_squared * records**2, self.largest * records)
+
+    def at_least(self, other: Sensitivity) -> Sensitivity:
+        """The bounds of a change that is one of two kinds."""
+        return Sensitivity(
+            max(self.l1, other.l1),
+            max(self.l2_squared, other.l2_squared),
+            max(self.largest, other.largest),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnitChange:
+    """How far one unit moves what a tally holds.
+
+    ``table`` bounds the change of the table, and ``count`` that of the number of records: 0 where the number
+    is public. ``records`` is how many records' vectors may come or go.
+
+    >>> UnitChange.of_records(Sensitivity(2000, 2000, 1), None, Relation.REPLACE).count
+    0
+    """
+
+    table: Sensitivity
+    count: int
+    records: int
+
+    @classmethod
+    def of_records(cls, record: Sensitivity, per_unit: int | None, relation: Relation) -> UnitChange:
+        """A unit of up to ``per_unit`` records; None for a unit that is exactly one record.
+
+        A record replaced leaves the number of records as it was. A person replaced may have had fewer
+        records, so the number stays private.
+        """
+        many = per_unit or 1
+        replaced = relation is Relation.REPLACE
+        count = 0 if replaced and per_unit is None else many
+        return cls(record.times(many), count, many * (2 if replaced else 1))
+
+    def times(self, many: int) -> UnitChange:
+        """The change by a unit that is in up to ``many`` of the merged tallies."""
+        return UnitChange(self.table.times(many), self.count * many, self.records * many)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The noise of each cell of a table and of the number of records, which together keep a promise."""
+
+    table: IntegerNoise
+    count: IntegerNoise
+
+    def __iter__(self) -> Iterator[IntegerNoise]:
+        return iter((self.table, self.count))
+
+    def map(self, change: Callable[[IntegerNoise], IntegerNoise]) -> Calibration:
+        """Both noises changed alike; no noise stays none."""
+        table, count = (each if each.mechanism == NONE else change(each) for each in self)
+        return Calibration(table, count)
+
+    def check(self) -> None:
+        """Refuse noise that the samplers would refuse.
+
+        Raises
+        ------
+        ClaimError
+        """
+        for noise in self:
+            _ = noise.variance
+
+
+def calibrate(
+    promise: Promise,
+    change: UnitChange,
+    *,
+    cells: int,
+    count_share: Fraction = COUNT_SHARE,
+    mechanism: str | None = None,
+) -> Calibration:
+    """The noise that keeps a promise for every unit that changes a table of so many cells by ``change``.
+
+    Parameters
+    ----------
+    promise : Promise
+    change : UnitChange
+        How far one unit moves the table and the number of records, which gets no noise where it is public.
+    cells : int
+    count_share : Fraction
+        The part of the budget that pays for the number of records.
+    mechanism : str, optional
+        The distribution of the table's noise; by default the one with the least variance that keeps the
+        promise.
+
+    Privacy
+    -------
+    Table and count are two queries of the same records: their ε, or their ρ, add to the promise, and under
+    (ε, δ) both are composed in the accountant.
+
+    Examples
+    --------
+    >>> record = UnitChange.of_records(Sensitivity(200, 200, 1), None, Relation.ADD_REMOVE)
+    >>> noise = calibrate(Promise.of(epsilon=1.0), record, cells=200_000)
+    >>> noise.table.mechanism, noise.table.parameter, noise.count.parameter
+    ('discrete laplace', Fraction(10000, 49), Fraction(50, 1))
+    """
+    if promise.pure:
+        assert promise.epsilon is not None
+        of_count = promise.epsilon * _checked_share(count_share) if change.count else Fraction(0)
+        table = _pure_noise(change.table, cells, promise.epsilon - of_count, mechanism)
+        return Calibration(table, laplace_noise(change.count, of_count) if change.count else NO_NOISE)
+    if mechanism == BINOMIAL:
+        return _binomial(promise, change, count_share)
+    return _gaussian(promise, change, cells, count_share)
+
+
+def laplace_noise(l1: int, epsilon: Fraction) -> IntegerNoise:
+    """Discrete Laplace of scale Δ1/ε: P(z) ∝ exp(−|z|·ε/Δ1), so a move of Δ1 in L1 changes no probability
+    beyond e^ε.
+    """
+    return IntegerNoise(LAPLACE, Fraction(l1) / epsilon)
+
+
+def _binomial(promise: Promise, change: UnitChange, count_share: Fraction) -> Calibration:
+    """Centred binomial noise for (ε, δ), proven where a unit moves each cell by at most 1."""
+    if change.table.largest > 1 or change.count > 1:
+        raise ClaimError(
+            "mechanism",
+            f"{BINOMIAL} is proven where one unit moves each cell by at most 1",
+            got="a larger move",
+        )
+    assert promise.epsilon is not None
+    trials, counted = binomial_trials(
+        epsilon=promise.epsilon,
+        delta=promise.delta,
+        cells=change.table.l2_squared,
+        count_share=_checked_share(count_share) if change.count else None,
+    )
+    count = NO_NOISE if counted is None else IntegerNoise(BINOMIAL, Fraction(counted))
+    return Calibration(IntegerNoise(BINOMIAL, Fraction(trials)), count)
+
+
+def root_above(square: int) -> Fraction:
+    """A rational above the root of an integer, by 2⁻⁴⁰ at most.
+
+    >>> float(root_above(2)) - 2**0.5 < 1e-11
+    True
+    """
+    return Fraction(math.isqrt(square << 80) + 1, 1 << 40)
+
+
+def gamma_noise(l2_squared: int, cells: int, epsilon: Fraction) -> IntegerNoise:
+    """A vector of density ∝ exp(−‖b‖₂·ε/Δ2), rounded: pure ε for every table that moves by Δ2 at most.
+
+    By the triangle inequality no density changes beyond e^ε, and rounding b beside integers is
+    post-processing (Hardt & Talwar 2010; Chaudhuri, Monteleoni & Sarwate 2011). What is drawn is exactly that
+    rounded vector (`gamma_radius`). Per cell the variance is (cells + 1)·(Δ2/ε)², half of Laplace's where Δ1
+    is √cells·Δ2.
+
+    Raises
+    ------
+    ClaimError
+        beyond a standard deviation of 2⁴⁰ in a cell.
+
+    >>> gamma_noise(1000 << 20, 2000, Fraction(1, 10**9))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    hushsum.errors.ClaimError: gamma radius noise must be below 2**40 in a cell, got 2**50.4; ...
+    """
+    scale = root_above(l2_squared) / epsilon
+    if scale**2 * (cells + 1) > _LARGEST_GAMMA**2:
+        power = math.log2(scale) + math.log2(cells + 1) / 2.0
+        raise ClaimError(
+            "gamma radius noise must be below 2**40 in a cell",
+            got=f"2**{power:.1f}",
+            remedy=(
+                "use a larger ",
+                Parameter("epsilon"),
+                ", fewer ",
+                Parameter("rows"),
+                ", or leave ",
+                Parameter("mechanism"),
+                " out",
+            ),
+        )
+    return IntegerNoise(GAMMA, scale, cells)
+
+
+def pure_mechanism(table: Sensitivity, cells: int, epsilon: Fraction) -> str:
+    """The distribution of less variance under pure ε, about 2·(Δ1/ε)² of Laplace noise or (cells +
+    1)·(Δ2/ε)².
+
+    >>> pure_mechanism(Sensitivity(l1=200, l2_squared=200, largest=1), 200_000, Fraction(1))
+    'discrete laplace'
+    >>> pure_mechanism(Sensitivity(l1=1415, l2_squared=1000, largest=1), 2000, Fraction(1))
+    'gamma radius'
+    """
+    if (cells + 1) * table.l2_squared >= 2 * table.l1**2:
+        return LAPLACE
+    laplace = laplace_noise(table.l1, epsilon).variance
+    shared = IntegerNoise(GAMMA, root_above(table.l2_squared) / epsilon, cells)
+    return GAMMA if shared.variance < min(laplace, float(_LARGEST_GAMMA) ** 2) else LAPLACE
+
+
+def _pure_noise(table: Sensitivity, cells: int, epsilon: Fraction, mechanism: str | None) -> IntegerNoise:
+    if (mechanism or pure_mechanism(table, cells, epsilon)) == GAMMA:
+        return gamma_noise(table.l2_squared, cells, epsilon)
+    return laplace_noise(table.l1, epsilon)
+
+
+def _gaussian(promise: Promise, change: UnitChange, cells: int, count_share: Fraction) -> Calibration:
+    """Discrete Gaussian noise for ρ or (ε, δ).
+
+    With unit moves the composition is exact (every moved cell by 1). Other vectors are bounded by their
+    length: on a fine lattice nearly as over the reals, else, as for persons with several records in hash
+    rows, through ρ (``accounting.discrete_gaussian_vectors``).
+    """
+    table, count = change.table, change.count
+    share = _checked_share(count_share) if count else Fraction(0)
+    if promise.rho is not None:
+        variance = Fraction(table.l2_squared) / (2 * promise.rho * (1 - share))
+        count_variance = Fraction(count**2) / (2 * promise.rho * share) if count else None
+    elif table.largest == 1 and count <= 1:
+        assert promise.epsilon is not None
+        variance, count_variance = gaussian_variances(
+            epsilon=promise.epsilon,
+            delta=promise.delta,
+            cells=table.l2_squared,
+            count_share=share if count else None,
+        )
+    else:
+        assert promise.epsilon is not None
+        variance, count_variance = _vector_variances(
+            promise.epsilon, promise.delta, table.l2_squared, cells, count, share
+        )
+    of_count = NO_NOISE if count_variance is None else IntegerNoise(GAUSSIAN, count_variance)
+    return Calibration(IntegerNoise(GAUSSIAN, variance), of_count)
+
+
+@lru_cache(maxsize=512)
+def _vector_variances(
+    epsilon: Fraction, delta: Fraction, l2_squared: int, cells: int, count: int, share: Fraction
+) -> GaussianVariances:
+    """Cached, because a plan and the release that follows need the same values."""
+    return vector_variances(
+        epsilon=epsilon, delta=delta, l2_squared=l2_squared, cells=cells, count=count, count_share=share
+    )
+
+
+def _checked_share(share: Fraction) -> Fraction:
+    if not 0 < share < 1:
+        raise ClaimError(
+            "count_share", "must be above 0 and below 1", got=f"{float(share):g}", remedy="try 0.02"
+        )
+    return share

@@ -1,0 +1,329 @@
+"""The draws of one release that chooses, counts and perturbs in several steps, all from one fresh key.
+
+Noise on real numbers, for methods whose proof is about reals: normal, and the Gamma-radius (L2) distribution.
+
+Both are made of `standard_normal`, which leaves no lattice by which exact values could be distinguished. The
+numbers they are added to are rounded by floating point; what uses them rounds once more, to a public step,
+and claims ``"real arithmetic"``.
+
+Each step is calibrated here from its sensitivity and its share of the budget; a method only states which
+share a step gets. Integer steps are exact. Gaussian noise on real numbers is an exact draw from a lattice
+2³⁰ times finer than its standard deviation, spread evenly between the points of the lattice; a lattice alone
+would show, since what it is added to lies anywhere between. Floating-point sums round, so the noisy numbers
+are rounded to a public step far coarser than that, and such a release claims real arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats
+from hushsum.errors import ClaimError, shown
+from hushsum.privacy._calibration import IntegerNoise, gamma_noise, laplace_noise
+from hushsum.privacy._claim import Claim, Mechanism, Promise, Relation
+from hushsum.privacy.accounting import analytic_gaussian_sigma
+from hushsum.privacy.noise import (
+    EXPONENTIAL,
+    PERMUTE_AND_FLIP,
+    NoiseSource,
+    Stopping,
+    discrete_gaussian,
+    draw_runs,
+    exponential_choice,
+    flip,
+    independent_places,
+    log_odds_coins,
+    permute_and_flip,
+)
+
+__all__ = [
+    "EXPONENTIAL",
+    "PERMUTE_AND_FLIP",
+    "RANDOM_STOPPING",
+    "Question",
+    "Stopping",
+    "choice_claim",
+    "choice_promise",
+    "choose_positions",
+    "draw_candidates",
+    "flip_coins",
+    "random_places",
+]
+
+RANDOM_STOPPING = "random stopping"
+_MECHANISMS: dict[str, Callable[[Sequence[int], Fraction, NoiseSource], int]] = {
+    PERMUTE_AND_FLIP: permute_and_flip,
+    EXPONENTIAL: exponential_choice,
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Question:
+    """Integer scores of the candidates, how far one unit moves them, and the ε of this choice; secret.
+
+    ``sensitivity`` bounds the move of any one score. ``monotone`` states that a unit moves no two scores in
+    opposite directions, which halves the noise: proven by the caller, as for counts under add/remove.
+    """
+
+    scores: Sequence[int]
+    epsilon: Fraction
+    sensitivity: int
+    monotone: bool = False
+
+    @property
+    def rate(self) -> Fraction:
+        """ε over the largest rise minus the smallest: Δ where scores move one way, 2Δ otherwise."""
+        return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
+
+    def __repr__(self) -> str:
+        return f"<Question CONFIDENTIAL candidates={len(self.scores)}>"
+
+
+def choose_positions(
+    questions: Sequence[Question],
+    *,
+    mechanism: str = PERMUTE_AND_FLIP,
+    insecure_noise_seed: int | None = None,
+) -> list[int]:
+    """The position chosen for each question, all from one fresh key; their ε add up."""
+    choose = _MECHANISMS[mechanism]
+    with NoiseSource.for_release(insecure_noise_seed) as source:
+        return [choose(question.scores, question.rate, source) for question in questions]
+
+
+def draw_candidates(rule: Stopping, candidates: int, *, insecure_noise_seed: int | None) -> list[int]:
+    """Which candidate each run takes, for a secret random number of runs."""
+    with NoiseSource.for_release(insecure_noise_seed) as source:
+        return draw_runs(rule, candidates, source)
+
+
+def random_places(size: int, places: int, *, insecure_noise_seed: int | None) -> NDArray[np.int64]:
+    """A secret random place for each of ``size`` units, independent of the data and of each other."""
+    with NoiseSource.for_release(insecure_noise_seed) as source:
+        return independent_places(size, places, source)
+
+
+def flip_coins(against: Sequence[Fraction], *, insecure_noise_seed: int | None) -> list[bool]:
+    """Independent coins, each true with probability 1/(1 + e^against), exactly: log-odds that move by r cost
+    r²/8 of ρ, or r of pure ε.
+    """
+    with NoiseSource.for_release(insecure_noise_seed) as source:
+        return log_odds_coins(against, source)
+
+
+def choice_promise(epsilon: float | Fraction) -> Promise:
+    """The promise of a choice, which is always pure."""
+    return Promise.of(epsilon=epsilon)
+
+
+def choice_claim(
+    promise: Promise,
+    mechanism: str,
+    *,
+    relation: str | Relation,
+    max_per_unit: int | None,
+    insecure_noise_seed: int | None,
+    arithmetic: str = "exact integers",
+    assumptions: Sequence[str] = (),
+) -> Claim:
+    """What a choice claims; known before anything is drawn."""
+    if max_per_unit is not None and (type(max_per_unit) is not int or max_per_unit < 1):
+        raise ClaimError(
+            "max_per_unit", "must be an integer of at least 1", got=shown(max_per_unit), remedy="give a cap"
+        )
+    return Claim(
+        promise=promise,
+        unit="record" if max_per_unit is None else "person",
+        records_per_unit=max_per_unit or 1,
+        relation=Relation.of(relation),
+        mechanism=Mechanism.of(mechanism),
+        arithmetic=arithmetic,
+        secure=insecure_noise_seed is None,
+        assumptions=tuple(assumptions),
+    )
+
+
+__all__ = [
+    "EXPONENTIAL",
+    "PERMUTE_AND_FLIP",
+    "Question",
+    "ReleaseNoise",
+    "gaussian_sigma",
+    "release_noise",
+    "rounded",
+    "rounded_reach",
+]
+
+REAL_ARITHMETIC = "real arithmetic"
+EXACT_INTEGERS = "exact integers"
+REAL_GAUSSIAN = "gaussian"
+_LATTICE_BITS = 30
+_ROUNDING_BITS = 10
+
+
+class ReleaseNoise:
+    """What one release may draw; made by `drawing` and over when its block ends."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: NoiseSource) -> None:
+        self._source = source
+
+    def choice(self, question: Question, *, mechanism: str = PERMUTE_AND_FLIP) -> int:
+        """The position chosen by the scores; spends ``question.epsilon``, exactly."""
+        choose = {PERMUTE_AND_FLIP: permute_and_flip, EXPONENTIAL: exponential_choice}[mechanism]
+        return choose(question.scores, question.rate, self._source)
+
+    def laplace(
+        self, counts: NDArray[np.int64], l1: int, epsilon: Fraction
+    ) -> tuple[NDArray[np.int64], IntegerNoise]:
+        """Integer counts that one unit moves by at most ``l1`` together, made ε-private, and their noise."""
+        noise = laplace_noise(l1, epsilon)
+        return counts + noise.draw(counts.size, self._source).reshape(counts.shape), noise
+
+    def gamma(
+        self, values: NDArray[np.int64], l2_squared: int, epsilon: Fraction
+    ) -> tuple[NDArray[np.int64], IntegerNoise]:
+        """Integers that one unit moves by at most √``l2_squared`` in L2, made ε-private by noise of the
+        Gamma-radius distribution, and that noise.
+        """
+        noise = gamma_noise(l2_squared, values.size, epsilon)
+        return values + noise.draw(values.size, self._source).reshape(values.shape), noise
+
+    def integer_gaussian(self, values: NDArray[np.int64], variance: Fraction) -> NDArray[np.int64]:
+        """Integers with discrete Gaussian noise of that variance: Δ2²/(2·variance)-zCDP, exactly."""
+        noise = discrete_gaussian(values.size, variance, self._source)
+        return values + noise.reshape(values.shape)
+
+    def gaussian(self, values: Floats, l2: float, epsilon: Fraction, delta: Fraction) -> tuple[Floats, float]:
+        """Real numbers that one unit moves by at most ``l2`` in L2, made (ε, δ)-private, and their σ.
+
+        They are rounded to a public step (`rounded`).
+        """
+        sigma = gaussian_sigma(l2, epsilon, delta)
+        noise = standard_normal(values.size, self._source).reshape(values.shape)
+        return rounded(values + sigma * noise, sigma), sigma
+
+
+@contextmanager
+def release_noise(insecure_noise_seed: int | None) -> Iterator[ReleaseNoise]:
+    """A fresh key of the operating system for one release, wiped at the end; a seed makes it repeatable, for
+    tests.
+    """
+    with NoiseSource.for_release(insecure_noise_seed) as source:
+        yield ReleaseNoise(source)
+
+
+def gaussian_sigma(l2: float, epsilon: Fraction, delta: Fraction) -> float:
+    """The least σ for an L2 sensitivity: the analytic Gaussian mechanism, for every ε.
+
+    >>> round(gaussian_sigma(2.0, Fraction(1), Fraction(1, 10**6)), 2)
+    8.45
+    """
+    return analytic_gaussian_sigma(epsilon, delta, l2)
+
+
+def standard_normal(size: int, source: NoiseSource) -> Floats:
+    """Independent normal numbers 2⁻³⁰·(k + U): k discrete Gaussian of variance 2⁶⁰, exactly, and U uniform
+    between −½ and ½, of 52 bits.
+
+    k alone would leave a lattice of step σ·2⁻³⁰ around the exact value, which distinguishes values that are
+    off each other's lattice. k is within 2⁻⁶⁰/24 in total variation of a normal number of deviation 2³⁰,
+    rounded (the lemma of `hushsum.privacy.accounting`). Between integers the
+    density of that one is flat but for a part of |k|·2⁻⁶¹: a total variation below 2⁻³². Sums with exact
+    values go through `rounded` before they are released, 2¹⁹ points of the lattice to a step: only those cut
+    by the end of a step count then, and less than 2⁻⁵⁰ is left beside the rounding of floating point.
+
+    >>> standard_normal(3, NoiseSource.insecure(1)).shape
+    (3,)
+    """
+    whole = discrete_gaussian(size, Fraction(1 << (2 * _LATTICE_BITS)), source).astype(np.float64)
+    between = ((source.stream().words(size) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52 - 0.5
+    normal: Floats = 2.0**-_LATTICE_BITS * (whole + between)
+    return normal
+
+
+def rounded(values: Floats, sigma: float) -> Floats:
+    """Noisy numbers to the nearest multiples of a power of two, at most σ/2¹⁰: post-processing, σ is public.
+
+    The lowest bits of a floating-point sum depend on how large the exact value was; none of them is left. It
+    adds less than 10⁻⁷ to the variance.
+
+    >>> rounded(np.array([0.30004]), 1.0) * 1024
+    array([307.])
+    """
+    step = 2.0 ** (math.floor(math.log2(sigma)) - _ROUNDING_BITS)
+    rounded: Floats = step * np.rint(values / step)
+    return rounded
+
+
+def rounded_reach(tail: float) -> float:
+    """The number of σ by which a number with noise σ·`standard_normal`, then `rounded`, exceeds the exact one
+    with probability at most ``tail``.
+
+    That is a quantile of the normal distribution, plus what drawing and rounding can add. Rounding moves a
+    number by half a step, 2⁻¹¹·σ, at most. The noise is above r only if its lattice point k ≥ r·2³⁰ − ½, and
+    the sum of a falling function from k on is below its integral from k − 1 on, so its tail beyond r is at
+    most that of the normal distribution beyond r − 2·2⁻³⁰. A part of 1e−12 covers the rounding of the
+    quantile.
+
+    >>> rounded_reach(1e-6)  # doctest: +ELLIPSIS
+    4.7539...
+    """
+    from scipy.special import ndtri
+
+    quantile = float(-ndtri(tail))
+    return quantile + abs(quantile) * 1e-12 + 2.0 ** -(_ROUNDING_BITS + 1) + 2.0 ** (1 - _LATTICE_BITS)
+
+
+class RealNoise:
+    """What one release may draw; made by `real_noise` and over when its block ends."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: NoiseSource) -> None:
+        self._source = source
+
+    def normal(self, size: int) -> Floats:
+        """Independent standard normal numbers."""
+        return standard_normal(size, self._source)
+
+    def symmetric(self, size: int) -> Floats:
+        """A symmetric matrix, its upper triangle independent standard normal numbers."""
+        upper = np.triu(self.normal(size * size).reshape(size, size))
+        whole: Floats = upper + np.triu(upper, 1).T
+        return whole
+
+    def coin(self, exponent: float) -> bool:
+        """True with probability e^(−exponent), exactly, for a float that is not negative."""
+        return flip(Fraction(exponent), self._source.stream().more_bits(0))
+
+    def gamma_vector(self, size: int, scale: float) -> Floats:
+        """A vector b of density ∝ exp(−‖b‖/scale): a uniform direction, and a Gamma(size, scale) length.
+
+        Half the sum of 2·size squared normal numbers has the Gamma(size, 1) distribution.
+        """
+        length = 0.5 * float(np.sum(self.normal(2 * size) ** 2))
+        direction = self.normal(size)
+        vector: Floats = direction * (scale * length / float(np.linalg.norm(direction)))
+        return vector
+
+
+@contextmanager
+def real_noise(insecure_noise_seed: int | None = None) -> Iterator[RealNoise]:
+    """A fresh key of the operating system for one release, wiped at the end; a seed makes it repeatable, for
+    tests.
+
+    >>> with real_noise(insecure_noise_seed=1) as noise:
+    ...     noise.gamma_vector(3, 1.0).shape
+    (3,)
+    """
+    with NoiseSource.for_release(insecure_noise_seed) as source:
+        yield RealNoise(source)

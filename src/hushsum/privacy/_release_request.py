@@ -1,0 +1,247 @@
+"""What may be requested of a release: one definition for Python, command line, service and client.
+
+A new parameter is a field here, from which the options of commands, the bodies of the service and the calls
+of its client are made. ``Tally.release`` and ``hs.release`` spell it out, for editors and ``help()``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Annotated, Final
+
+from hushsum.declaration import Parameter
+from hushsum.errors import Argument, ClaimError, UsageError
+from hushsum.privacy._calibration import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE
+from hushsum.privacy._claim import Mechanism, Promise, Relation, exact
+from hushsum.privacy._spending import Booking, Budget
+from hushsum.privacy.accounting import check_delta, declared_population
+
+LARGEST_UNDECLARED_DELTA = Fraction(1, 100_000)
+MOST_ROWS = 1 << 24
+DEFAULT_COUNT_SHARE = 0.02
+AUTO = "auto"
+PURE_MECHANISMS = (LAPLACE, GAMMA)
+PURE_NOISE = Mechanism.of(LAPLACE) | Mechanism.of(GAMMA)
+"""The noise of a table under pure ε, of which the one with less variance is drawn."""
+MECHANISMS = (*PURE_MECHANISMS, BINOMIAL)
+"""What ``mechanism`` may be; left out, it is the noise that the promise implies."""
+
+
+def table_noise(promise: Promise) -> Mechanism:
+    """What may be drawn for a table, before it is known."""
+    return PURE_NOISE if promise.pure else Mechanism.of(GAUSSIAN)
+
+
+LOCAL = frozenset({"budget", "idempotency_key", "insecure_noise_seed"})
+"""What only a release in this process takes; a service has the budget, and the key is a header."""
+
+
+PRIVACY: Final = "Privacy"
+"""The heading of help."""
+RELATION: Final = Parameter(
+    help="add/remove: the number of records is private; replace: it is public.",
+    group=PRIVACY,
+    choices=("add/remove", "replace"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRequest:
+    """Everything that may be requested of the release of a tally. Nothing is checked before it is prepared.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : float, optional
+        Pure ``epsilon``; ``epsilon`` and ``delta``; or ``rho``.
+    relation : {"add/remove", "replace"}
+        Which datasets are neighbours. Under replace the number of records is public.
+    unit : str, optional
+        Whom the claim protects. A tally made with ``max_per_unit`` counts persons; the tally of a graph
+        offers ``"adjacency row"``, its default, and ``"edge"`` or, of a directed graph, ``"directed edge"``;
+        another one counts records. A unit that the tally does not have is refused.
+    mechanism : {"discrete laplace", "gamma radius", "binomial"}, optional
+        Under pure ε ``"discrete laplace"``, independent in every cell, or ``"gamma radius"``, one vector
+        for the whole table, with half the variance for Fourier features. ``"binomial"``: under ε and δ, sums
+        of fair coins, where one unit moves each cell by at most 1; about 7 % more noise than the Gaussian.
+        Default: that of less variance under pure ε, discrete Gaussian noise otherwise.
+    rows : int or "auto"
+        How many of the tally's rows to publish. ``"auto"``: under pure ε, where rows share the budget, as
+        many as suit ε and the paid noisy count; with δ or ρ all of them.
+    count_share : float, optional
+        The fraction of the budget that pays for the noisy count, by default 0.02; with δ or ρ, k/(1 + k) is
+        best at density k.
+    rounded : bool, optional
+        Publish ``f.rounded()``: a smaller file, 2 % more variance of the noise. Default: no; ``hs.release``
+        takes what it predicts to err least.
+    population : int, optional
+        The declared number of units: ``delta`` must lie below a tenth of one over it; else at 1e-5.
+    allow_large_delta : bool
+        Claim a larger one all the same.
+    budget : Budget, optional
+        The dataset's budget, which is debited before any noise is drawn.
+    idempotency_key : str, optional
+        The name of this attempt in the ledger, so that a retry after a crash does not spend again; by default
+        a new one.
+    insecure_noise_seed : int, optional
+        Deterministic noise for tests. The release is marked and gives no protection.
+
+    Examples
+    --------
+    >>> ReleaseRequest(epsilon=0.5).promise
+    Promise(epsilon=Fraction(1, 2), delta=Fraction(0, 1), rho=None)
+    """
+
+    epsilon: Annotated[
+        float | Fraction | None, Parameter(help="ε; pure unless δ is given.", group="", above=0, below=1e9)
+    ] = None
+    delta: Annotated[
+        float | Fraction | None,
+        Parameter(help="δ, below 1/(10 × number of units).", group="", at_least=0, below=1),
+    ] = None
+    rho: Annotated[
+        float | Fraction | None,
+        Parameter(
+            help="ρ of zero-concentrated differential privacy, instead of ε and δ.",
+            group=PRIVACY,
+            above=0,
+            below=1e9,
+        ),
+    ] = None
+    relation: Annotated[str | Relation, RELATION] = Relation.ADD_REMOVE
+    unit: Annotated[
+        str | None,
+        Parameter(
+            help="Unit of the claim for a graph: 'adjacency row', 'edge' or 'directed edge', as counted.",
+            group=PRIVACY,
+            metavar="NAME",
+        ),
+    ] = None
+    mechanism: Annotated[
+        str | None,
+        Parameter(
+            help="'discrete laplace' or 'gamma radius', under pure ε; 'binomial': fair coins, under ε and δ, "
+            "where one unit changes each cell by at most 1. [default: the one with the least noise]",
+            group=PRIVACY,
+            choices=MECHANISMS,
+            metavar="NAME",
+        ),
+    ] = None
+    rows: Annotated[
+        int | str,
+        Parameter(
+            help="Rows to publish; auto chooses the best number for the budget.",
+            group=PRIVACY,
+            choices=(AUTO,),
+            at_least=1,
+            at_most=10**8,
+            metavar="auto|N",
+        ),
+    ] = AUTO
+    count_share: Annotated[
+        float | Fraction | None,
+        Parameter(
+            help="Fraction of the budget for the noisy count. [default: as planned; 0.02 for a tally]",
+            group=PRIVACY,
+            above=0,
+            below=1,
+        ),
+    ] = None
+    rounded: Annotated[
+        bool | None,
+        Parameter(help="Round cells: a smaller file, and 2 % more variance of the noise.", group=PRIVACY),
+    ] = None
+    population: Annotated[
+        int | None,
+        Parameter(
+            help="Declared number of records or persons, for the rule on δ.",
+            group=PRIVACY,
+            at_least=1,
+            at_most=10**12,
+        ),
+    ] = None
+    allow_large_delta: Annotated[
+        bool, Parameter(help="Accept a δ of 1/(10 × population) or more.", group=PRIVACY)
+    ] = False
+    budget: Budget | None = None
+    idempotency_key: str | None = None
+    insecure_noise_seed: Annotated[int | None, Parameter(group=None)] = None
+
+    @property
+    def promise(self) -> Promise:
+        """ε, δ and ρ, checked together; ClaimError for what cannot be promised."""
+        return Promise.of(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+
+    @property
+    def share_of_count(self) -> Fraction:
+        """The fraction of the budget for the noisy count, where no plan has decided it."""
+        return exact("count_share", DEFAULT_COUNT_SHARE if self.count_share is None else self.count_share)
+
+    @property
+    def booking(self) -> Booking | None:
+        """Where the release is debited; UsageError for a key without a budget."""
+        return Booking.of(self.budget, self.idempotency_key)
+
+    @property
+    def checked_mechanism(self) -> str | None:
+        """The requested mechanism; UsageError for an unknown one, ClaimError for another kind of claim."""
+        if self.mechanism not in (None, *MECHANISMS):
+            raise UsageError(
+                "mechanism",
+                f"must be {', '.join(map(repr, MECHANISMS))} or left out",
+                got=f"{self.mechanism!r}",
+            )
+        if self.mechanism in PURE_MECHANISMS and not self.promise.pure:
+            raise ClaimError("mechanism", f"{self.mechanism} keeps pure epsilon", got="delta or rho")
+        if self.mechanism == BINOMIAL and (self.promise.pure or self.promise.rho is not None):
+            raise ClaimError(
+                "mechanism",
+                f"{BINOMIAL} keeps epsilon and delta",
+                got="rho" if self.promise.rho is not None else "pure epsilon",
+            )
+        return self.mechanism
+
+    @property
+    def public_options(self) -> dict[str, object]:
+        """What a ledger says of the release beside its claim: public, and the same for a retry."""
+        return {
+            "rows": self.rows,
+            "count_share": str(self.share_of_count),
+            "rounded": bool(self.rounded),
+        }
+
+    def as_json(self) -> dict[str, object]:
+        """What may be sent to a service, by name; it has the budget, and never takes a noise seed."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in LOCAL}
+
+    def check_delta(self) -> None:
+        """Refuse a δ that is too large for the declared population; see `check_declared_delta`."""
+        check_declared_delta(self.promise, self.population, allow_large_delta=self.allow_large_delta)
+
+
+def check_declared_delta(
+    promise: Promise, population: int | None, *, allow_large_delta: bool = False
+) -> None:
+    """Refuse a δ that would allow to publish somebody: below a tenth of one over the units, or below 1e-5.
+
+    A mechanism that publishes one random record has δ = 1/units. The true number is private, so the rule
+    takes the declared one, and a ceiling where none is declared.
+
+    Raises
+    ------
+    ClaimError
+        for a larger δ without ``allow_large_delta``.
+    """
+    if population is not None:
+        declared_population(population)
+    if promise.delta == 0:
+        return
+    if population is not None:
+        check_delta(promise.delta, population, allow_large_delta=allow_large_delta)
+    elif promise.delta > LARGEST_UNDECLARED_DELTA and not allow_large_delta:
+        raise ClaimError(
+            "delta",
+            f"must be at most {float(LARGEST_UNDECLARED_DELTA):g} where no population is declared",
+            got=f"{float(promise.delta):g}",
+            remedy=("declare ", Argument("population"), ", or give ", Argument("allow_large_delta", True)),
+        )

@@ -1,0 +1,375 @@
+"""Poisson and Skellam noise, and shares of Laplace noise, drawn exactly with intervals of decimals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats
+from hushsum.errors import UsageError
+from hushsum.privacy.noise._samplers import LARGEST_SCALE, discrete_laplace, wrapped
+from hushsum.privacy.noise._source import LazyUniform, NoiseSource, check_draw, check_parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A real number between two decimals."""
+
+    low: Decimal
+    high: Decimal
+
+
+def decimals(digits: int) -> Context:
+    """Decimal arithmetic of so many digits that never overflows."""
+    return Context(prec=digits, Emin=-(10**17), Emax=10**17, traps=[])
+
+
+def exp(value: Interval, context: Context) -> Interval:
+    """The decimal module rounds exp and ln correctly, so the neighbours enclose them."""
+    return Interval(context.next_minus(context.exp(value.low)), context.next_plus(context.exp(value.high)))
+
+
+def ln(value: Interval, context: Context) -> Interval:
+    """The natural logarithm."""
+    return Interval(context.next_minus(context.ln(value.low)), context.next_plus(context.ln(value.high)))
+
+
+def fraction(value: Fraction, context: Context) -> Interval:
+    """A rational number."""
+    middle = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return Interval(context.next_minus(middle), context.next_plus(middle))
+
+
+def times(left: Interval, right: Interval, context: Context) -> Interval:
+    """The product of two positive intervals."""
+    return Interval(
+        context.next_minus(context.multiply(left.low, right.low)),
+        context.next_plus(context.multiply(left.high, right.high)),
+    )
+
+
+def rest(value: Interval, context: Context) -> Interval:
+    """One minus a number."""
+    return Interval(
+        context.next_minus(context.subtract(Decimal(1), value.high)),
+        context.next_plus(context.subtract(Decimal(1), value.low)),
+    )
+
+
+def negative(value: Interval) -> Interval:
+    """The number with the other sign."""
+    return Interval(value.high.copy_negate(), value.low.copy_negate())
+
+
+def plus(left: Interval, right: Interval, context: Context) -> Interval:
+    """The sum."""
+    return Interval(
+        context.next_minus(context.add(left.low, right.low)),
+        context.next_plus(context.add(left.high, right.high)),
+    )
+
+
+def over(left: Interval, right: Interval, context: Context) -> Interval:
+    """The quotient of two positive intervals."""
+    return Interval(
+        context.next_minus(context.divide(left.low, right.high)),
+        context.next_plus(context.divide(left.high, right.low)),
+    )
+
+
+def root(value: Interval, context: Context) -> Interval:
+    """The square root of a positive number; the decimal module rounds it correctly."""
+    return Interval(context.next_minus(context.sqrt(value.low)), context.next_plus(context.sqrt(value.high)))
+
+
+TABLE_DIGITS = 60
+
+
+Mean = Callable[[int], Interval]
+"""The mean of a distribution, enclosed with so many digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonDistribution:
+    """A mean, and 64-bit bounds of the distribution function as far as 64 bits can tell."""
+
+    mean: Mean
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+
+
+def poisson_distribution(mean: Mean) -> PoissonDistribution:
+    """The distribution of a mean of at most some thousands."""
+    largest, unit = (1 << 64) - 1, 1 << 64
+    about = float(mean(TABLE_DIGITS).high)
+    bounds = _bounds(mean, int(about + 14 * math.sqrt(about) + 24), TABLE_DIGITS)
+    low = [min(math.floor(Fraction(each.low) * unit), largest) for each in bounds]
+    high = [min(math.ceil(Fraction(each.high) * unit), largest) for each in bounds]
+    return PoissonDistribution(mean, np.array(low, np.uint64), np.array(high, np.uint64))
+
+
+def poisson(size: int, law: PoissonDistribution, source: NoiseSource) -> NDArray[np.int64]:
+    """Independent Poisson variables: the smallest j with U < P(N ≤ j), for each of ``size`` uniforms.
+
+    Where the first 64 bits of U leave two values possible, more bits are drawn and the bounds computed to as
+    many digits.
+    """
+    words = source.stream().words(size)
+    further = source.stream()
+    numbers = np.searchsorted(law.high, words, side="right")
+    within = np.minimum(numbers, len(law.low) - 1)
+    doubtful = np.flatnonzero((numbers == len(law.low)) | (words >= law.low[within]))
+    for index in doubtful.tolist():
+        numbers[index] = _decide(law, LazyUniform(int(words[index]), 64, further.more_bits(index)))
+    return numbers.astype(np.int64)
+
+
+@lru_cache(maxsize=64)
+def _bounds(mean: Mean, number: int, digits: int) -> list[Interval]:
+    """Bounds of P(N ≤ j) for j from 0 to ``number − 1``."""
+    context = decimals(digits + 20)
+    enclosed = mean(digits)
+    term = exp(negative(enclosed), context)
+    bounds = [term]
+    for j in range(1, number):
+        term = times(times(term, enclosed, context), fraction(Fraction(1, j), context), context)
+        low = context.next_minus(context.add(bounds[-1].low, term.low))
+        high = context.next_plus(context.add(bounds[-1].high, term.high))
+        bounds.append(Interval(low, min(high, Decimal(1))))
+    return bounds
+
+
+def _decide(law: PoissonDistribution, uniform: LazyUniform) -> int:
+    number = len(law.low)
+    while True:
+        digits = uniform.bits // 3 + 40
+        scale = 1 << uniform.bits
+        for j, bound in enumerate(_bounds(law.mean, number, digits)):
+            if uniform.prefix + 1 <= Fraction(bound.low) * scale:
+                return j
+            if uniform.prefix < Fraction(bound.high) * scale:
+                break  # U may lie on either side
+        uniform.refine()
+        number *= 2
+
+
+SMALLEST_SKELLAM = Fraction(1, 1 << 20)
+LARGEST_SKELLAM = Fraction(1 << 12)
+
+
+def skellam(size: int, variance: Fraction, source: NoiseSource, *, threads: int = 1) -> NDArray[np.int64]:
+    """Independent integers A − B with A and B Poisson of mean ``variance/2``, exactly.
+
+    Draws add up to Skellam variables: so many of one variance to one of so many times the variance. This
+    makes the distribution suitable for noise in shares, however small a share is.
+
+    Limits: variances from 2⁻²⁰ to 2¹².
+
+    Parameters
+    ----------
+    size : int
+        Number of draws.
+    variance : Fraction
+        The sum of both means.
+    source : NoiseSource
+        The randomness of this release; the call takes four streams from it.
+
+    References
+    ----------
+    Agarwal, Kairouz & Liu 2021, "The Skellam mechanism for differentially private federated learning".
+
+    Examples
+    --------
+    >>> skellam(5, Fraction(1, 2), NoiseSource.insecure(1)).dtype
+    dtype('int64')
+    """
+    check_draw(size, threads)
+    law = _half(check_parameter("variance", variance, SMALLEST_SKELLAM, LARGEST_SKELLAM))
+    gained, lost = poisson(size, law, source), poisson(size, law, source)
+    return gained - lost
+
+
+@lru_cache(maxsize=64)
+def _half(variance: Fraction) -> PoissonDistribution:
+    return poisson_distribution(partial(_mean, variance / 2))
+
+
+def _mean(mean: Fraction, digits: int) -> Interval:
+    return fraction(mean, decimals(digits + 20))
+
+
+SMALLEST_SHARED_SCALE = Fraction(1, 64)
+MOST_PARTS = 1 << 20
+_BITS = 52
+_FEWEST = 1 << 20
+"""Prefixes of a uniform below this are left to the exact path, where first-order error bounds are not used.
+"""
+_CELLS_AT_A_TIME = 1 << 18
+
+
+def discrete_laplace_share(
+    size: int, scale: Fraction, parts: int, source: NoiseSource, *, threads: int = 1
+) -> NDArray[np.int64]:
+    """Independent integers, ``parts`` of which add up to the discrete Laplace distribution of ``scale``,
+    exactly.
+
+    Each is the difference of two negative binomials NB(1/parts, q), ``q = exp(−1/scale)``, whose generating
+    function ``((1−q)/(1−qz))^(1/parts)``, raised to ``parts``, is that of the geometric distribution; and
+    discrete Laplace noise is the difference of two geometric variables.
+
+    Limits: scales from 1/64 to 2⁴⁰, up to 2²⁰ parts. Above a scale of 10⁹ the exact path is taken more and
+    more often.
+
+    *Why it is exact.* With ``c = −ln(1−q)``, ``ln`` of the generating function of NB(r, q) is ``r·c·(G(z) −
+    1)``, G that of the logarithmic distribution ``P(L = k) = q^k/(k·c)``. So the difference of two is a sum
+    of N such variables with independent random signs, N ~ Poisson(2c/parts). N is read off a uniform by
+    proven bounds of the Poisson distribution's distribution function. Given a uniform U, L is geometric:
+    ``P(L > k) = W^k`` with ``W = 1 − (1−q)^U`` (Kemp 1981; integrate ``W^(k−1)(1−W)`` over U, by the
+    substitution ``y = (1−q)^U``). So ``L = 1 + ⌊ln V/ln W⌋`` for a second uniform V: decided in doubles from
+    the first 52 bits of U and V outside a margin for all rounding errors and unseen bits, and within it by
+    `_decide_logarithmic`, which draws further bits until intervals of correctly rounded decimals leave one
+    integer.
+
+    Parameters
+    ----------
+    size : int
+        Number of draws.
+    scale : Fraction
+        That of the sum: sensitivity Δ1 divided by ε.
+    parts : int
+        How many draws add up to it.
+    source : NoiseSource
+        The randomness of this release; the call takes some streams from it.
+
+    References
+    ----------
+    Ács & Castelluccia 2011 and Goryczka & Xiong 2015 (divisible noise); Kemp 1981 (the logarithmic
+    distribution).
+
+    Examples
+    --------
+    >>> discrete_laplace_share(5, Fraction(1000), 20, NoiseSource.insecure(1)).dtype
+    dtype('int64')
+    """
+    return _draw(size, scale, parts, source, threads=threads)
+
+
+def _draw(
+    size: int, scale: Fraction, parts: int, source: NoiseSource, *, threads: int = 1, widen: float = 1.0
+) -> NDArray[np.int64]:
+    # widen > 1 sends draws that doubles could decide through the exact path, which must not change them.
+    check_draw(size, threads)
+    scale = check_parameter("scale", scale, SMALLEST_SHARED_SCALE, LARGEST_SCALE)
+    if type(parts) is not int or not 1 <= parts <= MOST_PARTS:
+        raise UsageError("parts", f"must be an integer from 1 to {MOST_PARTS}", got=f"{parts}")
+    if parts == 1:
+        return discrete_laplace(size, scale, source, threads=threads)
+    law = _share_law(scale, parts)
+    values = np.empty(size, np.int64)
+    for start in range(0, size, _CELLS_AT_A_TIME):
+        many = min(_CELLS_AT_A_TIME, size - start)
+        numbers = poisson(many, law.number, source)
+        ends = np.cumsum(numbers)
+        terms = _signed_logarithmic(int(ends[-1]), law, source, widen)
+        # Differences of running sums; what wraps around wraps back.
+        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(terms)])
+        values[start : start + many] = sums[ends] - sums[ends - numbers]
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class _ShareLaw:
+    """``scale``, c rounded to a double, and the distribution of the number of terms."""
+
+    scale: Fraction
+    rate: float
+    number: PoissonDistribution
+
+
+@lru_cache(maxsize=64)
+def _loss_rate(scale: Fraction, digits: int) -> Interval:
+    """c = −ln(1 − exp(−1/scale))."""
+    # 1 − q loses as many digits as 1/scale is small.
+    context = decimals(digits + 20)
+    kept = exp(negative(fraction(1 / scale, context)), context)
+    return negative(ln(rest(kept, context), context))
+
+
+def _steps(scale: Fraction, parts: int, digits: int) -> Interval:
+    """2c/parts, the mean of the number of terms."""
+    context = decimals(digits + 20)
+    return times(_loss_rate(scale, digits), fraction(Fraction(2, parts), context), context)
+
+
+@lru_cache(maxsize=64)
+def _share_law(scale: Fraction, parts: int) -> _ShareLaw:
+    rate = _loss_rate(scale, TABLE_DIGITS)
+    return _ShareLaw(scale, float(rate.low), poisson_distribution(partial(_steps, scale, parts)))
+
+
+def _signed_logarithmic(size: int, law: _ShareLaw, source: NoiseSource, widen: float) -> NDArray[np.int64]:
+    first, second = source.stream().words(size), source.stream().words(size)
+    further = source.stream()
+    u, v = first & np.uint64((1 << _BITS) - 1), second & np.uint64((1 << _BITS) - 1)
+    quotient, margin = _quotients(u, v, law.rate)
+    below = np.floor(quotient - widen * margin)
+    # A huge margin compares false as well as a missing one.
+    sure = (below == np.floor(quotient + widen * margin)) & (u >= _FEWEST) & (v >= _FEWEST)
+    values = np.where(sure, below, 0.0).astype(np.int64) + 1
+    for index in np.flatnonzero(~sure).tolist():
+        uniforms = (
+            LazyUniform(int(u[index]), _BITS, further.more_bits(index)),
+            LazyUniform(int(v[index]), _BITS, further.more_bits(index, acceptance=True)),
+        )
+        values[index] = wrapped(_decide_logarithmic(law, *uniforms))
+    return np.where(first >> np.uint64(63), -values, values)
+
+
+def _quotients(u: NDArray[np.uint64], v: NDArray[np.uint64], rate: float) -> tuple[Floats, Floats]:
+    """``ln V/ln W`` at the middles of what U and V may be, and twice a bound on its error.
+
+    With ``a = c·U`` and ``g(a) = −ln(1 − e^(−a))``: an error of η of a moves g by ``(a + 3/2)·η`` of itself
+    at most, since ``|a·g'/g| = a/((e^a − 1)·g) ≤ a + 1``. Either formula for g is within 2⁻⁴⁸ of itself if
+    the library's functions are within 8 units in the last place. V is off by 2⁻⁵³ at most.
+    """
+    U, V = (u + 0.5) * 2.0**-_BITS, (v + 0.5) * 2.0**-_BITS
+    a = rate * U
+    with np.errstate(divide="ignore", invalid="ignore"):
+        falls = np.where(a < math.log(2.0), -np.log(-np.expm1(-a)), -np.log1p(-np.exp(-a)))
+        quotient = -np.log(V) / falls
+        off = (a + 1.5) * (2.0**-53 / U + 2.0**-51) + 2.0**-47
+        return quotient, 2.0 * (2.0**-53 / (V * falls) + quotient * off)
+
+
+def _decide_logarithmic(law: _ShareLaw, first: LazyUniform, second: LazyUniform) -> int:
+    """``1 + ⌊ln V/ln W⌋``, refining U and V until the bounds leave one integer."""
+    while True:
+        digits = first.bits // 3 + 40
+        context = decimals(digits)
+        if first.prefix and second.prefix and second.prefix + 1 < 1 << second.bits:
+            U, V = (_uniform(each, context) for each in (first, second))
+            power = exp(negative(times(_loss_rate(law.scale, digits), U, context)), context)
+            falls = negative(ln(rest(power, context), context))
+            tall = negative(ln(V, context))
+            if falls.low > 0 and tall.low >= 0:
+                low = context.next_minus(context.divide(tall.low, falls.high))
+                high = context.next_plus(context.divide(tall.high, falls.low))
+                if math.floor(low) == math.floor(high):
+                    return 1 + math.floor(low)
+        first.refine()
+        second.refine()
+
+
+def _uniform(uniform: LazyUniform, context: Context) -> Interval:
+    unit = Decimal(1 << uniform.bits)
+    return Interval(
+        context.next_minus(context.divide(Decimal(uniform.prefix), unit)),
+        context.next_plus(context.divide(Decimal(uniform.prefix + 1), unit)),
+    )

@@ -1,1 +1,0 @@
-"""Mechanisms that release a running sum again and again under one claim, paid once."""

@@ -1,0 +1,471 @@
+"""The program that decodes Parquet files, Arrow files and workbooks; it imports nothing of Hushsum.
+
+It imports nothing of Hushsum, as that program. A workbook is a zip archive of XML, which can be made to
+unfold to terabytes, or to expand entities: the sizes that the archive states are checked first, of which
+``zipfile`` reads no more, and every part that declares a document type is refused. What is left is bounded by
+the memory limit of the process.
+
+Decode Parquet and Arrow files for another process: a program of its own, which may die.
+
+A damaged or hostile file can make the libraries below abort, read beyond their buffers or allocate gigabytes.
+They run here instead: :mod:`hushsum.records` starts this program, which imports PyArrow once
+and forks a process for every file, under a memory limit and without the environment of its parent. Each batch
+is validated in full and sent back as a plain Arrow stream, which `hushsum.records` checks again.
+
+It imports nothing of Hushsum, which would take longer than PyArrow.
+
+A message has the header ``<cQd``: kind, length, progress. This program sends ``r`` (ready), ``j`` (JSON),
+``b`` (a batch) and ``e`` (the end), and receives ``j``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import json
+import math
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import chain, islice, repeat
+from typing import Any, Final
+from xml.parsers import expat
+
+MOST_PARTS: Final = 10_000
+MOST_RATIO: Final = 200
+ALWAYS_ALLOWED: Final = 64 << 20
+MOST_BYTES: Final = 4 << 30
+_PIECE: Final = 1 << 16
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+_MICROSECOND: Final = datetime.timedelta(microseconds=1)
+_CELL_BYTES: Final = 64
+
+Cell = tuple[float | None, int | None, str | None]
+"""A cell is a number, a moment in microseconds, or text; all three are None where it is empty."""
+
+
+class Refused(Exception):
+    """A workbook that is not read; no message quotes it."""
+
+
+class NoSuchSheet(Exception):
+    """A workbook without the requested sheet; ``names`` are those of the sheets it has."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__()
+        self.names = names
+
+
+class Workbook:
+    """The rows of one sheet, of which the first names the columns."""
+
+    def __init__(self, path: str, sheet: str | None) -> None:
+        check_archive(path)
+        openpyxl: Any = import_module("openpyxl")
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+        if sheet is not None and sheet not in book.sheetnames:
+            raise NoSuchSheet([str(each) for each in book.sheetnames])
+        self._sheet = book[sheet] if sheet is not None else book.worksheets[0]
+        # The stated size may be wrong, and would be allocated.
+        self._sheet.reset_dimensions()
+        self._rows: Iterator[tuple[Any, ...]] = self._sheet.iter_rows(values_only=True)
+        header = next(self._rows, ())
+        self.names = ["" if each is None else str(each).strip() for each in header]
+        while self.names and not self.names[-1]:
+            self.names.pop()
+
+    def batches(self, columns: list[str], batch_bytes: int) -> Iterator[list[list[Cell]]]:
+        """The cells of the chosen columns, some rows at a time.
+
+        Rows without any cell are left out. In a sheet of one column such a row is a record without a value,
+        unless it is after the last one: left out, it would change the number of records, which is public
+        where a record is replaced.
+        """
+        places = [self.names.index(name) for name in columns]
+        number = max(1, batch_bytes // (_CELL_BYTES * max(1, len(places))))
+        filled = self._filled_rows()
+        for first in filled:
+            rows = chain([first], islice(filled, number - 1))
+            yield [[cell_of(row[place] if place < len(row) else None) for place in places] for row in rows]
+
+    def _filled_rows(self) -> Iterator[tuple[Any, ...]]:
+        skipped = 0
+        for row in self._rows:
+            if all(each is None for each in row):
+                skipped += 1
+                continue
+            if len(self.names) == 1:
+                yield from repeat((), skipped)
+            skipped = 0
+            yield row
+
+
+def cell_of(value: object) -> Cell:
+    """What a cell contains.
+
+    >>> cell_of(3), cell_of("a"), cell_of(datetime.date(1970, 1, 2))
+    ((3.0, None, None), (None, None, 'a'), (None, 86400000000, None))
+    """
+    if value is None:
+        return None, None, None
+    if isinstance(value, datetime.datetime):
+        return None, (value.replace(tzinfo=None) - _EPOCH) // _MICROSECOND, None
+    if isinstance(value, datetime.date):
+        return None, (datetime.datetime(value.year, value.month, value.day) - _EPOCH) // _MICROSECOND, None
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value), None, None
+    return None, None, str(value)
+
+
+def check_archive(path: str) -> None:
+    """Refuse an archive that unfolds to much more than its size, or a part that declares a document type."""
+    with zipfile.ZipFile(path) as archive:
+        parts = archive.infolist()
+        stored = sum(each.compress_size for each in parts)
+        unfolded = sum(each.file_size for each in parts)
+        most = min(MOST_BYTES, ALWAYS_ALLOWED + MOST_RATIO * stored)
+        encrypted = any(each.flag_bits & 1 for each in parts)
+        if len(parts) > MOST_PARTS or unfolded > most or encrypted:
+            raise Refused
+        for each in parts:
+            if each.filename.lower().endswith((".xml", ".rels", ".vml")):
+                _check_prolog(archive, each)
+
+
+def _check_prolog(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> None:
+    """Read up to the first element, before which a document type would have to be."""
+    done: list[bool] = []
+
+    def refuse(*_: object) -> None:
+        raise Refused
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = lambda *_: done.append(True)
+    with archive.open(part) as stream:
+        while not done and (piece := stream.read(_PIECE)):
+            parser.Parse(piece, False)
+
+
+HEADER: Final = struct.Struct("<cQd")
+IDLE_SECONDS: Final = 60.0
+MEMORY_BYTES: Final = 512 << 20
+COLUMN_BYTES: Final = 4 << 20
+"""What each chosen column may need in addition: a page as it is stored, and as it is unpacked."""
+
+MOST_MEMORY_BYTES: Final = 4 << 30
+MOST_SHEETS: Final = 100
+_NUMBER_BYTES: Final = 8
+
+
+def serve(control: socket.socket) -> None:
+    """Fork a process for every connection that arrives; end when none came for a while."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while select.select([control], [], [], IDLE_SECONDS)[0]:
+        data, connections, _, _ = socket.recv_fds(control, 1, 1)
+        if not data or not connections:
+            return
+        if os.fork() == 0:
+            control.close()
+            try:
+                _Decoder(socket.socket(fileno=connections[0])).run()
+            finally:
+                os._exit(0)
+        os.close(connections[0])
+
+
+class _Decoder:
+    """Sends the columns of one file, the types of the chosen ones, then batch after batch."""
+
+    def __init__(self, peer: socket.socket) -> None:
+        self._peer = peer
+
+    def run(self) -> None:
+        self._send(b"r")
+        request = self._receive()
+        _limit_memory(MEMORY_BYTES)
+        try:
+            self._answer(request)
+        except (MemoryError, OSError) as error:
+            short = isinstance(error, MemoryError) or error.errno == errno.ENOMEM
+            self._send_json({"refused": "memory" if short else "damaged"})
+        except Exception:
+            # The libraries' own messages may quote data, so none of them leaves this process.
+            self._send_json({"refused": "damaged"})
+
+    def _answer(self, request: dict[str, Any]) -> None:
+        if request["kind"] == "Excel":
+            self._answer_workbook(request)
+            return
+        reader = _Parquet if request["kind"] == "Parquet" else _Arrow
+        source = reader(request["path"], request["batch_bytes"], request["row_groups"])
+        self._send_json(
+            {
+                "columns": source.schema.names,
+                "row_groups": source.row_group_sizes(),
+                "ranges": source.row_group_ranges(),
+            }
+        )
+        chosen = self._receive()["columns"]
+        _limit_memory(min(MOST_MEMORY_BYTES, MEMORY_BYTES + COLUMN_BYTES * len(chosen)))
+        kinds = {name: source.schema.field(name).type for name in chosen}
+        plain = {name: _plain_type(kind) for name, kind in kinds.items()}
+        self._send_json(
+            {
+                "other": {name: str(kinds[name]) for name in chosen if plain[name] is None},
+                "dates": [name for name in chosen if _is_date(kinds[name])],
+            }
+        )
+        empty = _pyarrow().schema({name: kind or _pyarrow().null() for name, kind in plain.items()})
+        self._send(b"b", _stream(empty, []))
+        self._receive()
+        # From here on the peer sends nothing, so the end of its connection is the end of the work.
+        threading.Thread(target=self._end_with_peer, daemon=True).start()
+        for batch, progress in source.batches(chosen):
+            batch.validate(full=True)
+            columns = [_plain(batch.column(name)) for name in chosen]
+            sent = _pyarrow().RecordBatch.from_arrays(columns, schema=empty)
+            self._send(b"b", _stream(empty, [sent]), min(max(progress, 0.0), 1.0))
+        self._send(b"e", progress=1.0)
+
+    def _answer_workbook(self, request: dict[str, Any]) -> None:
+        """A column of numbers, one of moments and one of text for each chosen column of a sheet."""
+        pa = _pyarrow()
+        try:
+            book = Workbook(request["path"], request["sheet"])
+        except NoSuchSheet as error:
+            self._send_json({"refused": "sheet", "sheets": error.names[:MOST_SHEETS]})
+            return
+        self._send_json({"columns": book.names, "row_groups": [], "ranges": []})
+        chosen = self._receive()["columns"]
+        self._send_json({"other": {}, "dates": []})
+        kinds = (pa.float64(), pa.int64(), pa.string())
+        schema = pa.schema([(f"{i} {j}", kind) for i in range(len(chosen)) for j, kind in enumerate(kinds)])
+        self._send(b"b", _stream(schema, []))
+        self._receive()
+        threading.Thread(target=self._end_with_peer, daemon=True).start()
+        for rows in book.batches(chosen, request["batch_bytes"]):
+            cells = [[row[i][j] for row in rows] for i in range(len(chosen)) for j in range(len(kinds))]
+            arrays = [
+                pa.array(each, field.type, from_pandas=False)
+                for each, field in zip(cells, schema, strict=True)
+            ]
+            self._send(b"b", _stream(schema, [pa.RecordBatch.from_arrays(arrays, schema=schema)]))
+        self._send(b"e", progress=1.0)
+
+    def _end_with_peer(self) -> None:
+        self._peer.recv(1)
+        os._exit(0)
+
+    def _send_json(self, content: dict[str, Any]) -> None:
+        self._send(b"j", json.dumps(content).encode())
+
+    def _send(self, kind: bytes, content: Any = b"", progress: float = 0.0) -> None:
+        view = memoryview(content)
+        self._peer.sendall(HEADER.pack(kind, view.nbytes, progress))
+        self._peer.sendall(view)
+
+    def _receive(self) -> dict[str, Any]:
+        _, size, _ = HEADER.unpack(_exactly(self._peer, HEADER.size))
+        content: dict[str, Any] = json.loads(_exactly(self._peer, size))
+        return content
+
+
+def _exactly(peer: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = peer.recv(size - len(data))
+        if not piece:
+            os._exit(0)
+        data += piece
+    return data
+
+
+class _Parquet:
+    """A Parquet file, read so many rows at a time that they fill a batch."""
+
+    def __init__(self, path: str, batch_bytes: int, row_groups: list[int] | None) -> None:
+        # A buffer of its own makes the reader take pages as they come, instead of whole row groups.
+        # Pages that have a checksum are compared with it.
+        self._file = _pyarrow("parquet").ParquetFile(
+            path, pre_buffer=False, buffer_size=1 << 18, page_checksum_verification=True
+        )
+        self._batch_bytes = batch_bytes
+        self._chosen = range(self._file.num_row_groups) if row_groups is None else range(*row_groups)
+        self.schema = self._file.schema_arrow
+
+    def row_group_sizes(self) -> list[int]:
+        """The bytes of each row group, unpacked; 0 for one without rows."""
+        groups = [self._file.metadata.row_group(i) for i in range(self._file.num_row_groups)]
+        return [max(1, group.total_byte_size) if group.num_rows else 0 for group in groups]
+
+    def row_group_ranges(self) -> list[list[int]]:
+        """First and last byte of each row group that will be read."""
+        ranges = []
+        for number in self._chosen:
+            group = self._file.metadata.row_group(number)
+            chunks = [group.column(i) for i in range(group.num_columns)]
+            starts = [
+                min(each.dictionary_page_offset or each.data_page_offset, each.data_page_offset)
+                for each in chunks
+            ]
+            ends = [start + each.total_compressed_size for start, each in zip(starts, chunks, strict=True)]
+            if starts:
+                ranges.append([min(starts), max(ends)])
+        return ranges
+
+    def batches(self, columns: list[str]) -> Iterator[tuple[Any, float]]:
+        stated, read = sum(self._file.metadata.row_group(i).num_rows for i in self._chosen), 0
+        for batch in self._file.iter_batches(
+            self._rows_at_a_time(columns), row_groups=list(self._chosen), columns=columns, use_threads=False
+        ):
+            read += batch.num_rows
+            yield batch, read / stated if stated else 1.0
+
+    def _rows_at_a_time(self, columns: list[str]) -> int:
+        """How many rows fill a batch: a value counts in full, however well it is compressed."""
+        metadata = self._file.metadata
+        widest = float(_NUMBER_BYTES)
+        for i in range(metadata.num_row_groups):
+            group = metadata.row_group(i)
+            leaves = [group.column(j) for j in range(group.num_columns)]
+            size = sum(
+                max(leaf.num_values * _NUMBER_BYTES, leaf.total_uncompressed_size)
+                for leaf in leaves
+                if any(leaf.path_in_schema.startswith(column) for column in columns)
+            )
+            widest = max(widest, size / max(1, group.num_rows))
+        return max(1, int(self._batch_bytes / widest))
+
+
+class _Arrow:
+    """An Arrow IPC file, which is Feather version 2; its batches, the large ones in slices."""
+
+    def __init__(self, path: str, batch_bytes: int, row_groups: list[int] | None) -> None:
+        self._map = _pyarrow().memory_map(path)
+        self._batch_bytes = batch_bytes
+        self.schema = _pyarrow("ipc").open_file(self._map).schema
+
+    def row_group_sizes(self) -> list[int]:
+        """None: the file is read as a whole."""
+        return []
+
+    def row_group_ranges(self) -> list[list[int]]:
+        """None."""
+        return []
+
+    def batches(self, columns: list[str]) -> Iterator[tuple[Any, float]]:
+        ipc = _pyarrow("ipc")
+        places = sorted(self.schema.get_field_index(name) for name in columns)
+        file = ipc.open_file(self._map, options=ipc.IpcReadOptions(included_fields=places, use_threads=False))
+        for i in range(file.num_record_batches):
+            stored = file.get_batch(i)
+            stored.validate(full=True)
+            width = max(_NUMBER_BYTES, stored.nbytes / max(1, stored.num_rows))
+            rows = max(1, int(self._batch_bytes / width))
+            for start in range(0, stored.num_rows, rows):
+                yield stored.slice(start, rows), (i + 1) / file.num_record_batches
+
+
+def _is_date(kind: Any) -> bool:
+    types = _pyarrow().types
+    return bool(types.is_date(kind) or types.is_timestamp(kind))
+
+
+def _of_dates(kind: Any) -> bool:
+    """Whether a type is one of lists or categories of dates, which have no plain form."""
+    inner = getattr(kind, "value_type", None)
+    return inner is not None and (_is_date(inner) or _of_dates(inner))
+
+
+def _plain_type(kind: Any) -> Any | None:
+    """What a type is sent as: one that `hushsum.records` reads; None if there is none. Dates are
+    sent as microseconds.
+    """
+    pa = _pyarrow()
+    types = pa.types
+    if _is_date(kind):
+        return pa.int64()
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain_type(kind.storage_type)
+    if _of_dates(kind):
+        return None
+    if types.is_dictionary(kind):
+        values = _plain_type(kind.value_type)
+        simple = values is not None and not types.is_nested(values) and not types.is_dictionary(values)
+        return pa.dictionary(pa.int32(), values) if simple else None
+    if types.is_fixed_size_list(kind):
+        values = _plain_type(kind.value_type)
+        return None if values is None or types.is_dictionary(values) else pa.list_(values, kind.list_size)
+    if types.is_list(kind) or types.is_large_list(kind):
+        values = _plain_type(kind.value_type)
+        if values is None or types.is_dictionary(values):
+            return None
+        return pa.list_(values) if types.is_list(kind) else pa.large_list(values)
+    if types.is_string_view(kind):
+        return pa.large_string()
+    number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    return (
+        kind
+        if number or types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind)
+        else None
+    )
+
+
+def _plain(array: Any) -> Any:
+    """An array in its plain type; a dictionary has the values of this batch alone."""
+    pa = _pyarrow()
+    while isinstance(array.type, pa.BaseExtensionType):
+        array = array.storage
+    if _is_date(array.type):
+        zone = getattr(array.type, "tz", None)
+        return array.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
+    kind: Any = _plain_type(array.type)
+    if pa.types.is_dictionary(array.type):
+        return array.dictionary.cast(kind.value_type).take(array.indices).dictionary_encode()
+    return array if array.type == kind else array.cast(kind)
+
+
+def _stream(schema: Any, batches: list[Any]) -> Any:
+    sink = _pyarrow().BufferOutputStream()
+    with _pyarrow("ipc").new_stream(sink, schema) as stream:
+        for batch in batches:
+            stream.write_batch(batch)
+    return sink.getvalue()
+
+
+def _limit_memory(most: int) -> None:
+    """Limit what this process allocates; files that are mapped do not count, so they may be of any size."""
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    limits = [each for each in (most, hard, _INHERITED) if each != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+_INHERITED: Final = resource.getrlimit(resource.RLIMIT_DATA)[0]
+
+
+def _pyarrow(part: str = "") -> Any:
+    return import_module(f"pyarrow.{part}" if part else "pyarrow")
+
+
+def main() -> None:
+    """Serve the connections that arrive on standard input, which is a socket."""
+    sys.path[:] = json.loads(sys.argv[1])
+    for part in ("", "ipc", "parquet"):
+        _pyarrow(part)
+    serve(socket.socket(fileno=0))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,703 @@
+"""Batches of records from files, on this machine or addressed by URLs.
+
+``s3://``, ``gs://`` and ``gcs://`` go through Arrow's filesystems, and everything else (``https://``, ``abfs://``,
+…) through fsspec. Credentials come from the environment of the process, as the vendors define it. A file is
+decoded by the same limited process as a local one, which is given no credentials: what is needed of the file
+is copied into a temporary file first. Of a Parquet file these are its footer and the row groups that are
+read.
+
+URLs may contain credentials, so that messages show them without user, query and fragment, and no message of
+a filesystem is passed on.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import re
+import shutil
+import struct
+import tempfile
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats
+from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
+from hushsum.records._arrow import choose_columns, is_any_list, numbers_of, pyarrow
+from hushsum.records._cell_format import PLAIN, CellFaults, CellFormat
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_WILDCARDS: Final = re.compile(r"[*?\[]")
+_PIECE: Final = 1 << 22
+_TAIL: Final = 1 << 16
+_FOOTER: Final = struct.Struct("<I4s")
+_ARROW_SCHEMES: Final = ("s3", "gs", "gcs")
+MOST_FILES: Final = 1 << 20
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is an address, such as ``s3://bucket/file.parquet``.
+
+    >>> is_url("s3://bucket/a.csv"), is_url("C:/a.csv"), is_url("a.csv")
+    (True, False, False)
+    """
+    return isinstance(path, str) and _URL.match(path) is not None
+
+
+def shown_path(path: str) -> str:
+    """A path as messages may show it: an address without user, password, query and fragment.
+
+    >>> shown_path("https://ann:secret@host:8080/a.csv?token=1#x")
+    'https://host:8080/a.csv'
+    """
+    if not is_url(path):
+        return path
+    scheme, rest = path.split("://", 1)
+    rest = re.split(r"[?#]", rest, maxsplit=1)[0]
+    place, slash, inner = rest.partition("/")
+    return f"{scheme}://{place.rpartition('@')[2]}{slash}{inner}"
+
+
+def file_name(path: str) -> str:
+    """The last part of a path or an address, whose suffix says what the file is."""
+    return PurePosixPath(shown_path(path)).name if is_url(path) else Path(path).name
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """The size of a file, and when it was changed, if its filesystem knows; of a local one also which it is,
+    since another may take its name.
+    """
+
+    size: int
+    modified: int | None
+    inode: int | None = None
+
+
+def file_state(path: str) -> FileState:
+    """The state of a local file or an address.
+
+    Raises
+    ------
+    UsageError
+        if there is none, or it cannot be reached.
+    """
+    if not is_url(path):
+        try:
+            state = os.stat(path)
+        except OSError:
+            rule = (FilePath(path), " does not exist, or is a folder")
+            raise UsageError(rule) from None
+        return FileState(state.st_size, state.st_mtime_ns, state.st_ino)
+    files, inner = _filesystem(path)
+    info = _quietly(path, lambda: files.get_file_info(inner))
+    if not info.is_file or info.size is None:
+        raise UsageError((FilePath(shown_path(path)), " does not exist"))
+    return FileState(int(info.size), info.mtime_ns)
+
+
+def expanded(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """All files that paths name; a path or an address may have the wildcards ``*``, ``?`` and ``[…]``, which
+    do not match a slash. A local file whose own name has them is itself.
+
+    Raises
+    ------
+    UsageError
+        if wildcards match no file.
+    """
+    found: list[str] = []
+    for path in paths:
+        each = os.fspath(path)
+        # The query of an address is not a pattern.
+        if is_url(each) and _WILDCARDS.search(shown_path(each)):
+            found += _matching(each)
+        elif not is_url(each) and _WILDCARDS.search(each) and not os.path.lexists(each):
+            files = sorted(name for name in glob.glob(each) if os.path.isfile(name))
+            if not files:
+                raise UsageError((FilePath(each), " must match a file"), got="none")
+            found += files
+        else:
+            found.append(each)
+    return found
+
+
+def _matching(url: str) -> list[str]:
+    files, inner = _filesystem(url)
+    scheme = url.split("://", 1)[0]
+    parts = inner.split("/")
+    first = next(i for i, part in enumerate(parts) if _WILDCARDS.search(part))
+    base = "/".join(parts[:first])
+    if not base:
+        raise UsageError(
+            (FilePath(shown_path(url)), " must name a bucket or folder before its first wildcard"),
+            remedy="name it",
+        )
+    selector = pyarrow("fs").FileSelector(base, recursive=True, allow_not_found=True)
+    names = sorted(
+        info.path
+        for info in _quietly(url, lambda: files.get_file_info(selector))
+        if info.is_file and _fits(info.path.split("/"), parts)
+    )
+    if not 1 <= len(names) <= MOST_FILES:
+        raise UsageError(
+            (FilePath(shown_path(url)), f" must match from 1 to {MOST_FILES} files"),
+            got="none" if not names else "more",
+        )
+    return [f"{scheme}://{name}" for name in names]
+
+
+def _fits(path: Sequence[str], pattern: Sequence[str]) -> bool:
+    return len(path) == len(pattern) and all(
+        fnmatch.fnmatchcase(part, each) for part, each in zip(path, pattern, strict=True)
+    )
+
+
+class LocalCopy:
+    """A temporary file with what was fetched of an address; the rest of it is a hole.
+
+    It is readable by this user only, and deleted by :meth:`close`.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        state = file_state(url)
+        self.size = state.size
+        files, inner = _filesystem(url)
+        self._remote = _quietly(url, lambda: files.open_input_file(inner))
+        self._folder = tempfile.mkdtemp(prefix="hushsum-")
+        self.path = Path(self._folder) / file_name(url)
+        with self.path.open("wb") as file:
+            file.truncate(self.size)
+
+    def fetch(self, start: int, end: int) -> None:
+        """Copy the bytes from ``start`` to ``end``, as far as the file goes.
+
+        Raises
+        ------
+        DataRefused
+            if the other side returns fewer.
+        """
+        start, end = max(0, start), min(end, self.size)
+        with self.path.open("r+b") as file:
+            file.seek(start)
+            while start < end:
+                wanted = min(_PIECE, end - start)
+                place = start
+                data = _quietly(self._url, lambda: self._remote.read_at(wanted, place))  # noqa: B023
+                if not data or len(data) > wanted:
+                    raise DataRefused(
+                        (FilePath(shown_path(self._url)), " ended before its stated size"), remedy="try again"
+                    )
+                file.write(data)
+                start += len(data)
+
+    def fetch_all(self) -> None:
+        """Copy the whole file."""
+        self.fetch(0, self.size)
+
+    def fetch_footer(self) -> None:
+        """Copy the end of a Parquet file, which says where its row groups are."""
+        self.fetch(self.size - _TAIL, self.size)
+        if self.size < _FOOTER.size:
+            return
+        with self.path.open("rb") as file:
+            file.seek(self.size - _FOOTER.size)
+            length, magic = _FOOTER.unpack(file.read(_FOOTER.size))
+        # A file that is not Parquet is refused by the reader.
+        if magic == b"PAR1" and length + _FOOTER.size > _TAIL:
+            self.fetch(self.size - _FOOTER.size - length, self.size - _TAIL)
+
+    def close(self) -> None:
+        """Delete the copy."""
+        self._remote.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    """A filesystem of Arrow, and the path in it."""
+    fs = pyarrow("fs")
+    parts = urlsplit(url)
+    scheme = parts.scheme.lower()
+    if scheme in _ARROW_SCHEMES and (parts.username is not None or parts.password is not None):
+        raise UsageError(
+            (FilePath(shown_path(url)), " must be given without credentials"),
+            remedy="set them in the environment",
+        )
+    if scheme == "s3":
+        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+        return _quietly(url, lambda: fs.S3FileSystem(endpoint_override=endpoint)), _inner(url)
+    if scheme in _ARROW_SCHEMES:
+        return _quietly(url, fs.GcsFileSystem), _inner(url)
+    try:
+        import fsspec
+    except ModuleNotFoundError:
+        raise UsageError(
+            f"addresses of {scheme} need the package fsspec", remedy="install hushsum[remote]"
+        ) from None
+    known = _quietly(url, lambda: fsspec.filesystem(scheme))
+    return fs.PyFileSystem(fs.FSSpecHandler(known)), url if scheme in ("http", "https") else _inner(url)
+
+
+def _inner(url: str) -> str:
+    return url.split("://", 1)[1]
+
+
+def _quietly(url: str, call: Any) -> Any:
+    """The result of a call to a filesystem, whose messages may quote credentials."""
+    failed: type[Exception] | None = None
+    try:
+        return call()
+    except Exception as error:
+        failed = type(error)
+    raise UsageError(
+        (FilePath(shown_path(url)), f" could not be read: {failed.__name__}"),
+        remedy="check the address, the network, and the credentials in the environment",
+    )
+
+
+DEFAULT_BATCH_BYTES: Final = 1 << 20
+
+_FORMATS: Final = {
+    ".csv": "CSV",
+    ".csv.gz": "CSV",
+    ".csv.zst": "CSV",
+    ".tsv": "CSV",
+    ".tsv.gz": "CSV",
+    ".tsv.zst": "CSV",
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".arrow": "Arrow",
+    ".feather": "Arrow",
+    ".ipc": "Arrow",
+    ".xlsx": "Excel",
+    ".xlsm": "Excel",
+}
+
+
+class Source(Protocol):
+    """A file of one format: its columns, and batches of the chosen ones."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """Every column of the file."""
+
+    @property
+    def progress(self) -> float | None:
+        """The fraction read, or None if the length is unknown."""
+
+    def choose(self, columns: Sequence[str], ids: Sequence[str], set_column: str | None) -> None:
+        """Check the types of the chosen columns, where the format states them before reading."""
+
+    def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
+        """Choose columns of numbers, text and truth values. Returns those whose cells come as text that
+        somebody wrote; the columns of ``numbers`` do not, nor do those of files with types.
+        """
+
+    @property
+    def faults(self) -> CellFaults:
+        """What was refused of the batches so far; a batch is counted when the next one is requested."""
+
+    def batches(self) -> Generator[Any, None, None]:
+        """Batches that have the chosen columns at least; raises DataRefused for what cannot be read."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+class RecordStream:
+    """Batches of records out of one file; iterate once.
+
+    Iterating gives ``(batch, units)``: a ``pyarrow.RecordBatch`` of the chosen columns, and the
+    ``pyarrow.Array`` of the persons' ids, or None. Batches are never empty. The file is closed when the last
+    batch has been read, or at the end of a ``with`` block.
+
+    Raises
+    ------
+    DataRefused
+        While iterating: the file is damaged, a column is not of numbers, or there are no records, unless it
+        ``may_be_empty``.
+    """
+
+    __slots__ = (
+        "_cells",
+        "_columns",
+        "_may_be_empty",
+        "_name",
+        "_opened",
+        "_selected",
+        "_source",
+        "_unit_column",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        source: Source,
+        columns: Sequence[str],
+        unit_column: str | None,
+        cells: CellFormat = PLAIN,
+        label_column: str | None = None,
+        *,
+        may_be_empty: bool = False,
+    ) -> None:
+        self._name = name
+        self._may_be_empty = may_be_empty
+        self._cells = cells
+        self._source = source
+        self._columns = list(columns)
+        self._selected = [*columns, *([] if label_column is None else [label_column])]
+        self._unit_column = unit_column
+        self._opened = False
+
+    @property
+    def column_names(self) -> list[str]:
+        """The columns of the batches, in order."""
+        return list(self._columns)
+
+    @property
+    def progress(self) -> float | None:
+        """The fraction of the file that has been read, between 0 and 1, or None for standard input."""
+        return self._source.progress
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        if self._opened:
+            raise UsageError(f"{self._name} was read already", remedy="open it again")
+        self._opened = True
+        empty = True
+        with closing(self._source), closing(self._source.batches()) as batches:
+            faults = self._source.faults
+            for read in batches:
+                marked = self._cells.without_numbers(read, self._columns)
+                if not self._cells.drop_missing:
+                    faults.add_missing(marked, self._columns)
+                if faults:
+                    # The rest is read for what else is refused, so that one attempt shows everything.
+                    continue
+                batch = self._cells.kept(marked)
+                if not batch.num_rows:
+                    continue
+                empty = False
+                units = None if self._unit_column is None else batch.column(self._unit_column)
+                yield batch.select(self._selected), units
+            faults.check()
+        if empty and not self._may_be_empty:
+            raise DataRefused(
+                f"{self._name} must have at least one record", got="none", remedy="check what wrote it"
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+    def __enter__(self) -> RecordStream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_batches(
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    unit_column: str | None = None,
+    label_column: str | None = None,
+    set_column: str | None = None,
+    row_groups: range | None = None,
+    batch_bytes: int = DEFAULT_BATCH_BYTES,
+    name: str | None = None,
+    cells: CellFormat = PLAIN,
+    may_be_empty: bool = False,
+) -> RecordStream:
+    """Open a CSV, Parquet or Arrow (Feather) file as a stream of batches.
+
+    Memory depends on ``batch_bytes`` and not on the size of the file. CSV files have a header, fields
+    separated by commas, semicolons, tabs or bars, and may be compressed; their numbers are read as float64
+    (`hushsum.records`), and their ids as strings, so a person who is 5 in a CSV file is also
+    the person 5 of an integer column elsewhere, and 05 is another.
+
+    Parameters
+    ----------
+    path : path-like
+        Ends in .csv or .tsv (also with .gz or .zst), .parquet, .pq, .arrow, .feather or .ipc, or .xlsx (with
+        the extra ``excel``); ``"-"`` is CSV on standard input. An address (``s3://``, ``gs://``,
+        ``https://``) is copied to a temporary file.
+    columns : sequence of str, optional
+        The columns of a record, in order; all but ``unit_column`` if not given.
+    unit_column : str, optional
+        The column of persons' ids.
+    label_column : str, optional
+        A column of labels that the batches hold as well, after those of the records.
+    set_column : str, optional
+        Records are the sets in this column: lists of integers, in CSV integers separated by spaces or
+        semicolons.
+    row_groups : range, optional
+        Read these row groups of a Parquet file only; see `row_group_sizes`.
+    batch_bytes : int
+        About how much is read at a time.
+    name : str, optional
+        What error messages call the file; by default its path.
+    cells : CellFormat
+        The decimal sign of CSV files, which columns contain dates, and whether records with missing values
+        are left out.
+    may_be_empty : bool
+        Accept a file of columns without records.
+
+    Raises
+    ------
+    UsageError
+        No such file, a suffix without a reader, or a column that is not there.
+    DataRefused
+        The file cannot be read as its name suggests, is empty, or a chosen column is not of numbers.
+    """
+    if batch_bytes < 1:
+        raise UsageError("batch_bytes", "must be at least 1", got=f"{batch_bytes}")
+    if set_column is not None and columns is not None:
+        raise UsageError("columns", ("and ", Parameter("set_column"), " exclude each other"))
+    if name is None:
+        name = "standard input" if path == "-" else shown_path(str(path))
+    source = open_source(path, name, batch_bytes, row_groups, cells)
+    try:
+        ids = [each for each in (unit_column, label_column) if each is not None]
+        for each in ids:
+            choose_columns(source.column_names, [each], "unit_column" if each == unit_column else "target")
+        # A misspelt one would leave dates to be read as numbers, where they are written without signs.
+        choose_columns(source.column_names, cells.dates.columns, "dates")
+        if set_column is not None:
+            columns = [set_column]
+        elif columns is None:
+            columns = [column for column in source.column_names if column not in ids]
+            if "" in columns:
+                raise UsageError(
+                    (FilePath(name), " has a column without a name"), remedy="say which columns make a record"
+                )
+        if not columns:
+            raise UsageError(
+                (FilePath(name), " must have a column besides the one of persons"),
+                remedy="choose the columns of a record",
+            )
+        if unit_column in columns:
+            raise UsageError("unit_column", "must not be a column of records too", got=f"{unit_column!r}")
+        choose_columns(source.column_names, columns)
+        source.choose(columns, ids, set_column)
+    except BaseException:
+        source.close()
+        raise
+    return RecordStream(name, source, columns, unit_column, cells, label_column, may_be_empty=may_be_empty)
+
+
+def row_group_sizes(path: str | os.PathLike[str]) -> list[int]:
+    """The bytes of each row group of a Parquet file, unpacked; 0 for one without rows. Empty for other files.
+
+    Raises
+    ------
+    UsageError
+        No such file.
+    DataRefused
+        The file cannot be read as Parquet.
+    """
+    from hushsum.records._columnar import ColumnarSource
+
+    if _format_of(os.fspath(path)) != "Parquet":
+        return []
+    source = open_source(path, shown_path(os.fspath(path)), DEFAULT_BATCH_BYTES, None)
+    source.close()
+    inner = source.source if isinstance(source, FetchedSource) else source
+    return inner.row_group_sizes if isinstance(inner, ColumnarSource) else []
+
+
+class FetchedSource:
+    """A source of a local copy; a Parquet file is fetched where it is read, and the copy deleted then."""
+
+    def __init__(self, source: Source, copy: LocalCopy, ranges: Sequence[tuple[int, int]] = ()) -> None:
+        self.source, self._copy, self._ranges = source, copy, ranges
+
+    @property
+    def column_names(self) -> list[str]:
+        """Every column of the file."""
+        return self.source.column_names
+
+    @property
+    def faults(self) -> CellFaults:
+        """What was refused so far."""
+        return self.source.faults
+
+    @property
+    def progress(self) -> float | None:
+        """The fraction read."""
+        return self.source.progress
+
+    def choose(self, columns: Sequence[str], ids: Sequence[str], set_column: str | None) -> None:
+        """Choose the columns to read."""
+        self.source.choose(columns, ids, set_column)
+
+    def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
+        """Choose the columns to read."""
+        return self.source.choose_mixed(columns, numbers)
+
+    def batches(self) -> Generator[Any, None, None]:
+        """Fetch what is read, and read it."""
+        for start, end in self._ranges:
+            self._copy.fetch(start, end)
+        yield from self.source.batches()
+
+    def close(self) -> None:
+        """Close and delete the copy."""
+        self.source.close()
+        self._copy.close()
+
+
+def _format_of(path: str) -> str | None:
+    lowered = file_name(path).lower()
+    return next((kind for suffix, kind in _FORMATS.items() if lowered.endswith(suffix)), None)
+
+
+def open_source(
+    path: str | os.PathLike[str],
+    name: str,
+    batch_bytes: int,
+    row_groups: range | None = None,
+    cells: CellFormat = PLAIN,
+) -> Source:
+    """Open a file by its name, for a reader that chooses its columns; parameters as for `open_batches`.
+
+    Raises
+    ------
+    UsageError
+        No such file, or a suffix without a reader.
+    DataRefused
+        The file cannot be read as its name suggests.
+    """
+    from hushsum.records._columnar import ColumnarSource
+    from hushsum.records._csv import CsvSource
+
+    if path == "-":
+        return CsvSource.of_standard_input(batch_bytes, cells)
+    kind = _format_of(os.fspath(path))
+    if kind is not None and is_url(path):
+        return _fetched(str(path), name, kind, batch_bytes, row_groups, cells)
+    file = Path(path)
+    if not is_url(path) and not file.exists():
+        raise UsageError((FilePath(name), " does not exist"))
+    if file.is_dir():
+        raise UsageError(
+            (FilePath(name), " must be a file"), got="a directory", remedy="name one file of it at a time"
+        )
+    if kind is None:
+        raise UsageError(
+            (FilePath(name), f" must end in one of {', '.join(_FORMATS)}"), remedy="rename or convert it"
+        )
+    try:
+        if kind == "CSV":
+            return CsvSource.of_file(file, name, batch_bytes, cells)
+        if kind == "Excel":
+            from hushsum.records._columnar import WorkbookSource
+
+            return WorkbookSource(file, name, batch_bytes, cells)
+        return ColumnarSource(file, name, kind, batch_bytes, row_groups, cells)
+    except PermissionError:
+        raise UsageError(
+            (FilePath(name), " must be readable by this user"), remedy="check its permissions"
+        ) from None
+
+
+def _fetched(
+    url: str, name: str, kind: str, batch_bytes: int, row_groups: range | None, cells: CellFormat
+) -> Source:
+    """A file that is not on this machine: of Parquet the footer and the row groups that are read."""
+    from hushsum.records._columnar import ColumnarSource
+
+    copy = LocalCopy(url)
+    try:
+        if kind != "Parquet":
+            copy.fetch_all()
+            return FetchedSource(open_source(copy.path, name, batch_bytes, None, cells), copy)
+        copy.fetch_footer()
+        source = ColumnarSource(copy.path, name, kind, batch_bytes, row_groups, cells)
+        return FetchedSource(source, copy, source.row_group_ranges)
+    except BaseException:
+        copy.close()
+        raise
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ColumnBlocks:
+    """Columns of records by name, each of shape (records, width); a column of lists is wider than 1."""
+
+    blocks: dict[str, Floats]
+
+    def __repr__(self) -> str:
+        return f"<ColumnBlocks CONFIDENTIAL of {', '.join(self.blocks)}>"
+
+    def choose(self, names: Sequence[str]) -> Floats:
+        """These columns side by side, shape (records, width).
+
+        Raises
+        ------
+        UsageError
+            for a name that is not among them.
+        """
+        for name in names:
+            if name not in self.blocks:
+                raise UsageError(
+                    (f"column {name!r} is requested, and not among ", Parameter("columns")),
+                    remedy="add it there",
+                )
+        chosen = [self.blocks[name] for name in names]
+        return chosen[0] if len(chosen) == 1 else np.concatenate(chosen, axis=1)
+
+    def width(self, names: Sequence[str]) -> int:
+        """How many numbers a record has in these columns."""
+        return sum(self.blocks[name].shape[1] for name in names)
+
+
+def read_columns(path: str, columns: Sequence[str] | None, cells: CellFormat = PLAIN) -> ColumnBlocks:
+    """Read the columns of a file, whose cells are written as declared; all of them by default.
+
+    Raises
+    ------
+    UsageError, DataRefused
+        as `open_batches` does, and for numbers that are not finite.
+    """
+    parts: dict[str, list[NDArray[Any]]] = {}
+    with open_batches(path, columns=columns, cells=cells) as stream:
+        for batch, _ in stream:
+            for name in stream.column_names:
+                parts.setdefault(name, []).append(_numbers(batch.select([name]), name))
+    widths = {name: {each.shape[1] for each in found} for name, found in parts.items()}
+    for name, found in widths.items():
+        if len(found) > 1:
+            raise DataRefused(
+                f"column {name!r} must have lists of one length", remedy="pad them, or leave it out"
+            )
+    # Parts are as narrow as the file's numbers, and are given up column by column.
+    blocks = {name: np.concatenate(parts.pop(name), dtype=np.float64) for name in list(parts)}
+    pyarrow().default_memory_pool().release_unused()
+    return ColumnBlocks(blocks)
+
+
+def _numbers(batch: Any, name: str) -> NDArray[Any]:
+    column = batch.column(0)
+    listed = is_any_list(column.type) and column.null_count == 0
+    width = len(column[0]) if listed else 1
+    (part,) = numbers_of(batch, dim=max(width, 1))
+    values = part.values
+    if not np.isfinite(values).all():
+        raise DataRefused(
+            f"column {name!r} must be finite",
+            got="NaN or infinity",
+            remedy="fill it with a public constant or drop those records",
+        )
+    # A copy: a view would keep the file's whole batch.
+    return values.copy()

@@ -1,0 +1,475 @@
+"""Transformations of records: matrices learned on declared public rows, and pipelines of them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats
+from hushsum.errors import DataRefused, FileRefused, UsageError
+from hushsum.records._arrow import as_dense
+from hushsum.records._bounds import clipped_to_ball
+
+FEWEST_ROWS: Final = 10
+MOST_COLUMNS: Final = 1 << 12
+_LEAST_RIDGE: Final = 1e-24
+"""Images of records are then far from the largest number of 32 bits."""
+RIDGE_ROWS: Final = 10.0
+"""The ridge of whitening, in units of the variance per public row: with m rows, a covariance is known to
+about its trace over m. Chosen with the three sets of the embedding benchmark in view.
+"""
+_LINEAR: Final = 1e-3
+"""By how much of its largest number a linear step may differ from its matrix: steps may run in float32."""
+
+Learner = Callable[[Floats, NDArray[np.int64]], Floats]
+"""Rows and the codes of their labels to a matrix of shape (directions, columns)."""
+
+
+def public_rows(public: object) -> Floats:
+    """Public rows as an array; DataRefused for anything but rows of finite numbers."""
+    shape = getattr(public, "shape", None) or np.asarray(public).shape
+    if len(shape) != 2 or shape[0] < FEWEST_ROWS or not 0 < shape[1] <= MOST_COLUMNS:
+        raise DataRefused(
+            "public",
+            f"must be at least {FEWEST_ROWS} rows of at most {MOST_COLUMNS} columns",
+            got="another shape",
+            remedy="give more public rows, or leave them out",
+        )
+    return as_dense(public, dim=int(shape[1])).astype(np.float64)
+
+
+def label_codes(labels: object, rows: int) -> NDArray[np.int64]:
+    """The places of public labels in the sorted list of them; at least two labels of two rows each."""
+    given = np.asarray(labels)
+    codes = np.unique(given, return_inverse=True)[1].ravel() if given.ndim == 1 else np.zeros(0, np.int64)
+    if len(codes) != rows or (np.bincount(codes) < 2).any() or len(np.unique(codes)) < 2:
+        raise DataRefused(
+            "labels",
+            "must be one label for each public row, of two classes at least with two rows each",
+            got="others",
+            remedy="give the labels of the public rows, or learn without labels",
+        )
+    return np.asarray(codes, np.int64)
+
+
+def spectrum(rows: Floats) -> tuple[Floats, Floats]:
+    """Variances along principal directions, largest first, and those directions as rows."""
+    centred = rows - rows.mean(axis=0)
+    values, vectors = np.linalg.eigh(centred.T @ centred / max(len(rows) - 1, 1))
+    return np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
+
+
+def whitened(rows: Floats, codes: NDArray[np.int64]) -> Floats:
+    """Principal directions, each divided by the root of its variance plus a ridge."""
+    values, directions = spectrum(rows)
+    ridge = RIDGE_ROWS * float(values.sum()) / len(rows)
+    if ridge < _LEAST_RIDGE:
+        raise DataRefused(
+            "public",
+            "must differ from each other, in each half of them",
+            got="rows that are all alike",
+            remedy="shuffle them, or give others",
+        )
+    return np.asarray(directions / np.sqrt(values + ridge)[:, None])
+
+
+def principal(rows: Floats, codes: NDArray[np.int64]) -> Floats:
+    """Principal directions."""
+    return spectrum(rows)[1]
+
+
+def centred(rows: Floats, codes: NDArray[np.int64]) -> Floats:
+    """The identity."""
+    return np.eye(rows.shape[1])
+
+
+def discriminant(rows: Floats, codes: NDArray[np.int64]) -> Floats:
+    """Fisher's directions, one less than there are classes: rows are whitened within their classes, and the
+    principal directions of the class means are taken.
+    """
+    numbers = np.bincount(codes)
+    means = np.stack([rows[codes == code].mean(axis=0) for code in range(len(numbers))])
+    within = whitened(rows - means[codes], codes)
+    apart = (means - rows.mean(axis=0)) @ within.T
+    _, _, directions = np.linalg.svd(np.sqrt(numbers)[:, None] * apart, full_matrices=False)
+    return np.asarray(directions[: len(numbers) - 1] @ within)
+
+
+def neighbourhood(directions: int) -> Learner:
+    """Neighbourhood components (Goldberger et al. 2004), by scikit-learn, from the principal directions."""
+
+    def learn(rows: Floats, codes: NDArray[np.int64]) -> Floats:
+        import warnings
+
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.neighbors import NeighborhoodComponentsAnalysis
+
+        before = whitened(rows, codes)[: max(directions, min(len(rows) // 4, rows.shape[1]))]
+        analysis = NeighborhoodComponentsAnalysis(
+            n_components=directions, init="pca", max_iter=50, random_state=0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            analysis.fit((rows - rows.mean(axis=0)) @ before.T, codes)
+        return np.asarray(analysis.components_ @ before)
+
+    return learn
+
+
+def matrix_of_steps(steps: Any, rows: Floats) -> tuple[Floats, Floats]:
+    """Matrix and constant of a fitted transformer or pipeline whose steps are linear, from its images of the
+    unit vectors and of zero; UsageError if its images of the public rows are others.
+    """
+    size = max(float(np.abs(rows).max()), 1e-12)
+    columns = rows.shape[1]
+    origin = np.asarray(steps.transform(np.zeros((1, columns))), np.float64)
+    images = np.asarray(steps.transform(size * np.eye(columns)), np.float64)
+    if origin.ndim != 2 or not (np.isfinite(images).all() and np.isfinite(origin).all()):
+        raise _not_linear()
+    matrix = ((images - origin) / size).T
+    found = np.asarray(steps.transform(rows), np.float64)
+    error = np.abs(rows @ matrix.T + origin - found).max()
+    if not error <= _LINEAR * max(float(np.abs(found - found.mean(axis=0)).max()), 1e-12):
+        raise _not_linear()
+    return matrix, np.asarray(origin[0])
+
+
+def _not_linear() -> UsageError:
+    return UsageError(
+        "steps",
+        "must be linear: its images of unit vectors and of public rows must agree",
+        got="another transformation",
+        remedy="leave out steps such as Normalizer, or apply them to each record alone beforehand",
+    )
+
+
+def shrunk_variances(rows: Floats, matrix: Floats) -> Floats:
+    """The variances of the images' columns, by the covariance that is shrunk towards a multiple of the
+    identity as far as its own error demands (Ledoit and Wolf 2004).
+    """
+    number, columns = rows.shape
+    centred = rows - rows.mean(axis=0)
+    covariance = centred.T @ centred / number
+    mean = float(np.trace(covariance)) / columns
+    spread = float(((covariance - mean * np.eye(columns)) ** 2).sum())
+    fourth = float((np.square(centred).sum(axis=1) ** 2).sum()) / number
+    error = (fourth - float((covariance**2).sum())) / number
+    share = min(1.0, max(0.0, error) / spread) if spread > 0.0 else 1.0
+    own = ((matrix @ covariance) * matrix).sum(axis=1)
+    return np.asarray(np.maximum((1.0 - share) * own + share * mean * (matrix**2).sum(axis=1), 0.0))
+
+
+_SHORT: Final = 0.1
+"""The quantile of lengths that results are clipped to. The direction of a whitened record tells more than its
+length, so most may be shortened: chosen with the three sets of the embedding benchmark in view.
+"""
+_HALF: Final = 0.5
+"""That of results of few columns, learned with labels, of which the length tells something too."""
+_INPUT_BITS: Final = 20
+_MATRIX_BITS: Final = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """x ↦ M·(x − centre), learned on declared public data, in integers.
+
+    A record is clipped to ``input_radius``, rounded to 20 bits, multiplied by a matrix of integers, and
+    scaled. ``radius`` is the length to which the result is to be clipped: a tenth of the public rows that the
+    matrix was not learned from are shorter.
+
+    Made by :meth:`whitening`, :meth:`principal` or :meth:`centring`, with public labels by
+    :meth:`discriminant` or :meth:`neighbourhood`, or from a fitted scikit-learn pipeline of linear steps by
+    :meth:`of_steps`; not by hand.
+
+    Attributes
+    ----------
+    matrix : array of int64, shape (dim, columns)
+    offset : array of int64, shape (dim,)
+        The image of the centre.
+    scale : float
+        What a step of the result is worth.
+    input_radius, radius : float
+        Declared for records, and learned from public rows for results.
+    variances : array of shape (dim,)
+        Of the columns of results, estimated from public rows and shrunk (Ledoit and Wolf 2004). Where public
+        rows vary much, classes are expected to differ much.
+
+    Privacy
+    -------
+    The matrix must not depend on private records: its data are declared public, which the claim of a release
+    states as an assumption. Products and sums of integers below 2⁵³ are exact in double precision in any
+    order, so a record's image does not depend on the batch, on its place in it or on the library that
+    multiplies. (In floating point it would: a matrix product gives a row other last bits in another batch.)
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=(1000, 3)) * [1.0, 0.1, 0.01]
+    >>> transform = Transform.whitening(rows, input_radius=5.0)
+    >>> transform.apply(rows).std(axis=0).round(1).tolist()
+    [1.0, 0.7, 0.1]
+    """
+
+    matrix: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    scale: float
+    input_radius: float
+    radius: float
+    variances: Floats
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        whole = all(each.dtype == np.int64 for each in (self.matrix, self.offset))
+        if not whole or self.matrix.ndim != 2:
+            raise _nonsense()
+        outputs, columns = self.matrix.shape
+        numbers = (self.scale, self.input_radius, self.radius)
+        if (
+            self.offset.shape != (outputs,)
+            or not 0 < columns <= MOST_COLUMNS
+            or not 0 < outputs <= MOST_COLUMNS
+            or not _within(self.matrix, 1 << _MATRIX_BITS)
+            or not _within(self.offset, (1 << 52) - 1)
+            or not all(math.isfinite(each) and each > 0.0 for each in numbers)
+            or self.variances.shape != (outputs,)
+            or not (np.isfinite(self.variances) & (self.variances >= 0.0)).all()
+        ):
+            raise _nonsense()
+        for name in ("matrix", "offset", "variances"):
+            # The digest is that of these numbers: nobody may change them later.
+            kept = np.array(getattr(self, name))
+            kept.flags.writeable = False
+            object.__setattr__(self, name, kept)
+        hashed = hashlib.sha256()
+        for array in (self.matrix, self.offset):
+            hashed.update(np.array(array.shape, "<i8").tobytes())
+            hashed.update(np.ascontiguousarray(array, "<i8").tobytes())
+        hashed.update(np.array(numbers, "<f8").tobytes())
+        hashed.update(np.ascontiguousarray(self.variances, "<f8").tobytes())
+        object.__setattr__(self, "digest", hashed.hexdigest())
+
+    @property
+    def dim(self) -> int:
+        """Columns of the result."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def columns(self) -> int:
+        """Columns of a record."""
+        return int(self.matrix.shape[1])
+
+    @classmethod
+    def whitening(cls, public: object, *, input_radius: float, directions: int | None = None) -> Transform:
+        """Principal directions of public rows, each divided by the root of its variance plus a ridge.
+
+        Parameters
+        ----------
+        public : array-like of shape (n_rows, n_columns)
+            Public, at least 10 rows; resembling the private records. No labels are used.
+        input_radius : float
+            Declared: longer records are shortened to it first.
+        directions : int, optional
+            Keep so many, those of the largest variance. Default: all.
+        """
+        return cls._learned(public_rows(public), input_radius, directions, whitened)
+
+    @classmethod
+    def principal(cls, public: object, *, input_radius: float, directions: int | None = None) -> Transform:
+        """Principal directions of public rows, centred and not scaled; parameters as :meth:`whitening`."""
+        return cls._learned(public_rows(public), input_radius, directions, principal)
+
+    @classmethod
+    def centring(cls, public: object, *, input_radius: float) -> Transform:
+        """Records less the mean of public rows; parameters as :meth:`whitening`."""
+        return cls._learned(public_rows(public), input_radius, None, centred)
+
+    @classmethod
+    def discriminant(cls, public: object, labels: object, *, input_radius: float) -> Transform:
+        """Fisher's directions of public rows with public labels: one less than there are classes.
+
+        Noise is then in so few numbers that a small ε suffices; what the directions do not show is lost.
+
+        Parameters
+        ----------
+        public : array-like of shape (n_rows, n_columns)
+        labels : array-like of shape (n_rows,)
+            Public too.
+        input_radius : float
+            As for :meth:`whitening`.
+        """
+        rows = public_rows(public)
+        return cls._supervised(rows, labels, input_radius, discriminant)
+
+    @classmethod
+    def neighbourhood(
+        cls, public: object, labels: object, *, input_radius: float, directions: int
+    ) -> Transform:
+        """Neighbourhood components: directions in which the nearest public row has the same label more often.
+
+        Parameters are those of :meth:`discriminant`, and the number of directions. scikit-learn learns them.
+        """
+        rows = public_rows(public)
+        _check_directions(directions, rows.shape[1])
+        return cls._supervised(rows, labels, input_radius, neighbourhood(directions))
+
+    @classmethod
+    def of_steps(cls, steps: Any, public: object, *, input_radius: float) -> Transform:
+        """A fitted scikit-learn transformer or pipeline of linear steps, such as StandardScaler, PCA,
+        TruncatedSVD, LinearDiscriminantAnalysis or GaussianRandomProjection.
+
+        Its matrix is taken from its images of unit vectors, in integers. It must have been fitted on
+        public rows.
+
+        Parameters
+        ----------
+        steps : object with ``transform``
+        public : array-like of shape (n_rows, n_columns)
+            Public rows, on which the matrix is compared with the steps; the radius of results is learned from
+            them.
+        input_radius : float
+            As for :meth:`whitening`.
+        """
+        rows = public_rows(public)
+        _check_radius(input_radius)
+        clipped = clipped_to_ball(rows, input_radius)
+        matrix, constant = matrix_of_steps(steps, clipped)
+        lengths = np.linalg.norm(clipped @ matrix.T + constant, axis=1)
+        return cls._of_matrix(clipped, matrix, constant, input_radius, float(np.quantile(lengths, _HALF)))
+
+    @classmethod
+    def _supervised(cls, rows: Floats, labels: object, input_radius: float, learn: Learner) -> Transform:
+        codes = label_codes(labels, len(rows))
+        # Rows of one class often come together: both halves need all classes.
+        order = np.argsort(codes, kind="stable")
+        order = np.concatenate((order[::2], order[1::2]))
+        return cls._learned(rows[order], input_radius, None, learn, codes[order], _HALF)
+
+    @classmethod
+    def _learned(
+        cls,
+        rows: Floats,
+        input_radius: float,
+        directions: int | None,
+        learn: Learner,
+        codes: NDArray[np.int64] | None = None,
+        quantile: float = _SHORT,
+    ) -> Transform:
+        """Learned from all rows; the length of results from those of each half under what was learned from
+        the other one.
+        """
+        _check_radius(input_radius)
+        if directions is not None:
+            _check_directions(directions, rows.shape[1])
+        codes = np.zeros(len(rows), np.int64) if codes is None else codes
+        clipped = clipped_to_ball(rows, input_radius)
+        half = len(clipped) // 2
+        parts = [slice(None, half), slice(half, None)]
+        lengths = np.concatenate(
+            [
+                np.linalg.norm(
+                    (clipped[held] - clipped[fit].mean(axis=0))
+                    @ learn(clipped[fit], codes[fit])[:directions].T,
+                    axis=1,
+                )
+                for fit, held in (parts, parts[::-1])
+            ]
+        )
+        matrix = learn(clipped, codes)[:directions]
+        radius = float(np.quantile(lengths, quantile))
+        return cls._of_matrix(clipped, matrix, -matrix @ clipped.mean(axis=0), input_radius, radius)
+
+    @classmethod
+    def _of_matrix(
+        cls, rows: Floats, matrix: Floats, constant: Floats, input_radius: float, radius: float
+    ) -> Transform:
+        """x ↦ matrix·x + constant in integers."""
+        largest = float(np.abs(matrix).max()) or 1.0
+        whole = np.rint(matrix / largest * (1 << _MATRIX_BITS)).astype(np.int64)
+        scale = largest * input_radius / float(1 << (_MATRIX_BITS + _INPUT_BITS))
+        return cls(
+            whole,
+            np.rint(np.clip(-constant / scale, -(2.0**53), 2.0**53)).astype(np.int64),
+            scale,
+            float(input_radius),
+            max(radius, 1e-12),
+            shrunk_variances(rows, matrix),
+        )
+
+    def of_columns(self, columns: int) -> Transform:
+        """Itself; DataRefused unless records of so many columns are transformed."""
+        if self.columns != columns:
+            raise DataRefused(
+                "public",
+                "must be a transformation of as many columns as records have",
+                got=f"one of {self.columns}",
+                remedy="learn it from rows of these columns",
+            )
+        return self
+
+    def apply(self, rows: object) -> Floats:
+        """The images of records, shape (n_records, dim); each depends on its record alone, bit for bit.
+
+        Raises
+        ------
+        DataRefused
+            for anything but rows of finite numbers of the right width.
+        """
+        dense = as_dense(rows, dim=self.columns).astype(np.float64)
+        steps = np.rint(clipped_to_ball(dense, self.input_radius) * ((1 << _INPUT_BITS) / self.input_radius))
+        products = steps @ self.matrix.T.astype(np.float64)
+        images: Floats = (products - self.offset.astype(np.float64)) * self.scale
+        return images
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything, as arrays for a file."""
+        return {
+            "transform matrix": self.matrix,
+            "transform offset": self.offset,
+            "transform scales": np.array([self.scale, self.input_radius, self.radius]),
+            "transform variances": self.variances,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Transform:
+        """The inverse of :meth:`arrays`; FileRefused for arrays that make no transformation."""
+        scale, input_radius, radius = (float(each) for each in arrays["transform scales"])
+        matrix, offset = arrays["transform matrix"], arrays["transform offset"]
+        variances = arrays["transform variances"]
+        if matrix.ndim != 2 or offset.ndim != 1 or matrix.dtype.kind != "i" or offset.dtype.kind != "i":
+            raise _nonsense()
+        whole = matrix.astype(np.int64), offset.astype(np.int64)
+        return cls(*whole, scale, input_radius, radius, variances.astype(np.float64))
+
+
+def _within(whole: NDArray[np.int64], most: int) -> bool:
+    """Whether no number is larger in size; the size of the least integer is no integer of its type."""
+    return int(whole.max(initial=0)) <= most and int(whole.min(initial=0)) >= -most
+
+
+def _nonsense() -> FileRefused:
+    return FileRefused("the transformation makes no sense", remedy="ask who wrote it")
+
+
+def _check_radius(input_radius: float) -> None:
+    if not 1e-15 <= input_radius <= 1e15:
+        raise UsageError(
+            "input_radius",
+            "must be from 1e-15 to 1e15",
+            got=f"{input_radius:g}",
+            remedy="give the length that no record exceeds",
+        )
+
+
+def _check_directions(directions: int, columns: int) -> None:
+    if not 1 <= directions <= columns:
+        raise UsageError(
+            "directions",
+            f"must be from 1 to {columns}, the number of columns",
+            got=directions,
+            remedy="leave it out, or give one in that range",
+        )

@@ -1,0 +1,544 @@
+"""Released points: public, weighted, with kernel sums that stand for those of the private records."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hushsum._types import Floats, PathOrFile
+from hushsum.errors import UsageError
+from hushsum.files import FileKind, Header, check_spelling, write_container
+from hushsum.kernels import COLUMNS, Batch, Kernel, check_columns, kernel_as_json, kernel_from_json
+from hushsum.privacy import Claim
+from hushsum.records import Bounds
+from hushsum.releases._base import (
+    UNKNOWN_ERRORS,
+    Answers,
+    Detail,
+    Presented,
+    Quotient,
+    Released,
+    check_question,
+    normal_answers,
+    query_points,
+    quotient_answers,
+)
+from hushsum.releases._load import check_names, pickled, register
+from hushsum.tables import cell_errors
+
+LEAST_EIGENVALUE = 1e-8
+"""Relative to sup k(x, x): functions below are lost in rounding."""
+
+MOST_POINTS = 1 << 12
+"""Of more points, the functions take too long to find."""
+
+_LEFT = 1e-10
+"""Of the trace, what a factorisation may leave out."""
+
+_FINER = 8.0
+"""The variance of coefficients of small eigenvalues, over that of those which decide τ: the geometric mean on
+the tuning half of ``benchmarks/coverage/intervals.py`` (skin, cod_rna, shuttle), where it is 4 to 24.
+"""
+
+_ANY = 1e30
+"""A variance that says nothing of a coefficient before it is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureErrors:
+    """Points whose weights were fitted to noisy means of their first principal functions.
+
+    The principal functions ψ of the points are orthonormal in the kernel's space, with eigenvalues λ. A mean
+    kernel value is Σ c·ψ(q) with the records' coefficients c. About those of equal weights, a coefficient has
+    the variance 8τ·λ, and what was measured of it has noise; so its error has the variance
+    ``8τλ·v/(8τλ + v)``. Where it was not measured, that is 8τλ, and what the fitted weights differ from equal
+    ones is an error too. The factor is there because points are placed by the same coarse shape of the data
+    that decides the value of τ: within it, in functions of small λ, records are less like the points. Of the
+    kernel at q the part ``1 − Σψ²/k(q, q)`` is in no ψ, so that the points say nothing of it: it counts as an
+    error of that part of the answer, or of a typical answer where that is larger.
+
+    Parameters
+    ----------
+    measured : int
+        How many functions were measured, those of the largest eigenvalues.
+    noise_variance : float
+        v, of the noise in each coefficient.
+    prior_variance : float
+        τ, found from the released coefficients: the value of greatest likelihood.
+    """
+
+    measured: int
+    noise_variance: float
+    prior_variance: float
+
+    def as_json(self) -> list[float]:
+        """For the header of a file."""
+        return [self.measured, self.noise_variance, self.prior_variance]
+
+
+def all_measured(points: int, noise_variance: float) -> FeatureErrors:
+    """Of a projection on the span of the points: every function was measured, and nothing was assumed."""
+    return FeatureErrors(points, noise_variance, _ANY)
+
+
+class PrincipalErrors:
+    """The variance of mean kernel values at queries; the functions are found once."""
+
+    def __init__(self, kernel: Kernel, points: Floats, weights: Floats, errors: FeatureErrors) -> None:
+        batch = Batch((points,), len(points))
+        similar = kernel._pairwise(batch, batch)
+        # The root mean square answer at the points, which are where the records are.
+        self._typical = float(np.sqrt(np.mean(np.square(weights @ similar))))
+        values, vectors = _principal(similar / len(points))
+        self._largest = kernel.size_bound()
+        kept = np.flatnonzero(values > LEAST_EIGENVALUE * self._largest)[::-1]
+        self._kernel, self._points = kernel, batch
+        self._coefficients = vectors[:, kept] / np.sqrt(values[kept] * len(points))
+        functions = similar @ self._coefficients
+        self._moved = (weights - weights.sum() / len(weights)) @ functions
+        self._moved[: errors.measured] = 0.0
+        prior, noise = _FINER * errors.prior_variance * values[kept], errors.noise_variance
+        number = errors.measured
+        self._variances = prior.copy()
+        self._variances[:number] = prior[:number] * noise / np.maximum(prior[:number] + noise, 1e-300)
+
+    def variance(self, queries: Floats, means: Floats) -> Floats:
+        """At prepared queries, where the answers are ``means``."""
+        similar = self._kernel._pairwise(self._points, Batch((queries,), len(queries)))
+        functions = similar.T @ self._coefficients
+        squares = np.square(functions)
+        outside = np.clip(1.0 - squares.sum(axis=1) / self._largest, 0.0, 1.0)
+        variance: Floats = squares @ self._variances + np.square(functions @ self._moved)
+        variance += np.square(outside * np.maximum(np.abs(means), self._typical))
+        return variance
+
+
+def _principal(gram: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues in rising order, and eigenvectors, of a matrix of kernel values.
+
+    Those of a smooth kernel are nearly all below rounding, and are left out: a Cholesky factorisation with
+    pivots ends at the numerical rank r, and the eigenvectors follow from r × r products of its factor. What
+    is left of the matrix has a trace below n²·ε times the largest diagonal element. A matrix of a high rank,
+    or one that is not positive semidefinite, is decomposed as it is.
+    """
+    from scipy.linalg.lapack import dpstrf
+
+    factor, pivots, rank, _ = dpstrf(gram, lower=1)
+    lower = np.tril(factor)[:, :rank]
+    left = abs(float(np.trace(gram)) - float(np.square(lower).sum()))
+    if 2 * rank > len(gram) or left > _LEFT * float(np.trace(gram)):
+        return np.linalg.eigh(gram)
+    ordered = np.empty_like(lower)
+    ordered[pivots - 1] = lower
+    values, turned = np.linalg.eigh(ordered.T @ ordered)
+    return values, ordered @ (turned / np.sqrt(np.maximum(values, 1e-300)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RealFunction(Presented, ABC):
+    """A released function of columns in a declared box, stored in real numbers; public and frozen.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The similarity whose sums are answered.
+    bounds : Bounds
+        The declared box.
+    count, count_variance : float
+        The estimated number of records, and the variance of that estimate; 0 where the number is public.
+    claim : Claim
+    method : str
+        The method that made it.
+    producer : str
+        The version of Hushsum that made it.
+    columns : tuple of str, optional
+        What the columns are called; frames of queries are read by these names.
+    """
+
+    kernel: Kernel
+    bounds: Bounds
+    count: float
+    count_variance: float
+    claim: Claim
+    method: str
+    producer: str
+    columns: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel, self.bounds.dim)
+        check_columns(self.columns, self.bounds.dim)
+
+    @property
+    def dim(self) -> int:
+        """The number of columns of a query."""
+        return self.bounds.dim
+
+    @property
+    def count_stderr(self) -> float:
+        """The standard error of :attr:`count`."""
+        return math.sqrt(self.count_variance)
+
+    @abstractmethod
+    def save(self, target: PathOrFile) -> None:
+        """Write a ``.hush`` file; to a path atomically."""
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
+        return pickled(self)
+
+    def _shown(self, numbers: str) -> str:
+        return f"ReleasedFunction({self.kernel!r}, method={self.method!r}, {numbers}, claim={self.claim!r})"
+
+
+def check_kernel(kernel: Kernel, dim: int) -> None:
+    """Refuse a kernel that does not compare columns of numbers, or not as many."""
+    COLUMNS.check(kernel, "a function of points in a box")
+    if kernel.dim != dim:
+        raise UsageError(
+            "kernel", f"must have dim {dim}, one for each bound", got="another", remedy="make one with it"
+        )
+
+
+_CELLS_AT_A_TIME = 1 << 21
+_QUERIES_AT_A_TIME = 512
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PointsFunction(RealFunction):
+    """Weighted public points, answering ``Σ w·k(p, q)`` for any query and any kernel.
+
+    Made by a method such as ``histogram`` or ``mwem``, or by ``hushsum.load``; not by hand. The points are
+    synthetic: none of them is a record.
+
+    Parameters
+    ----------
+    points : array of shape (n_points, dim)
+        In the units of the data, inside ``bounds``.
+    weights : array of shape (n_points,)
+        They sum to about the number of records; some may be negative.
+    kernel, bounds, count, count_variance, claim, method, producer, columns
+        As for `RealFunction`.
+    weight_variance : float or None
+        The variance of the noise in every weight, where it is independent over the points; None otherwise.
+    cell_width : tuple of float, optional
+        Of points that are middles of cells: the cells' widths, for the error of reading records there.
+    feature_errors : FeatureErrors, optional
+        Of points whose weights were fitted to noisy functions of them, for at most 4096 points.
+
+    Notes
+    -----
+    Where neither ``weight_variance`` nor ``feature_errors`` is known, the errors of answers are NaN.
+
+    Privacy
+    -------
+    Points and weights were computed from what was released, so using them spends nothing.
+    """
+
+    points: Floats
+    weights: Floats
+    weight_variance: float | None
+    cell_width: tuple[float, ...] | None = None
+    feature_errors: FeatureErrors | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.points.ndim != 2 or self.points.shape != (len(self.weights), self.bounds.dim):
+            raise UsageError(
+                "points", "must have one row a weight and one column a bound", remedy="give both alike"
+            )
+        for array in (self.points, self.weights):
+            array.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return self._shown(f"points={len(self.weights)}")
+
+    def __call__(self, Q: object) -> Floats:
+        """Mean kernel values f(q)/N̂, shape (n_queries,)."""
+        return self.sum(Q) / max(self.count, 1.0)
+
+    def sum(self, Q: object) -> Floats:
+        """Kernel sums Σ w·k(p, q), shape (n_queries,); costs points × queries."""
+        return self._sums(Q, squares=False)[0]
+
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
+        """Values with standard errors and intervals; NaN where the method has no error estimate.
+
+        ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). ``f.describe()`` says what error bars contain.
+        """
+        check_question(of, level)
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        sums, squares = self._sums(points, squares=self.weight_variance is not None)
+        number = max(self.count, 1.0)
+        if self.weight_variance is not None:
+            variance = self.weight_variance * squares
+            if self.cell_width is not None:
+                variance += self._cell_errors(points)
+        elif self._principal is not None:
+            variance = number**2 * self._principal.variance(self._queries(points), sums / number)
+        else:
+            variance = np.full(len(sums), np.nan)
+        if of == "mean":
+            mean = Quotient(sums, number, variance, self.count_variance)
+            return quotient_answers(mean, level, points, simultaneous=simultaneous)
+        return normal_answers(sums, np.sqrt(variance), level, points, simultaneous=simultaneous)
+
+    def details(self) -> tuple[Detail, ...]:
+        """The method and the number of points."""
+        number = len(self.weights)
+        return (
+            Detail("method", self.method, self.method),
+            Detail("points", number, f"{number} synthetic points with weights"),
+            Detail("weight_variance", self.weight_variance),
+            Detail("error_bars", self._error_bars(), self._error_bars(), label="error bars"),
+        )
+
+    def _error_bars(self) -> str:
+        if self.cell_width is not None:
+            return "noise, and records read at the middles of cells"
+        if self._knows_features:
+            return "noise, and an estimate of what the points do not show"
+        if self.weight_variance is None:
+            return UNKNOWN_ERRORS
+        return "noise alone"
+
+    def with_kernel(self, kernel: Kernel) -> PointsFunction:
+        """The same points under another kernel or bandwidth; spends nothing."""
+        check_kernel(kernel, self.bounds.dim)
+        same = kernel == self.kernel
+        if same:
+            return self
+        return replace(self, kernel=kernel, feature_errors=None)
+
+    def save(self, target: PathOrFile) -> None:
+        """Write a ``.hush`` file; to a path atomically."""
+
+        save_points(self, target)
+
+    @cached_property
+    def _live(self) -> tuple[Floats, Floats]:
+        """Points of a weight, centred on the box as queries are, and their weights."""
+        used = self.weights != 0.0
+        return self.points[used] - self.bounds.centre, self.weights[used]
+
+    @property
+    def _knows_features(self) -> bool:
+        return self.feature_errors is not None and len(self.points) <= MOST_POINTS
+
+    @cached_property
+    def _principal(self) -> PrincipalErrors | None:
+        if self.feature_errors is None or not self._knows_features:
+            return None
+        shares = self.weights / max(self.count, 1.0)
+        return PrincipalErrors(self.kernel, self.points - self.bounds.centre, shares, self.feature_errors)
+
+    def _queries(self, Q: object) -> Floats:
+        rows = self.kernel.prepare(Q, self.bounds, clip=False, columns=self.columns).arrays[0]
+        return rows.astype(np.float64)
+
+    def _cell_errors(self, Q: object) -> Floats:
+        """The squared error of reading records at the middles of cells, from the noisy weights."""
+        assert self.cell_width is not None
+        queries, centres = self._queries(Q), self.points - self.bounds.centre
+        errors, width = np.zeros(len(queries)), np.array(self.cell_width)
+        step = max(1, _CELLS_AT_A_TIME // len(centres))
+        for start in range(0, len(queries), step):
+            part = queries[start : start + step]
+            errors[start : start + step] = cell_errors(
+                self.kernel, centres, width, self.weights, Batch((part,), len(part))
+            )
+        return errors
+
+    def _sums(self, Q: object, *, squares: bool) -> tuple[Floats, Floats]:
+        """Σ w·k and, if requested, Σ k² over all points, some points and queries at a time."""
+        queries = self._queries(Q)
+        points, weights = self._live
+        if squares:
+            points, weights = self.points - self.bounds.centre, self.weights
+        sums, gains = np.zeros(len(queries)), np.zeros(len(queries))
+        step = max(1, _CELLS_AT_A_TIME // min(len(queries), _QUERIES_AT_A_TIME))
+        for j in range(0, len(queries), _QUERIES_AT_A_TIME):
+            part = slice(j, j + _QUERIES_AT_A_TIME)
+            batch = Batch((queries[part],), len(queries[part]))
+            for i in range(0, len(points), step):
+                some = points[i : i + step]
+                values = self.kernel._pairwise(Batch((some,), len(some)), batch)
+                sums[part] += weights[i : i + step] @ values
+                if squares:
+                    gains[part] += np.einsum("ij,ij->j", values, values)
+        return sums, gains
+
+
+POINTS = "points"
+MOST_NUMBERS = 1 << 28
+COMMON_HEADER = ("type", "kernel", "bounds", "columns", "claim", "count", "method", "producer")
+_POINT_ERRORS = ("weight_variance", "cell_width", "feature_errors")
+_LARGEST = 1e60
+"""Of a stored number. Answers multiply a few of them, and must stay finite."""
+
+_BYTES = 8
+
+
+def save_points(function: PointsFunction, target: PathOrFile) -> None:
+    """Write released points; to a path atomically."""
+    header = {
+        **common_header(function, POINTS),
+        "weight_variance": function.weight_variance,
+        "cell_width": None if function.cell_width is None else list(function.cell_width),
+        "feature_errors": None if function.feature_errors is None else function.feature_errors.as_json(),
+        "points": list(function.points.shape),
+    }
+    write_container(target, FileKind.RELEASED, header, encode_reals([function.points, function.weights]))
+
+
+def _points_shape(header: Header) -> tuple[int, int]:
+    number, dim = header["points"]
+    return whole_number(number, at_most=MOST_NUMBERS), whole_number(dim, at_most=MOST_NUMBERS)
+
+
+def _known(value: object) -> float | None:
+    return None if value is None else _real(value, at_least=0.0)
+
+
+def _cell_width(value: Any, dim: int) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != dim:
+        raise ValueError("cell_width")
+    return tuple(_real(each, at_least=0.0) for each in value)
+
+
+def _feature_errors(value: Any) -> FeatureErrors | None:
+    if value is None:
+        return None
+    measured, noise, prior = value
+    return FeatureErrors(
+        whole_number(measured, at_most=MOST_NUMBERS), _real(noise, at_least=0.0), _real(prior, at_least=0.0)
+    )
+
+
+def _points_size(header: Header) -> int:
+    number, dim = _points_shape(header)
+    return encoded_reals(number * dim, number)
+
+
+def _points(header: Header, payload: memoryview) -> PointsFunction:
+    check_names(header, *COMMON_HEADER, *_POINT_ERRORS, "points")
+    number, dim = _points_shape(header)
+    points, weights = decode_reals(payload, [(number, dim), (number,)])
+    function = PointsFunction(
+        points=points,
+        weights=weights,
+        weight_variance=_known(header["weight_variance"]),
+        cell_width=_cell_width(header["cell_width"], dim),
+        feature_errors=_feature_errors(header["feature_errors"]),
+        **common_fields(header),
+    )
+    check_common(header, function)
+    low, high = np.array(function.bounds.low), np.array(function.bounds.high)
+    if (points < low).any() or (points > high).any():
+        raise ValueError("a point lies outside the bounds")
+    if function.cell_width is not None and (np.array(function.cell_width) > 2.0 * (high - low)).any():
+        raise ValueError("a cell is wider than the box")
+    if function.feature_errors is not None and function.feature_errors.measured > number:
+        raise ValueError("more functions than points")
+    return function
+
+
+def common_header(function: RealFunction, kind: str) -> Header:
+    """Kernel, bounds, columns, claim, count, method and producer."""
+    return {
+        "type": kind,
+        "kernel": kernel_as_json(function.kernel),
+        "bounds": function.bounds.as_json(),
+        "columns": None if function.columns is None else list(function.columns),
+        "claim": function.claim.as_json(),
+        "count": {"value": function.count, "variance": function.count_variance},
+        "method": function.method,
+        "producer": function.producer,
+    }
+
+
+def common_fields(header: Header) -> dict[str, Any]:
+    """The inverse of `common_header`, as constructor's arguments; ValueError for what could not have been
+    written.
+    """
+    if not isinstance(header["method"], str) or not isinstance(header["producer"], str):
+        raise TypeError("text")
+    return {
+        "kernel": kernel_from_json(header["kernel"]),
+        "bounds": Bounds.from_json(header["bounds"]),
+        "columns": _names_or_none(header["columns"]),
+        "claim": Claim.from_json(header["claim"]),
+        "count": _real(header["count"]["value"], at_least=1.0),
+        "count_variance": _real(header["count"]["variance"], at_least=0.0),
+        "method": header["method"],
+        "producer": header["producer"],
+    }
+
+
+def check_common(header: Header, function: RealFunction) -> None:
+    """ValueError unless the common part of a header is as it would be written."""
+    check_spelling({name: header[name] for name in COMMON_HEADER}, common_header(function, header["type"]))
+
+
+def _names_or_none(value: object) -> tuple[str, ...] | None:
+    """Names of columns, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        raise TypeError("columns")
+    return tuple(value)
+
+
+def _real(value: object, *, at_least: float) -> float:
+    """A float from the least it may be to `_LARGEST`."""
+    if type(value) is not float or not at_least <= value <= _LARGEST:
+        raise ValueError("number")
+    return value
+
+
+def whole_number(value: object, *, at_most: int) -> int:
+    """An integer from 1 to the most there may be."""
+    if type(value) is not int or not 1 <= value <= at_most:
+        raise ValueError("size")
+    return value
+
+
+def encode_reals(arrays: Sequence[Floats]) -> list[memoryview]:
+    """Little-endian doubles, array after array."""
+    return [np.ascontiguousarray(each, dtype="<f8").data.cast("B") for each in arrays]
+
+
+def encoded_reals(*sizes: int) -> int:
+    """How many bytes arrays of these sizes take; refuses more than any method writes."""
+    if sum(sizes) > MOST_NUMBERS:
+        raise ValueError("size")
+    return _BYTES * sum(sizes)
+
+
+def decode_reals(payload: memoryview, shapes: Sequence[tuple[int, ...]]) -> list[Floats]:
+    """The arrays back; ValueError unless every number is within ±`_LARGEST`."""
+    numbers = np.frombuffer(payload, dtype="<f8").astype(np.float64)
+    if not (np.abs(numbers) <= _LARGEST).all():
+        raise ValueError("numbers")
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    return [
+        numbers[end - math.prod(shape) : end].reshape(shape).copy()
+        for shape, end in zip(shapes, ends, strict=True)
+    ]
+
+
+register(POINTS, _points_size, _points)

@@ -1,0 +1,403 @@
+"""Released tables read with the help of public points, and the files of both."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats, PathOrFile
+from hushsum.errors import UsageError
+from hushsum.files import REAL, FileKind, Header, decode_array, encode_array, encoded_size, write_container
+from hushsum.kernels import Batch
+from hushsum.releases._base import (
+    Answers,
+    Detail,
+    ForwardedFacts,
+    ReleasedFunction,
+    check_question,
+    normal_answers,
+    query_points,
+)
+from hushsum.releases._load import check_names, load_table, register
+from hushsum.releases._noisy_table import CoefficientFunction, NoisyTable
+from hushsum.tables import Explained, FeatureReading, FourierFeatures, explain
+
+
+def save_with_points(
+    target: PathOrFile, type_: str, function: NoisyTable, points: NDArray[np.float64]
+) -> None:
+    """Write a ``.hush`` file of this type; to a path atomically."""
+    stream = io.BytesIO()
+    function.save(stream)
+    header = {"type": type_, "points": list(points.shape), "release": len(stream.getvalue())}
+    write_container(target, FileKind.RELEASED, header, [encode_array(points, REAL), stream.getvalue()])
+
+
+def payload_size(header: Header) -> int:
+    """The size of points and release, from the header."""
+    number, dim = header["points"]
+    if type(header["release"]) is not int or header["release"] < 0:
+        raise ValueError("release")
+    return encoded_size((number, dim), REAL, reals=True) + int(header["release"])
+
+
+def read_with_points(header: Header, payload: memoryview) -> tuple[NoisyTable, NDArray[np.float64]]:
+    """The released table and the points.
+
+    Raises
+    ------
+    ValueError
+        if the file holds something else, or points that are not finite.
+    """
+    number, dim = header["points"]
+    size = encoded_size((number, dim), REAL, reals=True)
+    check_names(header, "type", "points", "release")
+    function = load_table(io.BytesIO(bytes(payload[size:])))
+    points = decode_array(payload[:size], (number, dim), REAL).copy()
+    if not isinstance(function, NoisyTable) or not np.isfinite(points).all():
+        raise ValueError("points")
+    return function, points
+
+
+_COMBINED: Final = "public combination"
+FEWEST_POINTS: Final = 10
+MOST_POINTS: Final = 10_000
+_COMPARED: Final = 200
+"""Public points at which both estimates are compared."""
+_NUMBERS_AT_A_TIME: Final = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedFunction(ForwardedFacts):
+    """Mean kernel values from a release and from a public sample, weighted by their inverse variances.
+
+    Where noise is large beside the sampling error of the public points, answers come mostly from these; with
+    many private records, mostly from the release. It helps if both are samples of one kind. Where they
+    differ, the difference is estimated from the release at the public points and added to the variance of
+    the public estimate, so that a sample of something else loses its weight.
+
+    Attributes
+    ----------
+    function : ReleasedFunction
+    points : array of shape (n_points, dim)
+        The public sample.
+
+    Privacy
+    -------
+    The points must be public. Then everything here is computed from what was released: nothing is spent.
+    Points taken from the private records would be a leak.
+
+    Notes
+    -----
+    Intervals allow for noise, for the sampling error of both and for the estimated difference; for what the
+    sample shows too much or too little of at one query, they do not.
+    """
+
+    function: NoisyTable
+    points: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        _check_points(self.points, self.function.dim)
+        self.points.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"CombinedFunction({self.function!r}, points={len(self.points)}, {self.claim!r})"
+
+    def details(self) -> tuple[Detail, ...]:
+        """The release, and the number of public points it is combined with."""
+        number = len(self.points)
+        return (*self.function.details(), Detail("points", number, f"combined with {number} public points"))
+
+    def __call__(self, Q: object) -> Floats:
+        """Mean kernel values, shape (n_queries,)."""
+        return self.query(Q).value
+
+    def sum(self, Q: object) -> Floats:
+        """Kernel sums, shape (n_queries,)."""
+        return self.query(Q, of="sum").value
+
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
+        """Values with standard errors and normal intervals."""
+        check_question(of, level)
+        queries = query_points(Q, dim=self.dim, columns=self.columns)
+        assert isinstance(queries, np.ndarray)
+        private = self.function.query(queries, threads=threads)
+        public, variance = self._public(queries)
+        variance = variance + self.difference
+        noise = np.maximum(np.square(private.stderr), 1e-300)
+        share = variance / (variance + noise)
+        value = share * private.value + (1.0 - share) * public
+        stderr = np.sqrt(share * noise)
+        if of == "sum":
+            stderr = np.hypot(stderr * self.count, value * self.count_stderr)
+            value = value * self.count
+        return normal_answers(value, stderr, level, queries, simultaneous=simultaneous)
+
+    def public_share(self, Q: object) -> Floats:
+        """The weight of the public sample in each answer, from 0 to 1."""
+        queries = query_points(Q, dim=self.dim, columns=self.columns)
+        assert isinstance(queries, np.ndarray)
+        noise = np.square(self.function.query(queries).stderr)
+        variance = self._public(queries)[1] + self.difference
+        return np.asarray(noise / np.maximum(noise + variance, 1e-300))
+
+    @cached_property
+    def difference(self) -> float:
+        """The estimated mean square of the difference between both kernel means beyond their variances."""
+        step = max(1, len(self.points) // _COMPARED)
+        at = self.points[::step][:_COMPARED]
+        private = self.function.query(at)
+        public, variance = self._public(at)
+        # Each point is one of the sample: it would meet itself.
+        number = len(self.points)
+        itself = np.array([float(self.kernel.similarity(each[None], each[None])[0, 0]) for each in at])
+        others = (public * number - itself) / (number - 1)
+        excess = np.square(private.value - others) - np.square(private.stderr) - variance
+        return max(0.0, float(excess.mean()))
+
+    def _public(self, queries: Floats) -> tuple[Floats, Floats]:
+        """Kernel means of the public sample, and their variances as estimates of the private ones."""
+        box = self.bounds
+        rows = self.points if box is None else np.clip(self.points, box.low, box.high)
+        means, squares = np.zeros(len(queries)), np.zeros(len(queries))
+        for start in range(0, len(queries), at_a_time := max(1, _NUMBERS_AT_A_TIME // len(rows))):
+            values = self.kernel.similarity(rows, queries[start : start + at_a_time])
+            means[start : start + at_a_time] = values.mean(axis=0)
+            squares[start : start + at_a_time] = values.var(axis=0)
+        number = len(rows)
+        # No spread in the sample says little: as if one more point had seen a similarity of 1.
+        spread = (squares * number + np.square(1.0 - means)) / number
+        return means, spread * (1.0 / number + 1.0 / max(self.count, 1.0))
+
+    def save(self, target: PathOrFile) -> None:
+        """Write a ``.hush`` file that holds the release and the points; to a path atomically."""
+        save_with_points(target, _COMBINED, self.function, self.points)
+
+    def __reduce__(self) -> tuple[Callable[..., CombinedFunction], tuple[NoisyTable, Floats]]:
+        return CombinedFunction, (self.function, np.array(self.points))
+
+
+def combine(function: ReleasedFunction, public: object) -> CombinedFunction:
+    """Combine a released function with a public sample of the same kind of records, by their variances.
+
+    Post-processing: it spends nothing, and it can be saved.
+
+    Parameters
+    ----------
+    function : ReleasedFunction
+        A released table, as tallies release them, of records of numbers.
+    public : array-like of shape (n_rows, dim), or a frame with the columns of the function
+        Public, 10 to 10,000 rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hushsum as hs
+    >>> rng = np.random.default_rng(0)
+    >>> tally = hs.grid(hs.GaussianKernel(dim=1, bandwidth=0.3), bounds=(-4, 4))
+    >>> f = tally.add(rng.normal(size=(500, 1))).release(epsilon=0.05)
+    >>> g = combine(f, rng.normal(size=(400, 1)))
+    >>> bool(g.query([[0.0]]).stderr[0] < f.query([[0.0]]).stderr[0])
+    True
+    """
+    if not isinstance(function, NoisyTable) or function.dim is None:
+        raise UsageError(
+            "function",
+            "must be a released table of records of numbers",
+            got=type(function).__name__,
+            remedy="release a tally",
+        )
+    return CombinedFunction(function, sample_points(public, function.dim, function.columns))
+
+
+def sample_points(public: object, dim: int | None, columns: Sequence[str] | None) -> NDArray[np.float64]:
+    """A public sample as the points that a function of ``dim`` columns is combined with.
+
+    Raises
+    ------
+    UsageError
+        for another width or number of rows, and for functions of sets.
+    DataRefused
+        for anything but rows of finite numbers.
+    """
+    points = np.array(query_points(public, dim=dim, columns=columns), np.float64) if dim else np.zeros(0)
+    _check_points(points, dim)
+    return points
+
+
+def _check_points(points: Floats, dim: int | None) -> None:
+    if dim is None or points.ndim != 2 or points.shape[1] != dim:
+        raise UsageError(
+            "public",
+            "must be rows of as many numbers as queries have",
+            got="others",
+            remedy="give rows like the records",
+        )
+    if not FEWEST_POINTS <= len(points) <= MOST_POINTS:
+        raise UsageError(
+            "public",
+            f"must have {FEWEST_POINTS} to {MOST_POINTS} rows",
+            got=len(points),
+            remedy="give a part of them, or leave it out",
+        )
+
+
+def _build_combined(header: Header, payload: memoryview) -> ReleasedFunction:
+    return CombinedFunction(*read_with_points(header, payload))
+
+
+register(_COMBINED, payload_size, _build_combined)
+
+
+_SHARPENED = "sharpened"
+
+
+@dataclass(frozen=True, eq=False)
+class SharpenedFunction(ForwardedFacts):
+    """Fourier features with public points that explain most of them: ``f.with_public_points(points)``.
+
+    Answers are unbiased whatever the points, with smaller errors the better these resemble the records:
+    chance acts only on what they leave unexplained. Where they explain nothing, answers are those of
+    ``function``. The first answer takes the time of a fit: a tenth of a second for 500 points, five for
+    2000.
+
+    Privacy
+    -------
+    The points must be public, and then everything here is computed from what was released: nothing is spent.
+    Points taken from the private records would be a leak.
+    """
+
+    function: CoefficientFunction
+    points: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.function.reading, FeatureReading):
+            raise UsageError(
+                "points",
+                "sharpen Fourier features alone",
+                got=f"a release of {self.function.basis.name}",
+                remedy="read it without them",
+            )
+        if not 1 <= len(self.points) <= MOST_POINTS:
+            raise UsageError(
+                "points",
+                f"must be 1 to {MOST_POINTS}",
+                got=len(self.points),
+                remedy="a few hundred to 2000 will do",
+            )
+        self.points.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"SharpenedFunction({self.function!r}, points={len(self.points)}, {self.claim!r})"
+
+    def details(self) -> tuple[Detail, ...]:
+        """The release, and the number of public points it is read with."""
+        number = len(self.points)
+        return (*self.function.details(), Detail("points", number, f"read with {number} public points"))
+
+    @property
+    def explained(self) -> float:
+        """Which share of the released table's squares, noise included, the points explain in rows that they
+        were not fitted to; 0 where they do not help.
+        """
+        return self._explained.share
+
+    def __call__(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
+        """Mean kernel values f(q)/N̂, shape (n_queries,)."""
+        return self.sum(Q, nonnegative=nonnegative, threads=threads) / max(self.count, 1.0)
+
+    def sum(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
+        """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        sums = self._remainder.sum(points, threads=threads) + self._of_points(points)
+        return np.maximum(sums, 0.0) if nonnegative else sums
+
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
+        """Values with standard errors and intervals, from the spread over features of what is unexplained."""
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        return self._remainder.query_plus(
+            points,
+            self._of_points(points),
+            of=of,
+            level=level,
+            simultaneous=simultaneous,
+            threads=threads,
+        )
+
+    def save(self, target: PathOrFile) -> None:
+        """Write a ``.hush`` file that holds the release and the points; to a path atomically."""
+        save_with_points(target, _SHARPENED, self.function, self.points)
+
+    def __reduce__(self) -> tuple[Callable[..., SharpenedFunction], tuple[CoefficientFunction, Floats]]:
+        return SharpenedFunction, (self.function, np.array(self.points))
+
+    @cached_property
+    def _explained(self) -> Explained:
+        return explain(self._basis, self.function.table, self._batch)
+
+    @cached_property
+    def _remainder(self) -> CoefficientFunction:
+        return replace(self.function, cells=self._explained.remainder)
+
+    @property
+    def _basis(self) -> FourierFeatures:
+        return self._reading.basis
+
+    @property
+    def _reading(self) -> FeatureReading:
+        assert isinstance(self.function.reading, FeatureReading)
+        return self.function.reading
+
+    @cached_property
+    def _batch(self) -> Batch:
+        return self._basis.prepare_queries(self.points)
+
+    def _of_points(self, Q: object) -> Floats:
+        """The exact kernel sums of the weighted points."""
+        batch = self._basis.prepare_queries(Q)
+        return self._reading.weighted_sums(self._batch, self._explained.weights, batch)
+
+
+def sharpen(function: CoefficientFunction, points: object) -> SharpenedFunction:
+    """Read a release of Fourier features with the help of public points, given as queries are."""
+    basis = function.basis
+    rows = basis.prepare_queries(points).arrays[0].astype(np.float64)
+    bounds = basis.bounds
+    if bounds is not None:
+        # Prepared rows are relative to the centre of the box; points are kept as they were given.
+        rows += np.array(bounds.low) / 2 + np.array(bounds.high) / 2
+    return SharpenedFunction(function, rows)
+
+
+def _build_sharpened(header: Header, payload: memoryview) -> ReleasedFunction:
+    function, points = read_with_points(header, payload)
+    if not isinstance(function, CoefficientFunction):
+        raise ValueError("points")
+    if function.basis.prepare_queries(points).arrays[0].shape != points.shape:
+        raise ValueError("points")
+    return SharpenedFunction(function, points)
+
+
+register(_SHARPENED, payload_size, _build_sharpened)

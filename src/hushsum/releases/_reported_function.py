@@ -1,0 +1,279 @@
+"""A function released from reports of the local model: a table of signed sums, one row per report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum._types import Floats, PathOrFile
+from hushsum.files import (
+    FileKind,
+    Header,
+    check_spelling,
+    decode_array,
+    encode_array,
+    encoded_size,
+    narrowest_type,
+    stored_rational,
+    write_container,
+)
+from hushsum.kernels import Kernel
+from hushsum.privacy import MECHANISM, SHUFFLED_MECHANISM, Claim, Relation, sign_gain
+from hushsum.privacy.accounting import shuffled_delta
+from hushsum.records import Bounds
+from hushsum.releases._base import (
+    Answers,
+    Detail,
+    Points,
+    Presented,
+    Released,
+    check_question,
+    normal_answers,
+    query_points,
+)
+from hushsum.releases._load import check_names, pickled, register
+from hushsum.tables import RowReading, reading_as_json, reading_from_json
+
+TYPE = "reports"
+_MOST_REPORTS = 2**31 - 1
+_NAMES = ("type", "basis", "kernel", "claim", "reports", "honest", "local_epsilon", "producer", "table")
+_RARE = 3.3
+"""Standard errors that an answer exceeds once in a thousand times."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReportedFunction(Presented):
+    """Kernel sums of persons who each sent one noisy report; public, frozen, for any number of queries.
+
+    Every person reported about one row of a sketch, so all rows together hold every person once: an answer
+    is a sum over the rows, and its error falls as 1/√N, not as 1/N as with a trusted curator.
+
+    Made by `hushsum.parties.collect_reports` or ``hushsum.load``; not by hand.
+
+    Parameters
+    ----------
+    reading : RowReading
+        How the cells of queries are found.
+    table : array of int32 of shape (rows, width)
+        Σ s·H[cell, column] over the reports of each row.
+    reports : int
+        How many reports there are; public.
+    honest : int
+        How many of them the claim of shuffled reports takes to follow the protocol.
+    local_epsilon : Fraction
+        What every report satisfies by itself.
+    claim : Claim
+    producer : str
+
+    Privacy
+    -------
+    Everything here is computed from reports that are private already, so using it spends nothing.
+    """
+
+    reading: RowReading
+    table: NDArray[np.int32]
+    reports: int
+    honest: int
+    local_epsilon: Fraction
+    claim: Claim
+    producer: str
+
+    def __post_init__(self) -> None:
+        self.table.flags.writeable = False
+
+    def __repr__(self) -> str:
+        rows, width = self.table.shape
+        return (
+            f"ReleasedFunction({self.kernel!r}, reports={self.reports}, rows={rows}, width={width}, "
+            f"claim={self.claim!r})"
+        )
+
+    @property
+    def kernel(self) -> Kernel:
+        """The similarity whose sums it answers."""
+        return self.reading.kernel
+
+    @property
+    def count(self) -> float:
+        """The number of reports, which is public."""
+        return float(self.reports)
+
+    @property
+    def count_stderr(self) -> float:
+        """0: the number of reports is public."""
+        return 0.0
+
+    @property
+    def dim(self) -> int | None:
+        """The number of columns of a query; None where records are sets."""
+        return self.kernel.dim
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """What the columns are called; None if not declared."""
+        return self.reading.basis.columns
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The declared box that holds the records; None if not declared."""
+        return self.reading.basis.box
+
+    def __call__(self, Q: object) -> Floats:
+        """Mean kernel values f(q)/N, shape (n_queries,)."""
+        return self.sum(Q) / max(self.reports, 1)
+
+    def sum(self, Q: object) -> Floats:
+        """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
+        return self._sums(query_points(Q, dim=self.dim, columns=self.columns), 1)[0]
+
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
+        """Values with standard errors and intervals, from the spread over the rows.
+
+        ``of`` is ``"mean"`` for f(q)/N or ``"sum"`` for f(q). ``bound`` adds to the exact variance of the
+        signs the largest one that hashing can have at the answer.
+        """
+        check_question(of, level)
+        points = query_points(Q, dim=self.dim, columns=self.columns)
+        sums, variance = self._sums(points, threads)
+        signs = self._sign_variance
+        variance = np.maximum(variance, signs)
+        most = np.clip(sums + _RARE * np.sqrt(variance), 0.0, self.reports)
+        keep = 1.0 / (1.0 - self.reading.fold_rate)
+        largest = signs + keep**2 * self.reports * (most + self._folded(most)) / self.table.shape[0]
+        scale = 1.0 if of == "sum" else 1.0 / max(self.reports, 1)
+        answers = normal_answers(
+            scale * sums, scale * np.sqrt(variance), level, points, simultaneous=simultaneous
+        )
+        bound = scale * np.sqrt(np.maximum(largest, variance))
+        return Answers(
+            answers.value, answers.stderr, answers.lower, answers.upper, bound, level, points, simultaneous
+        )
+
+    def details(self) -> tuple[Detail, ...]:
+        """The reports, their own privacy, and the table."""
+        rows, width = self.table.shape
+        local = f"{float(self.local_epsilon):g}"
+        return (
+            Detail("method", TYPE, "reports of the local model"),
+            Detail("reports", self.reports, f"{self.reports:,}, each with ε = {local} by itself"),
+            Detail("local_epsilon", str(self.local_epsilon)),
+            Detail("honest", self.honest),
+            Detail("rows", rows),
+            Detail("width", width, f"{rows} × {width}", label="table"),
+            Detail("fingerprint", self.reading.basis.fingerprint, self.reading.basis.fingerprint),
+        )
+
+    def save(self, target: PathOrFile) -> None:
+        """Write a ``.hush`` file; to a path atomically."""
+        kind = narrowest_type(self.table)
+        write_container(target, FileKind.RELEASED, self._header(kind), [encode_array(self.table, kind)])
+
+    def _header(self, kind: str) -> Header:
+        return {
+            "type": TYPE,
+            **reading_as_json(self.reading),
+            "claim": self.claim.as_json(),
+            "reports": self.reports,
+            "honest": self.honest,
+            "local_epsilon": str(self.local_epsilon),
+            "producer": self.producer,
+            "table": {"type": kind, "shape": list(self.table.shape)},
+        }
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
+        return pickled(self)
+
+    @property
+    def _sign_variance(self) -> float:
+        """Of the noisy signs in a sum over the rows: at most one ±1 per report, times the gain."""
+        keep = 1.0 / (1.0 - self.reading.fold_rate)
+        return keep**2 * self.reports / sign_gain(self.local_epsilon) ** 2
+
+    def _folded(self, sums: Floats) -> Floats:
+        """What folding hash values adds to the number of records in a query's cells."""
+        return (self.reports - sums) * self.reading.fold_rate
+
+    def _sums(self, points: Points, threads: int) -> tuple[Floats, Floats]:
+        """Kernel sums, and their variance from the spread over the rows.
+
+        The mean over R rows, times R/tanh(ε/2), estimates the number of persons in the query's cells.
+        """
+        batch = self.reading.basis.prepare_queries(points)
+        averages = self.reading.read(self.table, batch, threads=threads)
+        scale = self.table.shape[0] / sign_gain(self.local_epsilon)
+        keep = 1.0 / (1.0 - self.reading.fold_rate)
+        variance = np.nan_to_num((keep * scale) ** 2 * averages.variance, nan=0.0)
+        return self.reading.unfold(scale * averages.mean, float(self.reports)), variance
+
+
+def _shape(header: Header) -> tuple[int, int]:
+    rows, width = header["table"]["shape"]
+    if type(rows) is not int or type(width) is not int or rows < 1 or width < 1:
+        raise ValueError("shape")
+    return rows, width
+
+
+def _size(header: Header) -> int:
+    return encoded_size(_shape(header), header["table"]["type"])
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or not 1 <= value <= _MOST_REPORTS:
+        raise ValueError("reports")
+    return value
+
+
+def _build(header: Header, payload: memoryview) -> ReportedFunction:
+    check_names(header, *_NAMES)
+    check_names(header["table"], "type", "shape")
+    reading: Any = reading_from_json(header)
+    shape = _shape(header)
+    if not isinstance(reading, RowReading) or reading.basis.shape != shape:
+        raise ValueError("basis")
+    if not isinstance(header["producer"], str):
+        raise TypeError("producer")
+    table = decode_array(payload, shape, header["table"]["type"]).astype(np.int64)
+    reports, honest = _whole(header["reports"]), _whole(header["honest"])
+    if honest > reports or (np.abs(table) > reports).any():
+        raise ValueError("more than the reports")
+    local = stored_rational(header["local_epsilon"])
+    claim = Claim.from_json(header["claim"])
+    _check_claim(claim, local, honest)
+    function = ReportedFunction(
+        reading, table.astype(np.int32), reports, honest, local, claim, header["producer"]
+    )
+    check_spelling(header, function._header(header["table"]["type"]))
+    return function
+
+
+def _check_claim(claim: Claim, local: Fraction, honest: int) -> None:
+    """Refuse a claim that reports of this ε do not keep; finds mistakes, not forgery."""
+    epsilon = claim.promise.epsilon
+    if epsilon is None or claim.relation is not Relation.REPLACE or not 0 < local <= 60:
+        raise ValueError("claim")
+    if claim.promise.pure:
+        kept = claim.mechanism == MECHANISM and epsilon >= local
+    else:
+        spent = shuffled_delta(
+            float(local), honest, math.nextafter(float(epsilon), math.inf), tail=1e-4 * claim.delta
+        )
+        kept = claim.mechanism == SHUFFLED_MECHANISM and spent <= claim.delta
+    if not kept:
+        raise ValueError("the reports do not keep the claim")
+
+
+register(TYPE, _size, _build)

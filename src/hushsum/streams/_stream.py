@@ -1,0 +1,723 @@
+"""A stream: records come in, and every step releases the function of what has come so far.
+
+Its plan and its state, the file of the state, and the guard against older copies of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+from hushsum._types import Floats, Integers
+from hushsum.errors import Argument, FileRefused, SecretRefused, StreamInUse, UsageError
+from hushsum.files import (
+    REAL,
+    Buffer,
+    FileKind,
+    Header,
+    NumberGuard,
+    SecretFile,
+    Section,
+    SharedText,
+    decode_array,
+    encode_array,
+    encoded_size,
+    padded_json,
+    padded_size,
+    stored_rational,
+)
+from hushsum.kernels import thread_count
+from hushsum.privacy import PERSON, Claim, StreamNoise, calibrate
+from hushsum.releases import NoisyTable, StreamStep, function_of
+from hushsum.tables import Basis, Table, basis_from_json
+from hushsum.tally import (
+    Tally,
+    add_removals,
+    build,
+    claimed_unit,
+    described,
+    has_removals,
+    leave_room,
+    payload_size,
+    rounding_step,
+    take_increment,
+)
+from hushsum.version import PRODUCER
+
+WARNING = "CONFIDENTIAL: exact sums of private records. Not for release; continue it with hushsum watch."
+_LARGEST_SHOWN = 2.0**62
+_LARGEST_NUMBER = 2.0**100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StreamPlan:
+    """The noise of every step of a stream; public, and known before the claim is paid.
+
+    Attributes
+    ----------
+    claim : Claim
+        What all steps together will promise.
+    deviations : array of shape (horizon,)
+        The standard deviation of the noise of a cell in what each step shows.
+    count_deviations : array of shape (horizon,)
+        The same of the number of records.
+    one_release : float
+        The standard deviation of a cell in one release of everything, under the same claim.
+    state_bytes : int
+        The size of the secret state, without counters of persons; it does not grow with the steps.
+    """
+
+    claim: Claim
+    deviations: Floats
+    count_deviations: Floats
+    one_release: float
+    state_bytes: int
+
+    @property
+    def horizon(self) -> int:
+        """The horizon."""
+        return len(self.deviations)
+
+    @property
+    def predicted_error(self) -> float:
+        """The largest standard deviation of a cell over all steps."""
+        return float(self.deviations.max())
+
+    @property
+    def ratio(self) -> float:
+        """The same in units of one release of everything; ``horizon`` fresh releases would have its root."""
+        return self.predicted_error / self.one_release
+
+    def __repr__(self) -> str:
+        return (
+            f"StreamPlan(horizon={self.horizon}, predicted_error={self.predicted_error:.4g}, "
+            f"ratio={self.ratio:.3g}, state_bytes={self.state_bytes})"
+        )
+
+
+def plan_of(claim: Claim, basis: Basis, noise: StreamNoise, count_share: Fraction) -> StreamPlan:
+    """The plan of a stream whose noise is known."""
+    gains = np.sqrt(noise.gains)
+    rows, width = basis.shape
+    tables = 2 + noise.strategy.secret_tables + noise.strategy.public_tables + noise.view.kept(noise.horizon)
+    return StreamPlan(
+        claim=claim,
+        deviations=math.sqrt(noise.table.variance) * gains,
+        count_deviations=math.sqrt(noise.count.variance) * gains,
+        one_release=_one_release(claim, basis, count_share),
+        state_bytes=8 * tables * (rows * width + 1),
+    )
+
+
+def _one_release(claim: Claim, basis: Basis, count_share: Fraction) -> float:
+    change = basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
+    noise = calibrate(claim.promise, change, cells=math.prod(basis.shape), count_share=count_share).table
+    return math.sqrt(noise.variance)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class StreamState:
+    """The tables of a stream. All have one number per cell and, at the end, one for the number of records.
+
+    Attributes
+    ----------
+    tally : Tally
+        What was counted since the last step, and the caps on persons over all steps.
+    removed : int
+        How many of the records since the last step were removals.
+    secret : array of shape (secret tables, cells + 1)
+        Exact sums of earlier steps.
+    public : array of shape (public tables, cells + 1)
+        What reading the outputs keeps. It is a function of the outputs alone.
+    shown : array of shape (cells + 1,)
+        What the last step shows.
+    kept : array of shape (window, cells + 1)
+        The increments of the last steps, for windows; a ring.
+    step : int
+        How many steps there were.
+    notes : dict
+        What those who run the stream remember with it, as JSON; secret.
+    """
+
+    tally: Tally
+    removed: int
+    secret: Integers
+    public: Floats
+    shown: Floats
+    kept: Floats
+    step: int = 0
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, tally: Tally, noise: StreamNoise) -> StreamState:
+        """The state before the first step."""
+        rows, width = tally.basis.shape
+        size, strategy = rows * width + 1, noise.strategy
+        return cls(
+            tally=tally,
+            removed=0,
+            secret=np.zeros((strategy.secret_tables, size), np.int64),
+            public=np.zeros((strategy.public_tables, size)),
+            shown=np.zeros(size),
+            kept=np.zeros((noise.view.kept(noise.horizon), size)),
+        )
+
+    def advance(self, noise: StreamNoise, *, insecure_noise_seed: int | None, threads: int) -> None:
+        """One step: new noise, and what it shows. Nothing has left this process before `step` has grown."""
+        table, count = take_increment(self.tally)
+        increment = np.append(table, np.int64(count - self.removed))
+        self.removed = 0
+        step = self.step + 1
+        output = noise.strategy.advance(self.secret, increment, step)
+        noise.add_to(output, step, insecure_noise_seed=insecure_noise_seed, threads=threads)
+        self._show(noise.strategy.read(self.public, output, step), noise)
+        self.step = step
+
+    def _show(self, growth: Floats, noise: StreamNoise) -> None:
+        if noise.view.decay is not None:
+            self.shown *= float(noise.view.decay)
+        self.shown += growth
+        if len(self.kept):
+            place = self.step % len(self.kept)
+            self.shown -= self.kept[place]
+            self.kept[place] = growth
+
+
+def step_guard(stream: str) -> NumberGuard:
+    """The note of one stream: the number of its last step, and a lock on the stream."""
+    return NumberGuard("streams", stream, "steps that a stream has released")
+
+
+def _check_newest(guard: NumberGuard, step: int) -> None:
+    if (guard.known() or 0) > step:
+        raise FileRefused(
+            "this state of the stream is an older copy: later steps have been released",
+            remedy="put the newest copy back; drawing a step twice would spend more than was paid",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTerms:
+    """Everything public that is fixed when a stream starts.
+
+    ``stream`` names it. ``rounded`` and ``count_share`` are as in a release; ``insecure_noise_seed`` makes it
+    repeatable, for tests.
+    """
+
+    stream: str
+    claim: Claim
+    noise: StreamNoise
+    removals: bool
+    rounded: bool
+    count_share: Fraction
+    insecure_noise_seed: int | None = None
+
+
+class Stream:
+    """A function that is kept up to date: ``add`` records, then ``step`` releases it. Secret inside.
+
+    Made by :func:`hushsum.stream` and :func:`hushsum.open_stream`; not by hand. Every step must be taken on a
+    clock that does not depend on the records, also when none have come. The number of steps is fixed at the
+    start.
+
+    Privacy
+    -------
+    All steps together keep the one claim that was paid at the start, also where later records depend on what
+    earlier steps have shown. The unit is a record or, with ``max_per_unit``, a person with all records over
+    the whole horizon. The proof is in `hushsum.privacy.over_time`. The answers of different steps are
+    correlated: they share draws (:func:`hushsum.streams.step_covariance`).
+
+    Notes
+    -----
+    The state is one draw of noise further after every step. Two copies of it that both continue would publish
+    two draws for one step, and spend more than was paid: a stream that was opened from a file holds a lock on
+    it and on all of its copies, notes its steps outside of it, and refuses an older copy. Threads of one
+    process may share a stream: their calls are made one after the other.
+    """
+
+    __slots__ = ("_broken", "_file", "_guard", "_interrupted", "_lock", "_process", "_state", "_terms")
+
+    def __init__(self, terms: StreamTerms, state: StreamState, *, file: StreamFile | None = None) -> None:
+        self._terms = terms
+        self._state = state
+        self._file = file
+        self._guard = None if file is None else file.guard(terms.stream, state.step)
+        self._process = os.getpid()
+        self._broken, self._interrupted = False, False
+        self._lock = threading.RLock()
+        leave_room(state.tally, terms.noise.strategy.gain)
+
+    @property
+    def claim(self) -> Claim:
+        """What all steps together promise."""
+        return self._terms.claim
+
+    @property
+    def horizon(self) -> int:
+        """How many steps the claim covers."""
+        return self._terms.noise.horizon
+
+    @property
+    def released(self) -> int:
+        """How many steps have been released; public."""
+        return self._state.step
+
+    @property
+    def id(self) -> str:
+        """The public name of the stream, which its functions carry."""
+        return self._terms.stream
+
+    @property
+    def path(self) -> Path | None:
+        """The file that its state is in; None for one that lives in memory only."""
+        return None if self._file is None else self._file.path
+
+    @property
+    def plan(self) -> StreamPlan:
+        """The noise of every step, public."""
+        return plan_of(self._terms.claim, self._state.tally.basis, self._terms.noise, self._terms.count_share)
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What whoever runs the stream remembers with its state, as JSON values; secret."""
+        return self._state.notes
+
+    def __repr__(self) -> str:
+        return f"<Stream CONFIDENTIAL step {self.released} of {self.horizon}, {self._state.tally.kernel!r}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused(
+            "a stream must not be pickled or copied: two copies would spend more than was paid",
+            remedy=("give ", Argument("path"), " when it starts, and open it with hs.open_stream(path)"),
+        )
+
+    def __getstate__(self) -> NoReturn:
+        self.__reduce_ex__(2)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, X: object, *, units: object = None, threads: int | None = None) -> Self:
+        """Count records for the next step; any number of times. Parameters as of :meth:`hushsum.Tally.add`.
+
+        They are in memory until the next :meth:`step` or :meth:`save`.
+        """
+        with self._held():
+            # The stream is paid: which steps are released must not depend on the records.
+            self._state.tally.add(X, units=units, threads=threads, allow_clipping=True)
+        return self
+
+    def remove(self, X: object, *, units: object = None, threads: int | None = None) -> Self:
+        """Count records that were added before with the opposite sign, for the next step.
+
+        A stream of records must have been started with ``removals=True``, which declares that every record is
+        added once and removed once at most. In a stream of persons a removal takes one of the person's
+        ``max_per_unit`` places, and is left out where none is left.
+
+        Raises
+        ------
+        UsageError
+            if the stream was not started with ``removals=True``.
+        """
+        with self._held():
+            if not self._terms.removals:
+                raise UsageError(
+                    "removals",
+                    "must be declared when a stream starts: a removal shows a record once more",
+                    remedy=("start it with ", Argument("removals", True)),
+                )
+            state = self._state
+            state.removed += add_removals(state.tally, X, units=units, threads=threads)
+        return self
+
+    def merge(self, tally: Tally) -> Self:
+        """Add a tally that was counted elsewhere, for the next step; refused under a cap on persons.
+
+        A person's records would have to be capped over all steps, which a tally of some of them cannot do. A
+        tally from which records were removed needs ``removals=True``: they may be records of an earlier step.
+
+        Raises
+        ------
+        UsageError
+            if the stream counts persons, or records were removed from the tally and this was not declared.
+        ClaimError
+            if records with missing values were left out of the tally, and the stream claims replace.
+        """
+        with self._held():
+            self._check_mergeable(tally)
+            self._state.tally.merge(tally)
+        return self
+
+    def _check_mergeable(self, tally: Tally) -> None:
+        if self._state.tally.max_per_unit is not None:
+            raise UsageError(
+                "a stream of persons counts all of their records itself, over all steps",
+                remedy="give the records to add",
+            )
+        claimed_unit(tally, self.claim.unit, self.claim.relation)
+        if not self._terms.removals and has_removals(tally):
+            raise UsageError(
+                "tally",
+                "must be one from which no record was removed: a removal shows a record once more",
+                remedy=("start the stream with ", Argument("removals", True)),
+            )
+
+    def step(self, *, threads: int | None = None) -> NoisyTable:
+        """Release the function of what has come so far, and begin the next step.
+
+        The new state is on disk before the function is returned, so a step that was killed before that is
+        drawn anew without a byte having been seen, and one that was killed later is :attr:`latest` when the
+        stream is opened again.
+
+        Raises
+        ------
+        UsageError
+            if all steps have been released.
+        FileRefused
+            if a later step has been released from a copy of the state.
+        """
+        with self._held():
+            self._take_step(thread_count(threads))
+            function = self.latest
+        assert function is not None
+        return function
+
+    def _take_step(self, threads: int) -> None:
+        if self.released >= self.horizon:
+            raise UsageError(
+                f"this stream has released all of its {self.horizon} steps",
+                remedy="start another one, which is paid for anew",
+            )
+        if self._guard is not None:
+            _check_newest(self._guard, self.released)
+        with self._changing():
+            self._state.advance(
+                self._terms.noise,
+                insecure_noise_seed=self._terms.insecure_noise_seed,
+                threads=threads,
+            )
+            if self._file is not None:
+                self._file.write(self._terms, self._state)
+            if self._guard is not None:
+                self._guard.note(self.released)
+
+    @property
+    def latest(self) -> NoisyTable | None:
+        """The function of the last step, the same bytes every time; None before the first one."""
+        with self._kept_out():
+            return self._shown()
+
+    def _shown(self) -> NoisyTable | None:
+        state, terms = self._state, self._terms
+        if self._interrupted:
+            # What is in memory may not be on disk, where the step would be drawn anew.
+            self._check_usable()
+        if state.step == 0:
+            return None
+        basis = state.tally.basis
+        noise, count_noise = terms.noise.at(state.step)
+        # Far beyond any true sum; what wrapped in 64 bits stays a number that a file can hold.
+        numbers = np.clip(np.rint(state.shown), -_LARGEST_SHOWN, _LARGEST_SHOWN)
+        largest = float(np.abs(numbers[:-1]).max(initial=0.0))
+        whole = numbers[:-1].reshape(basis.shape)
+        cells: Table = whole.astype(np.int32) if largest < 2**31 - 1 else whole.astype(np.int64)
+        function = function_of(
+            reading=state.tally.reading,
+            cells=cells,
+            claim=terms.claim,
+            noise=noise,
+            noisy_count=int(numbers[-1]),
+            count_noise=count_noise,
+            producer=PRODUCER,
+            stream_step=StreamStep(terms.stream, state.step, terms.removals, terms.noise),
+        )
+        return function.rounded_at_release(rounding_step(basis, noise, rounded=terms.rounded))
+
+    def save(self) -> None:
+        """Write the state, with what was counted since the last step, to its file, atomically.
+
+        Raises
+        ------
+        UsageError
+            for a stream that lives in memory only.
+        """
+        with self._held():
+            if self._file is None:
+                raise UsageError(
+                    "this stream lives in memory only", remedy=("start it with ", Argument("path"), "")
+                )
+            self._file.write(self._terms, self._state)
+
+    def close(self) -> None:
+        """Let others open the file. What was counted since the last step or save is lost."""
+        if self._file is not None:
+            with self._kept_out():
+                self._file.close()
+                self._broken = True
+
+    def _kept_out(self) -> AbstractContextManager[object]:
+        """Other threads; in a forked process there are none, and the lock may have been held at the fork."""
+        return self._lock if self._process == os.getpid() else nullcontext()
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Keep other threads out; refuse a stream of another process, before its lock, or a closed one."""
+        self._check_process()
+        with self._lock:
+            self._check_usable()
+            yield
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            raise SecretRefused(
+                "a stream belongs to one process: two copies would spend more than was paid",
+                remedy="open it in one process only",
+            )
+
+    def _check_usable(self) -> None:
+        if self._broken:
+            raise UsageError(
+                "this stream was closed, or interrupted within a step", remedy="open its file again"
+            )
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """A step that is interrupted leaves a stream that refuses to continue; its file is as before."""
+        self._broken = self._interrupted = True
+        yield
+        self._broken = self._interrupted = False
+
+
+def _no_folder() -> UsageError:
+    return UsageError("no folder to write the state of the stream into", remedy="make it first")
+
+
+class StreamFile:
+    """The file of one stream, locked by the process that has it open, as are its copies by `guard`."""
+
+    def __init__(self, path: str | os.PathLike[str], encryption_key: bytes | None) -> None:
+        self._guard: NumberGuard | None = None
+        self.path = Path(path)
+        self._key = encryption_key
+        # A lock of its own: the state is replaced as a whole at every step.
+        self._lock = SharedText(self.path, _no_folder).lock(wait=False)
+        if self._lock is None:
+            raise StreamInUse("another process has this stream open", remedy="wait until it has ended")
+
+    def write(self, terms: StreamTerms, state: StreamState) -> None:
+        """Replace the file by this state, atomically and durably."""
+        if self._lock is None:
+            raise UsageError("the file of this stream was closed", remedy="open it again")
+        notes = padded_json({"removed": state.removed, "notes": state.notes})
+        with state.tally._held():
+            tally, sections = described(state.tally, encrypted=self._key is not None)
+            header: Header = {
+                "warning": WARNING,
+                "tally": tally,
+                "claim": terms.claim.as_json(),
+                "step": StreamStep(terms.stream, max(state.step, 1), terms.removals, terms.noise).as_json(),
+                "released": state.step,
+                "rounded": terms.rounded,
+                "count_share": str(terms.count_share),
+                "insecure_noise_seed": terms.insecure_noise_seed,
+                "journal": len(notes),
+            }
+            parts: list[Buffer | Section] = [
+                notes,
+                encode_array(state.secret, "int64"),
+                *(encode_array(each, REAL) for each in (state.public, state.shown, state.kept)),
+                *sections,
+            ]
+            _FILE.write(self.path, header, parts, encryption_key=self._key)
+
+    def read(self) -> tuple[StreamTerms, StreamState]:
+        """The state that was written last."""
+        return _FILE.read(self.path, encryption_key=self._key)
+
+    def guard(self, stream: str, step: int) -> NumberGuard:
+        """The note of the stream's steps; until the file is closed, no copy of the state can be opened.
+
+        A process that died between writing a step and noting it leaves a state whose last step can be seen:
+        it is noted before that, so that an older copy is refused from then on.
+
+        Raises
+        ------
+        StreamInUse
+            if a copy is open.
+        FileRefused
+            if this state is an older one.
+        """
+        guard = step_guard(stream)
+        if not guard.hold():
+            raise StreamInUse(
+                "another process has this stream open, from another copy of its state",
+                remedy="continue that one, and delete the other copies",
+            )
+        self._guard = guard
+        _check_newest(guard, step)
+        guard.note(step)
+        return guard
+
+    def close(self) -> None:
+        """Let others open it."""
+        if self._guard is not None:
+            self._guard.close()
+            self._guard = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_lock", None) is not None:
+            self.close()
+
+
+def open_stream(path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> Stream:
+    """Continue a stream from its file, after a restart or a crash.
+
+    Its :attr:`~Stream.latest` is the function of the last step that was released, with the same bytes as
+    :meth:`~Stream.step` returned, or would have returned had it not been killed.
+
+    Raises
+    ------
+    FileRefused
+        if the file is damaged, the key does not open it, or it is an older copy: later steps were released on
+        this machine.
+    UsageError
+        if another process has the stream open, also from a copy of the file, or it is encrypted
+        and no key was given.
+    """
+    if not Path(path).exists():
+        raise UsageError("path", "must be the file of a stream", remedy="start one with hs.stream")
+    file = StreamFile(path, encryption_key)
+    try:
+        return Stream(*file.read(), file=file)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _step(header: Header) -> StreamStep:
+    return StreamStep.from_json(header["step"])
+
+
+def _shapes(header: Header) -> tuple[tuple[int, ...], ...]:
+    """Of the secret, public, shown and kept tables."""
+    noise = _step(header).noise
+    rows, width = basis_from_json(header["tally"]["basis"]).shape
+    size = rows * width + 1
+    strategy = noise.strategy
+    return (
+        (strategy.secret_tables, size),
+        (strategy.public_tables, size),
+        (size,),
+        (noise.view.kept(noise.horizon), size),
+    )
+
+
+def _sizes(header: Header) -> tuple[int, ...]:
+    secret, *real = _shapes(header)
+    return (
+        padded_size(header["journal"]),
+        encoded_size(secret, "int64"),
+        *(encoded_size(shape, REAL, reals=True) for shape in real),
+        payload_size(header["tally"]),
+    )
+
+
+def _payload_size(header: Header) -> int:
+    return sum(_sizes(header))
+
+
+def _build(header: Header, payload: memoryview) -> tuple[StreamTerms, StreamState]:
+    names = {
+        "warning",
+        "tally",
+        "claim",
+        "step",
+        "released",
+        "rounded",
+        "count_share",
+        "journal",
+        "encryption",
+    }
+    if set(header) != names | {"insecure_noise_seed"}:
+        raise ValueError("names")
+    parts, start = [], 0
+    for size in _sizes(header):
+        parts.append(payload[start : start + size])
+        start += size
+    journal = json.loads(bytes(parts[0]))
+    if not isinstance(journal, dict) or set(journal) != {"removed", "notes"}:
+        raise ValueError("journal")
+    if (
+        type(journal["removed"]) is not int
+        or journal["removed"] < 0
+        or not isinstance(journal["notes"], dict)
+    ):
+        raise ValueError("journal")
+    tally = build(header["tally"], parts[5])
+    found, released = _step(header), header["released"]
+    if type(released) is not int or not 0 <= released <= found.horizon or max(released, 1) != found.step:
+        raise ValueError("released")
+    terms = _terms(header, found.noise)
+    if not found.keeps(terms.claim, tally.basis, *found.noise.at(found.step)):
+        raise ValueError("the noise does not keep the claim")
+    if tally.kernel is None:
+        raise ValueError("kernel")
+    if (terms.claim.unit == PERSON) != (tally.max_per_unit is not None):
+        raise ValueError("unit")
+    if tally.max_per_unit is not None and tally.max_per_unit != terms.claim.records_per_unit:
+        raise ValueError("cap")
+    shapes = _shapes(header)
+    public, shown, kept = (
+        np.array(decode_array(part, shape, REAL)) for part, shape in zip(parts[2:5], shapes[1:], strict=True)
+    )
+    if not all((np.abs(each) <= _LARGEST_NUMBER).all() for each in (public, shown, kept)):
+        raise ValueError("numbers")
+    state = StreamState(
+        tally=tally,
+        removed=journal["removed"],
+        secret=np.array(decode_array(parts[1], shapes[0], "int64")),
+        public=public,
+        shown=shown,
+        kept=kept,
+        step=released,
+        notes=journal["notes"],
+    )
+    return terms, state
+
+
+def _terms(header: Header, noise: StreamNoise) -> StreamTerms:
+    seed: Any = header["insecure_noise_seed"]
+    claim = Claim.from_json(header["claim"])
+    if type(header["rounded"]) is not bool or (seed is not None and (type(seed) is not int or seed < 0)):
+        raise ValueError("options")
+    if claim.secure != (seed is None):
+        raise ValueError("seed")
+    step = _step(header)
+    return StreamTerms(
+        stream=step.stream,
+        claim=claim,
+        noise=noise,
+        removals=step.removals,
+        rounded=header["rounded"],
+        count_share=stored_rational(header["count_share"]),
+        insecure_noise_seed=seed,
+    )
+
+
+_FILE = SecretFile(FileKind.STREAM, "this state of a stream", _payload_size, _build)

@@ -1,0 +1,816 @@
+"""Random Fourier features, their errors, and answers that are fitted at public points."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushsum import _native
+from hushsum._types import Floats
+from hushsum.errors import UsageError
+from hushsum.kernels import (
+    SPECTRAL,
+    Batch,
+    Kernel,
+    SpectralKernel,
+    check_columns,
+    hadamard,
+    integer_seed,
+    positive_integer,
+    row_words,
+    structured_signs,
+)
+from hushsum.privacy import IntegerNoise, Relation, Sensitivity
+from hushsum.records import Bounds
+from hushsum.tables._base import Basis, RowAverages, SampledReading, Table
+from hushsum.tables._registry import register
+
+AMPLITUDE = _native.WAVE_AMPLITUDE
+LENGTH = _native.WAVE_LENGTH
+TYPICAL_PAIR_VARIANCE = 0.037
+"""Variance of one pair's answer over N². Of normal records in many columns it is K·(1 − K)²/2 at a mean
+density K: from 0.018 to its largest value 0.074 for every K from 0.04 to 0.68, of which this is the middle.
+The optimum is flat: a factor of two in this number costs a twentieth of the error.
+"""
+
+
+def feature_sensitivity(pairs: int, relation: Relation) -> Sensitivity:
+    """Every row moves by a vector no longer than L, or 2L where a record is replaced.
+
+    ‖v‖₁ ≤ √2·‖v‖₂ in the plane, so Δ1 is at most ⌊√2·L⌋ per row.
+
+    >>> feature_sensitivity(10, Relation.ADD_REMOVE)
+    Sensitivity(l1=14480, l2_squared=10485760, largest=1024)
+    """
+    length = LENGTH if relation is Relation.ADD_REMOVE else 2 * LENGTH
+    square = length**2
+    return Sensitivity(l1=pairs * math.isqrt(2 * square), l2_squared=pairs * square, largest=length)
+
+
+def pairs_for_laplace(
+    records: float, epsilon: float, capacity: int, variance: float = TYPICAL_PAIR_VARIANCE
+) -> int:
+    """The pairs a pure-ε release should publish, without looking at anything private but a paid count.
+
+    The variance v·N²/m + 4m/ε² is smallest at m = N·ε·√v/2, with v the variance of a pair.
+
+    >>> pairs_for_laplace(records=100_000, epsilon=0.1, capacity=4000)
+    962
+    """
+    best = records * epsilon * math.sqrt(variance) / 2.0
+    return max(1, min(capacity, math.ceil(best)))
+
+
+def pair_variance(density: float, dim: int) -> float:
+    """The variance of one pair's answer over N², on average over queries from the data, for normal data.
+
+    With variance a·h² in every column, ``K = (1 + 2a)^{−d/2}``, the mean of B is ``(1 + 6a)^{−d/2}`` and
+    that of f² is ``((1 + a)(1 + 3a))^{−d/2}``; K and d give a. In high dimension this is K/2.
+
+    >>> round(pair_variance(density=0.05, dim=54), 4)
+    0.0225
+    """
+    if not 0.0 < density <= 1.0:
+        raise UsageError(
+            "density", "must be above 0 and at most 1", got=f"{density}", remedy="give the mean similarity"
+        )
+    a: float = (math.pow(density, -2.0 / dim) - 1.0) / 2.0
+    moved = math.pow(1.0 + 6.0 * a, -dim / 2.0)
+    squared = math.pow((1.0 + a) * (1.0 + 3.0 * a), -dim / 2.0)
+    return max((density + moved) / 2.0 - squared, 0.0)
+
+
+def chance_error(*, records: int, dim: int, pairs: int, density: float, groups: int = 1) -> float:
+    """The mean absolute error of the mean kernel value that independent random frequencies leave."""
+    variance = (pair_variance(density, dim) + (groups - 1) / (2.0 * records)) / pairs
+    return math.sqrt(2.0 / math.pi * variance)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureError:
+    """Predicted mean absolute errors of the mean kernel value, at queries from the data.
+
+    ``noise`` is that of the claim, ``chance`` that of the random frequencies; ``total`` has both.
+    """
+
+    noise: float
+    chance: float
+    total: float
+
+
+def predicted_error(
+    *, records: int, dim: int, pairs: int, noise: IntegerNoise, density: float, groups: int = 1
+) -> FeatureError:
+    """The error of a release with ``pairs`` pairs, from declared quantities alone.
+
+    ``noise`` is that of the table's cells (`hushsum.privacy.calibrate`); the error of the noisy
+    number of records is left out. ``density`` is the mean similarity of two records, which a publisher
+    declares or guesses; chance is that of independent frequencies, which orthogonal ones undercut. ``groups``
+    is the number of groups of pairs, of which a record is counted in one.
+
+    >>> from hushsum.privacy import UnitChange, calibrate
+    >>> from hushsum.privacy import Promise
+    >>> moved = feature_sensitivity(4000, Relation.ADD_REMOVE)
+    >>> record = UnitChange.of_records(moved, None, Relation.ADD_REMOVE)
+    >>> noise = calibrate(Promise.of(epsilon=1.0, delta=1e-6), record, cells=8000).table
+    >>> error = predicted_error(records=581_000, dim=54, pairs=4000, noise=noise, density=0.05)
+    >>> f"{error.noise:.1e} {error.chance:.1e} {error.total:.1e}"
+    '5.9e-06 1.9e-03 1.9e-03'
+    """
+    variance = groups**2 * noise.variance / (pairs * AMPLITUDE**2) / records**2
+    of_noise = math.sqrt(2.0 / math.pi * variance)
+    chance = chance_error(records=records, dim=dim, pairs=pairs, density=density, groups=groups)
+    return FeatureError(noise=of_noise, chance=chance, total=math.hypot(of_noise, chance))
+
+
+Waves = tuple[Floats, Floats]
+"""Cosines and sines of phases, each of shape (points, features)."""
+
+MOST_COLUMNS: Final = 8
+"""With more, a lattice has too few points per column."""
+
+MOST_WORK: Final = 1 << 28
+"""Frequencies times points of the lattice: a few hundredths of a second to a few tenths."""
+
+_MOST_WAVES: Final = 1 << 22
+"""Frequencies times points of one column: 32 megabytes for the cosines, as many for the sines."""
+
+_MOST_NUMBERS: Final = 1 << 20
+"""In a table of sums of columns, and in a product of two: 8 megabytes."""
+
+_FINEST: Final = 0.004
+"""Of k, between the points of the lattice: less than this is not worth a finer one."""
+
+_MOST_BITS, _FEWEST_BITS = 14, 6
+_NARROWEST, _WIDEST = 2.0**-100, 2.0**100
+_MOST_REMEMBERED: Final = 256
+_EXACT_BITS: Final = 53
+_SINGLE: Final = 2.0**-24
+_WAVE_ERROR: Final = 2e-5
+_ROUNDING: Final = 0.51
+_DOUBLE: Final = 1e-9
+
+
+def squared_diameter(frequencies: NDArray[np.float32], half_width: NDArray[np.float32]) -> int:
+    """An upper bound of ‖v(x) − v(x')‖² over all records of the box; at most 4·m·L², which always holds.
+
+    Parameters
+    ----------
+    frequencies : array of shape (features, dim)
+        In turns per unit.
+    half_width : array of shape (dim,)
+        No prepared record is further from zero.
+
+    >>> from hushsum.kernels import GaussianKernel
+    >>> found = GaussianKernel(dim=1, bandwidth=1.0).frequencies(rows=500, seed=0, orthogonal=False)
+    >>> round(squared_diameter(found, np.float32([5.0])) / (500 * 1024**2), 1)
+    2.1
+    """
+    features, dim = len(frequencies), len(half_width)
+    always = 4 * features * LENGTH**2
+    least = least_similarity(frequencies, half_width)
+    if least is None:
+        return always
+    phases = 2.0 * math.pi * (dim + 1) * _SINGLE * _reach(frequencies, half_width)
+    length = (
+        AMPLITUDE * math.sqrt(features * (2.0 - 2.0 * least))
+        + 2.0 * AMPLITUDE * math.sqrt(math.fsum(np.square(phases)))
+        + 2.0 * _ROUNDING * math.sqrt(2.0 * features)
+    )
+    return min(always, math.ceil(length * length * (1.0 + _DOUBLE)))
+
+
+_remembered: dict[tuple[bytes, bytes], int] = {}
+
+
+def remembered_squared_diameter(frequencies: NDArray[np.float32], half_width: NDArray[np.float32]) -> int:
+    """`squared_diameter`, computed once for equal numbers, since tallies of one form share it.
+
+    They are recognised by the frequencies themselves, not by the kernel that is said to have drawn them: the
+    bound holds for what records are counted with.
+    """
+    key = hashlib.sha256(frequencies.tobytes()).digest(), half_width.tobytes()
+    found = _remembered.get(key)
+    if found is None:
+        found = squared_diameter(frequencies, half_width)
+        if len(_remembered) >= _MOST_REMEMBERED:
+            _remembered.clear()
+        _remembered[key] = found
+    return found
+
+
+def least_similarity(frequencies: NDArray[np.float32], half_width: NDArray[np.float32]) -> float | None:
+    """A lower bound of (1/m)·Σ_j cos 2πω_j·(x − x') over records of the box, above −1; None where none is
+    found with bounded work.
+    """
+    features, dim = len(frequencies), len(half_width)
+    bits = min(_MOST_BITS, (_EXACT_BITS - 2 - features.bit_length()) // dim)
+    if dim > MOST_COLUMNS or bits < _FEWEST_BITS:
+        return None
+    if not np.all((half_width >= _NARROWEST) & (half_width <= _WIDEST)):
+        return None
+    angular = 2.0 * math.pi * frequencies.astype(np.float64)
+    sides = 2.0 * half_width.astype(np.float64)
+    parts = _parts_of_sides(angular, sides)
+    if parts is None:
+        return None
+    between = _largest_rise(angular, sides / np.array(parts) / 2.0)
+    factor = math.sqrt(2.0) * (2.0 ** -(bits + 1) + _WAVE_ERROR)
+    phases = 2.0 * math.pi * 6.0 * _SINGLE * math.fsum(_reach(frequencies, half_width)) / features
+    uncertain = between + math.prod([1.0 + factor] * dim) - 1.0 + phases
+    if not uncertain < 1.0:
+        return None
+    nodes = [np.arange(-many if column else 0, many + 1) / many for column, many in enumerate(parts)]
+    waves = [
+        _scaled_waves(frequencies[:, column], nodes[column] * sides[column], bits) for column in range(dim)
+    ]
+    lowest = _lattice_minimum(waves) / (features * 2.0 ** (bits * dim))
+    found = lowest - uncertain - _DOUBLE
+    return found if found > -1.0 else None
+
+
+def _reach(frequencies: NDArray[np.float32], half_width: NDArray[np.float32]) -> Floats:
+    """E_j = Σ_i |ω_ji|·h_i, shape (features,); column by column, since the order of a sum matters."""
+    total = np.zeros(len(frequencies))
+    for column, half in enumerate(half_width.astype(np.float64)):
+        total += np.abs(frequencies[:, column].astype(np.float64)) * half
+    return total
+
+
+def _parts_of_sides(angular: Floats, sides: Floats) -> list[int] | None:
+    """How many steps each side of the lattice has, from its middle to its face: as fine as the work allows;
+    None if that is useless. Steps are in proportion to the scale on which k changes along the column.
+    """
+    features, dim = angular.shape
+    scales = [
+        float(side) * math.sqrt(math.fsum(np.square(column)) / features)
+        for side, column in zip(sides, angular.T, strict=True)
+    ]
+    step, coarsest = math.sqrt(8.0 * _FINEST / dim), math.sqrt(8.0 / dim)
+    if not all(each / coarsest < _MOST_WAVES for each in scales):
+        return None
+    while step < coarsest:
+        parts = [max(1, math.ceil(each / step)) for each in scales]
+        nodes = [parts[0] + 1, *(2 * each + 1 for each in parts[1:])]
+        if features * max(nodes) <= _MOST_WAVES and features * math.prod(nodes) <= MOST_WORK:
+            return parts
+        step *= 1.1
+    return None
+
+
+def _largest_rise(angular: Floats, halves: Floats) -> float:
+    """The largest (1/2m)·Σ_j (2πω_j·g)² over corners g of the box of these half widths."""
+    features, dim = angular.shape
+    found = 0.0
+    for signs in itertools.product((-1.0, 1.0), repeat=dim - 1):
+        along = angular[:, 0] * halves[0]
+        for column, sign in enumerate(signs, 1):
+            along = along + sign * halves[column] * angular[:, column]
+        found = max(found, math.fsum(np.square(along)) / (2.0 * features))
+    return found
+
+
+def _scaled_waves(column: NDArray[np.float32], at: Floats, bits: int) -> Waves:
+    """2ᵇ·cos and 2ᵇ·sin of a column's phases, rounded to integers, each of shape (points, features)."""
+    native = _native.FeatureMap(np.ascontiguousarray(column[:, np.newaxis]))
+    waves = native.waves(np.ascontiguousarray(at[:, np.newaxis], np.float32)).reshape(len(at), -1, 2)
+    whole = np.rint(waves.astype(np.float64) * 2.0**bits)
+    return np.ascontiguousarray(whole[..., 0]), np.ascontiguousarray(whole[..., 1])
+
+
+def _lattice_minimum(waves: list[Waves]) -> float:
+    """The smallest sum over frequencies, of exact integers, over all points of the lattice.
+
+    Columns are joined from both ends to two tables, the points of some columns each, while these are small:
+    so a product of matrices has much to do, whatever the number of columns.
+    """
+    if len(waves) == 1:
+        return float(waves[0][0].sum(axis=1).min())
+    first, *middle, last = waves
+    while middle:
+        ahead = len(first[0]) <= len(last[0])
+        if (first if ahead else last)[0].size * len(middle[0 if ahead else -1][0]) > _MOST_NUMBERS:
+            break
+        if ahead:
+            first = _joined(first, middle.pop(0))
+        else:
+            last = _joined(last, middle.pop())
+    if middle:
+        column, *later = middle
+        rows = zip(*(each[:, np.newaxis] for each in column), strict=True)
+        return min(_lattice_minimum([_joined(first, row), *later, last]) for row in rows)
+    step = max(1, _MOST_NUMBERS // len(last[0]))
+    return min(
+        float((first[0][at : at + step] @ last[0].T - first[1][at : at + step] @ last[1].T).min())
+        for at in range(0, len(first[0]), step)
+    )
+
+
+def _joined(one: Waves, other: Waves) -> Waves:
+    """Cosines and sines of all sums of a phase of one and a phase of the other."""
+    (cosine, sine), (cosines, sines) = (each[:, np.newaxis] for each in one), other
+    features = one[0].shape[1]
+    return (
+        (cosine * cosines - sine * sines).reshape(-1, features),
+        (cosine * sines + sine * cosines).reshape(-1, features),
+    )
+
+
+MAX_FEATURES = 1 << 24
+MAX_NUMBERS = 1 << 28
+"""Random numbers behind the frequencies: a file that requires more is refused before any is made."""
+
+MAX_GROUPS = 1 << 10
+
+SMALLEST_TRANSFORM = 64
+"""Columns of a structured transform: with fewer, directions are too far from uniform."""
+
+FeatureMap = _native.FeatureMap | _native.StructuredFeatureMap
+
+FEWEST_BLOCKS = 8
+"""With fewer independent blocks than this, rows are taken for independent."""
+
+MOST_BLOCKS = 512
+"""From whose spread errors are estimated, to 3 % of a standard error: more take longer than the answers."""
+
+_WAVES_AT_A_TIME = 1 << 22
+_PURPOSE = "fourier-features/groups"
+
+
+@register
+@dataclass(frozen=True)
+class FourierFeatures(Basis):
+    """m random frequencies; a record adds the cosine and the sine of its phase on each, as integers.
+
+    Row j holds Σ round(A·cos ω_j·x) and Σ round(A·sin ω_j·x), with A = 1023 and ω_j drawn from the kernel's
+    spectral measure. An answer is the mean over rows of ``(cos(ω_j·q)·C_j + sin(ω_j·q)·S_j)/A``: each row
+    estimates Σ cos ω_j·(x − q), whose expectation is the kernel sum. Works in any dimension.
+
+    Phases are computed in single precision, relative to the origin or to the centre of ``bounds``. Where
+    records lie more than about 10⁵ bandwidths from it, neighbours lose their similarity: declare bounds.
+
+    Parameters
+    ----------
+    kernel : SpectralKernel
+        With a known spectral measure.
+    features : int
+        m, the pairs of a cosine and a sine. More answer more precisely, and take more noise under pure ε.
+    seed : int
+        Public. Equal seeds give equal frequencies on every machine.
+    orthogonal : bool
+        Makes frequencies orthogonal within blocks of as many as there are columns, which lowers the error.
+        Without effect on a single column, and on kernels of another distance than the Euclidean.
+    bounds : Bounds, optional
+        Records are clipped to this box, which is declared and never learned from the data.
+    columns : tuple of str, optional
+        What the columns are called, in their order.
+    groups : int
+        Features are dealt out to this many groups, block by block, and each record is counted in one of them
+        alone, which a public hash of its values picks. So m features take the time of m/groups. An answer
+        adds the groups' sums, each over m/groups rows. With δ or ρ its noise grows by √groups, which is
+        little where the error of the frequencies dominates; under pure ε it does not grow.
+    structured : bool
+        Take the frequencies of a block from three rounds of random signs and Hadamard transforms, in as many
+        columns as the next power of two, at least 64: time and memory per feature no longer grow with the
+        columns. Kernels of the Euclidean distance only. Directions are orthogonal and have the right
+        covariance exactly, but are only nearly uniform, so k has a bias that does not fall with m: measured
+        below 3·10⁻⁴ for records that differ from the query in two of 54 columns.
+
+    Privacy
+    -------
+    A record's group and integers depend on that record alone. Its integers are zeros in other groups, so
+    below m stands for m/groups; a replaced record that changes its group moves the rows of two groups by L
+    each, which is less than the rows of one by 2L.
+
+    A record's integers depend on that record alone, bit for bit, and each pair has c² + s² ≤ L², L = 1024:
+    either of the two is within 0.5 of what was rounded, and that within 0.01 of A·cos or A·sin of some phase
+    (polynomials and arithmetic together, whatever the record), and 1023 + 0.51·√2 < 1024. So one record
+    present or absent moves m rows by at most L each: Δ2² = m·L², and Δ1 ≤ m·⌊√2·L⌋ since ‖v‖₁ ≤ √2·‖v‖₂ in
+    the plane. One record replaced moves each row by at most 2L: Δ2² = 4m·L², Δ1 ≤ m·⌊2√2·L⌋. (A factor √2
+    would not do: cosines change sign.)
+
+    Two records of a declared box are not that far apart on all rows. Where a lattice of their differences
+    proves a smaller Δ2 for these very frequencies (`hushsum.tables._fourier_features`), a replaced
+    record counts with that, and with Δ1 ≤ √(2m)·Δ2. It is near √(2m)·L in a box that is wide beside the
+    bandwidth, and less in a narrow one. This is for up to 8 columns, one group, and frequencies that are not
+    structured.
+
+    Notes
+    -----
+    Rahimi and Recht, *Random features for large-scale kernel machines*, NIPS 2007, with pairs, whose length
+    is constant; Yu et al., *Orthogonal random features*, NIPS 2016. With δ or ρ the noise of an answer does
+    not grow with m: under ρ its standard deviation is L/A·1/√(2ρ), and 1/√(2ρ) is what one record can move.
+    """
+
+    name: ClassVar[str] = "fourier-features"
+    in_pages: ClassVar[bool] = True
+    constants: ClassVar[Mapping[str, int]] = {"length": LENGTH}
+
+    kernel: Kernel
+    features: int
+    seed: int
+    orthogonal: bool = True
+    bounds: Bounds | None = None
+    columns: tuple[str, ...] | None = None
+    groups: int = 1
+    structured: bool = False
+
+    def __post_init__(self) -> None:
+        features = positive_integer("features", self.features, at_most=MAX_FEATURES)
+        SPECTRAL.check(self.kernel, "fourier_features")
+        dim = self._spectral.dim
+        if self.structured and not self._spectral.rotation_invariant:
+            raise UsageError(
+                "structured", "is for kernels of the Euclidean distance", got=f"it for {self._spectral.name}"
+            )
+        object.__setattr__(self, "structured", bool(self.structured))
+        if features * (self._size // 2 if self.structured else dim) > MAX_NUMBERS:
+            raise UsageError(
+                f"features × columns must be at most {MAX_NUMBERS}, got {features * dim}; use fewer features"
+            )
+        check_columns(self.columns, dim)
+        orthogonal = bool(self.orthogonal) and self._spectral.rotation_invariant and dim > 1
+        orthogonal |= self.structured
+        fields = (("features", features), ("seed", integer_seed(self.seed)), ("orthogonal", orthogonal))
+        for field, value in fields:
+            object.__setattr__(self, field, value)
+        object.__setattr__(self, "groups", positive_integer("groups", self.groups, at_most=MAX_GROUPS))
+        unit = self.groups * self.block
+        if self.groups > 1 and features % unit:
+            raise UsageError(
+                "features",
+                f"must be a multiple of {unit}, groups × the rows of a block",
+                got=features,
+                remedy=f"use {-(-features // unit) * unit}",
+            )
+
+    @property
+    def _spectral(self) -> SpectralKernel:
+        assert isinstance(self.kernel, SpectralKernel)
+        return self.kernel
+
+    def counted_kernel(self) -> Kernel:
+        """The kernel of the frequencies."""
+        return self.kernel
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(features, 2)."""
+        return self.features, 2
+
+    def sensitivity(self, relation: Relation) -> Sensitivity:
+        """Every row of a record's group moves by a vector of length L (add/remove) or 2L (replace); all rows
+        together by the diameter of the features of the box, where that is known.
+        """
+        moved = feature_sensitivity(self.features // self.groups, relation)
+        if self.bounds is None or not self.costly_sensitivity(relation):
+            return moved
+        square = remembered_squared_diameter(self.frequencies, self.bounds.half_width)
+        return replace(moved, l1=min(moved.l1, math.isqrt(2 * self.features * square)), l2_squared=square)
+
+    def costly_sensitivity(self, relation: Relation) -> bool:
+        """Where the diameter is bounded on a lattice, which takes tenths of a second for any few features."""
+        plain = self.groups == 1 and not self.structured
+        within = self.bounds is not None and self.bounds.dim <= MOST_COLUMNS
+        return relation is Relation.REPLACE and plain and within
+
+    def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
+        """Add ``step`` times each record's integers to every row, or to those of its group.
+
+        Raises
+        ------
+        ValueError
+            if a record is outside the box, in which the sensitivity holds: it was not prepared.
+        """
+        records = batch.arrays[0]
+        if self.bounds is not None and not np.all(np.abs(records) <= self.bounds.half_width):
+            raise ValueError("records must be prepared: clipped to the bounds")
+        if self.groups == 1:
+            self.map.add(records, table, step, threads)
+            return
+        chosen = self.group_of(records)
+        rows = self.row_groups()
+        for group in range(self.groups):
+            part = np.ascontiguousarray(records[chosen == group])
+            if len(part):
+                sums = np.zeros((self.features // self.groups, 2), np.int64)
+                self._group_maps[group].add(part, sums, step, threads)
+                table[rows == group] += sums
+
+    def group_of(self, records: NDArray[np.float32]) -> NDArray[np.int64]:
+        """The group of each prepared record: multiply–shift hashing of the bits of its numbers.
+
+        It is strongly universal, so two different records share a group with probability 1/groups.
+        """
+        # Minus zero and zero are one number.
+        words = (records + np.float32(0.0)).view(np.uint32)
+        numbers = row_words(_PURPOSE, self.seed, 1, records.shape[1] + 1)[0]
+        total = np.full(len(records), numbers[-1], np.uint64)
+        for column in range(records.shape[1]):
+            total += words[:, column].astype(np.uint64) * numbers[column]
+        high = total >> np.uint64(32)
+        return ((high * np.uint64(self.groups)) >> np.uint64(32)).astype(np.int64)
+
+    def prefix(self, rows: int) -> FourierFeatures:
+        """The first pairs; frequency j is the same whatever their number."""
+        return self if rows == self.features else replace(self, features=rows)
+
+    def rows_for(self, count: int, epsilon: float, moves: int) -> int:
+        """Pairs that balance Laplace noise, which grows with them, against chance, which falls.
+
+        Groups do not change the balance: the noise of an answer is that of as many rows in one group.
+        """
+        pairs = pairs_for_laplace(max(count, 1), epsilon / moves, self.features)
+        if self.groups == 1:
+            return pairs
+        unit = self.groups * self.block
+        return min(self.features, -(-pairs // unit) * unit)
+
+    def vectors(self, batch: Batch) -> Floats:
+        """φ of each prepared record or query, shape (len(batch), 2·features): φ(x)·φ(q) is the kernel that
+        the features stand for.
+
+        A record's numbers are within 2·10⁻⁵/√features of cosines and sines over √features, and depend on
+        that record alone, bit for bit. The order is that of the table, row by row.
+        """
+        waves: NDArray[np.float32] = _native.FeatureMap(self.frequencies).waves(batch.arrays[0])
+        return waves.reshape(len(batch), -1).astype(np.float64) / math.sqrt(self.features)
+
+    @property
+    def block(self) -> int:
+        """How many consecutive rows depend on each other."""
+        if self.structured:
+            return self._size
+        return self._spectral.dim if self.orthogonal else 1
+
+    @property
+    def _size(self) -> int:
+        """Columns of the structured transforms."""
+        return max(SMALLEST_TRANSFORM, 1 << (self._spectral.dim - 1).bit_length())
+
+    @cached_property
+    def frequencies(self) -> NDArray[np.float32]:
+        """ω_j/(2π), shape (features, dim); of structured features, to single precision. Read-only: records
+        are counted with the frequencies that the sensitivity is proven for.
+        """
+        found = self._drawn_frequencies().copy()
+        found.setflags(write=False)
+        return found
+
+    def _drawn_frequencies(self) -> NDArray[np.float32]:
+        if self.structured:
+            signs, scales = self._structure
+            # Column r of the transpose S₁·H·S₂·H·S₃·H is what row r of the transforms makes of a record.
+            found = np.empty((len(signs), self._size, self._spectral.dim), np.float64)
+            units = np.eye(self._size)
+            for block, (first, second, third) in enumerate(signs.astype(np.float64)):
+                whole = hadamard(second * hadamard(third * hadamard(units))) * first
+                found[block] = whole[:, : self._spectral.dim]
+            rows = found.reshape(-1, self._spectral.dim)[: self.features] * scales[:, np.newaxis]
+            return rows.astype(np.float32)
+        return self._spectral.frequencies(rows=self.features, seed=self.seed, orthogonal=self.orthogonal)
+
+    @cached_property
+    def map(self) -> FeatureMap:
+        """The native features."""
+        if self.structured:
+            return _native.StructuredFeatureMap(*self._structure, self._spectral.dim)
+        return _native.FeatureMap(self.frequencies)
+
+    @cached_property
+    def _structure(self) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """Signs of each block (blocks, 3, size), and turns per output of a transform, shape (features,)."""
+        size = self._size
+        signs = structured_signs("fourier-features/signs", self.seed, -(-self.features // size), size)
+        lengths = self._spectral.frequency_lengths(rows=self.features, seed=self.seed, size=size)
+        assert lengths is not None
+        # Three rounds of H multiply lengths by size^{3/2}.
+        scales = lengths / (size * math.sqrt(size))
+        largest = float(np.finfo(np.float32).max)
+        return signs, np.minimum(scales, largest).astype(np.float32)
+
+    @cached_property
+    def _group_maps(self) -> list[FeatureMap]:
+        rows = self.row_groups()
+        if self.structured:
+            signs, scales = self._structure
+            return [
+                _native.StructuredFeatureMap(
+                    np.ascontiguousarray(signs[group :: self.groups]),
+                    scales[rows == group],
+                    self._spectral.dim,
+                )
+                for group in range(self.groups)
+            ]
+        return [_native.FeatureMap(self.frequencies[rows == group]) for group in range(self.groups)]
+
+    def row_groups(self) -> NDArray[np.int64]:
+        """The group of each row: blocks are dealt out in turn, so that the first rows have all groups."""
+        return np.arange(self.features) // self.block % self.groups
+
+    def _reading(self, kernel: Kernel) -> FeatureReading:
+        return FeatureReading(self, kernel)
+
+
+@dataclass(frozen=True)
+class FeatureReading(SampledReading):
+    """The mean over rows of what each of them says."""
+
+    basis: FourierFeatures
+    kernel: Kernel
+
+    def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
+        """Kernel sums: the mean over rows of what each says, times the number of groups."""
+        basis = self.basis
+        return basis.map.read(batch.arrays[0], table, basis.groups / (AMPLITUDE * basis.features), threads)
+
+    def noise_gain(self, batch: Batch) -> Floats:
+        """groups²/(m·A²) everywhere, since cos² + sin² = 1."""
+        return np.full(len(batch), self.basis.groups**2 / (self.basis.features * AMPLITUDE**2))
+
+    def noise_covariance(self, batch: Batch) -> Floats:
+        """The inner products of the features, in the same unit."""
+        basis, vectors = self.basis, self.basis.vectors(batch)
+        return np.asarray(vectors @ vectors.T) * (basis.groups**2 / (basis.features * AMPLITUDE**2))
+
+    def record_answers(self, records: Batch, queries: Batch) -> Floats:
+        """The inner products of the features, of each record in its group alone."""
+        basis, vectors = self.basis, self.basis.vectors(records)
+        if basis.groups > 1:
+            rows = np.repeat(basis.row_groups(), 2)
+            vectors = vectors * (rows == basis.group_of(records.arrays[0])[:, np.newaxis]) * basis.groups
+        return np.asarray(vectors @ basis.vectors(queries).T)
+
+    def spread(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:
+        """The spread over blocks of orthogonal rows; over single rows where blocks are few, over the first
+        512 blocks where there are more, since all have the same law. The mean is over these rows too.
+
+        Blocks of different groups estimate sums over different records, which adds to their spread and not to
+        the error of the answer: a part of 1/N at most.
+        """
+        block, scale = self._block, self.basis.groups / AMPLITUDE
+        rows = self.basis.features
+        used = min(rows, MOST_BLOCKS * block)
+        mean, variance = self.basis.map.spread(batch.arrays[0], table[:used], block, scale, threads)
+        return RowAverages(mean, variance * (used / rows), -(-used // block))
+
+    @property
+    def _block(self) -> int:
+        block = self.basis.block
+        return block if block * FEWEST_BLOCKS <= self.basis.features else 1
+
+    def rows(self, table: Table, batch: Batch) -> tuple[Floats, int]:
+        """Each pair's answer times the number of groups."""
+        basis = self.basis
+        waves = _native.FeatureMap(basis.frequencies).waves(batch.arrays[0]).reshape(len(batch), -1, 2)
+        said = np.einsum("qjw,jw->qj", waves.astype(np.float64), table.astype(np.float64))
+        return np.asarray(said * (basis.groups / AMPLITUDE)), self._block
+
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """An upper estimate that holds at every query, and includes the noise in the table.
+
+        No row's answer exceeds the length of its pair, so the variance of their mean is at most the mean
+        squared length over m. :meth:`spread` is sharper.
+        """
+        lengths = np.square(table.astype(np.float64)).sum(axis=1) * (self.basis.groups / AMPLITUDE) ** 2
+        return np.full(len(batch), float(lengths.mean()) / self.basis.features)
+
+    def weighted_sums(self, points: Batch, weights: Floats, batch: Batch) -> Floats:
+        """Σ weight·k(point, q) at prepared queries, without features."""
+        sums = np.empty(len(batch))
+        step = max(1, _WAVES_AT_A_TIME // len(points))
+        for first in range(0, len(batch), step):
+            part = Batch((batch.arrays[0][first : first + step],), min(step, len(batch) - first))
+            sums[first : first + step] = weights @ self.kernel.prepared_similarity(points, part)
+        return sums
+
+    def total(self, table: Table) -> None:
+        """None: no phase is zero for every record."""
+        return
+
+
+FOLDS = 5
+RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+"""Penalties of squared weights, where a point's own part of the fit counts 1. The one that explains unseen
+rows best is taken, or none of them.
+"""
+
+_ROWS_AT_A_TIME = 2048
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explained:
+    """Points' weights, what they leave of the table in each row, and the share of its energy that they
+    explain.
+
+    ``share`` is measured on rows that the weights were not fitted to, noise included; it is 0 where no
+    penalty helps, and then the table is left as it was.
+    """
+
+    weights: Floats
+    remainder: NDArray[np.int64]
+    share: float
+
+
+def explain(basis: FourierFeatures, table: Table, points: Batch) -> Explained:
+    """Weights of public points that resemble the released table, fitted across folds."""
+    folds = _folds(basis.features, basis.block)
+    nothing = Explained(np.zeros(len(points)), table.astype(np.int64), 0.0)
+    if not folds:
+        return nothing
+    # A row counts the records of its group alone, which are one part in `groups` of all.
+    amplitude = AMPLITUDE / basis.groups
+    values = table.astype(np.float64) / amplitude
+    moments = [_Moments.of(basis, rows, values, points) for rows in folds]
+    fits = [_fits(moments, fold) for fold in range(FOLDS)]
+    errors = [
+        sum(moments[fold].error(fits[fold][choice]) for fold in range(FOLDS)) for choice in range(len(RIDGES))
+    ]
+    best = int(np.argmin(errors))
+    share = 1.0 - errors[best] / max(sum(each.energy for each in moments), 1.0)
+    if share <= 0.0:
+        return nothing
+    weights = np.zeros(len(points))
+    remainder = np.empty(table.shape, np.int64)
+    for fold, rows in enumerate(folds):
+        fit = fits[fold][best]
+        weights += fit * (len(rows) / basis.features)
+        # A cell is a whole number with noise of many units: rounding what is left of it is not a loss.
+        remainder[rows] = np.rint(table[rows] - amplitude * _parts(basis, rows, points, fit))
+    return Explained(weights, remainder, share)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Moments:
+    """Sums over the rows of one fold: points with points, points with the table, the table with itself."""
+
+    rows: int
+    gram: Floats
+    cross: Floats
+    energy: float
+
+    @classmethod
+    def of(cls, basis: FourierFeatures, rows: NDArray[np.int64], values: Floats, points: Batch) -> _Moments:
+        gram, cross = np.zeros((len(points), len(points))), np.zeros(len(points))
+        for part in _chunks(rows):
+            waves = _waves(basis, part, points)
+            gram += waves @ waves.T
+            cross += waves @ values[part].reshape(-1)
+        return cls(len(rows), gram, cross, float(np.square(values[rows]).sum()))
+
+    def error(self, weights: Floats) -> float:
+        """The squared length of what the weights leave of the fold's rows."""
+        return float(self.energy - 2.0 * weights @ self.cross + weights @ self.gram @ weights)
+
+
+def _fits(moments: list[_Moments], left_out: int) -> list[Floats]:
+    """Weights for each penalty, from all folds but one.
+
+    The penalty draws them towards equal weights, the best such: points drawn like the records should have
+    them.
+    """
+    others = [each for fold, each in enumerate(moments) if fold != left_out]
+    rows = sum(each.rows for each in others)
+    gram = sum((each.gram for each in others), np.zeros_like(moments[0].gram)) / rows
+    cross = sum((each.cross for each in others), np.zeros_like(moments[0].cross)) / rows
+    equal = np.full(len(cross), cross.sum() / max(gram.sum(), 1.0))
+    rest = cross - gram @ equal
+    from scipy.linalg import solve
+
+    fits = []
+    for ridge in RIDGES:
+        penalised = gram.copy()
+        penalised.flat[:: len(cross) + 1] += ridge
+        fits.append(equal + solve(penalised, rest, assume_a="pos", overwrite_a=True))
+    return fits
+
+
+def _folds(rows: int, block: int) -> list[NDArray[np.int64]]:
+    """Whole blocks, dealt out in turn; none where there are fewer blocks than folds."""
+    blocks = np.arange(rows) // block
+    if blocks[-1] + 1 < FOLDS:
+        return []
+    return [np.flatnonzero(blocks % FOLDS == fold) for fold in range(FOLDS)]
+
+
+def _chunks(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    return np.array_split(rows, -(-len(rows) // _ROWS_AT_A_TIME))
+
+
+def _waves(basis: FourierFeatures, rows: NDArray[np.int64], points: Batch) -> NDArray[np.float32]:
+    """Cosines and sines of the points on some rows, shape (points, 2·rows)."""
+    waves = _native.FeatureMap(np.ascontiguousarray(basis.frequencies[rows])).waves(points.arrays[0])
+    return waves.reshape(len(points), -1)
+
+
+def _parts(basis: FourierFeatures, rows: NDArray[np.int64], points: Batch, weights: Floats) -> Floats:
+    """What the weighted points add to each row, shape (rows, 2)."""
+    return np.concatenate([(weights @ _waves(basis, part, points)).reshape(-1, 2) for part in _chunks(rows)])

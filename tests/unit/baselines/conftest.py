@@ -1,0 +1,5 @@
+"""Fixtures for published methods."""
+
+from tests.recorded_draws import record
+
+__all__ = ["record"]
