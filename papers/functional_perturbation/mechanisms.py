@@ -14,10 +14,10 @@ from papers.functional_perturbation.data import Floats, Sample
 import hushsum as hs
 from hushsum.baselines import answer_once
 from hushsum.baselines._output_perturbation import laplace_rate
-from hushsum.exact_mode import density_function
 from hushsum.methods import fit_machines, perturbed_machines, perturbed_posterior, smoother
 from hushsum.models import feature_space, vectors_within
 from hushsum.privacy import Promise, path_scale, real_noise
+from hushsum.secret_functions import density_function
 from hushsum.tables import FourierFeatures
 
 FUNCTIONAL, GAUSSIAN, LAPLACE, NONE = "functional", "gaussian", "laplace", "no privacy"

@@ -20,15 +20,6 @@ import hushsum as hs
 from hushsum._types import Floats
 from hushsum.baselines import FreshAnswers, answer_once
 from hushsum.errors import HushsumError, UsageError
-from hushsum.exact_mode import (
-    SecretFunction,
-    density_function,
-    gaussian_process_function,
-    kernel_svm_functions,
-    load_secret_functions,
-    save_secret_functions,
-    serve,
-)
 from hushsum.kernels import (
     POSITIVE_DEFINITE,
     SPECTRAL,
@@ -43,6 +34,15 @@ from hushsum.methods import Method, all_methods
 from hushsum.methods import _feature_functions as feature_functions
 from hushsum.models import PrivateGaussianProcessRegressor, PrivateKernelSVC
 from hushsum.privacy import Promise, Relation, lattice_variance, path_scale, perturb_lattice
+from hushsum.secret_functions import (
+    SecretFunction,
+    density_function,
+    gaussian_process_function,
+    kernel_svm_functions,
+    load_secret_functions,
+    save_secret_functions,
+    serve,
+)
 from tests.exact_tallies import exact_table
 from tests.recorded_draws import coupled_draws
 from tests.recording_budget import RecordingBudget

@@ -22,12 +22,12 @@ import pytest
 import hushsum as hs
 from hushsum.baselines import FreshAnswers, answer_once
 from hushsum.errors import ClaimError, PublicAssumption, UsageError
-from hushsum.exact_mode import SqliteStore, density_function, serve
 from hushsum.ledger import Charge, DatasetBudget, DatasetTerms, Kind, LedgerDebit
 from hushsum.methods import method_named, method_names
 from hushsum.models import PrivateModel
 from hushsum.privacy import Claim, Relation, check_mechanism
 from hushsum.releases import Released
+from hushsum.secret_functions import SqliteStore, density_function, serve
 from tests.contract.fitted_models import MODELS, fitted
 from tests.contract.test_methods import QUERIES, records, released
 

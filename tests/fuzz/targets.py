@@ -35,8 +35,6 @@ from hushsum.errors import (
     PublicAssumption,
     UsageError,
 )
-from hushsum.exact_mode._function import SqliteStore, StoredAnswer
-from hushsum.exact_mode._secret_functions import SecretFunction, load_secret_functions, save_secret_functions
 from hushsum.files import CHUNK, canonical_json, encrypt
 from hushsum.parties import MemoryStore, ReportTerms, collect_reports, make_report
 from hushsum.parties.secure_aggregation import AggregationTerms, ServerState, SiteState
@@ -52,6 +50,12 @@ from hushsum.parties.summarization import (
 from hushsum.privacy import Relation
 from hushsum.records import PLAIN, Bounds, CellFormat, as_dense, as_sets, open_batches, read_stream
 from hushsum.releases import load_function
+from hushsum.secret_functions._secret_function import (
+    SecretFunction,
+    load_secret_functions,
+    save_secret_functions,
+)
+from hushsum.secret_functions._served_function import SqliteStore, StoredAnswer
 from hushsum.streams import Stream, StreamFile
 from hushsum.tally import Checkpoint, load_tally
 from tests.aggregation_runs import Run, small_terms, table_of

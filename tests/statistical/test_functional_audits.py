@@ -32,13 +32,13 @@ from hushsum.auditing import (
     separation_power,
 )
 from hushsum.auditing import _noise_cases as cases
-from hushsum.exact_mode import GaussianPath, MemoryStore, ServedFunction
-from hushsum.exact_mode import _audit_cases as served
-from hushsum.exact_mode import _function as served_function
 from hushsum.methods import Machines, NoisyWeights, fit_machines, perturbed_machines, svm_sensitivity
 from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _release_noise, standard_normal
 from hushsum.privacy import _functional_perturbation as functional_perturbation
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
+from hushsum.secret_functions import GaussianPath, MemoryStore, ServedFunction
+from hushsum.secret_functions import _audit_cases as served
+from hushsum.secret_functions import _function as served_function
 from hushsum.tables import FourierSeries
 
 EVERY = [

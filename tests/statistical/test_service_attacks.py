@@ -11,8 +11,8 @@ import hushsum as hs
 from hushsum.baselines import FreshAnswers, answer_once
 from hushsum.baselines._output_perturbation import laplace_rate
 from hushsum.errors import SecretRefused, UsageError
-from hushsum.exact_mode import density_function, serve
 from hushsum.privacy import Promise
+from hushsum.secret_functions import density_function, serve
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.2)
 X = np.random.default_rng(3).uniform(0.0, 1.0, size=(300, 1))

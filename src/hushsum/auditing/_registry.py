@@ -79,7 +79,7 @@ class MechanismCase:
 _HIGHER: Final = (
     "hushsum.baselines._audit_cases",
     "hushsum.models.audit_cases",
-    "hushsum.exact_mode._audit_cases",
+    "hushsum.secret_functions._audit_cases",
     "hushsum.streams._audit_cases",
 )
 """Packages above this layer register their own cases; imported by name, when they are needed."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import SecretRefused, UsageError, shown
-from hushsum.exact_mode import SMALLEST_JITTER, GaussianPath, SecretFunction, path_claim
 from hushsum.privacy import (
     ANALYTIC,
     REAL_ARITHMETIC,
@@ -31,6 +30,7 @@ from hushsum.privacy import (
     spend_json,
 )
 from hushsum.privacy.accounting import LaplaceTable, compose
+from hushsum.secret_functions import SMALLEST_JITTER, GaussianPath, SecretFunction, path_claim
 
 MECHANISMS = ("gaussian", "laplace")
 _STEPS = 1000
@@ -230,7 +230,7 @@ def answer_once(
     --------
     >>> import hushsum as hs
     >>> from hushsum.baselines import answer_once
-    >>> from hushsum.exact_mode import density_function
+    >>> from hushsum.secret_functions import density_function
     >>> f = density_function([[0.5]] * 5000, hs.GaussianKernel(dim=1, bandwidth=0.2), bounds=(0, 1))
     >>> answers = answer_once(f, [[0.1], [0.5]], epsilon=1.0, delta=1e-6)
     >>> round(answers.stderr, 2), bool(abs(answers.values[1] - 5000) < 50)

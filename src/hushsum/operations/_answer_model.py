@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, HushsumError, UsageError
-from hushsum.exact_mode import ServedFunction, SqliteStore, reopen
 from hushsum.files import RollbackGuard
 from hushsum.kernels import ColumnKernel, positive_integer
 from hushsum.operations._answers import with_dates
@@ -30,6 +29,7 @@ from hushsum.records import (
     pyarrow,
 )
 from hushsum.releases import Bundle, NoisyTable, ReleasedFunction, load_released, normal_answers
+from hushsum.secret_functions import ServedFunction, SqliteStore, reopen
 from hushsum.tables import Marginals
 
 if TYPE_CHECKING:

@@ -29,19 +29,6 @@ from hushsum.errors import (
     SecretRefused,
     UsageError,
 )
-from hushsum.exact_mode import (
-    SecretFunction,
-    ServedFunction,
-    SqliteStore,
-    density_function,
-    gaussian_process_function,
-    kernel_svm_functions,
-    load_secret_functions,
-    path_claim,
-    save_secret_functions,
-    serve,
-    subject_of,
-)
 from hushsum.kernels import Kernel, check_cap, kernel_in_words
 from hushsum.models import (
     MODELS,
@@ -86,6 +73,19 @@ from hushsum.records import (
     open_batches,
 )
 from hushsum.releases import Bundle, Prepared
+from hushsum.secret_functions import (
+    SecretFunction,
+    ServedFunction,
+    SqliteStore,
+    density_function,
+    gaussian_process_function,
+    kernel_svm_functions,
+    load_secret_functions,
+    path_claim,
+    save_secret_functions,
+    serve,
+    subject_of,
+)
 
 EXACT: Final = {"density": 1 << 17, "gaussian-process": 4000, "kernel-svc": 4000}
 """The models that have exact mode, and the most records of each: the last two solve with a full matrix."""

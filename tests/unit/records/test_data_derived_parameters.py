@@ -15,9 +15,9 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import DataRefused, SuspiciousParameter
-from hushsum.exact_mode import density_function, gaussian_process_function
 from hushsum.models import NumberColumn
 from hushsum.records import is_natural, is_round
+from hushsum.secret_functions import density_function, gaussian_process_function
 from hushsum.tables import Basis
 
 POINTS = np.random.default_rng(0).normal(50.0, 10.0, size=(1000, 2))

@@ -21,7 +21,6 @@ import numpy as np
 
 from hushsum._types import Floats, Rows
 from hushsum.errors import FileRefused, QuestionsSpent, SecretRefused, UsageError
-from hushsum.exact_mode._secret_functions import SecretFunction
 from hushsum.files import NumberGuard, RollbackGuard
 from hushsum.privacy import (
     ANALYTIC,
@@ -37,6 +36,7 @@ from hushsum.privacy import (
     real_noise,
     spend_json,
 )
+from hushsum.secret_functions._secret_function import SecretFunction
 
 _APPLICATION = 0x48555348
 _FORMAT = 1
@@ -679,7 +679,7 @@ def serve(
     Examples
     --------
     >>> import hushsum as hs
-    >>> from hushsum.exact_mode import density_function, serve
+    >>> from hushsum.secret_functions import density_function, serve
     >>> f = density_function([[0.5]] * 5000, hs.GaussianKernel(dim=1, bandwidth=0.2), bounds=(0, 1))
     >>> served = serve(f, epsilon=1.0, delta=1e-6)
     >>> bool(abs(served([[0.5]])[0] - 5000) < 50), bool(served([[0.5]]) == served([[0.5]]))

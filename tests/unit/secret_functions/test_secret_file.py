@@ -13,7 +13,9 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import FileRefused, QuestionsSpent, UsageError
-from hushsum.exact_mode import (
+from hushsum.methods import GAP_REACHED
+from hushsum.privacy import Promise
+from hushsum.secret_functions import (
     SecretFunction,
     SqliteStore,
     density_function,
@@ -24,8 +26,6 @@ from hushsum.exact_mode import (
     save_secret_functions,
     serve,
 )
-from hushsum.methods import GAP_REACHED
-from hushsum.privacy import Promise
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1.0, 1.0, (60, 2))

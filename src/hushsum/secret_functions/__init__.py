@@ -4,7 +4,15 @@ A `ServedFunction` needs the data to answer, so it stays with the owner: it is n
 file, and never downloaded. The models of ``hushsum.models`` give the same guarantee as a file.
 """
 
-from hushsum.exact_mode._function import (
+from hushsum.secret_functions._secret_function import (
+    SecretFunction,
+    density_function,
+    gaussian_process_function,
+    kernel_svm_functions,
+    load_secret_functions,
+    save_secret_functions,
+)
+from hushsum.secret_functions._served_function import (
     SMALLEST_JITTER,
     AnswerStore,
     GaussianPath,
@@ -16,14 +24,6 @@ from hushsum.exact_mode._function import (
     reopen,
     serve,
     subject_of,
-)
-from hushsum.exact_mode._secret_functions import (
-    SecretFunction,
-    density_function,
-    gaussian_process_function,
-    kernel_svm_functions,
-    load_secret_functions,
-    save_secret_functions,
 )
 
 __all__ = [

@@ -27,7 +27,10 @@ from hushsum.errors import (
     SecretRefused,
     UsageError,
 )
-from hushsum.exact_mode import (
+from hushsum.files import NumberGuard
+from hushsum.methods import HingeSolution
+from hushsum.privacy import Promise, path_scale
+from hushsum.secret_functions import (
     GaussianPath,
     SecretFunction,
     ServedFunction,
@@ -38,10 +41,7 @@ from hushsum.exact_mode import (
     reopen,
     serve,
 )
-from hushsum.exact_mode import _secret_functions as secret_functions
-from hushsum.files import NumberGuard
-from hushsum.methods import HingeSolution
-from hushsum.privacy import Promise, path_scale
+from hushsum.secret_functions import _secret_function as secret_functions
 from tests.recording_budget import RecordingBudget
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.2)
@@ -166,7 +166,7 @@ def test_a_turn_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
         raise OSError("disk full")
 
     with monkeypatch.context() as patched:
-        patched.setattr("hushsum.exact_mode._function._SqliteSession.append", full)
+        patched.setattr("hushsum.secret_functions._served_function._SqliteSession.append", full)
         with pytest.raises(OSError, match="disk full"):
             f([[0.4]])
     answer = f([[0.4]])
@@ -275,7 +275,7 @@ def test_an_answer_that_was_not_kept_is_never_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody reads while an answer is to be kept, until SQLite gives up: COMMIT fails, not BEGIN."""
-    monkeypatch.setattr("hushsum.exact_mode._function._WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("hushsum.secret_functions._served_function._WAIT_SECONDS", 0.05)
     path = tmp_path / "answers.db"
     f = served(path)
     first = f([[0.5]])

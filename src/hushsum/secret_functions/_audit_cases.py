@@ -13,16 +13,16 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.auditing import MechanismCase, Separated, allowed_distance, normal_chances, register_mechanism
-from hushsum.exact_mode._function import serve
-from hushsum.exact_mode._secret_functions import (
+from hushsum.kernels import GaussianKernel
+from hushsum.methods import GAP_SHARE
+from hushsum.privacy import Promise
+from hushsum.secret_functions._secret_function import (
     SecretFunction,
     density_function,
     gaussian_process_function,
     kernel_svm_functions,
 )
-from hushsum.kernels import GaussianKernel
-from hushsum.methods import GAP_SHARE
-from hushsum.privacy import Promise
+from hushsum.secret_functions._served_function import serve
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
 REPEATS = 6

@@ -7,7 +7,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.exact_mode import GaussianPath, density_function, serve
+from hushsum.secret_functions import GaussianPath, density_function, serve
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.2)
 X = np.random.default_rng(3).uniform(0.0, 1.0, size=(400, 1))
