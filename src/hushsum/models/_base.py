@@ -606,14 +606,15 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             Whose record it is, an integer or a text for each; needed if, and only if, ``max_per_unit`` is
             given.
         allow_clipping : bool
-            Fit records that mostly lie outside ``bounds``, with a warning in place of the refusal.
+            Fit records that mostly lie outside declared ``bounds``, with a warning in place of the refusal.
+            Of the default bounds, which nobody declared, it is a warning anyway.
 
         Raises
         ------
         UsageError
             if a parameter breaks a rule.
         DataRefused
-            if the records do, or most of them lie outside ``bounds``; nothing is spent.
+            if the records do, or most of them lie outside declared ``bounds``; nothing is spent.
         BudgetExhausted
             if the budget does not suffice; nothing is released.
 
@@ -721,7 +722,13 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         # Kernels of codes or directions take no bounds, and their records are not clipped.
         clipped = bool(widths) or not kernels
         box = Bounds.of(self.column_bounds(), self.n_features_in_) if clipped else None
-        return [ParameterCheck(box, bandwidths=widths, columns=self._column_names())]
+        default = self._undeclared("bounds")
+        return [ParameterCheck(box, bandwidths=widths, columns=self._column_names(), default=default)]
+
+    def _undeclared(self, name: str) -> bool:
+        """Whether a pair of bounds is the default."""
+        value, (declaration,) = getattr(self, name), (each for each in self.PARAMETERS if each.name == name)
+        return isinstance(value, tuple) and value == declaration.default
 
     def _compared(self, X: object, records: Floats, target: NDArray[Any] | None) -> list[Floats]:
         """The records as they came, before clipping."""

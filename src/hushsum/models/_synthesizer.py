@@ -494,7 +494,10 @@ class PrivateSynthesizer(PrivateModel):
 
     def _parameter_checks(self) -> list[ParameterCheck]:
         box, names = self._empty().basis.declared_ranges()
-        return [] if box is None else [ParameterCheck(box, columns=names or self._column_names())]
+        if box is None:
+            return []
+        default = self.columns is None and self._undeclared("bounds")
+        return [ParameterCheck(box, columns=names or self._column_names(), default=default)]
 
     def _compared(self, X: object, records: Any, target: NDArray[Any] | None) -> list[Floats]:
         """The columns of numbers: what is counted are labels."""

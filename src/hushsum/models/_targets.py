@@ -208,10 +208,8 @@ class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
         return records, numbers
 
     def _parameter_checks(self) -> list[ParameterCheck]:
-        return [
-            *super()._parameter_checks(),
-            ParameterCheck(declared_target(self.target_bounds), what=TARGETS),
-        ]
+        box, default = declared_target(self.target_bounds), self._undeclared("target_bounds")
+        return [*super()._parameter_checks(), ParameterCheck(box, what=TARGETS, default=default)]
 
     def _compared(self, X: object, records: Floats, target: NDArray[Any] | None) -> list[Floats]:
         assert target is not None

@@ -69,6 +69,7 @@ from hushsum.records import (
     RecordStream,
     bounds_in_words,
     column_from_json,
+    default_bounds_refused,
     names_in_words,
     open_batches,
 )
@@ -515,7 +516,8 @@ def count_model(
     _check(records, model, ledger)
     if isinstance(output, str):
         check_function_output(output, inputs=records.paths, interactive=interactive)
-    counted = _counted(model, records, progress, most_numbers)
+    with default_bounds_refused():
+        counted = _counted(model, records, progress, most_numbers)
     return CountedModel(counted, choice, records, output, ledger)
 
 

@@ -13,7 +13,8 @@ publish a statistic of the data that was not paid for. What is noticed, per colu
 - a bandwidth with more than four significant digits is a rule of thumb computed from a batch;
 - most records of a batch lie outside the bounds: a mistake, of units or of the order of columns. All of them
   would be clipped, and a release would spend its budget on nothing. Such a batch is refused before anything
-  is debited, unless its owner allows it;
+  is debited, unless its owner allows it; where the bounds are the default of a Python model, which nobody
+  declared, it is a warning, as scikit-learn's conventions ask;
 - all records of a fit have standard deviation 1, or median 0 and quartiles 1 apart, or extremes at 0 or ±1
   that single records attain, or uncorrelated columns of mean 0, all to the last digits.
 
@@ -75,8 +76,8 @@ _CONTINUOUS: Final = 0.75
 
 _INSIDE: Final = ("hushsum.", "sklearn.")
 
-_IGNORE: Final = "ignore"
-_ON_CLIPPING: Final[ContextVar[str]] = ContextVar("on clipping", default="refuse")
+_IGNORE, _WARN, _REFUSE, _REFUSE_DECLARED = "ignore", "warn", "refuse", "refuse declared bounds"
+_ON_CLIPPING: Final[ContextVar[str]] = ContextVar("on clipping", default=_REFUSE_DECLARED)
 
 RECORDS, TARGETS = "records", "targets"
 
@@ -126,7 +127,18 @@ def clipping_allowed(allowed: bool = True, *, quiet: bool = False) -> Iterator[N
     """Within the block a batch that mostly lies outside the bounds is warned of, and counted; with False, as
     around the block. It is ``quiet`` where the batch was checked already.
     """
-    before = _ON_CLIPPING.set(_IGNORE if quiet else "warn" if allowed else _ON_CLIPPING.get())
+    before = _ON_CLIPPING.set(_IGNORE if quiet else _WARN if allowed else _ON_CLIPPING.get())
+    try:
+        yield
+    finally:
+        _ON_CLIPPING.reset(before)
+
+
+@contextmanager
+def default_bounds_refused() -> Iterator[None]:
+    """Within the block a batch that mostly lies outside default bounds is refused, as with declared ones."""
+    now = _ON_CLIPPING.get()
+    before = _ON_CLIPPING.set(_REFUSE if now == _REFUSE_DECLARED else now)
     try:
         yield
     finally:
@@ -157,9 +169,14 @@ class ParameterCheck:
         The names of the columns.
     what : str
         What messages call the records: "records" or "targets".
+    default : bool
+        Whether the bounds are a default that nobody declared.
     """
 
-    __slots__ = ("_bandwidths", "_bounds", "_columns", "_fractions", "_inside", "_told", "_watched", "_what")
+    __slots__ = (
+        "_bandwidths", "_bounds", "_columns", "_default", "_fractions", "_inside", "_told", "_watched",
+        "_what",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -168,8 +185,10 @@ class ParameterCheck:
         bandwidths: Iterable[float] = (),
         columns: Sequence[str] | None = None,
         what: str = RECORDS,
+        default: bool = False,
     ) -> None:
         self._bounds = bounds
+        self._default = default
         self._bandwidths = [each for each in bandwidths if not is_round(each)]
         self._columns = columns
         self._what = what
@@ -206,7 +225,7 @@ class ParameterCheck:
         Raises
         ------
         DataRefused
-            if most records lie outside the bounds, unless :func:`clipping_allowed`.
+            if most records lie outside declared bounds, unless :func:`clipping_allowed`.
         """
         if _ON_CLIPPING.get() == _IGNORE:
             return
@@ -274,33 +293,33 @@ class ParameterCheck:
         if 2 * int(outside.any(axis=1).sum()) <= len(sample):
             return
         foremost = self._column(int(outside.sum(axis=0).argmax()))
-        _refuse_or_warn(self._what, "" if self._what == TARGETS else f", foremost in {foremost}")
+        self._refuse_or_warn("" if self._what == TARGETS else f", foremost in {foremost}")
+
+    def _refuse_or_warn(self, where: str) -> None:
+        what, check = self._what, "check the units" + (" and the order of the columns" if where else "")
+        if _ON_CLIPPING.get() in (_REFUSE, _REFUSE if self._default else _REFUSE_DECLARED):
+            raise DataRefused(
+                "bounds" if where else "target_bounds",
+                f"must contain most {what}",
+                got=f"bounds that most {what} of this batch lie outside of{where}",
+                remedy=(
+                    f"{check}, or give ",
+                    Argument("allow_clipping", True),
+                    " to clip them; nothing was spent. This depends on the data: keep it to yourself",
+                ),
+            )
+        kind = "default" if self._default else "declared"
+        warnings.warn(
+            f"most {what} of this batch lie outside the {kind} bounds{where}, and are clipped to them: "
+            f"{'declare bounds' if self._default else check}. {_OWNER}",
+            SuspiciousParameter,
+            stacklevel=level_outside(),
+        )
 
     def _column(self, number: int) -> str:
         if self._what == TARGETS:
             return "the target"
         return f"column {number if self._columns is None else repr(str(self._columns[number]))}"
-
-
-def _refuse_or_warn(what: str, where: str) -> None:
-    check = "check the units" + (" and the order of the columns" if where else "")
-    if _ON_CLIPPING.get() == "refuse":
-        raise DataRefused(
-            "bounds" if where else "target_bounds",
-            f"must contain most {what}",
-            got=f"bounds that most {what} of this batch lie outside of{where}",
-            remedy=(
-                f"{check}, or give ",
-                Argument("allow_clipping", True),
-                " to clip them; nothing was spent. This depends on the data: keep it to yourself",
-            ),
-        )
-    warnings.warn(
-        f"most {what} of this batch lie outside the declared bounds{where}, and are clipped to them: "
-        f"{check}. {_OWNER}",
-        SuspiciousParameter,
-        stacklevel=level_outside(),
-    )
 
 
 def _ends(values: Floats, bound: float, side: str) -> Iterator[float]:

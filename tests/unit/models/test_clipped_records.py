@@ -62,9 +62,21 @@ def test_no_model_spends_on_clipped_records(name: str) -> None:
     assert len([each for each in warned if "most records" in str(each.message)]) == 1
 
 
-def test_the_default_bounds_of_a_model_are_not_paid_for() -> None:
-    with pytest.raises(DataRefused, match="nothing was spent"):
+def test_default_bounds_that_do_not_fit_are_warned_of() -> None:
+    """Nobody declared them; scikit-learn's conventions ask that a model as it comes fits."""
+    with pytest.warns(
+        SuspiciousParameter, match="most records .* outside the default bounds.*declare bounds"
+    ):
         hs.PrivateDensity().fit(RNG.uniform(18.0, 90.0, (500, 1)))
+    model = hs.PrivateRegressor(bounds=(0.0, 100.0))
+    with pytest.warns(SuspiciousParameter, match="most targets of this batch lie outside the default bounds"):
+        model.fit(RECORDS, RECORDS["age"])
+
+
+def test_bounds_that_differ_from_the_default_were_declared() -> None:
+    model = hs.PrivateDensity(bounds=(-1.0, 1.5))
+    with pytest.raises(DataRefused, match="nothing was spent"):
+        model.fit(RNG.uniform(18.0, 90.0, (500, 1)))
 
 
 def test_targets_outside_of_their_bounds_are_refused() -> None:
