@@ -17,7 +17,6 @@ from benchmarks.outside_audits.worlds import DELTA, Budget, Sampler, World, one_
 from hushsum.auditing import allowed_distance
 from hushsum.auditing._noise_cases import _directions
 from hushsum.baselines import histogram, kme, mwem, pfda, privbayes
-from hushsum.baselines._output_perturbation import FreshAnswers
 from hushsum.methods import (
     TARGET_BITS,
     fit_adaops,
@@ -32,6 +31,7 @@ from hushsum.parties.summarization import FactoredSums
 from hushsum.privacy import RealNoise, Stopping, TreeSums, draw_candidates, real_noise, release_noise
 from hushsum.privacy.noise import NoiseSource, exponential_choice
 from hushsum.secret_functions import density_function
+from hushsum.secret_functions._other_answers import FreshAnswers
 
 Floats = NDArray[np.float64]
 

@@ -12,12 +12,11 @@ from papers.functional_perturbation import paper_calibration as paper
 from papers.functional_perturbation.data import Floats, Sample
 
 import hushsum as hs
-from hushsum.baselines import answer_once
-from hushsum.baselines._output_perturbation import laplace_rate
 from hushsum.methods import fit_machines, perturbed_machines, perturbed_posterior, smoother
 from hushsum.models import feature_space, vectors_within
 from hushsum.privacy import Promise, path_scale, real_noise
-from hushsum.secret_functions import density_function
+from hushsum.secret_functions import answer_once, density_function
+from hushsum.secret_functions._other_answers import laplace_rate
 from hushsum.tables import FourierFeatures
 
 FUNCTIONAL, GAUSSIAN, LAPLACE, NONE = "functional", "gaussian", "laplace", "no privacy"

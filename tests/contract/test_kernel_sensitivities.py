@@ -18,7 +18,6 @@ import pytest
 
 import hushsum as hs
 from hushsum._types import Floats
-from hushsum.baselines import FreshAnswers, answer_once
 from hushsum.errors import HushsumError, UsageError
 from hushsum.kernels import (
     POSITIVE_DEFINITE,
@@ -35,7 +34,9 @@ from hushsum.methods import _feature_functions as feature_functions
 from hushsum.models import PrivateGaussianProcessRegressor, PrivateKernelSVC
 from hushsum.privacy import Promise, Relation, lattice_variance, path_scale, perturb_lattice
 from hushsum.secret_functions import (
+    FreshAnswers,
     SecretFunction,
+    answer_once,
     density_function,
     gaussian_process_function,
     kernel_svm_functions,

@@ -11,11 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 import hushsum as hs
-from hushsum.baselines import FreshAnswers, answer_once
 from hushsum.methods import ReleaseKeywords, method_named, method_names
 from hushsum.models import PrivateDensity
 from hushsum.privacy import LOCAL, Booking, ReleaseRequest
-from hushsum.secret_functions import serve
+from hushsum.secret_functions import FreshAnswers, answer_once, serve
 from hushsum.service.schemas import ReleaseClaimRequest
 from tests.contract.fitted_models import MODELS
 

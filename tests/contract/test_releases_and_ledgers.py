@@ -20,14 +20,13 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.baselines import FreshAnswers, answer_once
 from hushsum.errors import ClaimError, PublicAssumption, UsageError
 from hushsum.ledger import Charge, DatasetBudget, DatasetTerms, Kind, LedgerDebit
 from hushsum.methods import method_named, method_names
 from hushsum.models import PrivateModel
 from hushsum.privacy import Claim, Relation, check_mechanism
 from hushsum.releases import Released
-from hushsum.secret_functions import SqliteStore, density_function, serve
+from hushsum.secret_functions import FreshAnswers, SqliteStore, answer_once, density_function, serve
 from tests.contract.fitted_models import MODELS, fitted
 from tests.contract.test_methods import QUERIES, records, released
 

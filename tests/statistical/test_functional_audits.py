@@ -38,7 +38,7 @@ from hushsum.privacy import _functional_perturbation as functional_perturbation
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.secret_functions import GaussianPath, MemoryStore, ServedFunction
 from hushsum.secret_functions import _audit_cases as served
-from hushsum.secret_functions import _function as served_function
+from hushsum.secret_functions import _served_function as served_function
 from hushsum.tables import FourierSeries
 
 EVERY = [

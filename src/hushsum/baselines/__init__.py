@@ -12,13 +12,11 @@ from hushsum.baselines._functional_data_analysis import CurveFunction, pfda, sav
 from hushsum.baselines._histogram import histogram, histogram_tally
 from hushsum.baselines._kernel_mean_embedding import kme
 from hushsum.baselines._mwem import mwem
-from hushsum.baselines._output_perturbation import FreshAnswers, TestSetAnswers, answer_once
 from hushsum.baselines._privbayes import privbayes
 from hushsum.baselines._trigonometric import TrigonometricPolynomials, trigonometric
 
 __all__ = [
-    "BernsteinLattice", "BoxPolynomials", "CosineFeatures", "CurveFunction", "FreshAnswers", "TestSetAnswers",
-    "TrigonometricPolynomials", "answer_once", "bernstein", "fourier_series", "hermite", "histogram",
-    "histogram_tally", "kme", "lsq_fgt", "lsq_rff", "mwem", "pfda", "privbayes", "save_curve",
-    "trigonometric",
+    "BernsteinLattice", "BoxPolynomials", "CosineFeatures", "CurveFunction", "TrigonometricPolynomials",
+    "bernstein", "fourier_series", "hermite", "histogram", "histogram_tally", "kme", "lsq_fgt", "lsq_rff",
+    "mwem", "pfda", "privbayes", "save_curve", "trigonometric",
 ]  # fmt: skip

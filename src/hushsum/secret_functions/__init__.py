@@ -4,6 +4,7 @@ A `ServedFunction` needs the data to answer, so it stays with the owner: it is n
 file, and never downloaded. The models of ``hushsum.models`` give the same guarantee as a file.
 """
 
+from hushsum.secret_functions._other_answers import FreshAnswers, TestSetAnswers, answer_once
 from hushsum.secret_functions._secret_function import (
     SecretFunction,
     density_function,
@@ -29,12 +30,15 @@ from hushsum.secret_functions._served_function import (
 __all__ = [
     "SMALLEST_JITTER",
     "AnswerStore",
+    "FreshAnswers",
     "GaussianPath",
     "MemoryStore",
     "SecretFunction",
     "ServedFunction",
     "SqliteStore",
     "StoredAnswer",
+    "TestSetAnswers",
+    "answer_once",
     "density_function",
     "gaussian_process_function",
     "kernel_svm_functions",

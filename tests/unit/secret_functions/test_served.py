@@ -17,7 +17,6 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.baselines import FreshAnswers, answer_once
 from hushsum.errors import (
     ClaimError,
     DataRefused,
@@ -31,10 +30,12 @@ from hushsum.files import NumberGuard
 from hushsum.methods import HingeSolution
 from hushsum.privacy import Promise, path_scale
 from hushsum.secret_functions import (
+    FreshAnswers,
     GaussianPath,
     SecretFunction,
     ServedFunction,
     SqliteStore,
+    answer_once,
     density_function,
     gaussian_process_function,
     kernel_svm_functions,

@@ -1,4 +1,4 @@
-"""What one path is compared with: noise on every answer; and one release for a given test set."""
+"""A secret function without a path that is kept: noise on every answer, or one release for a test set."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from hushsum.privacy import (
     spend_json,
 )
 from hushsum.privacy.accounting import LaplaceTable, compose
-from hushsum.secret_functions import SMALLEST_JITTER, GaussianPath, SecretFunction, path_claim
+from hushsum.secret_functions._secret_function import SecretFunction
+from hushsum.secret_functions._served_function import SMALLEST_JITTER, GaussianPath, path_claim
 
 MECHANISMS = ("gaussian", "laplace")
 _STEPS = 1000
@@ -229,8 +230,7 @@ def answer_once(
     Examples
     --------
     >>> import hushsum as hs
-    >>> from hushsum.baselines import answer_once
-    >>> from hushsum.secret_functions import density_function
+    >>> from hushsum.secret_functions import answer_once, density_function
     >>> f = density_function([[0.5]] * 5000, hs.GaussianKernel(dim=1, bandwidth=0.2), bounds=(0, 1))
     >>> answers = answer_once(f, [[0.1], [0.5]], epsilon=1.0, delta=1e-6)
     >>> round(answers.stderr, 2), bool(abs(answers.values[1] - 5000) < 50)
