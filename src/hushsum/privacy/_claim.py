@@ -9,6 +9,7 @@ of promise that their proof gives, and everything else is refused.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +19,7 @@ from typing import Any, Final
 
 from hushsum import _html
 from hushsum._types import is_number
-from hushsum.errors import ClaimError, Parameter, shown
+from hushsum.errors import ClaimError, Parameter, UsageError, shown
 from hushsum.files import stored_rational
 
 SECURE_AGGREGATION: Final = "secure aggregation"
@@ -649,6 +650,44 @@ arithmetic='integers')
             "exact": {name: stored[name] for name in names},
             "sentence": self.sentence(),
         }
+
+    def as_dp_event(self) -> Any:
+        """The worst mechanism that keeps the claim, as an event of ``dp_accounting``.
+
+        Pure ε under add/remove is discrete Laplace noise on a count, and under replace randomized response of
+        two values: each attains ε, and no mechanism with the same ε is easier to distinguish. ρ is an event
+        that `dp_accounting.rdp` composes. Numbers are rounded to the side that claims less.
+
+        Raises
+        ------
+        ClaimError
+            if the claim is in ε and δ, for which ``dp_accounting`` has no event.
+        UsageError
+            if ``dp-accounting`` is not installed.
+        """
+        try:
+            from dp_accounting import dp_event
+        except ImportError:
+            raise UsageError("an event needs dp-accounting", remedy="install hushsum[ledger]") from None
+        from hushsum.privacy.accounting import float_above
+
+        if not self.secure:
+            return dp_event.NonPrivateDpEvent()
+        if self.promise.rho is not None:
+            return dp_event.ZCDpEvent(float_above(self.promise.rho))
+        if not self.promise.pure or self.promise.epsilon is None:
+            raise ClaimError(
+                "a claim that becomes an event must be in pure epsilon or in rho",
+                got="epsilon and delta",
+                remedy="compose it with hushsum.privacy.accounting.compose, or release under rho",
+            )
+        epsilon = float_above(self.promise.epsilon)
+        if self.relation is Relation.ADD_REMOVE:
+            return dp_event.DiscreteLaplaceDpEvent(epsilon, 1)
+        # With probability p a fair coin replaces the value: the odds of the two answers, (2 − p)/p, are e^ε.
+        odds = math.exp(-epsilon)
+        coin = 2.0 * odds / (1.0 + odds)
+        return dp_event.RandomizedResponseDpEvent(coin * (1.0 - 4.0 * sys.float_info.epsilon), 2)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Claim:
