@@ -132,7 +132,7 @@ def fork_workers() -> None:
     SQLite knows of open files. Where all are used up, the real command is started.
     """
     from hushsum.service.http import compute_pool
-    from hushsum.service.work import worker, worker_pool
+    from hushsum.service.jobs import worker, worker_pool
 
     waiting = [ForkedWorker(worker.main) for _ in range(_FORKED_WORKERS)] if "serve" in sys.argv[1:2] else []
 
@@ -161,7 +161,7 @@ def fork_workers() -> None:
 
 
 class ForkedWorker:
-    """A process of a service, with what `hushsum.service.work.worker_pool` uses of ``subprocess.Popen``."""
+    """A process of a service, with what `hushsum.service.jobs.worker_pool` uses of ``subprocess.Popen``."""
 
     def __init__(self, main: Callable[[], None]) -> None:
         given, kept = os.pipe()

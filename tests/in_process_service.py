@@ -24,9 +24,9 @@ from hushsum.models import PrivateModel
 from hushsum.operations import describe_file, describe_model
 from hushsum.service.http import compute_pool
 from hushsum.service.http.app import create_app
+from hushsum.service.jobs.job_runner import JobRunner
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Functions, Store
-from hushsum.service.work.job_runner import JobRunner
 from tests.forked import fork_server_of_tests
 
 START_FORK_SERVER = compute_pool.start_fork_server

@@ -7,10 +7,10 @@ import os
 import resource
 from pathlib import Path
 
+from hushsum.service.jobs.job_runner import JobRunner
+from hushsum.service.jobs.worker import limit_memory
 from hushsum.service.settings import Settings
 from hushsum.service.store import Store
-from hushsum.service.work.job_runner import JobRunner
-from hushsum.service.work.worker import limit_memory
 from tests.ledger_workers import die_at
 
 

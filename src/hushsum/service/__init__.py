@@ -4,9 +4,9 @@
 nothing is read from the environment when a module is imported.
 
 - ``http``: the application, its routes, authentication, limits and OpenAPI description
-- ``work``: the worker processes and the jobs they run; imports no web framework
+- ``jobs``: the worker processes and the jobs they run; imports no web framework
 - ``queries``: points in JSON or Arrow, and their answers
 - ``store``: the database
-- ``schemas``: the bodies of requests and responses, used by ``http`` and ``work``
+- ``schemas``: the bodies of requests and responses, used by ``http`` and ``jobs``
 - ``web``: the page
 """

@@ -13,9 +13,9 @@ import sqlalchemy as sa
 
 from hushsum.errors import LedgerUnavailable
 from hushsum.ledger import LedgerDebit
+from hushsum.service.jobs.job_runner import GRACE_SECONDS, JobRunner, delete_orphaned_files
 from hushsum.service.store import Actor, Datasets, Functions, Store
 from hushsum.service.store.job_queue import MOST_ATTEMPTS
-from hushsum.service.work.job_runner import GRACE_SECONDS, JobRunner, delete_orphaned_files
 from tests.in_process_service import SMALL, Town, records
 from tests.unit.service.test_models import confirmed, fitted, people, replaced, terms
 
@@ -97,8 +97,8 @@ def test_a_job_that_misses_the_database_is_taken_up_again(
         raise LedgerUnavailable("the database is away; try again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hushsum.service.work.job_runner.release_tally", away)
-        patch.setattr("hushsum.service.work.job_runner.FIRST_PAUSE_SECONDS", 3600.0)
+        patch.setattr("hushsum.service.jobs.job_runner.release_tally", away)
+        patch.setattr("hushsum.service.jobs.job_runner.FIRST_PAUSE_SECONDS", 3600.0)
         for attempt in range(1, MOST_ATTEMPTS + 1):
             assert town.work() == 1
             reported = town.ok("olga", "GET", f"/jobs/{job}")

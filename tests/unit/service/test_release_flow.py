@@ -14,8 +14,8 @@ import pytest
 
 import hushsum as hs
 from hushsum.service.http.app import create_app
+from hushsum.service.jobs.job_runner import JobRunner
 from hushsum.service.store import Store
-from hushsum.service.work.job_runner import JobRunner
 from tests.in_process_service import SMALL, Town
 
 

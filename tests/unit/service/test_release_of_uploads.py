@@ -18,7 +18,7 @@ import hushsum as hs
 from hushsum.cli.main import application
 from hushsum.errors import UsageError
 from hushsum.service import store
-from hushsum.service.work import job_runner
+from hushsum.service.jobs import job_runner
 from tests.in_process_service import Town, listening
 
 NAMES = "abcdefgh"

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from hushsum.service.jobs import worker_pool
+from hushsum.service.jobs.worker_pool import HEALTHY_SECONDS, LONGEST_PAUSE_SECONDS, WorkerPool, WorkerSlot
 from hushsum.service.settings import Settings
-from hushsum.service.work import worker_pool
-from hushsum.service.work.worker_pool import HEALTHY_SECONDS, LONGEST_PAUSE_SECONDS, WorkerPool, WorkerSlot
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -82,7 +82,7 @@ class Workers:
         self._start = start
 
     def Popen(self, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        assert command[1:] == ["-m", "hushsum.service.work.worker"]
+        assert command[1:] == ["-m", "hushsum.service.jobs.worker"]
         return self._start(**options)
 
 
@@ -154,7 +154,7 @@ def test_a_worker_without_its_database_waits_and_logs_no_words_of_the_driver(tmp
     place = f"postgresql://someone:canary-password@127.0.0.1:{port}/canary"
     settings = Settings(folder=str(tmp_path), database=place)
     worker = subprocess.Popen(
-        [sys.executable, "-m", "hushsum.service.work.worker"],
+        [sys.executable, "-m", "hushsum.service.jobs.worker"],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

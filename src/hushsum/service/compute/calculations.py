@@ -19,6 +19,14 @@ from hushsum.operations import read_public, requested_release
 from hushsum.operations._answer_model import AnsweringModel
 from hushsum.planning import DeclaredRecords
 from hushsum.releases import ReleasedFunction
+from hushsum.service.jobs.requests import (
+    advice_for,
+    choice_of,
+    claim_for,
+    collect_parameter_warnings,
+    error_for,
+    public_rows,
+)
 from hushsum.service.queries.answer import answer
 from hushsum.service.queries.function_cache import answer_once, released_function
 from hushsum.service.schemas import (
@@ -28,14 +36,6 @@ from hushsum.service.schemas import (
     ReleaseClaimRequest,
     StreamClaimRequest,
     TallyRequest,
-)
-from hushsum.service.work.requests import (
-    advice_for,
-    choice_of,
-    claim_for,
-    collect_parameter_warnings,
-    error_for,
-    public_rows,
 )
 from hushsum.tables import reading_from_json
 from hushsum.tally import Tally

@@ -95,7 +95,7 @@ def _number(value: Any) -> Any:
 
 
 def _calculate_forever(link: socket.socket, niceness: int, memory: int) -> None:
-    from hushsum.service.work.worker import limit_memory
+    from hushsum.service.jobs.worker import limit_memory
 
     # Some service managers forbid it.
     with suppress(OSError):

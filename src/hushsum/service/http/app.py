@@ -42,6 +42,7 @@ from hushsum.service.http.request_limits import (
 )
 from hushsum.service.http.routes import ROUTERS, functions
 from hushsum.service.http.shared_link_lookup import SharedLinks
+from hushsum.service.jobs.worker_pool import WorkerPool
 from hushsum.service.problem_types import MEDIA_TYPE
 from hushsum.service.queries.function_cache import FunctionCache
 from hushsum.service.schemas import Problem
@@ -59,7 +60,6 @@ from hushsum.service.store import (
     Store,
 )
 from hushsum.service.store.database import agree_on_folder, starting
-from hushsum.service.work.worker_pool import WorkerPool
 from hushsum.version import __version__
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairThreads, RateLimit, address_group
 from hushsum.service.http.shared_link_lookup import SharedLinks
+from hushsum.service.jobs.requests import confirmation
 from hushsum.service.queries.function_cache import FunctionCache
 from hushsum.service.schemas import (
     ConfirmedModelRequest,
@@ -51,7 +52,6 @@ from hushsum.service.store import (
     Upload,
 )
 from hushsum.service.store.datasets import WAITING
-from hushsum.service.work.requests import confirmation
 
 if TYPE_CHECKING:
     from hushsum.service.http.oidc._sign_in import SignIn

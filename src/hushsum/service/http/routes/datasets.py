@@ -25,6 +25,8 @@ from hushsum.service.http.context import (
 )
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.uploads import FORMATS, receive_upload, store_upload
+from hushsum.service.jobs.job_runner import delete_exact_model_files
+from hushsum.service.jobs.requests import public_file
 from hushsum.service.schemas import (
     DatasetRequest,
     DatasetResponse,
@@ -41,8 +43,6 @@ from hushsum.service.schemas import (
 from hushsum.service.store import Dataset, Quota, Upload
 from hushsum.service.store.database import new_id
 from hushsum.service.store.datasets import DELETED, WAITING, check_quota
-from hushsum.service.work.job_runner import delete_exact_model_files
-from hushsum.service.work.requests import public_file
 
 router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=ThreadedRoute)
 

@@ -22,6 +22,7 @@ from hushsum.service.http.context import (
 )
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import read_body, too_large
+from hushsum.service.jobs.job_runner import delete_exact_model_files
 from hushsum.service.queries.answer import ARROW, JSON, PREDICT, answer, largest_body
 from hushsum.service.queries.function_cache import HeavyFunction, Queryable, function_path, is_exact
 from hushsum.service.schemas import (
@@ -33,7 +34,6 @@ from hushsum.service.schemas import (
     QueryResponse,
 )
 from hushsum.service.store import Function
-from hushsum.service.work.job_runner import delete_exact_model_files
 
 router = APIRouter(prefix="/functions", tags=["functions"], route_class=ThreadedRoute)
 

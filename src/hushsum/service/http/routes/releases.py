@@ -29,6 +29,7 @@ from hushsum.service.http.context import (
 )
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import ConcurrencyLimit
+from hushsum.service.jobs.requests import confirmation, public_file, release_assumptions
 from hushsum.service.schemas import (
     ConfirmedModelRequest,
     ConfirmedReleaseRequest,
@@ -50,7 +51,6 @@ from hushsum.service.schemas import (
 from hushsum.service.store import Job, Quota, StoredTally
 from hushsum.service.store.datasets import WAITING, check_quota
 from hushsum.service.store.job_queue import CANCELLED, DONE, ENDED
-from hushsum.service.work.requests import confirmation, public_file, release_assumptions
 
 router = APIRouter(tags=["releases"], route_class=ThreadedRoute)
 

@@ -11,11 +11,11 @@ from typing import Any
 from hushsum.errors import AlreadyPublished, StreamInUse, UsageError
 from hushsum.files import atomic_file
 from hushsum.operations import LedgerOptions, describe_file, open_file
+from hushsum.service.jobs.job_runner import JobMustWait, RunningJob
 from hushsum.service.schemas import UPLOAD_NAME, ConfirmedStreamRequest, StreamStepRequest
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Datasets, Functions, JobQueue, Quota
 from hushsum.service.store.datasets import STATE_BYTES, USED, check_quota
-from hushsum.service.work.job_runner import JobMustWait, RunningJob
 from hushsum.streams import Stream, open_stream
 from hushsum.tally import TallyPattern
 

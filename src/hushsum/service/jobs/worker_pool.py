@@ -140,7 +140,7 @@ class WorkerPool:
         path = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")]))
         environment = {name: value for name, value in os.environ.items() if name not in _NOT_FOR_WORKERS}
         worker = subprocess.Popen(
-            [sys.executable, "-m", "hushsum.service.work.worker"],
+            [sys.executable, "-m", "hushsum.service.jobs.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             env={**environment, "PYTHONPATH": path},

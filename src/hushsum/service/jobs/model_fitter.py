@@ -13,18 +13,18 @@ from hushsum.errors import HushsumError, UsageError
 from hushsum.operations import LedgerOptions, PublicFile, describe_exact, describe_model
 from hushsum.privacy import Claim
 from hushsum.records import clipping_allowed
-from hushsum.service.schemas import ConfirmedModelRequest, ModelClaimRequest
-from hushsum.service.settings import Settings
-from hushsum.service.store import Actor, Datasets, Functions
-from hushsum.service.store.datasets import USED
-from hushsum.service.work.job_runner import LeaseLost, RunningJob, delete_exact_model_files
-from hushsum.service.work.requests import (
+from hushsum.service.jobs.job_runner import LeaseLost, RunningJob, delete_exact_model_files
+from hushsum.service.jobs.requests import (
     choice_of,
     collect_parameter_warnings,
     confirmation,
     files_of,
     public_file,
 )
+from hushsum.service.schemas import ConfirmedModelRequest, ModelClaimRequest
+from hushsum.service.settings import Settings
+from hushsum.service.store import Actor, Datasets, Functions
+from hushsum.service.store.datasets import USED
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,13 @@ from hushsum.operations import (
 from hushsum.planning import KernelSpec
 from hushsum.privacy import Claim
 from hushsum.records import clipping_allowed
+from hushsum.service.jobs.requests import (
+    DERIVED,
+    check_confirmed,
+    collect_parameter_warnings,
+    public_file,
+    release_assumptions,
+)
 from hushsum.service.logs import described, log_event
 from hushsum.service.problem_types import problem, problem_of_error
 from hushsum.service.schemas import UPLOAD_NAME, ConfirmedReleaseRequest, TallyRequest
@@ -57,13 +64,6 @@ from hushsum.service.store.job_queue import (
     QUEUED,
     RUNNING,
     stop_problem,
-)
-from hushsum.service.work.requests import (
-    DERIVED,
-    check_confirmed,
-    collect_parameter_warnings,
-    public_file,
-    release_assumptions,
 )
 from hushsum.tables import reading_as_json, reading_from_json
 from hushsum.tally import load_tally, public_header
@@ -335,12 +335,12 @@ class JobRunner:
         if job.kind == "tally":
             return self._count(running)
         if job.kind == "model":
-            from hushsum.service.work.model_fitter import ModelFitter  # imports scikit-learn
+            from hushsum.service.jobs.model_fitter import ModelFitter  # imports scikit-learn
 
             fitter = ModelFitter(self._settings, self._datasets, self._functions)
             return fitter.fit(running, self._ledger_options(running))
         if job.kind in ("stream", "step"):
-            from hushsum.service.work.stream_jobs import StreamSteps
+            from hushsum.service.jobs.stream_jobs import StreamSteps
 
             streams = StreamSteps(self._settings, self._datasets, self._functions, self._jobs)
             if job.kind == "stream":
