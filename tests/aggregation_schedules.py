@@ -22,6 +22,7 @@ import numpy as np
 
 from hushsum.errors import FileRefused, PeerLost, PeerRefused
 from hushsum.files import pack, unpack
+from hushsum.parties import secure_aggregation as messages
 from hushsum.parties import verify
 from hushsum.parties.secure_aggregation import (
     CONSENT,
@@ -43,7 +44,6 @@ from hushsum.parties.secure_aggregation import (
     ring_type,
     self_mask_key,
 )
-from hushsum.parties.secure_aggregation import _messages as messages
 from tests.aggregation_runs import Run, small_terms, table_of
 
 SIZES = ((3, 0, 1), (3, 1, 0), (3, 1, 0), (4, 1, 1), (5, 1, 2))

@@ -16,7 +16,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from hushsum.parties.summarization import AUCTION, CuratorState, SummaryFeatures, plan_terms, release_target
+from hushsum.parties.summarization import (
+    AUCTION,
+    CuratorState,
+    SummaryFeatures,
+    plan_terms,
+    release_target,
+)
 from hushsum.privacy import _release_noise as private_choice
 from hushsum.privacy import real_noise
 from hushsum.privacy.noise import NoiseSource, flip, flip_log_odds, independent_places, log_odds_coins

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hushsum.parties import MemoryStore
+from hushsum.parties import secure_aggregation as protocol
 from hushsum.parties.secure_aggregation import (
     CONSENT,
     KEYS,
@@ -19,9 +20,6 @@ from hushsum.parties.secure_aggregation import (
     ServerState,
     SiteState,
 )
-from hushsum.parties.secure_aggregation import _masks as masks
-from hushsum.parties.secure_aggregation import _messages as messages
-from hushsum.parties.secure_aggregation import _site as site
 from tests.aggregation_schedules import (
     honest_schedule,
     lying_schedule,
@@ -59,6 +57,18 @@ def test_no_server_gets_less_than_the_sum_by_showing_different_lists() -> None:
 Fault = Callable[[pytest.MonkeyPatch], None]
 
 
+def of_sites(patch: pytest.MonkeyPatch, name: str, fault: Callable[..., Any]) -> None:
+    """Replace a function of the protocol while a site answers; the server calls the right one."""
+    answer = SiteState.answer
+
+    def faulty(state: SiteState, request: bytes) -> bytes:
+        with pytest.MonkeyPatch.context() as within:
+            within.setattr(protocol, name, fault)
+            return answer(state, request)
+
+    patch.setattr(SiteState, "answer", faulty)
+
+
 def signs_two_lists(patch: pytest.MonkeyPatch) -> None:
     answer = SiteState.answer
 
@@ -73,7 +83,7 @@ def signs_two_lists(patch: pytest.MonkeyPatch) -> None:
 
 
 def reveals_both_kinds(patch: pytest.MonkeyPatch) -> None:
-    signed = messages.signed_reply
+    signed = protocol.signed_reply
 
     def generous(identity, kind, terms, values, arrays):  # type: ignore[no-untyped-def]
         return signed(identity, kind, terms, values, {**arrays, **_more(kind)})
@@ -90,7 +100,7 @@ def reveals_both_kinds(patch: pytest.MonkeyPatch) -> None:
         return opening(state, request, values, arrays)
 
     patch.setattr(SiteState, "_opening", watched)
-    patch.setattr(messages, "signed_reply", generous)
+    patch.setattr(protocol, "signed_reply", generous)
 
 
 def forgets_its_table_in_a_crash(patch: pytest.MonkeyPatch) -> None:
@@ -104,14 +114,14 @@ def draws_new_keys_after_a_crash(patch: pytest.MonkeyPatch) -> None:
 
 
 def masks_with_the_key_of_another_run(patch: pytest.MonkeyPatch) -> None:
-    secrets = [masks.new_secret() for _ in range(100)]
-    patch.setattr(site, "new_secret", lambda: secrets.pop() if len(secrets) > 1 else secrets[0])
+    secrets = [protocol.new_secret() for _ in range(100)]
+    of_sites(patch, "new_secret", lambda: secrets.pop() if len(secrets) > 1 else secrets[0])
 
 
 def leaves_out_the_pairwise_masks(patch: pytest.MonkeyPatch) -> None:
     # Of every site, so the sum stays right.
-    add_mask, pair_keys = masks.add_mask, set[bytes]()
-    agreed = masks.agreed_key
+    add_mask, pair_keys = protocol.add_mask, set[bytes]()
+    agreed = protocol.agreed_key
 
     def noted(secret: bytes, peer: bytes, salt: bytes, purpose: bytes) -> bytes:
         key = agreed(secret, peer, salt, purpose)
@@ -119,16 +129,16 @@ def leaves_out_the_pairwise_masks(patch: pytest.MonkeyPatch) -> None:
             pair_keys.add(key)
         return key
 
-    def skipping(vector: masks.Ring, key: bytes, *, sign: int) -> None:
+    def skipping(vector: protocol.Ring, key: bytes, *, sign: int) -> None:
         if key not in pair_keys:
             add_mask(vector, key, sign=sign)
 
-    patch.setattr(site, "agreed_key", noted)
-    patch.setattr(site, "add_mask", skipping)
+    of_sites(patch, "agreed_key", noted)
+    of_sites(patch, "add_mask", skipping)
 
 
 def leaves_out_the_self_mask(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(site, "self_mask_key", lambda seed, salt, name: bytes(32))
+    of_sites(patch, "self_mask_key", lambda seed, salt, name: bytes(32))
 
 
 def opens_for_too_few(patch: pytest.MonkeyPatch) -> None:
@@ -171,7 +181,7 @@ def sites_do_not_compare_what_they_saw(patch: pytest.MonkeyPatch) -> None:
             state._notes[MASKED] = notes
 
     patch.setattr(SiteState, "_consent", careless)
-    patch.setattr(messages, "transcript", lambda terms, keys, senders: "00" * 32)
+    patch.setattr(protocol, "transcript", lambda terms, keys, senders: "00" * 32)
 
 
 HONEST = {

@@ -39,6 +39,7 @@ from hushsum.parties import (
     connect,
 )
 from hushsum.parties import _messages as control_messages
+from hushsum.parties import secure_aggregation as site_module
 from hushsum.parties.secure_aggregation import (
     CONSENT,
     KEYS,
@@ -50,7 +51,6 @@ from hushsum.parties.secure_aggregation import (
     SiteState,
     split_secret,
 )
-from hushsum.parties.secure_aggregation import _site as site_module
 from tests.aggregation_runs import Run, identity, small_terms, table_of
 
 PATIENCE = Patience(wait=60.0, transfer=60.0, lost=60.0)

@@ -13,10 +13,8 @@ from hushsum.errors import HushsumError, PeerLost, PeerRefused
 from hushsum.ledger import DatasetTerms, Ledger
 from hushsum.operations._deliver import LedgerOptions
 from hushsum.parties import Address, Coordinator, Identity, MemoryStore, PartySpec, Patience, listener
-from hushsum.parties.secure_aggregation import (
-    MASKED,
+from hushsum.parties.runs import (
     Aggregated,
-    ServerState,
     SiteRequest,
     TermsRequest,
     join_as_site,
@@ -24,6 +22,7 @@ from hushsum.parties.secure_aggregation import (
     run_server,
     write_terms,
 )
+from hushsum.parties.secure_aggregation import MASKED, ServerState
 from hushsum.privacy import ReleaseRequest
 from tests.free_ports import free_port
 

@@ -18,6 +18,8 @@ from hushsum.errors import BudgetExhausted, FileRefused, PeerLost, PeerRefused, 
 from hushsum.files import pack, unpack
 from hushsum.models import NumberColumn
 from hushsum.parties import MemoryStore, OwnRefusal
+from hushsum.parties import secure_aggregation as messages
+from hushsum.parties import secure_aggregation as site_module
 from hushsum.parties.secure_aggregation import (
     CONSENT,
     KEYS,
@@ -31,8 +33,6 @@ from hushsum.parties.secure_aggregation import (
     released_sum,
     split_secret,
 )
-from hushsum.parties.secure_aggregation import _messages as messages
-from hushsum.parties.secure_aggregation import _site as site_module
 from hushsum.privacy import Mechanism, ReleaseRequest
 from hushsum.tally import sums_with_share
 from tests.aggregation_runs import Run, identity, small_tally, small_terms, table_of

@@ -23,7 +23,8 @@ from hushsum.parties import (
     incoming,
     secured,
 )
-from hushsum.parties.summarization import HashSecret, Opening, OwnerMachine, RunTerms, SummaryFeatures
+from hushsum.parties.runs import OwnerMachine
+from hushsum.parties.summarization import HashSecret, Opening, RunTerms, SummaryFeatures
 from hushsum.records import ColumnBlocks
 
 FEATURES = SummaryFeatures(dim=2, bandwidth=1.0, features=20, seed=1)

@@ -1,0 +1,2005 @@
+"""Private summarization: owners send a curator the points that resemble a consumer's validation set.
+
+What owners learn of each other's records is differentially private over all rounds. The two sides are state
+machines without input or output, `CuratorState` and `OwnerState`, which a transport drives; `summarize` runs
+both in one process. The messages are ``curator: Opening → owner: ready``, then for each step
+``Broadcast → Answer``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Final, Required, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushsum import _native
+from hushsum._types import Floats, Integers
+from hushsum.declaration import Parameter, check_fields
+from hushsum.errors import ClaimError, DataRefused, FileRefused, UsageError
+from hushsum.files import pack, unpack
+from hushsum.kernels import GaussianKernel, one_of, positive_integer, row_words, uniforms
+from hushsum.parties._messages import (
+    COUNT,
+    FLAG,
+    INTEGER,
+    MATRIX,
+    RATIONAL,
+    TEXT,
+    TEXT_OR_EMPTY,
+    TEXTS,
+    VECTOR,
+    Field,
+    Message,
+    message_field,
+)
+from hushsum.parties._tls import read_secret, write_secret
+from hushsum.privacy import (
+    Claim,
+    Mechanism,
+    Promise,
+    Relation,
+    exact,
+    flip_coins,
+    random_places,
+    release_noise,
+)
+from hushsum.privacy.accounting import zcdp_epsilon, zcdp_rho
+from hushsum.tables import AMPLITUDE, LENGTH
+
+_ROWS_AT_A_TIME = 2048
+PUBLIC_SEED = 0
+"""What stands in for a secret seed wherever the curator can read."""
+
+MAX_WIDTH = 4096
+"""With more coordinates a gain would not be an exact integer in double precision."""
+
+Hashes = NDArray[np.int16]
+
+
+@dataclass(frozen=True)
+class SummaryFeatures:
+    """Fourier features of ``exp(−‖x − y‖²/(2·bandwidth²))``, rounded to integers.
+
+    A record's integers depend on that record alone, bit for bit, so a sum of them is exact and discrete
+    Gaussian noise on it keeps its claim. ``unit`` times the integers is the real feature vector φ, with
+    φ(x)·φ(y) ≈ k(x, y).
+
+    Parameters
+    ----------
+    dim : int
+        Columns of a record.
+    bandwidth : float
+        The kernel's standard deviation; the paper's γ is ``1/(2·bandwidth²)``.
+    features : int
+        m, the frequencies.
+    seed : int
+        Public, except in the mode that hides points from the curator.
+    paired : bool
+        True: cosine and sine of every frequency, of norm 1. False: ``√(2/m)·cos(ω·x + b)`` as published
+        (h1), of norm up to √2, which costs √2 more noise.
+
+    Privacy
+    -------
+    ‖integers‖² ≤ m·1024²: every frequency adds a pair, or a cosine alone, that is no longer than 1024 (see
+    `hushsum.tables.FourierFeatures`).
+
+    Examples
+    --------
+    >>> features = SummaryFeatures(dim=2, bandwidth=1.0, features=200, seed=1)
+    >>> hashes = features.hashes([[0.0, 0.0], [1.0, 0.0]])
+    >>> hashes.shape, bool((hashes.astype(int) ** 2).sum(axis=1).max() <= features.length_squared)
+    ((2, 400), True)
+
+    Notes
+    -----
+    Rahimi and Recht, *Random features for large-scale kernel machines*, NIPS 2007.
+    """
+
+    dim: int
+    bandwidth: float
+    features: int
+    seed: int
+    paired: bool = True
+
+    def __post_init__(self) -> None:
+        kernel = GaussianKernel(dim=self.dim, bandwidth=self.bandwidth)
+        object.__setattr__(self, "dim", kernel.dim)
+        object.__setattr__(self, "bandwidth", kernel.bandwidth)
+        most = MAX_WIDTH // 2 if self.paired else MAX_WIDTH
+        object.__setattr__(self, "features", positive_integer("features", self.features, at_most=most))
+        if isinstance(self.seed, bool) or not hasattr(self.seed, "__index__"):
+            raise UsageError("seed", "must be an integer", got=type(self.seed).__name__)
+
+    @property
+    def kernel(self) -> GaussianKernel:
+        """The kernel that the features approximate."""
+        return GaussianKernel(dim=self.dim, bandwidth=self.bandwidth)
+
+    @property
+    def width(self) -> int:
+        """Coordinates of a feature vector."""
+        return 2 * self.features if self.paired else self.features
+
+    @property
+    def length_squared(self) -> int:
+        """The most that the squared integers of one record add up to."""
+        return int(self.features * LENGTH**2)
+
+    @property
+    def unit(self) -> float:
+        """What one integer step is in the real feature vector."""
+        return math.sqrt((1.0 if self.paired else 2.0) / self.features) / float(AMPLITUDE)
+
+    def hashes(self, records: ArrayLike) -> Hashes:
+        """The integers of each record, shape (records, width); a record's depend on that record alone.
+
+        Raises
+        ------
+        DataRefused
+            wrong columns, or a number that is not finite.
+        """
+        rows = self.kernel.prepare(records).arrays[0]
+        result = np.empty((len(rows), self.width), np.int16)
+        for first in range(0, len(rows), _ROWS_AT_A_TIME):
+            result[first : first + _ROWS_AT_A_TIME] = self._integers(rows[first : first + _ROWS_AT_A_TIME])
+        return result
+
+    def _integers(self, rows: NDArray[np.float32]) -> NDArray[Any]:
+        if self.paired:
+            return self._map.integers(rows).reshape(len(rows), self.width)
+        shifted = np.concatenate([rows, np.ones((len(rows), 1), np.float32)], axis=1)
+        return self._map.integers(shifted)[:, :, 0]
+
+    def as_json(self) -> dict[str, Any]:
+        """The parameters as JSON values."""
+        names = ("dim", "bandwidth", "features", "seed", "paired")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> SummaryFeatures:
+        """The features that `as_json` described."""
+        if type(data["paired"]) is not bool:
+            raise ValueError("paired")
+        return cls(**{name: data[name] for name in ("dim", "bandwidth", "features", "seed", "paired")})
+
+    @cached_property
+    def _map(self) -> _native.FeatureMap:
+        frequencies = self.kernel.frequencies(rows=self.features, seed=self.seed, orthogonal=self.paired)
+        if self.paired:
+            return _native.FeatureMap(frequencies)
+        phases = uniforms(row_words("summary/phases", self.seed, self.features, 1))
+        return _native.FeatureMap(np.concatenate([frequencies, phases.astype(np.float32)], axis=1))
+
+
+def scores(hashes: Hashes, direction: Integers) -> Integers:
+    """hashes · direction, exactly, whatever the number of rows.
+
+    Every partial sum is an integer below 2⁵³, so that double precision adds without rounding in any order:
+    a record's score depends on that record alone.
+    """
+    result = np.empty(len(hashes), np.int64)
+    weights = direction.astype(np.float64)
+    for first in range(0, len(hashes), 2048):
+        part = hashes[first : first + 2048].astype(np.float64)
+        result[first : first + 2048] = (part @ weights).astype(np.int64)
+    return result
+
+
+def best_first(gains: Integers, hashes: Hashes, most: int) -> Integers:
+    """The places of the ``most`` best gains, best first; equal gains in the order of their hashes' bytes.
+
+    So the order is one of the points themselves: one record more leaves that of the others as it was,
+    which party ranks them. Points with equal hashes count the same in every sum.
+
+    >>> best_first(np.array([5, 9, 5]), np.array([[2], [0], [1]], np.int16), 3).tolist()
+    [1, 2, 0]
+    """
+    order = np.argsort(-gains, kind="stable")
+    last = min(most, len(order))
+    if last < len(order):
+        # Everything that ties with the last one in competes for its place.
+        last += int((gains[order[last:]] == gains[order[last - 1]]).sum()) if last else 0
+    order = order[:last]
+    ranked = gains[order]
+    if last > 1 and (ranked[1:] == ranked[:-1]).any():
+        order = np.array(sorted(order, key=lambda i: (-int(gains[i]), hashes[i].tobytes())), np.int64)
+    return order[:most].astype(np.int64)
+
+
+MAX_DIRECTION = 1 << 30
+"""|direction| ≤ 2³⁰, |hash| ≤ 2¹⁰ and at most 2¹² coordinates: sums stay within 2⁵²."""
+
+MAX_GAIN = 1 << 52
+"""No gain is beyond it."""
+
+
+MAKER: Final = "hushsum summarize secret"
+_FORM: Final = re.compile(rb"hushsum hash secret 1\n([0-9a-f]{64})\n")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HashSecret:
+    """32 random bytes from which the features' seed follows; the curator must never have them.
+
+    One owner makes it and hands it to the other owners and the consumer. Take a new one for every run: under
+    one secret equal points have equal hashes in all runs.
+
+    Privacy
+    -------
+    The seed has 256 bits, so it cannot be guessed by trying. It hides coordinates and nothing else: pairwise
+    distances of what is sent show, and anyone who has the secret can solve for the points. No claim is made.
+
+    Examples
+    --------
+    >>> secret = HashSecret(bytes(32))
+    >>> features = secret.features(SummaryFeatures(dim=2, bandwidth=1.0, features=50, seed=0))
+    >>> features.seed == secret.seed, secret
+    (True, <HashSecret f284027b3135…>)
+    """
+
+    _bytes: bytes
+
+    def __repr__(self) -> str:
+        return f"<HashSecret {self.check[:12]}…>"
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str]) -> HashSecret:
+        """Draw one and write it to a new file of mode 0600; UsageError if the file exists."""
+        made = cls(secrets.token_bytes(32))
+        write_secret(path, b"hushsum hash secret 1\n" + made._bytes.hex().encode() + b"\n")
+        return made
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> HashSecret:
+        """Read a secret file.
+
+        Raises
+        ------
+        UsageError
+            if there is none, or other users of the machine can read it.
+        FileRefused
+            if it holds something else.
+        """
+        found = _FORM.fullmatch(read_secret(path, maker=MAKER))
+        if found is None:
+            raise FileRefused(f"{os.fspath(path)!r} holds no hash secret", remedy=f"make one with: {MAKER}")
+        return cls(bytes.fromhex(found[1].decode()))
+
+    @property
+    def seed(self) -> int:
+        """The features' seed, 256 bits."""
+        return int.from_bytes(self._digest("seed"), "big")
+
+    @property
+    def check(self) -> str:
+        """By which parties see that they hold the same secret; public, and reveals nothing about it."""
+        return self._digest("check").hex()
+
+    def features(self, public: SummaryFeatures) -> SummaryFeatures:
+        """The features of the terms under this secret's seed."""
+        return replace(public, seed=self.seed)
+
+    def _digest(self, purpose: str) -> bytes:
+        return hashlib.sha256(f"hushsum/summary-hashes/{purpose}/".encode() + self._bytes).digest()
+
+
+FRESH = "fresh"
+THRESHOLD = "threshold"
+AUCTION = "auction"
+RULES = (THRESHOLD, FRESH, AUCTION)
+
+SEND, BID, DELIVER = "send", "bid", "deliver"
+PHASES = (SEND, BID, DELIVER)
+
+CERTAIN = 1 << 16
+"""The chance of a point that is sent for certain."""
+
+MAX_ROUNDS = 1 << 16
+MAX_OWNERS = 1 << 12
+MAX_POINTS = 1 << 40
+MOST_BROADCAST: Final = 1 << 20
+MOST_OPENING: Final = 1 << 22
+_ROOM: Final = 1 << 12
+
+FEATURES: Final = Field(SummaryFeatures.from_json, SummaryFeatures.as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class RunTerms(Message):
+    """The public agreement of one run, known to all before the first round and never changed.
+
+    ``rho`` is what every coalition of owners learns about one record of another owner over all rounds, in
+    zero-concentrated privacy. ``size`` is how many points the summary has, ``reach`` how many the curator
+    means to be sent under the threshold rule, ``batch`` the quota of an owner and round under the others,
+    ``cap`` the most that one owner sends in all, ``rate`` the auction's log-odds a rank, ``extra`` the
+    columns that go with a point. ``hashed``: owners send integers instead of points, and the features here
+    have `PUBLIC_SEED` in place of the secret one.
+    """
+
+    kind: ClassVar[str] = "terms"
+    damaged: ClassVar[str] = "these terms are damaged or of a later version"
+
+    run: Annotated[str, TEXT]
+    rule: Annotated[str, TEXT]
+    features: Annotated[SummaryFeatures, FEATURES]
+    owners: Annotated[tuple[str, ...], TEXTS]
+    size: Annotated[int, COUNT]
+    rounds: Annotated[int, COUNT]
+    batch: Annotated[int, COUNT]
+    reach: Annotated[int, COUNT]
+    cap: Annotated[int | None, COUNT.optional()]
+    rho: Annotated[Fraction | None, RATIONAL.optional()]
+    rate: Annotated[Fraction | None, RATIONAL.optional()] = None
+    extra: Annotated[int, COUNT] = 0
+    hashed: Annotated[bool, FLAG] = False
+
+    def __post_init__(self) -> None:
+        one_of("rule", self.rule, RULES)
+        if self.hashed:
+            object.__setattr__(self, "features", replace(self.features, seed=PUBLIC_SEED))
+        for name in ("size", "rounds", "batch", "reach", "cap"):
+            value = getattr(self, name)
+            if (value is not None or name != "cap") and (
+                type(value) is not int or not 1 <= value <= MAX_POINTS
+            ):
+                rule = f"must be an integer from 1 to {MAX_POINTS}"
+                raise UsageError(name, rule, got=f"{value!r:.40}")
+        if self.rounds > MAX_ROUNDS or not 1 <= len(self.owners) <= MAX_OWNERS:
+            raise UsageError(
+                f"a run has at most {MAX_ROUNDS} rounds and from 1 to {MAX_OWNERS} owners",
+                got=f"{self.rounds} and {len(self.owners)}",
+            )
+        if len(set(self.owners)) != len(self.owners):
+            raise UsageError("owners", "must have different names", got="one twice")
+
+    def check(self) -> None:
+        """ValueError for a promise of nothing."""
+        if any(each is not None and each <= 0 for each in (self.rho, self.rate)):
+            raise ValueError("rho")
+
+    @property
+    def most_answer(self) -> int:
+        """The longest answer, in bytes.
+
+        An owner sends its cap at most; without one far more than a summary has, and not without end.
+        """
+        width = self.features.width if self.hashed else self.features.dim
+        points = 16 * self.size + 4096 if self.cap is None else self.cap
+        return points * (width + self.extra) * 8 + _ROOM
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Broadcast(Message):
+    """One message of the curator; the same for every owner, except ``requested`` in an auction.
+
+    ``step`` counts messages from 1 without gaps. ``direction`` (int64, |·| ≤ 2³⁰) makes a point's gain:
+    its hashes times the direction. In phase ``send`` every unsent point with a gain of at least ``threshold``
+    is sent with probability ``chance``/65536 where a threshold is given, else the ``quota`` best are. In
+    phase ``bid`` an owner names its best gain, in ``deliver`` it sends that point if ``requested``.
+    """
+
+    kind: ClassVar[str] = "broadcast"
+    most: ClassVar[int | None] = MOST_BROADCAST
+
+    run: Annotated[str, TEXT]
+    step: Annotated[int, COUNT]
+    round: Annotated[int, COUNT]
+    phase: Annotated[str, TEXT]
+    direction: Annotated[Integers, VECTOR]
+    threshold: Annotated[int | None, INTEGER.optional()] = None
+    chance: Annotated[int, COUNT] = CERTAIN
+    quota: Annotated[int, COUNT] = 0
+    requested: Annotated[bool, FLAG] = False
+
+    def check(self) -> None:
+        """ValueError unless every number is in its range."""
+        direction = self.direction
+        if self.phase not in PHASES or not 0 <= self.chance <= CERTAIN:
+            raise ValueError("phase")
+        if direction.ndim != 1 or direction.dtype != np.int64:
+            raise ValueError("direction")
+        if direction.size and max(int(direction.max()), -int(direction.min())) > MAX_DIRECTION:
+            raise ValueError("direction")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Answer(Message):
+    """What one owner sends for one step; confidential between that owner and the curator.
+
+    ``points`` has one row a point (float64, or integers of hashes), ``extra`` what goes with it, such as a
+    label; ``bid`` is the best gain in the phase that requests it, None where nothing is left to offer.
+    """
+
+    kind: ClassVar[str] = "answer"
+
+    run: Annotated[str, TEXT]
+    step: Annotated[int, COUNT]
+    owner: Annotated[str, TEXT]
+    points: Annotated[Floats, MATRIX]
+    extra: Annotated[Floats, MATRIX]
+    bid: Annotated[int | None, INTEGER.optional()] = None
+
+    def __repr__(self) -> str:
+        return f"<Answer CONFIDENTIAL owner={self.owner!r} step={self.step}>"
+
+    def check(self) -> None:
+        """ValueError unless every point has its extra columns."""
+        if len(self.points) != len(self.extra):
+            raise ValueError("rows")
+
+
+@dataclass(frozen=True, slots=True)
+class Opening(Message):
+    """The first message: the public terms, and which columns are compared and which only carried along.
+
+    Names of columns come from the curator. An owner compares them with what it allows, and reveals nothing
+    about its own. ``secret_check`` is that of the hash secret, where hashes are sent.
+    """
+
+    kind: ClassVar[str] = "opening"
+    most: ClassVar[int | None] = MOST_OPENING
+    damaged: ClassVar[str] = "the opening of this run is damaged or of a later version"
+
+    terms: Annotated[RunTerms, message_field(RunTerms)]
+    compared: Annotated[tuple[str, ...], TEXTS]
+    carried: Annotated[tuple[str, ...], TEXTS] = ()
+    secret_check: Annotated[str, TEXT_OR_EMPTY] = ""
+
+    def check(self) -> None:
+        """ValueError for columns without a name of their own, and a check without hashes."""
+        names = self.compared + self.carried
+        if not self.compared or len(set(names)) != len(names):
+            raise ValueError("names")
+        if bool(self.secret_check) != self.terms.hashed:
+            raise ValueError("check")
+
+
+FRACTION_BITS = 12
+
+
+def root_coefficients(size: int) -> Floats:
+    """The power series of (1 − x)^{−1/2}: binom(2k, k)/4^k, whose square is that of all ones.
+
+    >>> root_coefficients(4).tolist()
+    [1.0, 0.5, 0.375, 0.3125]
+    """
+    k = np.arange(1, size)
+    return np.concatenate([[1.0], np.cumprod((2 * k - 1) / (2 * k))])[:size]
+
+
+class FreshSums:
+    """The current sum with new discrete Gaussian noise at every release; releases compose.
+
+    Privacy
+    -------
+    If the sums of neighbours differ by at most Δ at every release, given equal earlier releases, then r
+    releases are r·Δ²/(2·variance)-zCDP.
+    """
+
+    def __init__(self, width: int, variance: Fraction) -> None:
+        self.variance = variance
+        self._sum: Integers = np.zeros(width, np.int64)
+
+    def release(self, increment: Integers, *, insecure_noise_seed: int | None = None) -> Integers:
+        """Add an increment and release the sum so far."""
+        self._sum = self._sum + increment
+        with release_noise(insecure_noise_seed) as noise:
+            return noise.integer_gaussian(self._sum, self.variance)
+
+    def deviation(self, releases: int) -> float:
+        """The standard deviation of one coordinate of the estimate after that many releases."""
+        return math.sqrt(self.variance)
+
+    @staticmethod
+    def estimate(outputs: Integers) -> Floats:
+        """The sum so far, from all outputs, shape (releases, width): the last."""
+        result: Floats = outputs[-1].astype(np.float64)
+        return result
+
+    def state(self) -> Integers:
+        """What has been added, for a snapshot; secret."""
+        return self._sum[None]
+
+    def resume(self, state: Integers) -> None:
+        """Go on from a snapshot."""
+        self._sum = state[0]
+
+
+class FactoredSums:
+    """Prefix sums of a stream by the square-root factorisation A = B·C of the all-ones triangle.
+
+    Release t outputs Σ_s c_{t−s}·z_s plus discrete Gaussian noise, with integers c_k next to
+    2¹²·binom(2k, k)/4^k; the estimate of the prefix sum is a fixed linear combination of the outputs. Its
+    standard deviation is about (1 + ln(n)/π)·Δ/√(2ρ) after n releases; fresh releases would cost √n.
+
+    Privacy
+    -------
+    Let one record change the increment of one release only, by a vector of length at most Δ, where which
+    release may depend on earlier outputs. Given equal earlier outputs, output t differs by c_{t−s}·Δ, and
+    Σ_t c_{t−s}² ≤ Σ_k c_k² on every path. So all outputs together are Σc²·Δ²/(2·variance)-zCDP, adaptively
+    (Rényi filters, Feldman and Zrnic 2021; for matrices, Denisov et al. 2022). Two changed increments have
+    length at most 2Δ·√(Σc²): four times that.
+
+    Notes
+    -----
+    Fichtenberger, Henzinger and Upadhyay, *Constant matters*, ICML 2023.
+    """
+
+    def __init__(self, width: int, releases: int, variance: Fraction) -> None:
+        self.variance = variance
+        self._releases = releases
+        self._increments: Integers = np.zeros((0, width), np.int64)
+
+    @staticmethod
+    def coefficients(releases: int) -> Integers:
+        """The integers c_k."""
+        return np.rint(root_coefficients(releases) * (1 << FRACTION_BITS)).astype(np.int64)
+
+    @classmethod
+    def column_squared(cls, releases: int) -> int:
+        """Σ c_k²: how much of a unit increment all outputs together show."""
+        return int((cls.coefficients(releases) ** 2).sum())
+
+    @cached_property
+    def _weights(self) -> Floats:
+        """The series of 1/((1 − x)·c(x)), by which outputs become prefix sums."""
+        c = self.coefficients(self._releases).astype(np.float64)
+        inverse = np.zeros(self._releases)
+        inverse[0] = 1.0 / c[0]
+        for k in range(1, self._releases):
+            inverse[k] = -np.dot(c[1 : k + 1], inverse[k - 1 :: -1]) / c[0]
+        return np.cumsum(inverse)
+
+    def release(self, increment: Integers, *, insecure_noise_seed: int | None = None) -> Integers:
+        """Add an increment and release the next output."""
+        self._increments = np.concatenate([self._increments, increment[None]])
+        c = self.coefficients(self._releases)[: len(self._increments)]
+        with release_noise(insecure_noise_seed) as noise:
+            return noise.integer_gaussian(c[::-1] @ self._increments, self.variance)
+
+    def deviation(self, releases: int) -> float:
+        """The standard deviation of one coordinate of the estimate after that many releases."""
+        return float((float(self.variance) * (self._weights[:releases] ** 2).sum()) ** 0.5)
+
+    def estimate(self, outputs: Integers) -> Floats:
+        """The sum so far, from all outputs, shape (releases, width)."""
+        weights = self._weights[: len(outputs)][::-1]
+        result: Floats = weights @ outputs.astype(np.float64)
+        return result
+
+    def state(self) -> Integers:
+        """What has been added, for a snapshot; secret."""
+        return self._increments
+
+    def resume(self, state: Integers) -> None:
+        """Go on from a snapshot."""
+        self._increments = state
+
+
+COUNT_WEIGHT = 0.5
+"""A record adds its features, of norm 1, and this much to a cell that counts."""
+
+
+def count_step(features: SummaryFeatures) -> int:
+    """What one record adds to the counting cell, in integer steps."""
+    return max(1, round(COUNT_WEIGHT * AMPLITUDE * math.sqrt(features.features)))
+
+
+def record_squared(features: SummaryFeatures) -> int:
+    """The squared length of what one record adds: features and count."""
+    return features.length_squared + count_step(features) ** 2
+
+
+def releases_of(terms: RunTerms) -> int:
+    """How often the running sum is released: before every round but the first, when it is empty."""
+    return terms.rounds - 1
+
+
+def sum_squared(terms: RunTerms) -> int:
+    """Δ² of all releases of the running sum together.
+
+    Threshold: one record changes one increment, and with a cap a second one: four times. Fresh, and the
+    auction: the sums differ by one point for another, in every release.
+    """
+    if terms.rule == THRESHOLD:
+        changed = 1 if terms.cap is None else 4
+        return (
+            changed * record_squared(terms.features) * FactoredSums.column_squared(max(releases_of(terms), 1))
+        )
+    return 4 * terms.features.length_squared * releases_of(terms)
+
+
+def answers_rho(terms: RunTerms) -> Fraction:
+    """What the auction's answers tell all other owners together: (K − 1)·rate²/8 a round.
+
+    One record moves one owner's rank, and each other owner by one rank at most; a coin whose log-odds move
+    by ``rate`` is rate²/8-zCDP, since the second derivative of log(1 + eˣ) is at most 1/4.
+    """
+    if terms.rule != AUCTION or terms.rate is None:
+        return Fraction(0)
+    return terms.rounds * (len(terms.owners) - 1) * terms.rate**2 / 8
+
+
+def sum_variance(terms: RunTerms) -> Fraction:
+    """The variance of the discrete Gaussian noise on the running sum.
+
+    Raises
+    ------
+    ClaimError
+        if the answers alone spend what was promised.
+    """
+    if terms.rho is None:
+        raise ClaimError(f"the rule {terms.rule} keeps no promise", remedy=f"take {THRESHOLD} or {FRESH}")
+    left = terms.rho - answers_rho(terms)
+    if left <= 0:
+        raise ClaimError(
+            "rate",
+            f"must leave something of rho = {float(terms.rho):g} for the sums",
+            remedy="take a smaller rate",
+        )
+    return Fraction(max(sum_squared(terms), 1)) / (2 * left)
+
+
+def target_variance(features: SummaryFeatures, rho: Fraction) -> Fraction:
+    """The variance of the noise on the validation set's sum and count."""
+    return Fraction(record_squared(features)) / (2 * rho)
+
+
+_LARGEST_STEP = 1 << 53
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyTarget(Message):
+    """The validation set as every owner may see it; public.
+
+    ``cells`` holds the noisy feature sums and, last, the noisy count times its weight.
+
+    Privacy
+    -------
+    ``rho``-zCDP for one record of the validation set present or absent: it adds a vector of length at most
+    √(m·1024² + step²), and the noise is discrete Gaussian of that length squared over 2ρ.
+    """
+
+    kind: ClassVar[str] = "target"
+    damaged: ClassVar[str] = "this validation release is damaged"
+
+    cells: Annotated[Integers, VECTOR]
+    step: Annotated[int, COUNT]
+    variance: Annotated[Fraction, RATIONAL]
+    rho: Annotated[Fraction, RATIONAL]
+    secure: Annotated[bool, FLAG] = True
+
+    @property
+    def count(self) -> float:
+        """The noisy number of records, at least 1."""
+        return max(float(self.cells[-1]) / self.step, 1.0)
+
+    def mean(self) -> Floats:
+        """The noisy mean of the integer features."""
+        result: Floats = self.cells[:-1].astype(np.float64) / self.count
+        return result
+
+    @property
+    def mean_variance(self) -> float:
+        """The variance of the noise in one coordinate of the mean."""
+        return float(self.variance) / self.count**2
+
+    def check(self) -> None:
+        """ValueError unless a mean can be computed from it."""
+        if self.cells.size < 2:
+            raise ValueError("cells")
+        if not 1 <= self.step <= _LARGEST_STEP or self.rho <= 0 or not 0 < float(self.variance) < 1e100:
+            raise ValueError("numbers")
+
+
+def release_target(
+    features: SummaryFeatures,
+    validation: ArrayLike,
+    rho: float | Fraction,
+    *,
+    insecure_noise_seed: int | None = None,
+) -> NoisyTarget:
+    """Release a validation set; the consumer does this once and hands the result to the curator.
+
+    Raises
+    ------
+    ClaimError
+        rho is not above 0.
+    """
+    spent = Fraction(rho)
+    if spent <= 0:
+        raise ClaimError("rho", "must be above 0", got=f"{float(spent):g}")
+    hashes = features.hashes(validation)
+    step = count_step(features)
+    cells = np.append(hashes.sum(axis=0, dtype=np.int64), len(hashes) * step)
+    variance = target_variance(features, spent)
+    with release_noise(insecure_noise_seed) as noise:
+        noisy = noise.integer_gaussian(cells, variance)
+    return NoisyTarget(noisy, step, variance, spent, secure=insecure_noise_seed is None)
+
+
+_PUBLIC_FEATURES: Final = Field(FEATURES.read, lambda features: replace(features, seed=PUBLIC_SEED).as_json())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HashedTarget(Message):
+    """A `NoisyTarget` under a secret seed, with what the curator needs to agree on terms.
+
+    ``features`` have `PUBLIC_SEED`; ``columns`` are the names that were hashed, in order;
+    ``secret_check`` is the secret's, by which owners see that they hold the same one.
+    """
+
+    kind: ClassVar[str] = "hashed target"
+    damaged: ClassVar[str] = NoisyTarget.damaged
+
+    features: Annotated[SummaryFeatures, _PUBLIC_FEATURES]
+    columns: Annotated[tuple[str, ...], TEXTS]
+    secret_check: Annotated[str, TEXT]
+    target: Annotated[NoisyTarget, message_field(NoisyTarget)]
+
+    def check(self) -> None:
+        """FileRefused unless its noise is that of its promise."""
+        if not self.columns:
+            raise ValueError("names")
+        features, target = self.features, self.target
+        if (target.step, target.cells.size) != (count_step(features), features.width + 1):
+            raise FileRefused("this validation release is of other features than it says")
+        if target.variance != target_variance(features, target.rho):
+            raise FileRefused("this validation release has other noise than its promise needs")
+
+
+Store = Callable[[bytes], None]
+BAR = 0.0
+
+
+class CuratorState:
+    """One run as the curator sees it; holds no socket.
+
+    ::
+
+        while not curator.done:
+            curator.advance()                                  # draws once, then stores
+            for owner, broadcast in curator.outgoing().items():
+                curator.take(send(owner, broadcast))           # or curator.lose(owner)
+        curator.summary()
+
+    `advance` draws the next broadcasts and hands the whole state to ``store`` before anyone can see them.
+    After a crash, `restore` the last stored bytes: `outgoing` gives what was drawn then, to those who have
+    not answered, and nothing is drawn again.
+
+    Parameters
+    ----------
+    terms : RunTerms
+        What was agreed.
+    target : NoisyTarget
+        The validation set, released.
+    store : callable, optional
+        Takes the state's bytes; make it durable.
+    insecure_noise_seed : int, optional
+        For tests: noise that may be known gives no protection.
+    """
+
+    def __init__(
+        self,
+        terms: RunTerms,
+        target: NoisyTarget,
+        *,
+        store: Store | None = None,
+        insecure_noise_seed: int | None = None,
+    ) -> None:
+        if target.cells.shape != (terms.features.width + 1,):
+            raise UsageError("target has another width than the terms' features")
+        self.terms, self.target = terms, target
+        self.collected = ReceivedPoints(terms)
+        self.lost: dict[str, int] = {}
+        self._store, self._seed = store, insecure_noise_seed
+        self._step = 0
+        self._awaited: set[str] = set()
+        self._bids: dict[str, int] = {}
+        self._requested: tuple[str, ...] = ()
+        self._current: Broadcast | None = None
+        self._sums = self._new_sums()
+        self._outputs: Integers = np.zeros((0, terms.features.width + 1), np.int64)
+        self._counts: list[float] = []
+
+    def __repr__(self) -> str:
+        return f"<CuratorState CONFIDENTIAL run={self.terms.run!r} step={self._step}>"
+
+    @property
+    def secure(self) -> bool:
+        """Whether all noise came from the operating system's generator."""
+        return self._seed is None and self.target.secure
+
+    @property
+    def step(self) -> int:
+        """The number of the last broadcast that was drawn."""
+        return self._step
+
+    @property
+    def round(self) -> int:
+        """The round of the last broadcast that was drawn."""
+        return -(-self._step // self._phases)
+
+    @property
+    def awaited(self) -> frozenset[str]:
+        """Who has not answered the current step."""
+        return frozenset(self._awaited)
+
+    @property
+    def done(self) -> bool:
+        """Whether every round has been held and answered."""
+        return self._step == self.terms.rounds * self._phases and not self._awaited
+
+    def advance(self) -> None:
+        """Draw the next broadcasts; the state is stored before they can be read.
+
+        Raises
+        ------
+        UsageError
+            while answers are awaited, or when the run is over.
+        """
+        if self._awaited:
+            raise UsageError(
+                "answers are still awaited", remedy="take them, or lose the owners that do not come back"
+            )
+        if self.done:
+            raise UsageError("the agreed number of rounds is over")
+        if self._phases == 1 or self._step % 2 == 0:
+            self._current = self._next_round()
+            self._requested = ()
+        else:
+            self._ask()
+        self._step += 1
+        self._awaited = set(self.terms.owners) - self.lost.keys()
+        if self._store is not None:
+            self._store(self.save())
+
+    def outgoing(self) -> Mapping[str, Broadcast]:
+        """What each owner that has not answered is to be sent; the same however often it is read."""
+        return {name: self._for(name) for name in self.terms.owners if name in self._awaited}
+
+    def take(self, answer: Answer) -> None:
+        """Accept an answer to the current step.
+
+        Raises
+        ------
+        FileRefused
+            of another run or step, not awaited, or with points that the rule does not allow. Nothing of it
+            is kept.
+        """
+        if answer.run != self.terms.run or answer.step != self._step or answer.owner not in self._awaited:
+            raise FileRefused("this answer is of another run or step, or was given before")
+        assert self._current is not None
+        phase = self._for(answer.owner).phase
+        if phase == BID:
+            self.collected.check(answer, most=0)
+            if answer.bid is not None:
+                self._bids[answer.owner] = answer.bid
+        else:
+            most = self._most(answer.owner, phase)
+            hashes = self.collected.check(answer, most=most)
+            self._verify(answer, hashes, phase)
+            self.collected.add(answer, hashes, scores(hashes, self._current.direction), self.round)
+        self._awaited.discard(answer.owner)
+        if not self._awaited and phase != BID:
+            self._settle()
+
+    def lose(self, owner: str) -> None:
+        """Continue permanently without an owner; the consumer is notified, the other owners are not."""
+        if owner not in self.terms.owners:
+            raise UsageError("owner", "must be one of the terms' owners", got="another")
+        self.lost.setdefault(owner, self.round)
+        self._bids.pop(owner, None)
+        if owner in self._awaited:
+            self._awaited.discard(owner)
+            if not self._awaited and self._for(owner).phase != BID:
+                self._settle()
+
+    def save(self) -> bytes:
+        """The whole state; confidential."""
+        values = {
+            "terms": self.terms.to_bytes().hex(),
+            "target": self.target.to_bytes().hex(),
+            "step": self._step,
+            "awaited": sorted(self._awaited),
+            "bids": self._bids,
+            "requested": list(self._requested),
+            "lost": self.lost,
+            "current": None if self._current is None else self._current.to_bytes().hex(),
+            "secure": self.secure,
+        }
+        arrays = {"outputs": self._outputs, "sums": self._sums.state(), **self.collected.arrays()}
+        return pack("curator", values, arrays)
+
+    def restore(self, data: bytes) -> None:
+        """Go on where `save` stopped, under the same terms and target.
+
+        Raises
+        ------
+        FileRefused
+            the bytes are damaged, or belong to another run.
+        """
+        _, values, arrays = unpack(data, "curator")
+        if values["terms"] != self.terms.to_bytes().hex() or values["target"] != self.target.to_bytes().hex():
+            raise FileRefused("this state is of another run")
+        self._step, self._awaited = values["step"], set(values["awaited"])
+        self._bids, self._requested, self.lost = values["bids"], tuple(values["requested"]), values["lost"]
+        current = values["current"]
+        self._current = None if current is None else Broadcast.from_bytes(bytes.fromhex(current))
+        self._outputs = arrays["outputs"]
+        self._sums.resume(arrays["sums"])
+        self.collected.resume(arrays)
+
+    def _new_sums(self) -> FactoredSums | FreshSums:
+        width = self.terms.features.width + 1
+        if self.terms.rule == THRESHOLD:
+            return FactoredSums(width, max(releases_of(self.terms), 1), sum_variance(self.terms))
+        return FreshSums(width, sum_variance(self.terms))
+
+    @property
+    def _phases(self) -> int:
+        return 1 if self.terms.rule in (THRESHOLD, FRESH) else 2
+
+    def _next_round(self) -> Broadcast:
+        """Release what the last round added, and ask for more."""
+        if self._step:
+            increment = self.collected.increment(count_step(self.terms.features))
+            output = self._sums.release(increment, insecure_noise_seed=self._round_seed())
+            self._outputs = np.concatenate([self._outputs, output[None]])
+        return self._public_broadcast()
+
+    def _public_broadcast(self) -> Broadcast:
+        """The broadcast of a new round: a function of the terms, the target and the noisy outputs alone."""
+        summary, count = self._public_sum(len(self._outputs))
+        target = self.target.mean()
+        direction = direction_of(target, summary, count)
+        kept = kept_share(direction, self._direction_variance(count))
+        direction = direction * kept
+        integers, scale = as_integers(direction)
+        number = len(self._outputs) + 1
+        if self.terms.rule == THRESHOLD:
+            mean = mean_gain(direction, kept, target, self.target.mean_variance)
+            chance, threshold = self._bar(mean * scale, float(np.linalg.norm(direction)) * scale)
+            return Broadcast(self.terms.run, self._step + 1, number, SEND, integers, threshold, chance)
+        if self.terms.rule == FRESH:
+            quota = self.terms.batch
+            return Broadcast(self.terms.run, self._step + 1, number, SEND, integers, quota=quota)
+        return Broadcast(self.terms.run, self._step + 1, number, BID, integers)
+
+    def _public_sum(self, releases: int) -> tuple[Floats, float]:
+        """The summary's feature sum and size as everyone may know them after that many releases."""
+        if not releases:
+            return np.zeros(self.terms.features.width), 0.0
+        cells = self._sums.estimate(self._outputs[:releases])
+        if self.terms.rule == FRESH:
+            return cells[:-1], float(min(releases * self.terms.batch, self.terms.size))
+        return cells[:-1], max(float(cells[-1]) / count_step(self.terms.features), 1.0)
+
+    def _direction_variance(self, count: float) -> float:
+        """The variance of the noise in one coordinate of the direction."""
+        releases = len(self._outputs)
+        of_sum = (self._sums.deviation(releases) / (count + 1.0)) ** 2 if releases else 0.0
+        return self.target.mean_variance + of_sum
+
+    def _bar(self, mean: float, length: float) -> tuple[int, int]:
+        """Chance and threshold: replayed from the public counts, so that a restored run goes on alike."""
+        steering = ThresholdSteering(self.terms.reach, self.terms.rounds)
+        chance = 0.0
+        for releases in range(len(self._outputs) + 1):
+            if releases == len(self._counts):
+                self._counts.append(self._public_sum(releases)[1])
+            deviation = self._sums.deviation(releases) / count_step(self.terms.features)
+            chance = steering.next(self._counts[releases], deviation)
+        # One record's features are about 1/unit long, and gains spread over a small part of their range.
+        spread = 0.1 * length / self.terms.features.unit
+        if not len(self._outputs):
+            return as_chance(chance), -MAX_GAIN
+        return as_chance(chance), round(mean + (BAR - steering.lowered) * spread)
+
+    def _ask(self) -> None:
+        """Flip an exact coin for every bidder, whose log-odds fall by ``rate`` with each rank."""
+        ranked = sorted(self._bids, key=lambda name: (-self._bids[name], name))
+        rate = Fraction(self.terms.rate or 0)
+        against = [rate * (rank - self._middle) for rank in range(1, len(ranked) + 1)]
+        coins = flip_coins(against, insecure_noise_seed=self._round_seed())
+        self._requested = tuple(name for name, coin in zip(ranked, coins, strict=True) if coin)
+
+    @property
+    def _middle(self) -> Fraction:
+        """The rank that is selected half of the time: a batch of points is expected in each round."""
+        return self.terms.batch + Fraction(1, 2)
+
+    def _for(self, owner: str) -> Broadcast:
+        current = self._current
+        assert current is not None
+        if current.phase != BID or self._step == current.step:
+            return current
+        return Broadcast(
+            current.run,
+            self._step,
+            current.round,
+            DELIVER,
+            current.direction,
+            requested=owner in self._requested,
+        )
+
+    def _most(self, owner: str, phase: str) -> int | None:
+        if phase == DELIVER:
+            return 1 if owner in self._requested else 0
+        if self.terms.rule == FRESH:
+            return self.terms.batch
+        return self.terms.cap
+
+    def _verify(self, answer: Answer, hashes: Hashes, phase: str) -> None:
+        """Points that do not have the gain they were sent for are refused."""
+        assert self._current is not None
+        gains = scores(hashes, self._current.direction)
+        threshold = self._current.threshold
+        if threshold is not None and len(gains) and int(gains.min()) < threshold:
+            raise FileRefused("a point does not reach the threshold")
+        if phase == DELIVER and len(gains) and int(gains[0]) != self._bids.get(answer.owner):
+            raise FileRefused("the point is not worth its bid")
+
+    def _settle(self) -> None:
+        """All answers are in: move what the rule takes from the pool into the summary."""
+        assert self._current is not None
+        if self.terms.rule == FRESH:
+            pool = self.collected.pool()
+            gains = scores(self.collected.hashes[pool], self._current.direction)
+            room = min(self.terms.batch, self.terms.size - self.collected.chosen)
+            self.collected.choose(pool[best_first(gains, self.collected.hashes[pool], max(room, 0))])
+        else:
+            self.collected.choose(self.collected.pool())
+        self._bids = {}
+
+    def _round_seed(self) -> int | None:
+        return None if self._seed is None else self._seed * (1 << 24) + self._step
+
+
+class ReceivedPoints:
+    """Points with their hashes, gains and owners, in the order in which they came."""
+
+    def __init__(self, terms: RunTerms) -> None:
+        self._terms = terms
+        columns = terms.features.width if terms.hashed else terms.features.dim
+        self.points: Floats = np.empty((0, columns))
+        self.extra: Floats = np.empty((0, terms.extra))
+        self.hashes: Hashes = np.empty((0, terms.features.width), np.int16)
+        self.owners: Integers = np.empty(0, np.int64)
+        self.rounds: Integers = np.empty(0, np.int64)
+        self.gains: Integers = np.empty(0, np.int64)
+        self._chosen: NDArray[np.bool_] = np.empty(0, np.bool_)
+        self._counted: NDArray[np.bool_] = np.empty(0, np.bool_)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __repr__(self) -> str:
+        return "<ReceivedPoints CONFIDENTIAL>"
+
+    @property
+    def chosen(self) -> int:
+        """How many points are in the summary."""
+        return int(self._chosen.sum())
+
+    def summary(self) -> Integers:
+        """The places of the points in the summary."""
+        return np.flatnonzero(self._chosen)
+
+    def pool(self) -> Integers:
+        """The places of the points that are not."""
+        return np.flatnonzero(~self._chosen)
+
+    def check(self, answer: Answer, *, most: int | None) -> Hashes:
+        """The hashes of an answer's points; FileRefused if they break the rule."""
+        points = answer.points
+        if points.shape[1:] != self.points.shape[1:] or answer.extra.shape != (
+            len(points),
+            self._terms.extra,
+        ):
+            raise FileRefused("an answer's points have the wrong number of columns")
+        if most is not None and len(points) > most:
+            raise FileRefused("an answer has more points than were requested")
+        cap = self._terms.cap
+        number = self._terms.owners.index(answer.owner)
+        if cap is not None and int((self.owners == number).sum()) + len(points) > cap:
+            raise FileRefused("an owner sent more points than its cap")
+        if not len(points):
+            return np.empty((0, self._terms.features.width), np.int16)
+        if self._terms.hashed:
+            return self._checked_hashes(points)
+        try:
+            return self._terms.features.hashes(points)
+        except DataRefused:
+            raise FileRefused("an answer holds a number that is not finite") from None
+
+    def add(self, answer: Answer, hashes: Hashes, gains: Integers, number: int) -> None:
+        """Keep the points of an answer that was checked."""
+        size = len(hashes)
+        owner = self._terms.owners.index(answer.owner)
+        self.points = np.concatenate([self.points, answer.points])
+        self.extra = np.concatenate([self.extra, answer.extra])
+        self.hashes = np.concatenate([self.hashes, hashes])
+        self.owners = np.concatenate([self.owners, np.full(size, owner)])
+        self.rounds = np.concatenate([self.rounds, np.full(size, number)])
+        self.gains = np.concatenate([self.gains, gains])
+        self._chosen = np.concatenate([self._chosen, np.zeros(size, np.bool_)])
+        self._counted = np.concatenate([self._counted, np.zeros(size, np.bool_)])
+
+    def choose(self, places: Integers) -> None:
+        """Move points into the summary."""
+        self._chosen[places] = True
+
+    def increment(self, step: int) -> Integers:
+        """What the summary gained since the last call: feature sums, and the count times ``step``."""
+        new = self._chosen & ~self._counted
+        self._counted = self._chosen.copy()
+        return np.append(self.hashes[new].sum(axis=0, dtype=np.int64), int(new.sum()) * step)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything, for a snapshot."""
+        flags = self._chosen.astype(np.int8) + 2 * self._counted.astype(np.int8)
+        named = {name: getattr(self, name) for name in ("points", "extra", "owners", "rounds", "gains")}
+        return {**named, "flags": flags}
+
+    def resume(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Go on from a snapshot; hashes are made again."""
+        for name in ("points", "extra", "owners", "rounds", "gains"):
+            setattr(self, name, arrays[name])
+        self._chosen, self._counted = arrays["flags"] % 2 == 1, arrays["flags"] >= 2
+        if self._terms.hashed:
+            self.hashes = self.points.astype(np.int16)
+        elif len(self.points):
+            self.hashes = self._terms.features.hashes(self.points)
+
+    def _checked_hashes(self, points: Floats) -> Hashes:
+        whole = np.rint(points)
+        squares = (whole**2).sum(axis=1)
+        if (whole != points).any() or (len(whole) and squares.max() > self._terms.features.length_squared):
+            raise FileRefused("an answer's hashes must be integers, and not too long")
+        return whole.astype(np.int16)
+
+
+_LARGEST = 1 << 28
+_FIRST_CHANCE = 1.0 / 128.0
+_FASTEST = 2.0
+_MOST_BATCHES = 12.0
+
+
+def direction_of(target: Floats, summary: Floats, count: float) -> Floats:
+    """Target mean minus summary mean: up to a factor and a constant, the marginal gain of every point.
+
+    ``J(S + x) − J(S)`` is ``2/(n + 1)·(μ·φ(x) − s·φ(x)/(n + 1))`` plus terms that are equal for all points of
+    one norm.
+    """
+    return target if count < 1.0 else target - summary / (count + 1.0)
+
+
+def kept_share(direction: Floats, variance: float) -> Floats:
+    """How much of each pair of coordinates is worth keeping, from 0 to 1, given the noise in each.
+
+    The share of a pair's squared length that noise does not explain (positive-part James and Stein), which
+    is post-processing.
+    """
+    size = 2 if direction.size % 2 == 0 else 1
+    squared = (direction.reshape(-1, size) ** 2).sum(axis=1)
+    kept = np.maximum(1.0 - size * variance / np.maximum(squared, 1e-300), 0.0)
+    return np.repeat(kept, size)
+
+
+def as_integers(direction: Floats) -> tuple[Integers, float]:
+    """A direction as integers within ±2²⁸, and how many of them make one."""
+    largest = float(np.abs(direction).max()) if direction.size else 0.0
+    scale = _LARGEST / largest if largest > 0.0 else 1.0
+    return np.rint(direction * scale).astype(np.int64), scale
+
+
+class ThresholdSteering:
+    """How many of those who qualify are taken, from noisy counts, so that the rounds end near ``reach``.
+
+    In the first round everyone qualifies: its points show what the owners hold on the whole. From the second
+    on the number that qualify is estimated as what was sent over the chances it had. The chance spreads what
+    is missing over the rounds that are left, and grows slowly, so that one noisy count never empties a pool.
+    When everything that qualifies is taken and it is not enough, the bar is lowered.
+    """
+
+    def __init__(self, reach: int, rounds: int) -> None:
+        self._reach, self._rounds = reach, rounds
+        self._chances: list[float] = []
+        self._first = 0.0
+        self.lowered = 0.0
+
+    def next(self, count: float, deviation: float) -> float:
+        """The chance of the coming round, after a noisy count of what has been sent so far.
+
+        Call once per round, in order, with 0 before the first.
+        """
+        past = len(self._chances)
+        chance = _FIRST_CHANCE
+        if past == 1:
+            self._first = max(count, 0.0)
+            chance *= _FASTEST
+        elif past:
+            sent = max(count - self._first, 2.0 * deviation, 1.0)
+            qualified = sent / max(sum(self._chances[1:]), _FIRST_CHANCE)
+            needed = max(self._reach - count, 0.0) / (self._rounds - past)
+            chance = min(needed / qualified, _FASTEST * max(self._chances[-1], _FIRST_CHANCE))
+            if chance > 1.0:
+                self.lowered += min(chance - 1.0, 1.0)
+            # Were everyone to qualify at once, no more than this many batches would come.
+            everyone = max(self._first, 2.0 * deviation, 1.0) / _FIRST_CHANCE
+            chance = min(chance, _MOST_BATCHES * needed / everyone) if self.lowered == 0.0 else chance
+        chance = min(max(chance, 0.0), 1.0)
+        self._chances.append(chance)
+        return chance
+
+
+def mean_gain(direction: Floats, kept: Floats, target: Floats, variance: float) -> float:
+    """The validation set's mean gain along a shrunken direction that was made of its own noisy mean.
+
+    The noise in both adds to their product. By Stein's identity that is the variance times the divergence of
+    the shrinking, which for pairs is 1 for every coordinate that is kept at all; it is taken off.
+    """
+    return float(direction @ target) - variance * int((kept > 0.0).sum())
+
+
+def as_chance(chance: float) -> int:
+    """A probability in steps of 1/65536, rounded."""
+    return round(min(max(chance, 0.0), 1.0) * CERTAIN)
+
+
+_PHASES = {FRESH: (SEND,), THRESHOLD: (SEND,), AUCTION: (BID, DELIVER)}
+
+
+class OwnerState:
+    """One owner's records and how far its run has come; holds no socket, and decides by the rule alone.
+
+    A broadcast of another run, out of order, or unlike the one already answered under its number is refused
+    with `FileRefused`, and changes nothing. The same broadcast again gets the same answer, bit for bit. The
+    owner's ``cap`` holds whatever is requested.
+
+    Parameters
+    ----------
+    name : str
+        This owner's name in the terms.
+    records : array-like of shape (n_records, dim)
+        The points, in the columns that are compared.
+    terms : RunTerms
+        What was agreed.
+    extra : array-like of shape (n_records, n_extra), optional
+        What is sent with a point and not compared, such as a label.
+    cap : int, optional
+        The most points that may ever leave: terms that allow more are refused. (A cap that only the owner
+        knew would change what the claim rests on.)
+    features : SummaryFeatures, optional
+        In the mode that sends hashes: the terms' features under the seed that owners and consumer share.
+    store : callable, optional
+        Takes the state's bytes before an answer is handed out; make it durable, and `restore` it after a
+        crash.
+
+    Privacy
+    -------
+    A point's gain depends on that point and on what was broadcast, exactly (integers). Ties are broken by
+    place, so that one record more leaves the order of the others as it was. Coins are drawn for every
+    record in every round, whatever the others do.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        records: ArrayLike,
+        terms: RunTerms,
+        *,
+        extra: ArrayLike | None = None,
+        cap: int | None = None,
+        features: SummaryFeatures | None = None,
+        store: Store | None = None,
+        insecure_noise_seed: int | None = None,
+    ) -> None:
+        if name not in terms.owners:
+            raise UsageError("name", "must be one of the owners in the terms", got="another")
+        self.name = name
+        self.terms = terms
+        self._features = _own_features(terms, features)
+        self._points: Floats = np.ascontiguousarray(np.asarray(records, dtype=np.float64))
+        self._hashes = self._features.hashes(self._points)
+        self._extra = _extra_columns(extra, len(self._points), terms.extra)
+        if cap is not None and (terms.cap is None or terms.cap > cap):
+            raise UsageError(
+                "the terms allow more points of one owner than this owner's cap",
+                remedy="agree on a smaller cap, since a cap is part of what is claimed",
+            )
+        self._sent: NDArray[np.bool_] = np.zeros(len(self._points), np.bool_)
+        self._step = 0
+        self._seen = ""
+        self._chosen: Integers = np.empty(0, np.int64)
+        self._bid: int | None = None
+        self._best = -1
+        self._store = store
+        self._seed = insecure_noise_seed
+
+    def __repr__(self) -> str:
+        return f"<OwnerState CONFIDENTIAL name={self.name!r} step={self._step}>"
+
+    @property
+    def step(self) -> int:
+        """The number of the last broadcast that was answered."""
+        return self._step
+
+    @property
+    def sent(self) -> int:
+        """How many points have left; for this owner's eyes."""
+        return int(self._sent.sum())
+
+    def answer(self, broadcast: Broadcast) -> Answer:
+        """What the rule allows for this broadcast.
+
+        Raises
+        ------
+        FileRefused
+            another run, a step out of order, a phase that the rule does not have, or a wrong width.
+        """
+        data = broadcast.to_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        if broadcast.step == self._step and digest == self._seen:
+            return self._answer()
+        self._check(Broadcast.from_bytes(data))
+        if broadcast.phase == BID:
+            self._offer(broadcast)
+        elif broadcast.phase == DELIVER:
+            self._choose(np.array([self._best] if broadcast.requested and self._best >= 0 else [], np.int64))
+            self._bid = None
+        else:
+            self._choose(self._allowed(broadcast))
+        self._step, self._seen = broadcast.step, digest
+        if self._store is not None:
+            self._store(self.save())
+        return self._answer()
+
+    def save(self) -> bytes:
+        """How far the run has come, without the records; confidential."""
+        values = {
+            "run": self.terms.run,
+            "name": self.name,
+            "step": self._step,
+            "seen": self._seen,
+            "bid": self._bid,
+            "best": self._best,
+            "records": self._digest(),
+        }
+        return pack("owner", values, {"sent": self._sent.astype(np.int8), "chosen": self._chosen})
+
+    def restore(self, data: bytes) -> None:
+        """Go on where `save` stopped, with the same records in the same order.
+
+        Raises
+        ------
+        FileRefused
+            the bytes are damaged, or belong to another run or other records.
+        """
+        _, values, arrays = unpack(data, "owner")
+        mine = unpack(self.save(), "owner")[1]
+        if any(values.get(name) != mine[name] for name in ("run", "name", "records")):
+            raise FileRefused("this state is of another run or of other records")
+        self._step, self._seen = values["step"], values["seen"]
+        self._bid, self._best = values["bid"], values["best"]
+        self._sent, self._chosen = arrays["sent"].astype(np.bool_), arrays["chosen"]
+
+    def _digest(self) -> str:
+        """By which records, columns and a secret seed are known again after a restart."""
+        digest = hashlib.sha256(self._points.tobytes() + self._extra.tobytes())
+        digest.update(str(self._features.seed).encode())
+        return digest.hexdigest()
+
+    def _check(self, broadcast: Broadcast) -> None:
+        phases = _PHASES[self.terms.rule]
+        expected = phases[self._step % len(phases)]
+        if broadcast.run != self.terms.run:
+            raise FileRefused("this broadcast belongs to another run")
+        if broadcast.step != self._step + 1:
+            raise FileRefused(
+                f"broadcast {self._step + 1} is due",
+                got=broadcast.step,
+                remedy="a round is answered once, in order",
+            )
+        if broadcast.phase != expected or broadcast.round != self._step // len(phases) + 1:
+            raise FileRefused("this broadcast has another phase or round than its number")
+        if broadcast.round > self.terms.rounds:
+            raise FileRefused("the agreed number of rounds is over")
+        if broadcast.direction.shape != (self._features.width,):
+            raise FileRefused("this broadcast's direction has another width than the terms'")
+        if (broadcast.threshold is not None) != (self.terms.rule == THRESHOLD):
+            raise FileRefused("this broadcast follows another rule than the agreed one")
+        if broadcast.quota > self.terms.batch:
+            raise FileRefused("this broadcast asks for more than the agreed batch")
+
+    def _allowed(self, broadcast: Broadcast) -> Integers:
+        """The places of the points to send, in an order that one record more does not change."""
+        gains = scores(self._hashes, broadcast.direction)
+        if broadcast.threshold is None:
+            unsent = np.flatnonzero(~self._sent)
+            order = best_first(gains[unsent], self._hashes[unsent], broadcast.quota)
+            return unsent[order]
+        allowed = ~self._sent & (gains >= broadcast.threshold)
+        if broadcast.chance < CERTAIN:
+            seed = None if self._seed is None else self._seed * MAX_STEPS + broadcast.step
+            coins = random_places(len(gains), CERTAIN, insecure_noise_seed=seed)
+            allowed &= coins < broadcast.chance
+        return np.flatnonzero(allowed)
+
+    def _offer(self, broadcast: Broadcast) -> None:
+        self._chosen = np.empty(0, np.int64)
+        self._bid, self._best = None, -1
+        if self._room() != 0 and not self._sent.all():
+            gains = scores(self._hashes, broadcast.direction)
+            gains[self._sent] = np.iinfo(np.int64).min
+            self._best = int(np.argmax(gains))
+            self._bid = int(gains[self._best])
+
+    def _choose(self, places: Integers) -> None:
+        room = self._room()
+        self._chosen = places.astype(np.int64)[: len(places) if room is None else room]
+        self._sent[self._chosen] = True
+
+    def _room(self) -> int | None:
+        """How many points may still leave; None without a cap."""
+        return None if self.terms.cap is None else max(self.terms.cap - self.sent, 0)
+
+    def _answer(self) -> Answer:
+        hashed = self.terms.hashed
+        points = self._hashes[self._chosen].astype(np.float64) if hashed else self._points[self._chosen]
+        return Answer(self.terms.run, self._step, self.name, points, self._extra[self._chosen], self._bid)
+
+
+MAX_STEPS = 1 << 20
+
+
+def _extra_columns(extra: ArrayLike | None, rows: int, columns: int) -> Floats:
+    values: Floats = np.empty((rows, 0)) if extra is None else np.asarray(extra, dtype=np.float64)
+    values = np.ascontiguousarray(values.reshape(rows, -1) if values.size or rows == 0 else values)
+    if values.shape != (rows, columns):
+        raise DataRefused("extra", f"must have {columns} columns and a row for each record")
+    if not np.isfinite(values).all():
+        raise DataRefused("extra", "must be finite numbers", got="one that is not")
+    return values
+
+
+def _own_features(terms: RunTerms, features: SummaryFeatures | None) -> SummaryFeatures:
+    """The terms' features, or in hashed mode the same under the owners' own seed."""
+    if not terms.hashed:
+        if features not in (None, terms.features):
+            raise UsageError("features", "must be those of the terms unless hashes are sent")
+        return terms.features
+    if features is None:
+        raise UsageError("features", "must be given where hashes are sent, with the seed that owners share")
+    if replace(features, seed=terms.features.seed) != terms.features:
+        raise UsageError("features", "must be those of the terms up to the seed")
+    return features
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryClaims:
+    """What the messages of one run cost, over all rounds; known before the first.
+
+    ``owners`` is what any coalition of owners learns about one record of another owner. ``validation`` is
+    what all owners learn about one record of the validation set. ``together`` holds for someone who may have
+    one record in each.
+    """
+
+    owners: Claim
+    validation: Claim
+    together: Claim
+    answers_rho: float
+
+    def epsilon(self, delta: float) -> float:
+        """ε of all messages together, validation included, at a δ."""
+        assert self.together.promise.rho is not None
+        return zcdp_epsilon(self.together.promise.rho, delta)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Summary:
+    """A finished run; confidential, for the consumer.
+
+    ``seen`` is how many points the curator was sent, ``parsimony`` that number per point of the summary and
+    validation set. ``values`` attributes the summary's worth to owners by the gains at which their points
+    were taken. ``lost`` names owners that did not stay, with the round in which they left. None of these may
+    be disclosed to an owner: they depend on everyone's records and are not paid for.
+    """
+
+    points: Floats
+    extra: Floats
+    owners: Integers
+    seen: int
+    parsimony: float
+    values: dict[str, float]
+    lost: dict[str, int]
+    claims: SummaryClaims
+
+    def __repr__(self) -> str:
+        return f"<Summary CONFIDENTIAL claims={self.claims.together!r}>"
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything but the points, for the consumer's own report."""
+        return {
+            "size": len(self.points),
+            "seen": self.seen,
+            "parsimony": self.parsimony,
+            "values": self.values,
+            "lost": self.lost,
+            "claims": {
+                "owners": self.claims.owners.in_numbers(),
+                "validation": self.claims.validation.in_numbers(),
+                "together": self.claims.together.in_numbers(),
+            },
+        }
+
+
+def owners_claim(terms: RunTerms, *, secure: bool = True) -> Claim:
+    """What any coalition of owners learns about one record of another, known from the terms alone.
+
+    Raises
+    ------
+    UsageError
+        if the terms promise nothing.
+    """
+    if terms.rho is None:
+        raise UsageError("the terms promise nothing", got="no rho")
+    return _claim(terms.rho, _sums(terms), _arithmetic(terms), secure=secure)
+
+
+def target_claim(rho: Fraction, *, secure: bool = True) -> Claim:
+    """What the release of a validation set reveals about one of its records, whatever the run."""
+    return _claim(rho, "discrete gaussian", "exact integers", secure=secure)
+
+
+def _sums(terms: RunTerms) -> str:
+    return "factorised discrete gaussian" if terms.rule == THRESHOLD else "discrete gaussian"
+
+
+def _arithmetic(terms: RunTerms) -> str:
+    """The auction's coins have rounded probabilities; everything else is exact."""
+    return "real arithmetic" if terms.rule == AUCTION else "exact integers"
+
+
+def _claim(rho: Fraction, mechanism: str, arithmetic: str, *, secure: bool) -> Claim:
+    return Claim(
+        promise=Promise.of(rho=rho),
+        unit="record",
+        records_per_unit=1,
+        relation=Relation.ADD_REMOVE,
+        mechanism=Mechanism.of(mechanism),
+        arithmetic=arithmetic,
+        secure=secure,
+        assumptions=("the curator follows the protocol and sends owners nothing but its broadcasts",),
+    )
+
+
+def claims_of(curator: CuratorState) -> SummaryClaims:
+    """The claims of a run, from its terms and its target."""
+    terms, target = curator.terms, curator.target
+    owners = owners_claim(terms, secure=curator.secure)
+    assert terms.rho is not None
+    return SummaryClaims(
+        owners=owners,
+        validation=target_claim(target.rho, secure=curator.secure),
+        together=_claim(terms.rho + target.rho, _sums(terms), _arithmetic(terms), secure=curator.secure),
+        answers_rho=float(answers_rho(terms)),
+    )
+
+
+def summary_of(curator: CuratorState, validation: ArrayLike | None = None) -> Summary:
+    """Choose the summary from everything the curator was sent, greedily and without noise.
+
+    Nothing of the choice goes back to an owner, so it costs nothing. ``validation`` is the exact validation
+    set where the curator may see it; without it the noisy release guides the choice.
+
+    Raises
+    ------
+    UsageError
+        if the run is not over.
+    """
+    if not curator.done:
+        raise UsageError("the run is not over")
+    terms, collected = curator.terms, curator.collected
+    target = curator.target.mean()
+    if validation is not None and not terms.hashed:
+        target = terms.features.hashes(validation).mean(axis=0)
+    places = greedy_choice(collected.hashes, target, terms.size, unit=terms.features.unit)
+    count = len(np.asarray(validation)) if validation is not None else round(curator.target.count)
+    gains = np.maximum(collected.gains[places].astype(np.float64), 0.0)
+    owners = collected.owners[places]
+    worth = np.bincount(owners, weights=gains, minlength=len(terms.owners))
+    total = float(worth.sum()) or 1.0
+    return Summary(
+        points=collected.points[places],
+        extra=collected.extra[places],
+        owners=owners,
+        seen=len(collected),
+        parsimony=(len(collected) + count) / (len(places) + count),
+        values={name: float(worth[i]) / total for i, name in enumerate(terms.owners)},
+        lost=dict(curator.lost),
+        claims=claims_of(curator),
+    )
+
+
+_AHEAD = 32
+_SHORTLIST = 2048
+
+_Singles = NDArray[np.float32]
+
+
+def greedy_choice(hashes: Hashes, target: Floats, size: int, *, unit: float) -> Integers:
+    """The places of ``size`` points, in the order in which greedy maximisation of J takes them.
+
+    ``target`` is the validation set's mean in integer features. Gains follow each choice by the products with
+    the new point's features, O(n·width), never from the whole summary. For speed a few choices are made from
+    a shortlist and then checked against all points by one matrix product: the first that another point would
+    have won, and what follows it, is taken back. So the result is greedy's own, up to rounding in ties.
+
+    Notes
+    -----
+    Kim, Khanna and Koyejo, *Examples are not enough, learn to criticize!*, NIPS 2016.
+    """
+    features: _Singles = hashes.astype(np.float32) * np.float32(unit)
+    attraction: _Singles = features @ (target * unit).astype(np.float32)
+    # What a point loses by lying near those already taken, and half of its own norm.
+    crowding: _Singles = 0.5 * np.einsum("ij,ij->i", features, features)
+    free = np.ones(len(features), np.bool_)
+    chosen: list[int] = []
+    size = min(size, len(features))
+    plain = 0
+    while len(chosen) < size:
+        taken = len(chosen)
+        gains = np.where(free, attraction - crowding / np.float32(taken + 1), -np.inf)
+        if plain:
+            plain -= 1
+            best = int(np.argmax(gains))
+            chosen.append(best)
+            free[best] = False
+            crowding += features @ features[best]
+            continue
+        listed = _best(gains, _SHORTLIST)
+        ahead = min(_AHEAD, size - taken, len(listed), int(free.sum()))
+        tried = _from_shortlist(
+            features[listed], attraction[listed], crowding[listed], free[listed], taken, ahead
+        )
+        picks = listed[tried]
+        near = features @ features[picks].T
+        right = _undisputed(near, attraction, crowding, free, picks, taken)
+        chosen.extend(picks[:right].tolist())
+        free[picks[:right]] = False
+        crowding += near[:, :right].sum(axis=1)
+        # Where most were taken back, it is quicker to go one by one for a while.
+        plain = _AHEAD * 4 if right < ahead // 4 else 0
+    return np.array(chosen, np.int64)
+
+
+def _best(gains: _Singles, most: int) -> Integers:
+    """The places of the best gains, in their own order, so that ties go to the first place."""
+    if len(gains) <= most:
+        return np.arange(len(gains))
+    return np.sort(np.argpartition(-gains, most)[:most]).astype(np.int64)
+
+
+def _from_shortlist(
+    features: _Singles,
+    attraction: _Singles,
+    crowding: _Singles,
+    free: NDArray[np.bool_],
+    taken: int,
+    ahead: int,
+) -> list[int]:
+    """Greedy's next choices, were there no other points than these."""
+    picks: list[int] = []
+    crowding, free = crowding.copy(), free.copy()
+    for after in range(taken + 1, taken + 1 + ahead):
+        best = int(np.argmax(np.where(free, attraction - crowding / np.float32(after), -np.inf)))
+        picks.append(best)
+        free[best] = False
+        crowding += features @ features[best]
+    return picks
+
+
+def _undisputed(
+    near: _Singles,
+    attraction: _Singles,
+    crowding: _Singles,
+    free: NDArray[np.bool_],
+    picks: Integers,
+    taken: int,
+) -> int:
+    """How many of the picks, from the first, no other point would have won; at least one."""
+    crowded, left = crowding.copy(), free.copy()
+    for number, pick in enumerate(picks):
+        gains = attraction - crowded / np.float32(taken + number + 1)
+        # The same product in two shapes may differ in its last bits.
+        if number and np.where(left, gains, -np.inf).max() > gains[pick] + 1e-7:
+            return number
+        left[pick] = False
+        crowded += near[:, number]
+    return len(picks)
+
+
+DEFAULT_RULE = THRESHOLD
+VALIDATION_SHARE = 0.6
+"""The noise of both releases meets in one direction, where it counts by one over the number of records: a
+validation set is the smaller one, and is released once."""
+DEFAULT_REACH = 3
+"""Points sent for each point of the summary: with two, one noisy direction early on shows in the end."""
+DEFAULT_ROUNDS = {FRESH: 10, THRESHOLD: 12}
+
+
+def plan_terms(
+    features: SummaryFeatures,
+    owners: tuple[str, ...],
+    size: int,
+    rho: float | Fraction,
+    *,
+    rule: str = DEFAULT_RULE,
+    rounds: int | None = None,
+    reach: int | None = None,
+    cap: int | None = None,
+    rate: float | Fraction | None = None,
+    extra: int = 0,
+    hashed: bool = False,
+) -> RunTerms:
+    """The terms of a run with the defaults filled in, under a new name.
+
+    ``rho`` is what owners may learn of each other over all rounds. ``cap`` is the most that one owner sends;
+    the default never binds under *fresh*, whose quotas are fixed, and is ``reach`` under *threshold*.
+    """
+    if rule in DEFAULT_ROUNDS:
+        rounds = min(DEFAULT_ROUNDS[rule], size) if rounds is None else rounds
+        batch = math.ceil(size / rounds)
+    else:
+        batch = max(1, len(owners) // 2)
+        rounds = math.ceil(size / batch) if rounds is None else rounds
+    reach = DEFAULT_REACH * size if reach is None else reach
+    if cap is None:
+        cap = reach if rule == THRESHOLD else rounds * batch
+    elif rule == FRESH and cap < rounds * batch:
+        raise UsageError(
+            "cap",
+            f"must be at least rounds × batch = {rounds * batch} under the rule fresh",
+            got=f"{cap}",
+            remedy="an owner that drops out halfway would change what the claim rests on",
+        )
+    return RunTerms(
+        run=secrets.token_hex(16),
+        rule=rule,
+        features=features,
+        owners=owners,
+        size=size,
+        rounds=rounds,
+        batch=batch,
+        reach=reach,
+        cap=cap,
+        rho=Fraction(rho),
+        rate=None if rate is None else exact("rate", rate),
+        extra=extra,
+        hashed=hashed,
+    )
+
+
+def split_budget(
+    epsilon: float, delta: float, validation_share: float = VALIDATION_SHARE
+) -> tuple[Fraction, Fraction]:
+    """(ρ of the owners' messages, ρ of the validation set) that together keep (ε, δ).
+
+    >>> owners, validation = split_budget(2.0, 1e-5)
+    >>> round(float(owners + validation), 4)
+    0.1083
+    """
+    if not 0.0 < validation_share < 1.0:
+        raise ClaimError("validation_share", "must be between 0 and 1", got=f"{validation_share:g}")
+    whole = Fraction(zcdp_rho(epsilon, delta))
+    of_validation = whole * Fraction(validation_share)
+    return whole - of_validation, of_validation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What a run and the release of its validation set have in common; nothing is read off private records.
+
+    ``epsilon`` and ``delta`` are spent by all messages together; ``validation_share`` of the ρ behind them by
+    the release of the validation set.
+    """
+
+    epsilon: Annotated[
+        float, Parameter(help="ε of all messages of the run together.", group="", above=0, at_most=1e3)
+    ]
+    delta: Annotated[
+        float, Parameter(help="δ, below 1/(10 × number of records).", group="", above=0, below=1)
+    ]
+    bandwidth: Annotated[
+        float,
+        Parameter(help="Scale of the Gaussian kernel in the units of the data; public.", group="", above=0),
+    ]
+    features: Annotated[
+        int, Parameter(help="Number of random frequencies.", group="", at_least=1, at_most=MAX_WIDTH // 2)
+    ] = 500
+    validation_share: Annotated[
+        float,
+        Parameter(
+            help="Fraction of the budget for the release of the validation set.", group="", above=0, below=1
+        ),
+    ] = VALIDATION_SHARE
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def compared(self, dim: int, seed: int = PUBLIC_SEED) -> SummaryFeatures:
+        """The features as the curator may know them."""
+        return SummaryFeatures(dim=dim, bandwidth=self.bandwidth, features=self.features, seed=seed)
+
+    def split(self) -> tuple[Fraction, Fraction]:
+        """ρ of the owners' messages, and ρ of the validation set's release."""
+        return split_budget(self.epsilon, self.delta, self.validation_share)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """What a run promises and how long it is. ``hashes``: owners send hashes under a secret seed."""
+
+    comparison: Comparison
+    size: Annotated[int, Parameter(help="Number of points of the summary.", group="", at_least=1)]
+    rule: Annotated[str, Parameter(help="threshold, fresh or auction.", group="", choices=RULES)] = (
+        DEFAULT_RULE
+    )
+    rounds: Annotated[
+        int | None,
+        Parameter(
+            help="Number of rounds. [default: depends on the rule]", group="", at_least=1, at_most=MAX_ROUNDS
+        ),
+    ] = None
+    reach: Annotated[
+        int | None,
+        Parameter(help="Total number of points to be sent. [default: 3 × the size]", group="", at_least=1),
+    ] = None
+    seed: Annotated[int, Parameter(help="Public seed of the features.", group="")] = 0
+    cap: Annotated[
+        int | None, Parameter(help="Maximum number of points from one owner.", group="", at_least=1)
+    ] = None
+    rate: Annotated[
+        float | None, Parameter(help="Decrease of the log-odds per rank, for the auction.", group="", above=0)
+    ] = None
+    hashes: Annotated[
+        bool,
+        Parameter(
+            help="Owners send hashes; --validation is a file from hushsum summarize validation.", group=""
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def compared(self, dim: int) -> SummaryFeatures:
+        """The features as the curator may know them."""
+        return self.comparison.compared(dim, PUBLIC_SEED if self.hashes else self.seed)
+
+    def terms(self, run: str | None, owners: tuple[str, ...], dim: int, extra: int) -> RunTerms:
+        """The public agreement of the run with this name; of a new one by default."""
+        planned = plan_terms(
+            self.compared(dim),
+            owners,
+            self.size,
+            self.comparison.split()[0],
+            rule=self.rule,
+            rounds=self.rounds,
+            reach=self.reach,
+            cap=self.cap,
+            rate=self.rate,
+            extra=extra,
+            hashed=self.hashes,
+        )
+        return planned if run is None else replace(planned, run=run)
+
+
+class SummaryKeywords(TypedDict, total=False):
+    """The fields of `RunSpec` and `Comparison`, as keywords of `summarize`."""
+
+    epsilon: Required[float]
+    delta: Required[float]
+    bandwidth: Required[float]
+    features: int
+    validation_share: float
+    rule: str
+    rounds: int | None
+    reach: int | None
+    seed: int
+    cap: int | None
+    rate: float | None
+    hashes: bool
+
+
+def _spec_of(size: int, keywords: Mapping[str, Any]) -> RunSpec:
+    shared = {each.name for each in fields(Comparison)}
+    comparison = Comparison(**{name: value for name, value in keywords.items() if name in shared})
+    rest = {name: value for name, value in keywords.items() if name not in shared}
+    return RunSpec(comparison=comparison, size=size, **rest)
+
+
+def summarize(
+    owners: Mapping[str, ArrayLike],
+    validation: ArrayLike,
+    size: int,
+    *,
+    extra: Mapping[str, ArrayLike] | None = None,
+    insecure_noise_seed: int | None = None,
+    **keywords: Unpack[SummaryKeywords],
+) -> Summary:
+    """Collect a summary of ``size`` points whose distribution matches the validation set.
+
+    What owners learn, of each other's records and of the validation set together, is (ε, δ)-private over all
+    rounds. The curator sees the points it is sent.
+
+    Parameters
+    ----------
+    owners : mapping of names to array-like of shape (n_records, dim)
+    validation : array-like of shape (n_validation, dim)
+    size : int
+    bandwidth : float
+        Of the Gaussian kernel that compares points.
+    epsilon, delta : float
+        Spent by all messages, the validation set's release included.
+    features, seed : int
+        Pairs of Fourier features, and their seed, which is public unless hashes are sent.
+    rule : {"threshold", "fresh", "auction"}
+        The default has the best match for the points it sees.
+    extra : mapping of names to array-like of shape (n_records, n_extra), optional
+        What goes with the points, such as labels.
+    hashes : bool
+        Owners send hashes instead of points.
+    **keywords
+        See `RunSpec` and `Comparison`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> near, far = rng.normal(0.0, 1.0, (400, 2)), rng.normal(4.0, 1.0, (400, 2))
+    >>> summary = summarize({"a": near, "b": far}, rng.normal(0.0, 1.0, (200, 2)), 50, bandwidth=1.0,
+    ...     epsilon=2.0, delta=1e-5, features=100, insecure_noise_seed=1)
+    >>> len(summary.points), summary.values["a"] > 0.5
+    (50, True)
+    """
+    sizes = [np.asarray(records).shape for records in owners.values()]
+    if not sizes or any(len(shape) != 2 for shape in sizes):
+        raise UsageError("owners", "must map names to tables of records", got="none or no table")
+    mine = {} if extra is None else {name: np.asarray(extra[name], np.float64) for name in owners}
+    columns = {1 if each.ndim == 1 else each.shape[1] for each in mine.values()} or {0}
+    if len(columns) > 1:
+        raise UsageError("extra", "must have the same columns for every owner")
+    run = _spec_of(size, keywords)
+    compared = run.comparison.compared(sizes[0][1], run.seed)
+    terms = run.terms(None, tuple(owners), sizes[0][1], columns.pop())
+    target = release_target(
+        compared, validation, run.comparison.split()[1], insecure_noise_seed=insecure_noise_seed
+    )
+    curator = CuratorState(terms, target, insecure_noise_seed=insecure_noise_seed)
+    states = {
+        name: OwnerState(
+            name,
+            records,
+            terms,
+            extra=mine.get(name),
+            features=compared if run.hashes else None,
+            insecure_noise_seed=None if insecure_noise_seed is None else insecure_noise_seed + number + 1,
+        )
+        for number, (name, records) in enumerate(owners.items())
+    }
+    while not curator.done:
+        curator.advance()
+        for name, broadcast in curator.outgoing().items():
+            curator.take(states[name].answer(broadcast))
+    return summary_of(curator, validation)
