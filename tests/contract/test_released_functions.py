@@ -18,7 +18,7 @@ from hushsum.client import RemoteFunction, Service
 from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError
 from hushsum.files import FileKind, write_container
 from hushsum.releases import ReleasedFunction
-from hushsum.releases._load import _CODECS
+from hushsum.releases._base import _CODECS
 from tests.released_cases import ALL_RELEASES
 
 REMOTE = "remote "

@@ -27,7 +27,7 @@ if "--atheris" in sys.argv:
     # Before anything else imports the package: its functions are instrumented as they are loaded.
     with atheris.instrument_imports(include=["hushsum"], enable_loader_override=False):
         import hushsum.records._record_batches
-        import hushsum.releases._load  # noqa: F401
+        import hushsum.releases._base  # noqa: F401
 
 from tests.fuzz.targets import TARGETS, Target
 

@@ -8,7 +8,7 @@ from hushsum.baselines._bernstein import BernsteinLattice, bernstein
 from hushsum.baselines._box_polynomials import BoxPolynomials, hermite, lsq_fgt
 from hushsum.baselines._cosine_features import CosineFeatures, lsq_rff
 from hushsum.baselines._fourier_series import fourier_series
-from hushsum.baselines._functional_data_analysis import CurveFunction, pfda, save_curve
+from hushsum.baselines._functional_data_analysis import CurveFunction, pfda
 from hushsum.baselines._histogram import histogram, histogram_tally
 from hushsum.baselines._kernel_mean_embedding import kme
 from hushsum.baselines._mwem import mwem
@@ -18,5 +18,5 @@ from hushsum.baselines._trigonometric import TrigonometricPolynomials, trigonome
 __all__ = [
     "BernsteinLattice", "BoxPolynomials", "CosineFeatures", "CurveFunction", "TrigonometricPolynomials",
     "bernstein", "fourier_series", "hermite", "histogram", "histogram_tally", "kme", "lsq_fgt", "lsq_rff",
-    "mwem", "pfda", "privbayes", "save_curve", "trigonometric",
+    "mwem", "pfda", "privbayes", "trigonometric",
 ]  # fmt: skip

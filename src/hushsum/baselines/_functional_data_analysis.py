@@ -23,18 +23,18 @@ from hushsum.releases import (
     UNKNOWN_ERRORS,
     Answers,
     Detail,
+    Points,
+    QueryOptions,
     RealFunction,
     check_common,
     check_names,
-    check_question,
     common_fields,
     common_header,
     decode_reals,
     encode_reals,
     encoded_reals,
     normal_answers,
-    query_points,
-    whole_number,
+    stored_integer,
 )
 from hushsum.releases import register as register_kind
 from hushsum.version import PRODUCER
@@ -88,25 +88,16 @@ class CurveFunction(RealFunction):
         """Kernel sums f(q), shape (n_queries,)."""
         return self.count * self(Q)
 
-    def query(
-        self,
-        Q: object,
-        *,
-        of: str = "mean",
-        level: float = 0.95,
-        simultaneous: bool = False,
-        threads: int = 1,
-    ) -> Answers:
-        """Values without intervals: all of their errors are NaN.
+    def _answers(self, points: Points, options: QueryOptions) -> Answers:
+        """Without intervals: all errors are NaN.
 
         Much of the error is the bias of the smoothing penalty, of which the release says nothing; ``errors``
         has the standard deviation of the noise alone.
         """
-        check_question(of, level)
-        points = query_points(Q, dim=self.dim, columns=self.columns)
         value = self._read(points, self.values)
         unknown = np.full(len(value), np.nan)
-        return normal_answers(value if of == "mean" else self.count * value, unknown, level, points)
+        total = value if options.of == "mean" else self.count * value
+        return normal_answers(total, unknown, options.level, points)
 
     def details(self) -> tuple[Detail, ...]:
         """The method and the number of steps."""
@@ -119,7 +110,8 @@ class CurveFunction(RealFunction):
 
     def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-        save_curve(self, target)
+        header = {**common_header(self, _CURVE), "values": len(self.values)}
+        write_container(target, FileKind.RELEASED, header, encode_reals([self.values, self.errors]))
 
     @cached_property
     def _places(self) -> Floats:
@@ -323,20 +315,14 @@ METHOD = register(
 )
 
 
-def save_curve(function: CurveFunction, target: PathOrFile) -> None:
-    """Write a released curve; to a path atomically."""
-    header = {**common_header(function, _CURVE), "values": len(function.values)}
-    write_container(target, FileKind.RELEASED, header, encode_reals([function.values, function.errors]))
-
-
 def _curve_size(header: Header) -> int:
-    number = whole_number(header["values"], at_most=MOST_NUMBERS)
+    number = stored_integer(header["values"], 1, MOST_NUMBERS)
     return encoded_reals(number, number)
 
 
 def _curve(header: Header, payload: memoryview) -> CurveFunction:
     check_names(header, *COMMON_HEADER, "values")
-    number = whole_number(header["values"], at_most=MOST_NUMBERS)
+    number = stored_integer(header["values"], 1, MOST_NUMBERS)
     values, errors = decode_reals(payload, [(number,), (number,)])
     if (errors < 0.0).any():
         raise ValueError("errors")

@@ -15,7 +15,7 @@ from hushsum.errors import ClaimError, IncompatibleTallies, UsageError
 from hushsum.files import FileKind
 from hushsum.operations import check_function_output, kind_of, refuse_repeated
 from hushsum.privacy import PERSON, SITE_NOISE, Claim, IntegerNoise, Promise, Trust
-from hushsum.releases import NoisyTable, function_of, load_function
+from hushsum.releases import NoisyTable, function_type, load_function
 from hushsum.tables import Table
 from hushsum.tally import differing_parameters
 from hushsum.version import PRODUCER
@@ -80,7 +80,7 @@ def merge(*functions: Any, disjoint_units: bool = False) -> NoisyTable:
             got=len(parts),
             remedy="merge the tallies of neighbouring sites first",
         )
-    return function_of(
+    return function_type(first.reading)(
         reading=first.reading,
         cells=_sum([each.table for each in tables]),
         claim=_claim(tables, disjoint_units=disjoint_units),

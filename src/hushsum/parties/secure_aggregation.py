@@ -51,7 +51,7 @@ from hushsum.privacy import (
     noise_shares,
     unit_in_words,
 )
-from hushsum.releases import UNSEEN_SHARE, NoisyTable, function_of, largest_step
+from hushsum.releases import UNSEEN_SHARE, NoisyTable, function_type, largest_step
 from hushsum.tables import Basis, Reading, Table, reading_as_json, reading_from_json
 from hushsum.tally import TableRelease, Tally, claimed_unit, differing_parameters
 from hushsum.version import PRODUCER
@@ -1283,7 +1283,7 @@ def released_sum(terms: AggregationTerms, total: NDArray[np.int64], contribution
     narrow = np.iinfo(np.int32)
     if cells.min() >= narrow.min and cells.max() <= narrow.max:
         cells = cells.astype(np.int32)
-    function = function_of(
+    function = function_type(terms.reading)(
         reading=terms.reading,
         cells=cells,
         claim=terms.claim,

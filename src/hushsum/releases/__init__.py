@@ -5,29 +5,34 @@ Importing this package registers every kind.
 
 from hushsum.releases._base import (
     COMMON_FACTS,
-    PUBLIC_SAMPLE,
     UNKNOWN_ERRORS,
     Answers,
     Column,
     Description,
     Detail,
-    ForwardedFacts,
+    LocalFunction,
     PlotKeywords,
     PlottedColumns,
     Points,
     Presented,
+    QueryOptions,
     Quotient,
     Range,
     Released,
     ReleasedFunction,
     check_level,
+    check_names,
     check_question,
+    function_in,
+    load_function,
+    load_released,
     normal_answers,
     normal_quantile,
     query_points,
+    register,
+    stored_integer,
 )
-from hushsum.releases._bundle import Bundle, save_bundle
-from hushsum.releases._load import check_names, function_in, load_function, load_released, register
+from hushsum.releases._bundle import Bundle
 from hushsum.releases._neighbour_density import NeighbourDensity, neighbour_density
 from hushsum.releases._noisy_table import (
     ESTIMATORS,
@@ -38,7 +43,7 @@ from hushsum.releases._noisy_table import (
     StepCovariance,
     StreamStep,
     TableFunction,
-    function_of,
+    function_type,
     largest_step,
     noise_table,
     round_cells,
@@ -62,32 +67,32 @@ from hushsum.releases._points import (
     decode_reals,
     encode_reals,
     encoded_reals,
-    save_points,
-    whole_number,
 )
 from hushsum.releases._prepared import Prepared
 from hushsum.releases._public_points import (
     FEWEST_POINTS,
     MOST_POINTS,
+    PUBLIC_SAMPLE,
     CombinedFunction,
+    ForwardedFacts,
     SharpenedFunction,
     combine,
     sample_points,
 )
 from hushsum.releases._reported_function import ReportedFunction
-from hushsum.releases._table_file import save_table
 
 __all__ = [
     "COMMON_FACTS", "COMMON_HEADER", "ESTIMATORS", "FEWEST_POINTS", "LEAST_EIGENVALUE", "MOST_NUMBERS",
-    "MOST_POINTS", "PUBLIC_SAMPLE", "ROUNDING_SHARE", "UNKNOWN_ERRORS", "UNSEEN_SHARE", "Answers", "Bundle",
-    "CoefficientFunction", "Column", "CombinedFunction", "Description", "Detail", "FeatureErrors",
-    "ForwardedFacts", "NeighbourDensity", "NoisyTable", "PlotKeywords", "PlottedColumns", "Points",
-    "PointsFunction", "Prepared", "Presented", "PrincipalErrors", "Quotient", "Range", "RealFunction",
-    "Released", "ReleasedFunction", "ReportedFunction", "SharpenedFunction", "StepCovariance", "StreamStep",
-    "TableFunction", "all_measured", "check_common", "check_kernel", "check_level", "check_names",
-    "check_question", "combine", "common_fields", "common_header", "decode_reals", "encode_reals",
-    "encoded_reals", "function_in", "function_of", "largest_step", "load_function", "load_released",
+    "MOST_POINTS", "PUBLIC_SAMPLE", "ROUNDING_SHARE", "UNKNOWN_ERRORS", "UNSEEN_SHARE", "Answers",
+    "Bundle", "CoefficientFunction", "Column", "CombinedFunction", "Description", "Detail",
+    "FeatureErrors", "ForwardedFacts", "LocalFunction", "NeighbourDensity", "NoisyTable", "PlotKeywords",
+    "PlottedColumns", "Points", "PointsFunction", "Prepared", "Presented", "PrincipalErrors",
+    "QueryOptions", "Quotient", "Range", "RealFunction", "Released", "ReleasedFunction",
+    "ReportedFunction", "SharpenedFunction", "StepCovariance", "StreamStep", "TableFunction",
+    "all_measured", "check_common", "check_kernel", "check_level", "check_names", "check_question",
+    "combine", "common_fields", "common_header", "decode_reals", "encode_reals", "encoded_reals",
+    "function_in", "function_type", "largest_step", "load_function", "load_released",
     "neighbour_density", "noise_table", "normal_answers", "normal_quantile", "query_points", "register",
-    "round_cells", "sample_points", "save_bundle", "save_points", "save_table", "simultaneous_reach",
-    "step_covariance", "stream_unit", "whole_number",
+    "round_cells", "sample_points", "simultaneous_reach", "step_covariance", "stored_integer",
+    "stream_unit",
 ]  # fmt: skip

@@ -1,20 +1,24 @@
-"""What every released function can do, whatever it is made of: its answers, its description, its picture."""
+"""What every released function can do, whatever it is made of: answers, description, picture, file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypedDict, Unpack, runtime_checkable
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypedDict, Unpack, runtime_checkable
 
 import numpy as np
 
 from hushsum import _html
 from hushsum._types import Floats, PathOrFile, RoleType, is_number
-from hushsum.errors import HushsumError, UsageError, shown
+from hushsum.errors import FileRefused, HushsumError, PerSurface, UsageError, shown
+from hushsum.files import FileKind, Header, build_from, read_container
 from hushsum.kernels import Kernel, counts_records, kernel_as_json, kernel_in_words, records_in_words
 from hushsum.privacy import Claim
 from hushsum.records import Bounds, as_sets, bounds_in_words, column_groups, names_in_words, numbers_of
+from hushsum.tables import load_baselines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -246,6 +250,24 @@ def check_level(level: float) -> None:
         raise UsageError("level", "must be between 0 and 1", got=shown(level), remedy="try 0.95")
 
 
+@dataclass(frozen=True, slots=True)
+class QueryOptions:
+    """What a query requests beside its points; see :meth:`ReleasedFunction.query`."""
+
+    of: str
+    level: float
+    simultaneous: bool
+    threads: int
+
+    def normal_reach(self, number: int) -> float:
+        """How many standard errors the intervals of this number of normal errors reach: simultaneous ones
+        are Bonferroni's.
+        """
+        if not self.simultaneous:
+            return normal_quantile(self.level)
+        return normal_quantile(1.0 - (1.0 - self.level) / max(number, 1))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Quotient:
     """A kernel sum over the number of records, both estimated: how an interval of f(q)/N̂ is found.
@@ -270,7 +292,9 @@ class Quotient:
     @property
     def stderr(self) -> Floats:
         """To the first order in the error of the number."""
-        return np.asarray(np.sqrt(np.maximum(self._variance(self.value), 0.0)) / self.number)
+        value = self.value
+        variance = self.sum_variance + value**2 * self.number_variance - 2.0 * value * self.covariance
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)) / self.number)
 
     def interval(self, reach: Floats | float) -> tuple[Floats, Floats]:
         """All r for which ``sums − r·number`` is within ``reach`` standard deviations of 0 (Fieller's
@@ -293,10 +317,21 @@ class Quotient:
         lower, upper = np.where(inside < 0.0, -whole, ends[0]), np.where(inside < 0.0, whole, ends[1])
         return np.asarray(lower), np.asarray(upper)
 
-    def _variance(self, value: Floats) -> Floats:
-        """Of ``sums − value·number``."""
-        variance: Floats = self.sum_variance + value**2 * self.number_variance - 2.0 * value * self.covariance
-        return variance
+    def answers(
+        self, reach: float, points: Points, options: QueryOptions, *, most: Floats | None = None
+    ) -> Answers:
+        """The sums or the quotients with intervals of ``reach`` standard errors.
+
+        ``most`` is the largest variance of a sum, for the bound; by default it is that of the sum itself.
+        """
+        largest = self if most is None else replace(self, sum_variance=most)
+        if options.of == "sum":
+            value, stderr, bound = self.sums, np.sqrt(self.sum_variance), np.sqrt(largest.sum_variance)
+            lower, upper = value - reach * stderr, value + reach * stderr
+        else:
+            value, stderr, bound = self.value, self.stderr, largest.stderr
+            lower, upper = self.interval(reach)
+        return Answers(value, stderr, lower, upper, bound, options.level, points, options.simultaneous)
 
 
 def normal_answers(
@@ -307,18 +342,8 @@ def normal_answers(
     NaN where it is not known. Simultaneous ones are Bonferroni's.
     """
     check_level(level)
-    reach = _normal_reach(level, len(value), simultaneous) * stderr
+    reach = QueryOptions("mean", level, simultaneous, 1).normal_reach(len(value)) * stderr
     return Answers(value, stderr, value - reach, value + reach, stderr.copy(), level, points, simultaneous)
-
-
-def quotient_answers(
-    quotient: Quotient, level: float, points: Points, *, simultaneous: bool = False
-) -> Answers:
-    """The same for mean kernel values, whose number of records is an estimate too."""
-    check_level(level)
-    stderr = quotient.stderr
-    lower, upper = quotient.interval(_normal_reach(level, len(stderr), simultaneous))
-    return Answers(quotient.value, stderr, lower, upper, stderr.copy(), level, points, simultaneous)
 
 
 def normal_quantile(level: float, blocks: int | None = None) -> float:
@@ -327,10 +352,6 @@ def normal_quantile(level: float, blocks: int | None = None) -> float:
 
     rank = 0.5 + level / 2.0
     return float(ndtri(rank) if blocks is None else stdtrit(blocks - 1, rank))
-
-
-def _normal_reach(level: float, number: int, simultaneous: bool) -> float:
-    return normal_quantile(1.0 - (1.0 - level) / max(number, 1) if simultaneous else level)
 
 
 def _point(point: Floats | tuple[Any, ...]) -> str:
@@ -522,59 +543,166 @@ class Description:
         return "\n".join([self.claim.sentence(), "", *(f"{name:<{width}}  {value}" for name, value in rows)])
 
 
-PUBLIC_SAMPLE: Final = "the sample that parameters and answers were derived from is public"
+if TYPE_CHECKING:
+    _Declared = ReleasedFunction
+else:
+    # A property of the protocol would be the default of the field of that name in the dataclass of a kind.
+    _Declared = ABC
 
 
-class ForwardedFacts(Presented):
-    """A reader of ``function`` and public points, whose claim, kernel, count, columns and bounds are those of
-    that function. The points are read, and stored, as they are, so the claim states that they are public.
+class LocalFunction(Presented, _Declared):
+    """A released function that is in memory: a kind says how it answers, and how it is saved. It is pickled
+    as the bytes of its file, which are read as suspiciously as any other file.
     """
-
-    function: Any
-
-    @property
-    def claim(self) -> Claim:
-        """What the release promises, and that the public points are public."""
-        claim: Claim = self.function.claim
-        if PUBLIC_SAMPLE in claim.assumptions:
-            return claim
-        return replace(claim, assumptions=(*claim.assumptions, PUBLIC_SAMPLE))
-
-    @property
-    def kernel(self) -> Kernel:
-        """The similarity whose sums it answers."""
-        kernel: Kernel = self.function.kernel
-        return kernel
-
-    @property
-    def count(self) -> float:
-        """The estimated number of records."""
-        return float(self.function.count)
-
-    @property
-    def count_stderr(self) -> float:
-        """The standard error of :attr:`count`."""
-        return float(self.function.count_stderr)
 
     @property
     def dim(self) -> int | None:
-        """The number of columns of a query."""
-        dim: int | None = self.function.dim
-        return dim
+        """The number of columns of a query; None where records are sets."""
+        return self.kernel.dim
 
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """What the columns are called; None if not declared."""
-        columns: tuple[str, ...] | None = self.function.columns
-        return columns
+    def __call__(self, Q: object) -> Floats:
+        """Mean kernel values f(q)/N̂, shape (n_queries,)."""
+        return self.sum(Q) / max(self.count, 1.0)
 
-    @property
-    def bounds(self) -> Bounds | None:
-        """The declared box that records were clipped to; None if not declared."""
-        bounds: Bounds | None = self.function.bounds
-        return bounds
+    def query(
+        self,
+        Q: object,
+        *,
+        of: str = "mean",
+        level: float = 0.95,
+        simultaneous: bool = False,
+        threads: int = 1,
+    ) -> Answers:
+        """Values with standard errors and intervals.
 
-    @property
-    def producer(self) -> str:
-        """Which version of Hushsum made the release."""
-        return str(self.function.producer)
+        Parameters
+        ----------
+        Q : records as the kernel takes them
+            Queries.
+        of : {"mean", "sum"}
+            f(q)/N̂ or f(q). The error of N̂ is part of both.
+        level : float
+            The probability with which each interval holds.
+        simultaneous : bool
+            Whether all intervals of this call together hold with that probability.
+        threads : int
+            How many threads may be used, where that helps.
+        """
+        check_question(of, level)
+        return self._answers(self._points(Q), QueryOptions(of, level, simultaneous, threads))
+
+    @abstractmethod
+    def _answers(self, points: Points, options: QueryOptions) -> Answers:
+        """The answers at points that were read once."""
+
+    def _points(self, Q: object) -> Points:
+        return query_points(Q, dim=self.dim, columns=self.columns)
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
+        return pickled(self)
+
+
+Builder = Callable[[Header, memoryview], Released]
+Sizer = Callable[[Header], int]
+_CODECS: dict[str, tuple[Sizer, Builder]] = {}
+
+
+def register(name: str, payload_size: Sizer, build: Builder) -> None:
+    """Make a kind of released function known, so that its files can be read."""
+    _CODECS[name] = (payload_size, build)
+
+
+def check_names(values: Header, *names: str) -> None:
+    """ValueError unless a header has these values and no others, whose meaning would be unknown."""
+    if set(values) != set(names):
+        raise ValueError("names")
+
+
+def stored_integer(value: object, low: int, high: int) -> int:
+    """An integer of a header; ValueError unless it is one within these limits."""
+    if type(value) is not int or not low <= value <= high:
+        raise ValueError("number")
+    return value
+
+
+def stored_text(value: object) -> str:
+    """A text of a header; TypeError for anything else."""
+    if not isinstance(value, str):
+        raise TypeError("text")
+    return value
+
+
+def load_released(source: PathOrFile) -> Released:
+    """What a ``.hush`` file holds: a released function, or the :class:`hushsum.releases.Bundle` of a model.
+
+    Raises
+    ------
+    FileRefused
+        if the file is damaged, of a later version or of another kind, such as a confidential tally.
+    UsageError
+        if there is no such file.
+    """
+    return _read(source, lambda kind: None)
+
+
+def load_function(source: PathOrFile) -> ReleasedFunction:
+    """The released function in a ``.hush`` file; the bundle of a model is refused."""
+
+    def check(kind: object) -> None:
+        if kind == "bundle":
+            raise FileRefused(
+                "the file holds a model, not one released function",
+                remedy=PerSurface("read it with hushsum.load", "use hushsum predict", "predict with it"),
+            )
+
+    return function_in(_read(source, check))
+
+
+def load_table(source: IO[bytes]) -> ReleasedFunction:
+    """The released table in the bytes of a file; nothing that holds a further file, so that none nests."""
+
+    def check(kind: object) -> None:
+        if kind != "table":
+            raise FileRefused("the file inside this file must be a released table", remedy="get a fresh copy")
+
+    return function_in(_read(source, check))
+
+
+def function_in(released: Released) -> ReleasedFunction:
+    """What a codec made, which is a function unless it is a bundle."""
+    if not isinstance(released, ReleasedFunction):
+        raise TypeError(f"{type(released).__name__} is not a released function")
+    return released
+
+
+def file_bytes(released: Released) -> bytes:
+    """The bytes of the ``.hush`` file."""
+    buffer = io.BytesIO()
+    released.save(buffer)
+    return buffer.getvalue()
+
+
+def pickled(released: Released) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
+    """For ``__reduce__``: a pickle holds the bytes of the file, and is read as suspiciously."""
+    return _from_bytes, (file_bytes(released),)
+
+
+def _from_bytes(payload: bytes) -> Released:
+    return load_released(io.BytesIO(payload))
+
+
+def _read(source: PathOrFile, check: Callable[[object], None]) -> Released:
+    def codec(header: Header) -> tuple[Sizer, Builder]:
+        name = header.get("type")
+        check(name)
+        if name not in _CODECS:
+            load_baselines()
+        if name not in _CODECS:
+            raise FileRefused(
+                f"the file holds a function of type {name!r}, which this version of Hushsum does not have",
+                remedy="upgrade it",
+            )
+        return _CODECS[name]
+
+    header, payload = read_container(source, FileKind.RELEASED, lambda header: codec(header)[0](header))
+    return build_from(header, payload, codec(header)[1])

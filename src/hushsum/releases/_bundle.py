@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
@@ -25,13 +26,23 @@ from hushsum.files import (
     write_container,
 )
 from hushsum.privacy import Claim
-from hushsum.releases._base import Released, ReleasedFunction
-from hushsum.releases._load import check_names, load_function, pickled, register
+from hushsum.releases._base import (
+    Released,
+    ReleasedFunction,
+    check_names,
+    file_bytes,
+    load_function,
+    pickled,
+    register,
+    stored_integer,
+    stored_text,
+)
 from hushsum.version import PRODUCER
 
 _MOST_ENTRIES = 4096
 _LONGEST_NAME = 200
 _MOST_AXES = 8
+_LARGEST = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +90,21 @@ class Bundle:
 
     def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-        save_bundle(self, target)
+        parts = {name: file_bytes(part) for name, part in self.parts.items()}
+        types = {name: _type_of(values) for name, values in self.arrays.items()}
+        header = {
+            "type": "bundle",
+            "claim": self.claim.as_json(),
+            "about": dict(self.about),
+            "producer": self.producer,
+            "parts": [{"name": name, "size": len(payload)} for name, payload in parts.items()],
+            "arrays": [
+                {"name": name, "type": types[name], "shape": list(values.shape)}
+                for name, values in self.arrays.items()
+            ],
+        }
+        arrays = [encode_array(values, types[name]) for name, values in self.arrays.items()]
+        write_container(target, FileKind.RELEASED, header, [*parts.values(), *arrays])
 
     def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
         return pickled(self)
@@ -117,31 +142,6 @@ def _frozen(values: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def save_bundle(bundle: Bundle, target: PathOrFile) -> None:
-    """Write a bundle; to a path atomically."""
-    parts = {name: _bytes_of(part) for name, part in bundle.parts.items()}
-    types = {name: _type_of(values) for name, values in bundle.arrays.items()}
-    header = {
-        "type": "bundle",
-        "claim": bundle.claim.as_json(),
-        "about": dict(bundle.about),
-        "producer": bundle.producer,
-        "parts": [{"name": name, "size": len(payload)} for name, payload in parts.items()],
-        "arrays": [
-            {"name": name, "type": types[name], "shape": list(values.shape)}
-            for name, values in bundle.arrays.items()
-        ],
-    }
-    arrays = [encode_array(values, types[name]) for name, values in bundle.arrays.items()]
-    write_container(target, FileKind.RELEASED, header, [*parts.values(), *arrays])
-
-
-def _bytes_of(part: ReleasedFunction) -> bytes:
-    buffer = io.BytesIO()
-    part.save(buffer)
-    return buffer.getvalue()
-
-
 def _type_of(values: NDArray[Any]) -> str:
     return REAL if values.dtype.kind == "f" else narrowest_type(values)
 
@@ -150,10 +150,15 @@ def _payload_size(header: Header) -> int:
     """The sum of what the header lists; arithmetic on Python's integers, so nothing overflows."""
     _check_entries(header["parts"], "name", "size")
     _check_entries(header["arrays"], "name", "type", "shape")
-    sizes = [_whole(entry["size"]) for entry in header["parts"]]
-    return sum(sizes) + sum(
-        encoded_size(_shape(entry), entry["type"], reals=True) for entry in header["arrays"]
-    )
+    return sum(_part_sizes(header)) + sum(_array_sizes(header))
+
+
+def _part_sizes(header: Header) -> list[int]:
+    return [stored_integer(entry["size"], 0, _LARGEST) for entry in header["parts"]]
+
+
+def _array_sizes(header: Header) -> list[int]:
+    return [encoded_size(_shape(entry), entry["type"], reals=True) for entry in header["arrays"]]
 
 
 def _check_entries(entries: object, *fields: str) -> None:
@@ -168,52 +173,29 @@ def _check_entries(entries: object, *fields: str) -> None:
         raise ValueError("one name twice")
 
 
-def _whole(value: object) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError("size")
-    return value
-
-
 def _shape(entry: dict[str, Any]) -> tuple[int, ...]:
     shape = entry["shape"]
     if not isinstance(shape, list) or len(shape) > _MOST_AXES:
         raise ValueError("shape")
-    return tuple(_whole(each) for each in shape)
+    return tuple(stored_integer(each, 0, _LARGEST) for each in shape)
 
 
 def _build(header: Header, payload: memoryview) -> Bundle:
     check_names(header, "type", "claim", "about", "producer", "parts", "arrays")
-    if not isinstance(header["about"], dict) or not isinstance(header["producer"], str):
+    if not isinstance(header["about"], dict):
         raise TypeError("about")
-    pieces = _cut(payload, [entry["size"] for entry in header["parts"]])
-    parts = _StoredParts(dict(zip((entry["name"] for entry in header["parts"]), pieces, strict=True)))
-    shapes = [_shape(entry) for entry in header["arrays"]]
-    sizes = [
-        encoded_size(shape, entry["type"], reals=True)
-        for shape, entry in zip(shapes, header["arrays"], strict=True)
-    ]
-    rest = payload[len(payload) - sum(sizes) :]
-    arrays = {
-        entry["name"]: _finite(decode_array(piece, shape, entry["type"]))
-        for entry, shape, piece in zip(header["arrays"], shapes, _cut(rest, sizes), strict=True)
-    }
+    sizes = [*_part_sizes(header), *_array_sizes(header)]
+    pieces = (payload[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True))
+    parts = {entry["name"]: next(pieces) for entry in header["parts"]}
+    arrays = {}
+    for entry in header["arrays"]:
+        values = decode_array(next(pieces), _shape(entry), entry["type"])
+        if not np.isfinite(values).all():
+            raise ValueError("not finite")
+        arrays[entry["name"]] = values
     claim = Claim.from_json(header["claim"])
     check_spelling(header["claim"], claim.as_json())
-    return Bundle(claim, header["about"], parts, arrays, header["producer"])
-
-
-def _cut(payload: memoryview, sizes: Iterable[int]) -> list[memoryview]:
-    pieces, start = [], 0
-    for size in sizes:
-        pieces.append(payload[start : start + size])
-        start += size
-    return pieces
-
-
-def _finite(values: NDArray[Any]) -> NDArray[Any]:
-    if not np.isfinite(values).all():
-        raise ValueError("not finite")
-    return values
+    return Bundle(claim, header["about"], _StoredParts(parts), arrays, stored_text(header["producer"]))
 
 
 register("bundle", _payload_size, _build)

@@ -69,7 +69,11 @@ def neighbour_density(function: ReleasedFunction, Q: object, neighbours: float) 
         raise UsageError("neighbours", "must be above 0", got=shown(neighbours), remedy="try 100")
     queries = query_points(Q, dim=function.dim, columns=function.columns)
     assert isinstance(queries, np.ndarray)
-    widths = _ladder(function, kernel.gaussian_width())
+    narrowest = kernel.gaussian_width()
+    box = function.bounds
+    sides = [] if box is None else [high - low for low, high in zip(box.low, box.high, strict=True)]
+    steps = math.ceil(math.log(max([narrowest, *sides]) / narrowest, _STEP))
+    widths = [narrowest * _STEP**step for step in range(steps + 1)]
     windows = [GaussianKernel(dim=kernel.dim, bandwidth=width) for width in widths]
     sums = np.stack([function.with_kernel(each).sum(queries) for each in windows])
     reached = sums >= neighbours
@@ -79,12 +83,3 @@ def neighbour_density(function: ReleasedFunction, Q: object, neighbours: float) 
     volume = (math.sqrt(2.0 * math.pi) * width) ** kernel.dim
     value = np.maximum(sums[chosen, np.arange(len(queries))], 0.0) / (max(function.count, 1.0) * volume)
     return NeighbourDensity(value, width)
-
-
-def _ladder(function: CoefficientFunction, narrowest: float) -> list[float]:
-    """Widths from the narrowest to the longest side of the box."""
-    box = function.bounds
-    sides = [] if box is None else [high - low for low, high in zip(box.low, box.high, strict=True)]
-    longest = max([narrowest, *sides])
-    steps = max(0, math.ceil(math.log(max(longest / narrowest, 1.0), _STEP)))
-    return [narrowest * _STEP**step for step in range(steps + 1)]

@@ -1,50 +1,80 @@
-"""Released tables: noisy integers, a noisy count, a claim, and their answers with errors."""
+"""Released tables: noisy integers, a noisy count, a claim, their answers with errors, and their files."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, PathOrFile
-from hushsum.errors import UsageError, shown
+from hushsum.errors import FileRefused, UsageError, shown
+from hushsum.files import (
+    Buffer,
+    FileKind,
+    Header,
+    PackedForm,
+    PackedTable,
+    PageCheck,
+    Section,
+    TablePacker,
+    check_packed,
+    check_spelling,
+    data_bytes,
+    decode_array,
+    digests_size,
+    encode_array,
+    encoded_size,
+    narrowest_type,
+    pack_integers,
+    unpack_integers,
+    write_container,
+)
 from hushsum.kernels import Batch, Kernel, one_of
 from hushsum.privacy import (
+    BINOMIAL,
     GAMMA,
+    GAUSSIAN,
     LAPLACE,
+    NONE,
     PERSON,
     SITE_NOISE,
+    SKELLAM,
+    SUM,
     Claim,
     IntegerNoise,
     Mechanism,
     Relation,
     StreamNoise,
     StreamUnit,
+    protecting_noises,
+    root_above,
     spent_epsilon,
     spent_rho,
 )
+from hushsum.privacy.accounting import skellam_rho
 from hushsum.records import Bounds
 from hushsum.releases._base import (
     Answers,
     Detail,
+    LocalFunction,
     Points,
-    Presented,
+    QueryOptions,
     Quotient,
-    Released,
-    check_question,
+    check_names,
     mixed_points,
     normal_quantile,
-    query_points,
+    register,
+    stored_integer,
+    stored_text,
 )
-from hushsum.releases._load import pickled
 from hushsum.tables import (
     Basis,
     Cells,
@@ -54,14 +84,15 @@ from hushsum.tables import (
     RowReading,
     SampledReading,
     Table,
+    basis_from_json,
     groups_for,
     median_of_means_bound,
+    reading_as_json,
+    reading_from_json,
 )
 
 if TYPE_CHECKING:
-    from hushsum.files import PackedTable
     from hushsum.releases._public_points import SharpenedFunction
-    from hushsum.tables import Basis
 
 
 _ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
@@ -112,11 +143,16 @@ class StreamStep:
         found = cls(data["stream"], data["step"], data["removals"], StreamNoise.from_json(data["noise"]))
         if not isinstance(found.stream, str) or not _ID.fullmatch(found.stream):
             raise ValueError("stream")
-        if type(found.step) is not int or not 1 <= found.step <= found.horizon:
-            raise ValueError("step")
+        stored_integer(found.step, 1, found.horizon)
         if type(found.removals) is not bool:
             raise ValueError("removals")
         return found
+
+    def detail(self) -> Detail:
+        """For the description of a function."""
+        shows = self.noise.view.in_words()
+        about = {"stream": self.stream, "step": self.step, "horizon": self.horizon, "shows": shows}
+        return Detail("stream", about, f"step {self.step} of {self.horizon}: {shows}", label="stream")
 
     def keeps(self, claim: Claim, basis: Basis, table: IntegerNoise, count: IntegerNoise) -> bool:
         """Whether the noise of all steps keeps a claim, and that of this one is what it is said to be.
@@ -202,7 +238,7 @@ UNSEEN_SHARE = 0.001
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyTable(Presented, ABC):
+class NoisyTable(LocalFunction):
     """The noisy sum of a basis's vectors over records, and how it is read; public and frozen.
 
     Privacy
@@ -258,26 +294,6 @@ class NoisyTable(Presented, ABC):
             object.__setattr__(self, "unchecked", None)
 
     @abstractmethod
-    def __call__(self, Q: object) -> Floats:
-        """Mean kernel values f(q)/N̂, shape (n_queries,)."""
-
-    @abstractmethod
-    def sum(self, Q: object) -> Floats:
-        """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
-
-    @abstractmethod
-    def query(
-        self,
-        Q: object,
-        *,
-        of: str = "mean",
-        level: float = 0.95,
-        simultaneous: bool = False,
-        threads: int = 1,
-    ) -> Answers:
-        """Values with standard errors and intervals; ``of`` is ``"mean"`` or ``"sum"``."""
-
-    @abstractmethod
     def _own_count(self) -> tuple[float, float] | None:
         """The number of records as the table itself tells it, and the variance of that; None if it does
         not.
@@ -292,11 +308,6 @@ class NoisyTable(Presented, ABC):
     def kernel(self) -> Kernel:
         """The similarity whose sums it answers."""
         return self.reading.kernel
-
-    @property
-    def dim(self) -> int | None:
-        """The number of columns of a query; None where records are sets."""
-        return self.kernel.dim
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -367,9 +378,15 @@ class NoisyTable(Presented, ABC):
 
     def _rounded(self, step: int) -> Self:
         if not isinstance(self.cells, np.ndarray):
-            return replace(self, cells=_packed_rounded(self.cells, step), step=step)
+            packer = TablePacker(self.cells.shape, unit=step)
+            for values in self.cells.blocks():
+                packer.add(round_cells(values, step))
+            return replace(self, cells=packer.finish(), step=step)
+        table: NDArray[Any] = self.cells
+        limits = np.iinfo(np.int32)
         # A cell at the end of 32 bits would leave them.
-        table = self.cells if self.cells.dtype == np.int64 else _roomy(self.cells, step)
+        if int(table.max()) > limits.max - step or int(table.min()) < limits.min + step:
+            table = table.astype(np.int64)
         return replace(self, cells=round_cells(table, step), step=step)
 
     @property
@@ -476,30 +493,36 @@ class NoisyTable(Presented, ABC):
             Detail("noise", noise, f"{self.noise.in_words}, standard deviation {deviation:.5g} per cell"),
             Detail("step", self.step),
             Detail("fingerprint", self.basis.fingerprint, self.basis.fingerprint),
-            *self._stream_details(),
+            *([] if self.stream_step is None else [self.stream_step.detail()]),
         )
-
-    def _stream_details(self) -> tuple[Detail, ...]:
-        found = self.stream_step
-        if found is None:
-            return ()
-        shows = found.noise.view.in_words()
-        about = {"stream": found.stream, "step": found.step, "horizon": found.horizon, "shows": shows}
-        return (Detail("stream", about, f"step {found.step} of {found.horizon}: {shows}", label="stream"),)
 
     def _points(self, Q: object) -> Points:
         if self.dim is not None and any(each.dim is None for each in self.kernel.parts()):
             return mixed_points(Q, dim=self.dim, columns=self.columns)
-        return query_points(Q, dim=self.dim, columns=self.columns)
+        return super()._points(Q)
 
     def save(self, target: PathOrFile) -> None:
-        """Write a ``.hush`` file; to a path atomically."""
-        from hushsum.releases._table_file import save_table
+        """Write a ``.hush`` file, packed where that is shorter; to a path atomically.
 
-        save_table(self, target)
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
-        return pickled(self)
+        A table that is packed in memory keeps its fixed number of bits per cell, to be memory-mapped.
+        """
+        if not isinstance(self.cells, np.ndarray):
+            _save_packed(self, self.cells, target)
+            return
+        table, step = self.table, self.step
+        type_name = narrowest_type(table)
+        about: dict[str, Any] = {"type": type_name, "shape": list(self.basis.shape)}
+        payload: Buffer = encode_array(table, type_name)
+        if table.size >= _WORTH_PACKING or step != 1:
+            # Cells are multiples of the step of their rounding, unless they were shifted since.
+            unit = step if step == 1 or not (table % step).any() else 1
+            packed, centre = pack_integers(table, unit)
+            if len(packed) < len(payload):
+                about["packed"] = {"centre": centre, "size": len(packed), "unit": unit}
+                payload = packed
+        if step != 1:
+            about["step"] = step
+        write_container(target, FileKind.RELEASED, _header(self, about), [payload])
 
 
 def largest_step(variance: float, share: float = ROUNDING_SHARE) -> int:
@@ -529,39 +552,12 @@ def _release_digest(cells: Cells, noisy_count: int) -> str:
     return digest.hexdigest()[:DIGEST_LETTERS]
 
 
-def _packed_rounded(cells: PackedTable, step: int) -> PackedTable:
-    from hushsum.files import TablePacker
-
-    packer = TablePacker(cells.shape, unit=step)
-    for values in cells.blocks():
-        packer.add(round_cells(values, step))
-    return packer.finish()
-
-
-def _roomy(table: Table, step: int) -> Table:
-    limits = np.iinfo(np.int32)
-    near = int(table.max()) > limits.max - step or int(table.min()) < limits.min + step
-    return table.astype(np.int64) if near else table
-
-
-def function_of(
-    reading: Reading,
-    cells: Cells,
-    claim: Claim,
-    noise: IntegerNoise,
-    noisy_count: int,
-    count_noise: IntegerNoise,
-    producer: str,
-    step: int = 1,
-    stream_step: StreamStep | None = None,
-    parts: tuple[str, ...] = (),
-) -> NoisyTable:
-    """The released function of a noisy table, by how it is read."""
-    rest = (claim, noise, noisy_count, count_noise, producer, step, stream_step, parts)
+def function_type(reading: Reading) -> type[NoisyTable]:
+    """The kind of released function that a table is, by how it is read."""
     if isinstance(reading, RowReading):
-        return TableFunction(reading, cells, *rest)
+        return TableFunction
     if isinstance(reading, LinearReading):
-        return CoefficientFunction(reading, cells, *rest)
+        return CoefficientFunction
     raise TypeError(f"the reading {type(reading).__name__} reads neither single cells nor the whole table")
 
 
@@ -660,6 +656,16 @@ instead.
 """
 
 
+class EstimateKeywords(TypedDict, total=False):
+    """The keyword arguments of a released sketch and of its ``sum``; see there."""
+
+    estimator: str
+    count: str
+    nonnegative: bool
+    failure: float
+    threads: int
+
+
 @dataclass(frozen=True, eq=False)
 class TableFunction(NoisyTable):
     """A released sketch: public, frozen, answering mean kernel values for any number of queries.
@@ -700,23 +706,14 @@ class TableFunction(NoisyTable):
         """
         return max(self._table_count[0], 1.0)
 
-    def __call__(
-        self,
-        Q: object,
-        *,
-        estimator: str = "mean",
-        count: str = "combined",
-        nonnegative: bool = False,
-        failure: float = 0.05,
-        threads: int = 1,
-    ) -> Floats:
+    def __call__(self, Q: object, **how: Unpack[EstimateKeywords]) -> Floats:
         """Mean kernel values f(q)/N̂ (Algorithm 2), shape (n_queries,).
 
         Parameters
         ----------
         Q : records as the kernel takes them
             Queries; a single dense query may be one-dimensional.
-        estimator : {"mean", "median-of-means"}
+        estimator : {"mean", "median-of-means"}, optional
             Over the rows. The median of means has the guarantee of Theorem 3.4, the mean usually the
             smaller error.
         count : {"combined", "table"}
@@ -727,48 +724,44 @@ class TableFunction(NoisyTable):
             Of the median of means: the probability with which :meth:`error_bound` may be exceeded. It decides
             how many groups the rows are cut into.
         """
-        if estimator == "mean" and count == "combined" and threads == 1 and not nonnegative:
-            values = self._quick(Q)
-            if values is not None:
-                return values
-        number = self._number(count)
-        return self._sums(Q, estimator, number, 1.0 / max(number, 1.0), nonnegative, failure, threads)
+        return self._estimated(Q, mean=True, **how)
 
-    def sum(
+    def sum(self, Q: object, **how: Unpack[EstimateKeywords]) -> Floats:
+        """Kernel sums f(q) = Σ k(x, q), shape (n_queries,); parameters as for calling the function."""
+        return self._estimated(Q, mean=False, **how)
+
+    def _estimated(
         self,
         Q: object,
         *,
+        mean: bool,
         estimator: str = "mean",
         count: str = "combined",
         nonnegative: bool = False,
         failure: float = 0.05,
         threads: int = 1,
     ) -> Floats:
-        """Kernel sums f(q) = Σ k(x, q), shape (n_queries,); parameters as for calling the function."""
         if estimator == "mean" and count == "combined" and threads == 1 and not nonnegative:
-            values = self._quick_sum(Q)
+            values = (self._quick if mean else self._quick_sum)(Q)
             if values is not None:
                 return values
-        return self._sums(Q, estimator, self._number(count), 1.0, nonnegative, failure, threads)
+        if count not in ("combined", "table"):
+            raise UsageError("count", "must be 'combined' or 'table'", got=shown(count))
+        one_of("estimator", estimator, ESTIMATORS)
+        number = self.count if count == "combined" else self.table_count
+        scale = 1.0 / max(number, 1.0) if mean else 1.0
+        batch = self.basis.prepare_queries(Q)
+        if estimator == "mean":
+            sums = self.reading.sums(self.cells, batch, count=number, scale=scale, threads=threads)
+        else:
+            sums = scale * self.reading.unfold(self._median_of_means(batch, failure), number)
+        return np.maximum(sums, 0.0) if nonnegative else sums
 
-    def query(
-        self,
-        Q: object,
-        *,
-        of: str = "mean",
-        level: float = 0.95,
-        simultaneous: bool = False,
-        threads: int = 1,
-    ) -> Answers:
-        """Values with standard errors and intervals, from the spread over the rows.
-
-        ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). The error of N̂ is part of both. With
-        ``simultaneous`` all intervals together hold at ``level``: as wide as rows with random weights show
+    def _answers(self, points: Points, options: QueryOptions) -> Answers:
+        """From the spread over the rows. Simultaneous intervals are as wide as rows with random weights show
         (multiplier bootstrap), or as Bonferroni's.
         """
-        check_question(of, level)
-        points = self._points(Q)
-        readings = self._read(points, threads)
+        readings = self._read(points, options.threads)
         count, number_variance = self._counts
         sums, number = self.reading.unfold(readings.mean, count), max(count, 1.0)
         rate = self.reading.fold_rate
@@ -778,24 +771,17 @@ class TableFunction(NoisyTable):
         spread = np.maximum(readings.variance, self._noise_variance) if enough else most
         # f̂ = keep·(mean − rate·N̂): the two errors are independent up to the table's small part in N̂.
         folded = keep * rate
-        blocks = max(readings.blocks, 2) if enough else None
-        reach = normal_quantile(level, blocks)
-        if simultaneous:
-            slope = np.full(len(sums), folded) if of == "sum" else folded + sums / number
+        quantile = partial(normal_quantile, blocks=max(readings.blocks, 2) if enough else None)
+        reach = quantile(options.level)
+        if options.simultaneous:
+            slope = np.full(len(sums), folded) if options.of == "sum" else folded + sums / number
             common = math.sqrt(number_variance) * slope
             simulate = self._simulation(points, keep, keep**2 * spread, common) if enough else None
-            quantile = partial(normal_quantile, blocks=blocks)
-            reach = simultaneous_reach(level, len(sums), quantile, simulate)
+            reach = simultaneous_reach(options.level, len(sums), quantile, simulate)
         variance = keep**2 * spread + folded**2 * number_variance
         largest = np.maximum(keep**2 * most + folded**2 * number_variance, variance)
-        if of == "sum":
-            stderr = np.sqrt(variance)
-            lower, upper = sums - reach * stderr, sums + reach * stderr
-            return Answers(sums, stderr, lower, upper, np.sqrt(largest), level, points, simultaneous)
-        mean = Quotient(sums, number, variance, number_variance, -folded * number_variance)
-        lower, upper = mean.interval(reach)
-        bound = replace(mean, sum_variance=largest).stderr
-        return Answers(mean.value, mean.stderr, lower, upper, bound, level, points, simultaneous)
+        quotient = Quotient(sums, number, variance, number_variance, -folded * number_variance)
+        return quotient.answers(reach, points, options, most=largest)
 
     def _simulation(self, points: Points, keep: float, variance: Floats, common: Floats) -> Simulation | None:
         if len(points) > MOST_QUERIES or len(points) * self.rows > MOST_NUMBERS:
@@ -827,34 +813,8 @@ class TableFunction(NoisyTable):
         """Kernel sums in the same way."""
         return self.reading.reader(self.cells, count=self.count, scale=1.0)
 
-    def _number(self, count: str) -> float:
-        if count == "combined":
-            return self.count
-        if count == "table":
-            return self.table_count
-        raise UsageError("count", "must be 'combined' or 'table'", got=shown(count))
-
     def _read(self, Q: object, threads: int) -> RowAverages:
         return self.reading.read(self.cells, self.basis.prepare_queries(Q), threads=threads)
-
-    def _sums(
-        self,
-        Q: object,
-        estimator: str,
-        number: float,
-        scale: float,
-        nonnegative: bool,
-        failure: float,
-        threads: int,
-    ) -> Floats:
-        """``scale`` times the kernel sums, with ``number`` records."""
-        one_of("estimator", estimator, ESTIMATORS)
-        batch = self.basis.prepare_queries(Q)
-        if estimator == "mean":
-            sums = self.reading.sums(self.cells, batch, count=number, scale=scale, threads=threads)
-        else:
-            sums = scale * self.reading.unfold(self._median_of_means(batch, failure), number)
-        return np.maximum(sums, 0.0) if nonnegative else sums
 
     @cached_property
     def _noise_variance(self) -> float:
@@ -905,8 +865,6 @@ class TableFunction(NoisyTable):
         return number * most / self._blocks + noise
 
 
-"""Below this many independent blocks of rows their spread is too uncertain; the bound is used instead."""
-
 _SMALL_PART = 0.02
 """Of the table's own number in N̂: below it, its noise goes with that of the answers too little to matter."""
 
@@ -953,57 +911,29 @@ class CoefficientFunction(NoisyTable):
         sums = self.reading.evaluate(self.table, self.basis.prepare_queries(Q), threads=threads)
         return np.maximum(sums, 0.0) if nonnegative else sums
 
-    def query(
-        self,
-        Q: object,
-        *,
-        of: str = "mean",
-        level: float = 0.95,
-        simultaneous: bool = False,
-        threads: int = 1,
-    ) -> Answers:
-        """Values with standard errors and intervals: the noise exactly, the method's own error as its basis
-        estimates it from the table or its rows show it by their spread, and the error of N̂.
+    def _answers(self, points: Points, options: QueryOptions, known: Floats | float = 0.0) -> Answers:
+        """The noise exactly, the method's own error as its basis estimates it from the table or its rows show
+        it by their spread, and the error of N̂. ``known`` is added to the sums, and is exact.
 
-        ``simultaneous`` intervals are as wide as the noise of this release, drawn again and again and read at
+        Simultaneous intervals are as wide as the noise of this release, drawn again and again and read at
         these queries, requires; as Bonferroni's where that is too much work.
         """
-        points = self._points(Q)
-        return self.query_plus(points, 0.0, of=of, level=level, simultaneous=simultaneous, threads=threads)
-
-    def query_plus(
-        self,
-        points: Points,
-        known: Floats | float,
-        *,
-        of: str,
-        level: float,
-        simultaneous: bool,
-        threads: int,
-    ) -> Answers:
-        """The same with ``known`` added to the sums, which is exact."""
-        check_question(of, level)
         batch = self.basis.prepare_queries(points)
-        sums = self.reading.evaluate(self.table, batch, threads=threads)
+        sums = self.reading.evaluate(self.table, batch, threads=options.threads)
         count, number_variance = self._counts
-        variance, largest, blocks = self._variances(batch, count, threads)
+        variance, largest, blocks = self._variances(batch, count, options.threads)
         largest = largest + self.reading.bias_bound(self.table, batch, count, self.cell_variance) ** 2
-        reach = normal_quantile(level, blocks)
+        quantile = partial(normal_quantile, blocks=blocks)
+        reach = quantile(options.level)
         sums, number = sums + known, max(count, 1.0)
-        if simultaneous:
-            common = math.sqrt(number_variance) / number * sums if of == "mean" else np.zeros(len(sums))
+        mean = options.of == "mean"
+        if options.simultaneous:
+            common = math.sqrt(number_variance) / number * sums if mean else np.zeros(len(sums))
             simulate = self._simulation(batch, variance, common, blocks)
-            quantile = partial(normal_quantile, blocks=blocks)
-            reach = simultaneous_reach(level, len(sums), quantile, simulate)
-        if of == "sum":
-            stderr, bound = np.sqrt(variance), np.sqrt(np.maximum(largest, variance))
-            lower, upper = sums - reach * stderr, sums + reach * stderr
-            return Answers(sums, stderr, lower, upper, bound, level, points, simultaneous)
-        covariance = self._count_covariance(batch)
-        mean = Quotient(sums, number, variance, number_variance, covariance)
-        most = replace(mean, sum_variance=np.maximum(largest, variance)).stderr
-        lower, upper = mean.interval(reach)
-        return Answers(mean.value, mean.stderr, lower, upper, most, level, points, simultaneous)
+            reach = simultaneous_reach(options.level, len(sums), quantile, simulate)
+        covariance = self._count_covariance(batch) if mean else 0.0
+        quotient = Quotient(sums, number, variance, number_variance, covariance)
+        return quotient.answers(reach, points, options, most=np.maximum(largest, variance))
 
     def _simulation(
         self, batch: Batch, variance: Floats, common: Floats, blocks: int | None
@@ -1086,3 +1016,218 @@ class CoefficientFunction(NoisyTable):
         reading = self.basis.reading(kernel)
         assert isinstance(reading, LinearReading)
         return replace(self, reading=reading)
+
+
+_LARGEST_COUNT = 2**63
+_DIGEST = re.compile(f"[0-9a-f]{{{DIGEST_LETTERS}}}", re.ASCII)
+_WRITTEN = 1 << 24
+_WORTH_PACKING = 4096
+"""Cells. Smaller tables are stored as they are, unless their cells are rounded."""
+
+
+def _save_packed(function: NoisyTable, cells: PackedTable, target: PathOrFile) -> None:
+    cells.verify()  # a damaged page must not get a new checksum
+    about = {
+        "shape": list(cells.shape),
+        "step": function.step,
+        "cells": {**cells.form._asdict(), "exceptions": len(cells.exception_cells), "total": cells.total},
+    }
+    sections = [encode_array(cells.exception_cells, "int64"), encode_array(cells.exception_values, "int64")]
+    data = cells.data.data
+    paged = Section(len(data), lambda: (data[i : i + _WRITTEN] for i in range(0, len(data), _WRITTEN)))
+    write_container(target, FileKind.RELEASED, _header(function, about), sections, paged=paged)
+
+
+def _header(function: NoisyTable, about: dict[str, Any]) -> Header:
+    stream = {} if function.stream_step is None else {"stream": function.stream_step.as_json()}
+    parts = {"parts": list(function.parts)} if function.parts else {}
+    constants = function.reading.constants_as_json()
+    return {
+        **({} if constants is None else {"constants": constants}),
+        **stream,
+        **parts,
+        "type": "table",
+        **reading_as_json(function.reading),
+        "claim": function.claim.as_json(),
+        "noise": function.noise.as_json(),
+        "count": {"value": function.noisy_count, "noise": function.count_noise.as_json()},
+        "producer": function.producer,
+        "table": about,
+    }
+
+
+def _check_noise_later(function: NoisyTable) -> None:
+    """`_check_noise` when a function that was read is first used."""
+    try:
+        _check_noise(function)
+    except (TypeError, ValueError, ArithmeticError):
+        raise FileRefused(
+            "the noise that the file states does not keep its claim", remedy="ask who wrote it"
+        ) from None
+
+
+def _check_noise(function: NoisyTable) -> None:
+    """Refuse a file whose noise cannot keep its claim; finds mistakes, not forgery.
+
+    Pure ε and ρ add up exactly. For (ε, δ) the audit recomputes δ, which takes longer.
+
+    Privacy
+    -------
+    A file is public when it is read: what it reveals was decided when it was written, so the check protects
+    no record. It protects readers, and owners who passed a mistaken file on, from believing its claim. So no
+    answer, description, copy or sum of a file is given before the check; where the sensitivity takes long to
+    compute (`Basis.costly_sensitivity`), the first of them does it instead of the reading.
+    """
+    stated = (function.noise, function.count_noise)
+    if function.stream_step is not None:
+        if not function.stream_step.keeps(function.claim, function.basis, *stated):
+            raise ValueError("the noise does not keep the claim")
+        return
+    noises = protecting_noises(function.claim, *stated)
+    if not noises or not all(_keeps(function, *each) for each in noises):
+        raise ValueError("the noise does not keep the claim")
+
+
+def _keeps(function: NoisyTable, noise: IntegerNoise, count_noise: IntegerNoise) -> bool:
+    if SUM in (noise.mechanism, count_noise.mechanism):
+        # Noise of several parties, in a claim of one: no part of it is known to be secret.
+        return False
+    claim = function.claim
+    change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
+    moved, counted = change.table, change.count
+    if counted and count_noise.mechanism not in _count_laws(claim, noise):
+        return False
+    table, count = noise.parameter, count_noise.parameter
+    epsilon, rho = claim.promise.epsilon, claim.promise.rho
+    whole = noise.parts == count_noise.parts == 1
+    if epsilon is not None and (claim.promise.pure or noise.mechanism == LAPLACE):
+        gamma = noise.mechanism == GAMMA
+        moves = root_above(moved.l2_squared) if gamma else moved.l1
+        spent = moves / table + (counted / count if counted else 0)
+        # Of a table of which some rows were published, the cells are those of the whole.
+        known = noise.cells >= function.cells.size if gamma else noise.mechanism == LAPLACE
+        return whole and spent <= epsilon and known
+    if noise.mechanism == SKELLAM:
+        if moved.largest > 1 or counted > 1:
+            return False
+        counted_variance = count if counted else None
+        return (
+            rho is None
+            or skellam_rho(cells=moved.l2_squared, variance=table, count_variance=counted_variance) <= rho
+        )
+    if rho is not None:
+        spent = moved.l2_squared / (2 * table) + (counted**2 / (2 * count) if counted else 0)
+        return noise.mechanism == GAUSSIAN and spent <= rho
+    return noise.mechanism in (GAUSSIAN, BINOMIAL)
+
+
+def _count_laws(claim: Claim, noise: IntegerNoise) -> tuple[str, ...]:
+    """The distributions that the noise of the count may have beside this one: pure ε adds to anything but
+    ρ."""
+    own = () if noise.mechanism == GAMMA else (noise.mechanism,)
+    return own if claim.promise.rho is not None else (*own, LAPLACE)
+
+
+def _payload_size(header: Header) -> int:
+    shape = basis_from_json(header["basis"]).shape
+    check_spelling(header["table"]["shape"], list(shape))
+    if "cells" in header["table"]:
+        return sum(_packed_sizes(header, shape))
+    size = encoded_size(shape, header["table"]["type"])
+    if "packed" not in header["table"]:
+        return size
+    packed = stored_integer(header["table"]["packed"]["size"], 0, size)
+    check_packed(shape, packed)
+    return packed
+
+
+def _packed_sizes(header: Header, shape: tuple[int, int]) -> tuple[int, int, int]:
+    """The bytes of a packed table's codes, exceptions and digests of pages."""
+    about = header["table"]["cells"]
+    codes = data_bytes(shape, stored_integer(about["bits"], 1, 64))
+    if header["paged"] != codes:
+        raise ValueError("paged")
+    return codes, 16 * stored_integer(about["exceptions"], 0, math.prod(shape)), digests_size(codes)
+
+
+def _packed_table(header: Header, payload: memoryview, shape: tuple[int, int]) -> PackedTable:
+    """The table of a large file. Its pages are checked when they are first used, and nothing is unpacked."""
+    about = header["table"]["cells"]
+    check_names(about, "bits", "base", "unit", "exceptions", "total")
+    check_names(header["table"], "shape", "step", "cells")
+    total = stored_integer(about["total"], -_LARGEST_COUNT, _LARGEST_COUNT)
+    form = PackedForm(
+        stored_integer(about["bits"], 1, 64),
+        stored_integer(about["base"], -_LARGEST_COUNT, _LARGEST_COUNT - 1),
+        stored_integer(about["unit"], 1, LARGEST_STEP),
+    )
+    codes, exceptions, _ = _packed_sizes(header, shape)
+    listed = decode_array(payload[codes : codes + exceptions], (2, exceptions // 16), "int64")
+    check = PageCheck(payload[:codes], payload[codes + exceptions :])
+    data = np.frombuffer(payload[:codes], np.uint8)
+    return PackedTable(shape, form, data, listed[0].copy(), listed[1].copy(), total, check=check)
+
+
+def _table(header: Header, payload: memoryview, shape: tuple[int, int]) -> Cells:
+    about = header["table"]
+    if "cells" in about:
+        return _packed_table(header, payload, shape)
+    check_names({"step": None, "packed": None, **about}, "type", "shape", "step", "packed")
+    if "packed" in about:
+        packed = about["packed"]
+        check_names(packed, "centre", "size", "unit")
+        unit = stored_integer(packed["unit"], 1, LARGEST_STEP)
+        centre = stored_integer(packed["centre"], -_LARGEST_COUNT, _LARGEST_COUNT - 1)
+        return unpack_integers(payload, shape, about["type"], unit=unit, centre=centre)
+    stored = decode_array(payload, shape, about["type"])
+    # The types the native loops read: 32 bits, or 64 where those were needed.
+    return stored.astype(np.int64) if stored.dtype.itemsize == 8 else stored.astype(np.int32)
+
+
+def _parts(listed: object, claim: Claim) -> tuple[str, ...]:
+    """The releases that were added, each once; a sum of sites names as many as it claims."""
+    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+        raise TypeError("parts")
+    if listed != sorted(set(listed)) or not all(_DIGEST.fullmatch(each) for each in listed):
+        raise ValueError("parts")
+    sites = None if claim.trust is None or claim.trust.model != SITE_NOISE else claim.trust.parties
+    if len(listed) > 1 if sites is None else len(listed) != sites:
+        raise ValueError("parts")
+    return tuple(listed)
+
+
+def _build(header: Header, payload: memoryview) -> NoisyTable:
+    names = ("type", "basis", "kernel", "claim", "noise", "count", "producer", "table")
+    paged = ("paged",) if "cells" in header["table"] else ()
+    more = [name for name in ("stream", "parts", "constants") if name in header]
+    check_names(header, *names, *paged, *more)
+    count: dict[str, Any] = header["count"]
+    check_names(count, "value", "noise")
+    reading = reading_from_json(header)
+    if "constants" in header:
+        reading = reading.with_constants(header["constants"])
+    claim = Claim.from_json(header["claim"])
+    function = function_type(reading)(
+        reading=reading,
+        cells=_table(header, payload, reading.basis.shape),
+        claim=claim,
+        noise=IntegerNoise.from_json(header["noise"]),
+        noisy_count=stored_integer(count["value"], -_LARGEST_COUNT, _LARGEST_COUNT),
+        count_noise=IntegerNoise.from_json(count["noise"]),
+        producer=stored_text(header["producer"]),
+        step=stored_integer(header["table"].get("step", 1), 1, LARGEST_STEP),
+        stream_step=StreamStep.from_json(header["stream"]) if "stream" in header else None,
+        parts=_parts(header.get("parts", []), claim),
+    )
+    if function.count_noise.mechanism == NONE and function.noisy_count < 0:
+        raise ValueError("a public number of records")
+    pages = {name: header[name] for name in paged}
+    check_spelling(header, {**_header(function, header["table"]), **pages})
+    relations = [claim.relation] if function.stream_step is None else list(Relation)
+    if any(function.basis.costly_sensitivity(each) for each in relations):
+        return replace(function, unchecked=_check_noise_later)
+    _check_noise(function)
+    return function
+
+
+register("table", _payload_size, _build)

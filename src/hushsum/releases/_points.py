@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,15 +20,15 @@ from hushsum.releases._base import (
     UNKNOWN_ERRORS,
     Answers,
     Detail,
-    Presented,
+    LocalFunction,
+    Points,
+    QueryOptions,
     Quotient,
-    Released,
-    check_question,
-    normal_answers,
-    query_points,
-    quotient_answers,
+    check_names,
+    register,
+    stored_integer,
+    stored_text,
 )
-from hushsum.releases._load import check_names, pickled, register
 from hushsum.tables import cell_errors
 
 LEAST_EIGENVALUE = 1e-8
@@ -80,6 +79,12 @@ class FeatureErrors:
     def as_json(self) -> list[float]:
         """For the header of a file."""
         return [self.measured, self.noise_variance, self.prior_variance]
+
+    @classmethod
+    def from_json(cls, data: Any) -> FeatureErrors:
+        """The errors of a file's header."""
+        measured, noise, prior = data
+        return cls(stored_integer(measured, 1, MOST_NUMBERS), _real(noise), _real(prior))
 
 
 def all_measured(points: int, noise_variance: float) -> FeatureErrors:
@@ -141,7 +146,7 @@ def _principal(gram: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RealFunction(Presented, ABC):
+class RealFunction(LocalFunction):
     """A released function of columns in a declared box, stored in real numbers; public and frozen.
 
     Parameters
@@ -183,13 +188,6 @@ class RealFunction(Presented, ABC):
     def count_stderr(self) -> float:
         """The standard error of :attr:`count`."""
         return math.sqrt(self.count_variance)
-
-    @abstractmethod
-    def save(self, target: PathOrFile) -> None:
-        """Write a ``.hush`` file; to a path atomically."""
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
-        return pickled(self)
 
     def _shown(self, numbers: str) -> str:
         return f"ReleasedFunction({self.kernel!r}, method={self.method!r}, {numbers}, claim={self.claim!r})"
@@ -257,29 +255,12 @@ class PointsFunction(RealFunction):
     def __repr__(self) -> str:
         return self._shown(f"points={len(self.weights)}")
 
-    def __call__(self, Q: object) -> Floats:
-        """Mean kernel values f(q)/N̂, shape (n_queries,)."""
-        return self.sum(Q) / max(self.count, 1.0)
-
     def sum(self, Q: object) -> Floats:
         """Kernel sums Σ w·k(p, q), shape (n_queries,); costs points × queries."""
         return self._sums(Q, squares=False)[0]
 
-    def query(
-        self,
-        Q: object,
-        *,
-        of: str = "mean",
-        level: float = 0.95,
-        simultaneous: bool = False,
-        threads: int = 1,
-    ) -> Answers:
-        """Values with standard errors and intervals; NaN where the method has no error estimate.
-
-        ``of`` is ``"mean"`` for f(q)/N̂ or ``"sum"`` for f(q). ``f.describe()`` says what error bars contain.
-        """
-        check_question(of, level)
-        points = query_points(Q, dim=self.dim, columns=self.columns)
+    def _answers(self, points: Points, options: QueryOptions) -> Answers:
+        """NaN where the method has no error estimate; ``f.describe()`` says what error bars contain."""
         sums, squares = self._sums(points, squares=self.weight_variance is not None)
         number = max(self.count, 1.0)
         if self.weight_variance is not None:
@@ -290,10 +271,8 @@ class PointsFunction(RealFunction):
             variance = number**2 * self._principal.variance(self._queries(points), sums / number)
         else:
             variance = np.full(len(sums), np.nan)
-        if of == "mean":
-            mean = Quotient(sums, number, variance, self.count_variance)
-            return quotient_answers(mean, level, points, simultaneous=simultaneous)
-        return normal_answers(sums, np.sqrt(variance), level, points, simultaneous=simultaneous)
+        quotient = Quotient(sums, number, variance, self.count_variance)
+        return quotient.answers(options.normal_reach(len(sums)), points, options)
 
     def details(self) -> tuple[Detail, ...]:
         """The method and the number of points."""
@@ -317,15 +296,18 @@ class PointsFunction(RealFunction):
     def with_kernel(self, kernel: Kernel) -> PointsFunction:
         """The same points under another kernel or bandwidth; spends nothing."""
         check_kernel(kernel, self.bounds.dim)
-        same = kernel == self.kernel
-        if same:
-            return self
-        return replace(self, kernel=kernel, feature_errors=None)
+        return self if kernel == self.kernel else replace(self, kernel=kernel, feature_errors=None)
 
     def save(self, target: PathOrFile) -> None:
         """Write a ``.hush`` file; to a path atomically."""
-
-        save_points(self, target)
+        header = {
+            **common_header(self, POINTS),
+            "weight_variance": self.weight_variance,
+            "cell_width": None if self.cell_width is None else list(self.cell_width),
+            "feature_errors": None if self.feature_errors is None else self.feature_errors.as_json(),
+            "points": list(self.points.shape),
+        }
+        write_container(target, FileKind.RELEASED, header, encode_reals([self.points, self.weights]))
 
     @cached_property
     def _live(self) -> tuple[Floats, Floats]:
@@ -386,47 +368,14 @@ MOST_NUMBERS = 1 << 28
 COMMON_HEADER = ("type", "kernel", "bounds", "columns", "claim", "count", "method", "producer")
 _POINT_ERRORS = ("weight_variance", "cell_width", "feature_errors")
 _LARGEST = 1e60
-"""Of a stored number. Answers multiply a few of them, and must stay finite."""
+"""The largest number that is stored. Answers multiply a few of them, and must stay finite."""
 
 _BYTES = 8
 
 
-def save_points(function: PointsFunction, target: PathOrFile) -> None:
-    """Write released points; to a path atomically."""
-    header = {
-        **common_header(function, POINTS),
-        "weight_variance": function.weight_variance,
-        "cell_width": None if function.cell_width is None else list(function.cell_width),
-        "feature_errors": None if function.feature_errors is None else function.feature_errors.as_json(),
-        "points": list(function.points.shape),
-    }
-    write_container(target, FileKind.RELEASED, header, encode_reals([function.points, function.weights]))
-
-
 def _points_shape(header: Header) -> tuple[int, int]:
     number, dim = header["points"]
-    return whole_number(number, at_most=MOST_NUMBERS), whole_number(dim, at_most=MOST_NUMBERS)
-
-
-def _known(value: object) -> float | None:
-    return None if value is None else _real(value, at_least=0.0)
-
-
-def _cell_width(value: Any, dim: int) -> tuple[float, ...] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or len(value) != dim:
-        raise ValueError("cell_width")
-    return tuple(_real(each, at_least=0.0) for each in value)
-
-
-def _feature_errors(value: Any) -> FeatureErrors | None:
-    if value is None:
-        return None
-    measured, noise, prior = value
-    return FeatureErrors(
-        whole_number(measured, at_most=MOST_NUMBERS), _real(noise, at_least=0.0), _real(prior, at_least=0.0)
-    )
+    return stored_integer(number, 1, MOST_NUMBERS), stored_integer(dim, 1, MOST_NUMBERS)
 
 
 def _points_size(header: Header) -> int:
@@ -438,12 +387,15 @@ def _points(header: Header, payload: memoryview) -> PointsFunction:
     check_names(header, *COMMON_HEADER, *_POINT_ERRORS, "points")
     number, dim = _points_shape(header)
     points, weights = decode_reals(payload, [(number, dim), (number,)])
+    noise, width, errors = (header[name] for name in _POINT_ERRORS)
+    if width is not None and (not isinstance(width, list) or len(width) != dim):
+        raise ValueError("cell_width")
     function = PointsFunction(
         points=points,
         weights=weights,
-        weight_variance=_known(header["weight_variance"]),
-        cell_width=_cell_width(header["cell_width"], dim),
-        feature_errors=_feature_errors(header["feature_errors"]),
+        weight_variance=None if noise is None else _real(noise),
+        cell_width=None if width is None else tuple(map(_real, width)),
+        feature_errors=None if errors is None else FeatureErrors.from_json(errors),
         **common_fields(header),
     )
     check_common(header, function)
@@ -475,17 +427,18 @@ def common_fields(header: Header) -> dict[str, Any]:
     """The inverse of `common_header`, as constructor's arguments; ValueError for what could not have been
     written.
     """
-    if not isinstance(header["method"], str) or not isinstance(header["producer"], str):
-        raise TypeError("text")
+    columns = header["columns"]
+    if not isinstance(columns, list | None):
+        raise TypeError("columns")
     return {
         "kernel": kernel_from_json(header["kernel"]),
         "bounds": Bounds.from_json(header["bounds"]),
-        "columns": _names_or_none(header["columns"]),
+        "columns": None if columns is None else tuple(columns),
         "claim": Claim.from_json(header["claim"]),
         "count": _real(header["count"]["value"], at_least=1.0),
-        "count_variance": _real(header["count"]["variance"], at_least=0.0),
-        "method": header["method"],
-        "producer": header["producer"],
+        "count_variance": _real(header["count"]["variance"]),
+        "method": stored_text(header["method"]),
+        "producer": stored_text(header["producer"]),
     }
 
 
@@ -494,26 +447,10 @@ def check_common(header: Header, function: RealFunction) -> None:
     check_spelling({name: header[name] for name in COMMON_HEADER}, common_header(function, header["type"]))
 
 
-def _names_or_none(value: object) -> tuple[str, ...] | None:
-    """Names of columns, or None."""
-    if value is None:
-        return None
-    if not isinstance(value, list):
-        raise TypeError("columns")
-    return tuple(value)
-
-
-def _real(value: object, *, at_least: float) -> float:
+def _real(value: object, *, at_least: float = 0.0) -> float:
     """A float from the least it may be to `_LARGEST`."""
     if type(value) is not float or not at_least <= value <= _LARGEST:
         raise ValueError("number")
-    return value
-
-
-def whole_number(value: object, *, at_most: int) -> int:
-    """An integer from 1 to the most there may be."""
-    if type(value) is not int or not 1 <= value <= at_most:
-        raise ValueError("size")
     return value
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from hushsum.privacy import Booking, Budget, Claim, another_release, spend
-from hushsum.releases._base import Released
-from hushsum.releases._load import load_released
+from hushsum.releases._base import Released, file_bytes, load_released
 
 R = TypeVar("R", bound=Released)
 
@@ -75,9 +74,7 @@ class Prepared(Generic[R]):
         def file() -> bytes:
             nonlocal drawn
             released.append(self.make())
-            buffer = io.BytesIO()
-            released[0].save(buffer)
-            drawn = buffer.getvalue()
+            drawn = file_bytes(released[0])
             return drawn
 
         def deliver(payload: bytes) -> None:

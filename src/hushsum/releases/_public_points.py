@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,47 +14,105 @@ from numpy.typing import NDArray
 from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
 from hushsum.files import REAL, FileKind, Header, decode_array, encode_array, encoded_size, write_container
-from hushsum.kernels import Batch
+from hushsum.kernels import Batch, Kernel
+from hushsum.privacy import Claim
+from hushsum.records import Bounds
 from hushsum.releases._base import (
     Answers,
     Detail,
-    ForwardedFacts,
+    LocalFunction,
+    Points,
+    QueryOptions,
     ReleasedFunction,
-    check_question,
+    check_names,
+    file_bytes,
+    load_table,
     normal_answers,
     query_points,
+    register,
+    stored_integer,
 )
-from hushsum.releases._load import check_names, load_table, register
 from hushsum.releases._noisy_table import CoefficientFunction, NoisyTable
-from hushsum.tables import Explained, FeatureReading, FourierFeatures, explain
+from hushsum.tables import Explained, FeatureReading, explain
+
+PUBLIC_SAMPLE: Final = "the sample that parameters and answers were derived from is public"
 
 
-def save_with_points(
-    target: PathOrFile, type_: str, function: NoisyTable, points: NDArray[np.float64]
-) -> None:
-    """Write a ``.hush`` file of this type; to a path atomically."""
-    stream = io.BytesIO()
-    function.save(stream)
-    header = {"type": type_, "points": list(points.shape), "release": len(stream.getvalue())}
-    write_container(target, FileKind.RELEASED, header, [encode_array(points, REAL), stream.getvalue()])
+@dataclass(frozen=True, eq=False, repr=False)
+class ForwardedFacts(LocalFunction):
+    """A reader of ``function`` and public points, whose claim, kernel, count, columns and bounds are those of
+    that function. The points are read, and stored, as they are, so the claim states that they are public.
+    """
+
+    kind: ClassVar[str]
+    """The type of its files."""
+    joined: ClassVar[str]
+    """How the function and the points go together, in words."""
+
+    function: NoisyTable
+    points: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.function!r}, points={len(self.points)}, {self.claim!r})"
+
+    @property
+    def claim(self) -> Claim:
+        """What the release promises, and that the public points are public."""
+        claim = self.function.claim
+        if PUBLIC_SAMPLE in claim.assumptions:
+            return claim
+        return replace(claim, assumptions=(*claim.assumptions, PUBLIC_SAMPLE))
+
+    @property
+    def kernel(self) -> Kernel:
+        """The similarity whose sums it answers."""
+        return self.function.kernel
+
+    @property
+    def count(self) -> float:
+        """The estimated number of records."""
+        return self.function.count
+
+    @property
+    def count_stderr(self) -> float:
+        """The standard error of :attr:`count`."""
+        return self.function.count_stderr
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """What the columns are called; None if not declared."""
+        return self.function.columns
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The declared box that records were clipped to; None if not declared."""
+        return self.function.bounds
+
+    @property
+    def producer(self) -> str:
+        """Which version of Hushsum made the release."""
+        return self.function.producer
+
+    def details(self) -> tuple[Detail, ...]:
+        """The release, and the number of public points it is read with."""
+        number = len(self.points)
+        return (*self.function.details(), Detail("points", number, f"{self.joined} {number} public points"))
+
+    def save(self, target: PathOrFile) -> None:
+        """Write a ``.hush`` file that holds the release and the points; to a path atomically."""
+        release = file_bytes(self.function)
+        header = {"type": self.kind, "points": list(self.points.shape), "release": len(release)}
+        write_container(target, FileKind.RELEASED, header, [encode_array(self.points, REAL), release])
 
 
-def payload_size(header: Header) -> int:
+def _payload_size(header: Header) -> int:
     """The size of points and release, from the header."""
     number, dim = header["points"]
-    if type(header["release"]) is not int or header["release"] < 0:
-        raise ValueError("release")
-    return encoded_size((number, dim), REAL, reals=True) + int(header["release"])
+    return encoded_size((number, dim), REAL, reals=True) + stored_integer(header["release"], 0, 1 << 62)
 
 
-def read_with_points(header: Header, payload: memoryview) -> tuple[NoisyTable, NDArray[np.float64]]:
-    """The released table and the points.
-
-    Raises
-    ------
-    ValueError
-        if the file holds something else, or points that are not finite.
-    """
+def _read(header: Header, payload: memoryview) -> tuple[NoisyTable, NDArray[np.float64]]:
+    """The released table and the points; ValueError for something else, or points that are not finite."""
     number, dim = header["points"]
     size = encoded_size((number, dim), REAL, reals=True)
     check_names(header, "type", "points", "release")
@@ -65,7 +123,6 @@ def read_with_points(header: Header, payload: memoryview) -> tuple[NoisyTable, N
     return function, points
 
 
-_COMBINED: Final = "public combination"
 FEWEST_POINTS: Final = 10
 MOST_POINTS: Final = 10_000
 _COMPARED: Final = 200
@@ -73,7 +130,7 @@ _COMPARED: Final = 200
 _NUMBERS_AT_A_TIME: Final = 1 << 22
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CombinedFunction(ForwardedFacts):
     """Mean kernel values from a release and from a public sample, weighted by their inverse variances.
 
@@ -99,20 +156,12 @@ class CombinedFunction(ForwardedFacts):
     sample shows too much or too little of at one query, they do not.
     """
 
-    function: NoisyTable
-    points: NDArray[np.float64]
+    kind = "public combination"
+    joined = "combined with"
 
     def __post_init__(self) -> None:
         _check_points(self.points, self.function.dim)
         self.points.flags.writeable = False
-
-    def __repr__(self) -> str:
-        return f"CombinedFunction({self.function!r}, points={len(self.points)}, {self.claim!r})"
-
-    def details(self) -> tuple[Detail, ...]:
-        """The release, and the number of public points it is combined with."""
-        number = len(self.points)
-        return (*self.function.details(), Detail("points", number, f"combined with {number} public points"))
 
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values, shape (n_queries,)."""
@@ -122,35 +171,24 @@ class CombinedFunction(ForwardedFacts):
         """Kernel sums, shape (n_queries,)."""
         return self.query(Q, of="sum").value
 
-    def query(
-        self,
-        Q: object,
-        *,
-        of: str = "mean",
-        level: float = 0.95,
-        simultaneous: bool = False,
-        threads: int = 1,
-    ) -> Answers:
-        """Values with standard errors and normal intervals."""
-        check_question(of, level)
-        queries = query_points(Q, dim=self.dim, columns=self.columns)
-        assert isinstance(queries, np.ndarray)
-        private = self.function.query(queries, threads=threads)
+    def _answers(self, points: Points, options: QueryOptions) -> Answers:
+        """With normal intervals."""
+        queries = np.asarray(points)
+        private = self.function.query(queries, threads=options.threads)
         public, variance = self._public(queries)
         variance = variance + self.difference
         noise = np.maximum(np.square(private.stderr), 1e-300)
         share = variance / (variance + noise)
         value = share * private.value + (1.0 - share) * public
         stderr = np.sqrt(share * noise)
-        if of == "sum":
+        if options.of == "sum":
             stderr = np.hypot(stderr * self.count, value * self.count_stderr)
             value = value * self.count
-        return normal_answers(value, stderr, level, queries, simultaneous=simultaneous)
+        return normal_answers(value, stderr, options.level, queries, simultaneous=options.simultaneous)
 
     def public_share(self, Q: object) -> Floats:
         """The weight of the public sample in each answer, from 0 to 1."""
-        queries = query_points(Q, dim=self.dim, columns=self.columns)
-        assert isinstance(queries, np.ndarray)
+        queries = np.asarray(self._points(Q))
         noise = np.square(self.function.query(queries).stderr)
         variance = self._public(queries)[1] + self.difference
         return np.asarray(noise / np.maximum(noise + variance, 1e-300))
@@ -182,13 +220,6 @@ class CombinedFunction(ForwardedFacts):
         # No spread in the sample says little: as if one more point had seen a similarity of 1.
         spread = (squares * number + np.square(1.0 - means)) / number
         return means, spread * (1.0 / number + 1.0 / max(self.count, 1.0))
-
-    def save(self, target: PathOrFile) -> None:
-        """Write a ``.hush`` file that holds the release and the points; to a path atomically."""
-        save_with_points(target, _COMBINED, self.function, self.points)
-
-    def __reduce__(self) -> tuple[Callable[..., CombinedFunction], tuple[NoisyTable, Floats]]:
-        return CombinedFunction, (self.function, np.array(self.points))
 
 
 def combine(function: ReleasedFunction, public: object) -> CombinedFunction:
@@ -256,17 +287,10 @@ def _check_points(points: Floats, dim: int | None) -> None:
         )
 
 
-def _build_combined(header: Header, payload: memoryview) -> ReleasedFunction:
-    return CombinedFunction(*read_with_points(header, payload))
+register(CombinedFunction.kind, _payload_size, lambda *file: CombinedFunction(*_read(*file)))
 
 
-register(_COMBINED, payload_size, _build_combined)
-
-
-_SHARPENED = "sharpened"
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SharpenedFunction(ForwardedFacts):
     """Fourier features with public points that explain most of them: ``f.with_public_points(points)``.
 
@@ -281,8 +305,10 @@ class SharpenedFunction(ForwardedFacts):
     Points taken from the private records would be a leak.
     """
 
+    kind = "sharpened"
+    joined = "read with"
+
     function: CoefficientFunction
-    points: NDArray[np.float64]
 
     def __post_init__(self) -> None:
         if not isinstance(self.function.reading, FeatureReading):
@@ -301,14 +327,6 @@ class SharpenedFunction(ForwardedFacts):
             )
         self.points.flags.writeable = False
 
-    def __repr__(self) -> str:
-        return f"SharpenedFunction({self.function!r}, points={len(self.points)}, {self.claim!r})"
-
-    def details(self) -> tuple[Detail, ...]:
-        """The release, and the number of public points it is read with."""
-        number = len(self.points)
-        return (*self.function.details(), Detail("points", number, f"read with {number} public points"))
-
     @property
     def explained(self) -> float:
         """Which share of the released table's squares, noise included, the points explain in rows that they
@@ -322,48 +340,21 @@ class SharpenedFunction(ForwardedFacts):
 
     def sum(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
-        points = query_points(Q, dim=self.dim, columns=self.columns)
+        points = self._points(Q)
         sums = self._remainder.sum(points, threads=threads) + self._of_points(points)
         return np.maximum(sums, 0.0) if nonnegative else sums
 
-    def query(
-        self,
-        Q: object,
-        *,
-        of: str = "mean",
-        level: float = 0.95,
-        simultaneous: bool = False,
-        threads: int = 1,
-    ) -> Answers:
-        """Values with standard errors and intervals, from the spread over features of what is unexplained."""
-        points = query_points(Q, dim=self.dim, columns=self.columns)
-        return self._remainder.query_plus(
-            points,
-            self._of_points(points),
-            of=of,
-            level=level,
-            simultaneous=simultaneous,
-            threads=threads,
-        )
-
-    def save(self, target: PathOrFile) -> None:
-        """Write a ``.hush`` file that holds the release and the points; to a path atomically."""
-        save_with_points(target, _SHARPENED, self.function, self.points)
-
-    def __reduce__(self) -> tuple[Callable[..., SharpenedFunction], tuple[CoefficientFunction, Floats]]:
-        return SharpenedFunction, (self.function, np.array(self.points))
+    def _answers(self, points: Points, options: QueryOptions) -> Answers:
+        """From the spread over features of what is unexplained."""
+        return self._remainder._answers(points, options, self._of_points(points))
 
     @cached_property
     def _explained(self) -> Explained:
-        return explain(self._basis, self.function.table, self._batch)
+        return explain(self._reading.basis, self.function.table, self._batch)
 
     @cached_property
     def _remainder(self) -> CoefficientFunction:
         return replace(self.function, cells=self._explained.remainder)
-
-    @property
-    def _basis(self) -> FourierFeatures:
-        return self._reading.basis
 
     @property
     def _reading(self) -> FeatureReading:
@@ -372,11 +363,11 @@ class SharpenedFunction(ForwardedFacts):
 
     @cached_property
     def _batch(self) -> Batch:
-        return self._basis.prepare_queries(self.points)
+        return self._reading.basis.prepare_queries(self.points)
 
     def _of_points(self, Q: object) -> Floats:
         """The exact kernel sums of the weighted points."""
-        batch = self._basis.prepare_queries(Q)
+        batch = self._reading.basis.prepare_queries(Q)
         return self._reading.weighted_sums(self._batch, self._explained.weights, batch)
 
 
@@ -392,7 +383,7 @@ def sharpen(function: CoefficientFunction, points: object) -> SharpenedFunction:
 
 
 def _build_sharpened(header: Header, payload: memoryview) -> ReleasedFunction:
-    function, points = read_with_points(header, payload)
+    function, points = _read(header, payload)
     if not isinstance(function, CoefficientFunction):
         raise ValueError("points")
     if function.basis.prepare_queries(points).arrays[0].shape != points.shape:
@@ -400,4 +391,4 @@ def _build_sharpened(header: Header, payload: memoryview) -> ReleasedFunction:
     return SharpenedFunction(function, points)
 
 
-register(_SHARPENED, payload_size, _build_sharpened)
+register(SharpenedFunction.kind, _payload_size, _build_sharpened)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -30,14 +29,15 @@ from hushsum.records import Bounds
 from hushsum.releases._base import (
     Answers,
     Detail,
+    LocalFunction,
     Points,
-    Presented,
-    Released,
-    check_question,
+    QueryOptions,
+    check_names,
     normal_answers,
-    query_points,
+    register,
+    stored_integer,
+    stored_text,
 )
-from hushsum.releases._load import check_names, pickled, register
 from hushsum.tables import RowReading, reading_as_json, reading_from_json
 
 TYPE = "reports"
@@ -48,7 +48,7 @@ _RARE = 3.3
 
 
 @dataclass(frozen=True, eq=False)
-class ReportedFunction(Presented):
+class ReportedFunction(LocalFunction):
     """Kernel sums of persons who each sent one noisy report; public, frozen, for any number of queries.
 
     Every person reported about one row of a sketch, so all rows together hold every person once: an answer
@@ -110,11 +110,6 @@ class ReportedFunction(Presented):
         return 0.0
 
     @property
-    def dim(self) -> int | None:
-        """The number of columns of a query; None where records are sets."""
-        return self.kernel.dim
-
-    @property
     def columns(self) -> tuple[str, ...] | None:
         """What the columns are called; None if not declared."""
         return self.reading.basis.columns
@@ -124,44 +119,32 @@ class ReportedFunction(Presented):
         """The declared box that holds the records; None if not declared."""
         return self.reading.basis.box
 
-    def __call__(self, Q: object) -> Floats:
-        """Mean kernel values f(q)/N, shape (n_queries,)."""
-        return self.sum(Q) / max(self.reports, 1)
-
     def sum(self, Q: object) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
-        return self._sums(query_points(Q, dim=self.dim, columns=self.columns), 1)[0]
+        return self._sums(self._points(Q), 1)[0]
 
-    def query(
-        self,
-        Q: object,
-        *,
-        of: str = "mean",
-        level: float = 0.95,
-        simultaneous: bool = False,
-        threads: int = 1,
-    ) -> Answers:
-        """Values with standard errors and intervals, from the spread over the rows.
-
-        ``of`` is ``"mean"`` for f(q)/N or ``"sum"`` for f(q). ``bound`` adds to the exact variance of the
-        signs the largest one that hashing can have at the answer.
+    def _answers(self, points: Points, options: QueryOptions) -> Answers:
+        """From the spread over the rows. ``bound`` adds to the exact variance of the signs the largest one
+        that hashing can have at the answer.
         """
-        check_question(of, level)
-        points = query_points(Q, dim=self.dim, columns=self.columns)
-        sums, variance = self._sums(points, threads)
-        signs = self._sign_variance
+        sums, variance = self._sums(points, options.threads)
+        keep = 1.0 / (1.0 - self.reading.fold_rate)
+        # At most one ±1 per report, times the gain.
+        signs = keep**2 * self.reports / sign_gain(self.local_epsilon) ** 2
         variance = np.maximum(variance, signs)
         most = np.clip(sums + _RARE * np.sqrt(variance), 0.0, self.reports)
-        keep = 1.0 / (1.0 - self.reading.fold_rate)
-        largest = signs + keep**2 * self.reports * (most + self._folded(most)) / self.table.shape[0]
-        scale = 1.0 if of == "sum" else 1.0 / max(self.reports, 1)
+        # Folding hash values adds a part of the other records to a query's cells.
+        folded = (self.reports - most) * self.reading.fold_rate
+        largest = signs + keep**2 * self.reports * (most + folded) / self.table.shape[0]
+        scale = 1.0 if options.of == "sum" else 1.0 / max(self.reports, 1)
         answers = normal_answers(
-            scale * sums, scale * np.sqrt(variance), level, points, simultaneous=simultaneous
+            scale * sums,
+            scale * np.sqrt(variance),
+            options.level,
+            points,
+            simultaneous=options.simultaneous,
         )
-        bound = scale * np.sqrt(np.maximum(largest, variance))
-        return Answers(
-            answers.value, answers.stderr, answers.lower, answers.upper, bound, level, points, simultaneous
-        )
+        return replace(answers, bound=scale * np.sqrt(np.maximum(largest, variance)))
 
     def details(self) -> tuple[Detail, ...]:
         """The reports, their own privacy, and the table."""
@@ -194,19 +177,6 @@ class ReportedFunction(Presented):
             "table": {"type": kind, "shape": list(self.table.shape)},
         }
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
-        return pickled(self)
-
-    @property
-    def _sign_variance(self) -> float:
-        """Of the noisy signs in a sum over the rows: at most one ±1 per report, times the gain."""
-        keep = 1.0 / (1.0 - self.reading.fold_rate)
-        return keep**2 * self.reports / sign_gain(self.local_epsilon) ** 2
-
-    def _folded(self, sums: Floats) -> Floats:
-        """What folding hash values adds to the number of records in a query's cells."""
-        return (self.reports - sums) * self.reading.fold_rate
-
     def _sums(self, points: Points, threads: int) -> tuple[Floats, Floats]:
         """Kernel sums, and their variance from the spread over the rows.
 
@@ -231,12 +201,6 @@ def _size(header: Header) -> int:
     return encoded_size(_shape(header), header["table"]["type"])
 
 
-def _whole(value: object) -> int:
-    if type(value) is not int or not 1 <= value <= _MOST_REPORTS:
-        raise ValueError("reports")
-    return value
-
-
 def _build(header: Header, payload: memoryview) -> ReportedFunction:
     check_names(header, *_NAMES)
     check_names(header["table"], "type", "shape")
@@ -244,17 +208,15 @@ def _build(header: Header, payload: memoryview) -> ReportedFunction:
     shape = _shape(header)
     if not isinstance(reading, RowReading) or reading.basis.shape != shape:
         raise ValueError("basis")
-    if not isinstance(header["producer"], str):
-        raise TypeError("producer")
     table = decode_array(payload, shape, header["table"]["type"]).astype(np.int64)
-    reports, honest = _whole(header["reports"]), _whole(header["honest"])
+    reports, honest = (stored_integer(header[name], 1, _MOST_REPORTS) for name in ("reports", "honest"))
     if honest > reports or (np.abs(table) > reports).any():
         raise ValueError("more than the reports")
     local = stored_rational(header["local_epsilon"])
     claim = Claim.from_json(header["claim"])
     _check_claim(claim, local, honest)
     function = ReportedFunction(
-        reading, table.astype(np.int32), reports, honest, local, claim, header["producer"]
+        reading, table.astype(np.int32), reports, honest, local, claim, stored_text(header["producer"])
     )
     check_spelling(header, function._header(header["table"]["type"]))
     return function

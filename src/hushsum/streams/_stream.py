@@ -38,7 +38,7 @@ from hushsum.files import (
 )
 from hushsum.kernels import thread_count
 from hushsum.privacy import PERSON, Claim, StreamNoise, calibrate
-from hushsum.releases import NoisyTable, StreamStep, function_of
+from hushsum.releases import NoisyTable, StreamStep, function_type
 from hushsum.tables import Basis, Table, basis_from_json
 from hushsum.tally import (
     Tally,
@@ -434,7 +434,7 @@ class Stream:
         largest = float(np.abs(numbers[:-1]).max(initial=0.0))
         whole = numbers[:-1].reshape(basis.shape)
         cells: Table = whole.astype(np.int32) if largest < 2**31 - 1 else whole.astype(np.int64)
-        function = function_of(
+        function = function_type(state.tally.reading)(
             reading=state.tally.reading,
             cells=cells,
             claim=terms.claim,

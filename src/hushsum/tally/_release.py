@@ -32,7 +32,7 @@ from hushsum.privacy import (
     laplace_noise,
 )
 from hushsum.privacy.noise import NoiseSource
-from hushsum.releases import UNSEEN_SHARE, NoisyTable, function_of, largest_step, round_cells
+from hushsum.releases import UNSEEN_SHARE, NoisyTable, function_type, largest_step, round_cells
 from hushsum.tables import LARGE_TABLE, Basis, Cells, LinearReading, RowReading, Table
 from hushsum.version import PRODUCER
 
@@ -185,7 +185,7 @@ class TableRelease:
                 cells = _packed(parts, published.shape, step, self.threads)
             else:
                 cells = _array(parts, published)
-        function = function_of(
+        function = function_type(reading)(
             reading=reading,
             cells=cells,
             claim=self.claim,
