@@ -23,9 +23,9 @@ def _file(folder: Path, lines: list[str], end: str = "\n") -> Path:
 
 
 def _by_number(path: Path) -> list[Any]:
-    source = CsvSource.of_file(path, path.name, 1 << 16)
+    source = CsvSource(path, path.name, 1 << 16)
     try:
-        source.choose(["pay"], [], None)
+        source.choose(["pay"], numbers=["pay"])
         return [value for batch in source.batches() for value in batch.column(0).to_pylist()]
     finally:
         source.close()

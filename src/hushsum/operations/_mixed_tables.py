@@ -87,12 +87,11 @@ def _batches(
     numbers = [name for name, column in columns.items() if not _is_text(column)]
     with closing(open_source(path, file, _BATCH_BYTES, cells=cells)) as source:
         choose_columns(source.column_names, names)
-        written = source.choose_mixed(names, numbers)
+        source.choose(names, numbers=numbers, mixed=True)
+        written = [] if source.typed else [name for name in columns if name not in numbers]
         for batch in source.batches():
             # Of declared kinds, never of inferred ones, which one record could change.
             for name in written:
-                if name == unit_column:
-                    continue
                 position = batch.schema.get_field_index(name)
                 found = _words_of(batch.column(position), columns[name], name, file, cells)
                 batch = batch.set_column(position, name, found)

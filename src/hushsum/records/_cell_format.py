@@ -459,15 +459,6 @@ class CellFaults:
         )
 
 
-def not_of(column: str, file: str, kind: str, remedy: Words, *, dates: bool = False) -> DataRefused:
-    """The refusal of a column for the kind of its cells."""
-    return DataRefused(
-        (f"column {column!r} of ", FilePath(file), f" must be of {'dates' if dates else 'numbers'}"),
-        got=kind,
-        remedy=remedy,
-    )
-
-
 MISSING: Final = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "none", "-", "?", ".")
 """Cells that stand for a value that is not there."""
 

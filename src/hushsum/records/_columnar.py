@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,10 +18,10 @@ from typing import Any, Final
 from hushsum.errors import Argument, DataRefused, FilePath, UsageError, Words, shown
 from hushsum.records._arrow import is_any_list, is_number_type, is_text, pyarrow
 from hushsum.records._arrow_stream import read_stream
-from hushsum.records._cell_format import PLAIN, CellFaults, CellFormat, not_of, without_missing
-from hushsum.records._csv import refuse_numbers_as_names
+from hushsum.records._cell_format import PLAIN, CellFormat, without_missing
 from hushsum.records._decoder_worker import HEADER
 from hushsum.records._decoder_worker import __file__ as _WORKER
+from hushsum.records._source import Source
 
 _MOST_BYTES: Final = 1 << 30
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
@@ -44,12 +44,14 @@ class Decoder:
     """A connection to a process that reads one file; see `hushsum.records`."""
 
     def __init__(self) -> None:
-        for _ in range(2):
-            self._socket = _connect()
+        for _ in range(3):
+            self._socket, theirs = socket.socketpair()
             try:
+                with theirs, _lock:
+                    socket.send_fds(_control(), [b"f"], [theirs.fileno()])
                 self.receive()
                 return
-            except DecoderDied:
+            except (OSError, DecoderDied):
                 # The program that forks had ended, being idle, when the connection reached it.
                 self.close()
                 _forget()
@@ -91,22 +93,6 @@ class Decoder:
 
 _lock = threading.Lock()
 _running: tuple[int, subprocess.Popen[bytes], socket.socket] | None = None
-
-
-def _connect() -> socket.socket:
-    ours, theirs = socket.socketpair()
-    with theirs:
-        for _ in range(2):
-            with _lock:
-                control = _control()
-                try:
-                    socket.send_fds(control, [b"f"], [theirs.fileno()])
-                    return ours
-                except OSError:
-                    pass
-            _forget()
-    ours.close()
-    raise UsageError("no process can be started to decode files in", remedy="check the limits of this system")
 
 
 def _control() -> socket.socket:
@@ -156,12 +142,15 @@ _MOST_SHEETS: Final = 12
 """Of which a message has the names."""
 
 
-class ColumnarSource:
-    """A Parquet or an Arrow (Feather) file; see `hushsum.records.Source`.
+class ColumnarSource(Source):
+    """A Parquet or an Arrow (Feather) file.
 
     A file that kills the process which decodes it, needs more memory than that process has, or unfolds to
-    more than 10,000 times its size is refused; this process goes on.
+    more than 10,000 times its size is refused; this process continues. ``fetch`` copies bytes of a file that
+    is elsewhere, of which only the end is here before.
     """
+
+    typed = True
 
     def __init__(
         self,
@@ -171,236 +160,203 @@ class ColumnarSource:
         batch_bytes: int,
         row_groups: range | None = None,
         cells: CellFormat = PLAIN,
+        fetch: Callable[[int, int], None] | None = None,
+        first: int = 1,
     ) -> None:
-        self._name = name
-        self._cells = cells
-        self.faults = CellFaults(name, cells)
+        super().__init__(name, cells, first=first)
+        self._kind = kind
+        self._fetch = fetch
+        self._columns: list[str] = []
         self._dates: list[str] = []
         self._written: list[str] = []
-        self._kind = kind
-        self._columns: list[str] = []
-        self._progress = 0.0
-        with path.open("rb") as file:
-            self._left = _ALWAYS_ALLOWED + _LARGEST_RATIO * file.seek(0, 2)
+        self._left = _ALWAYS_ALLOWED + _LARGEST_RATIO * path.stat().st_size
         self._decoder = Decoder()
+        self.closing.callback(self._decoder.close)
         try:
-            chosen = None if row_groups is None else [row_groups.start, row_groups.stop]
             self._decoder.send(
                 kind=kind,
                 path=str(path.absolute()),
                 batch_bytes=batch_bytes,
-                row_groups=chosen,
+                row_groups=None if row_groups is None else [row_groups.start, row_groups.stop],
                 sheet=cells.sheet,
             )
             described = self._json()
-            self.column_names: list[str] = described["columns"]
-            self.row_group_sizes: list[int] = described["row_groups"]
-            self.row_group_ranges: list[tuple[int, int]] = [(int(a), int(b)) for a, b in described["ranges"]]
         except BaseException:
             self.close()
             raise
+        self.column_names = described["columns"]
+        self.row_group_sizes: list[int] = described["row_groups"]
+        self._ranges: list[tuple[int, int]] = described["ranges"]
 
-    @property
-    def progress(self) -> float | None:
-        """The fraction of the rows or stored batches that has been read."""
-        return self._progress
-
-    def choose(self, columns: Sequence[str], ids: Sequence[str], set_column: str | None) -> None:
-        """Check the types that the schema declares."""
-        self._columns = [*columns, *ids]
-        self._decoder.send(columns=self._columns)
-        types = self._json()
-        declared = self._cells.dates.columns
-        self._dates = [column for column in columns if column in types["dates"] and column in declared]
-        undeclared = {column: "dates" for column in types["dates"] if column not in self._dates}
-        for column, kind in {**types["other"], **undeclared}.items():
-            if column in ids:
-                raise DataRefused(
-                    f"column {column!r} must be of numbers or text", got=kind, remedy="convert it"
-                )
-            raise wrong_type(column, kind, sets=column == set_column)
-        empty = self._batch()
-        if empty is None:
-            raise unreadable(self._name, self._kind)
-        written = [column for column in columns if column in declared and column not in self._dates]
-        for column in written:
-            if not is_text(empty.schema.field(column).type):
-                raise not_of(column, self._name, "numbers", "leave it out of the dates", dates=True)
-        if self._cells.missing:
-            # Markers of missing values make text of a column of numbers, which is read as in CSV.
-            others = [each for each in columns if each not in (*written, set_column)]
-            written += [each for each in others if is_text(empty.schema.field(each).type)]
-        refuse_other_types(empty.schema, [each for each in columns if each not in written], set_column)
-        self._written = written
-
-    def choose_ids(self, columns: Sequence[str]) -> None:
-        """Read these columns, of integers or text, and no others."""
-        self._columns = list(columns)
-        self._decoder.send(columns=self._columns)
-        self._json()
-        empty = self._batch()
-        if empty is None:
-            raise unreadable(self._name, self._kind)
-        types = pyarrow().types
-        for column in columns:
-            kind = empty.schema.field(column).type
-            inner = kind.value_type if types.is_dictionary(kind) else kind
-            if not (types.is_integer(inner) or types.is_string(inner) or types.is_large_string(inner)):
-                raise DataRefused(
-                    f"column {column!r} must be of integers or text", got=kind, remedy="convert it"
-                )
-
-    def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
-        """Read these columns, of numbers, text or truth values, and no others."""
-        self._columns = list(columns)
-        self._decoder.send(columns=self._columns)
-        types = self._json()
-        empty = self._batch()
-        if empty is None:
-            raise unreadable(self._name, self._kind)
-        nested = pyarrow().types.is_nested
-        wrong = {**types["other"], **dict.fromkeys(types["dates"], "dates")}
-        wrong |= {each.name: str(each.type) for each in empty.schema if nested(each.type)}
-        for column, kind in wrong.items():
-            raise not_mixed(column, kind)
-        return ()
+    def choose(
+        self,
+        columns: Sequence[str],
+        *,
+        numbers: Sequence[str] = (),
+        set_column: str | None = None,
+        mixed: bool = False,
+    ) -> None:
+        """Choose the columns, and check the types that the schema declares."""
+        types, schema = self._chosen(columns)
+        other, dates = types["other"], types["dates"]
+        if mixed:
+            nested = pyarrow().types.is_nested
+            wrong = {**other, **dict.fromkeys(dates, "dates")}
+            wrong |= {each.name: each.type for each in schema if nested(each.type)}
+            for column, kind in wrong.items():
+                raise self._wrong_type(column, _MIXED, kind)
+            return
+        declared = self.cells.dates.columns
+        self._dates = [column for column in numbers if column in dates and column in declared]
+        undeclared = {column: "dates" for column in dates if column not in self._dates}
+        for column, kind in {**other, **undeclared}.items():
+            if column not in (*numbers, set_column):
+                raise self._wrong_type(column, "numbers or text", kind)
+            raise self._neither_numbers_nor_sets(column, kind, set_column)
+        text = [column for column in numbers if is_text(schema.field(column).type)]
+        for column in numbers:
+            if column in declared and column not in (*self._dates, *text):
+                raise self._wrong_type(column, "dates", "numbers", "leave it out of the dates")
+        # Markers of missing values make text of a column of numbers, which is read as in CSV.
+        self._written = [column for column in text if column in declared or self.cells.missing]
+        for column in (*numbers, *([] if set_column is None else [set_column])):
+            kind = schema.field(column).type
+            listed = is_any_list(kind)
+            inner = kind.value_type if listed else kind
+            sets = listed and pyarrow().types.is_integer(inner)
+            if column not in self._written and not (sets if column == set_column else is_number_type(inner)):
+                categories = pyarrow().types.is_dictionary(kind) and column != set_column
+                raise self._neither_numbers_nor_sets(column, "categories" if categories else kind, set_column)
 
     def batches(self) -> Generator[Any, None, None]:
         """Take the batches that arrive."""
-        # Not before: of a file that is elsewhere, row groups are fetched after its columns were checked.
+        # Not before: row groups are fetched after the columns were checked.
+        if self._fetch is not None:
+            for start, end in self._ranges:
+                self._fetch(start, end)
         self._decoder.send(read=True)
         while (table := self._batch()) is not None:
             for batch in table.to_batches():
-                yield self._with_dates(batch)
+                yield self._converted(batch)
                 self.faults.end_batch(batch.num_rows)
 
-    def _with_dates(self, batch: Any) -> Any:
-        """Replace declared dates by their numbers."""
+    def _converted(self, batch: Any) -> Any:
+        """The batch with numbers in place of declared dates, and of text that writes numbers."""
         for column in (*self._dates, *self._written):
             position = batch.schema.get_field_index(column)
             found = batch.column(position)
             if column in self._written:
-                numbers = self._cells.read(found, column, self.faults)
+                numbers = self.cells.read(found, column, self.faults)
             else:
-                numbers = self._cells.dates.from_microseconds(found)
+                numbers = self.cells.dates.from_microseconds(found)
             batch = batch.set_column(position, column, numbers)
         return batch
 
-    def close(self) -> None:
-        """Close the file."""
-        self._decoder.close()
+    def _chosen(self, columns: Sequence[str]) -> tuple[dict[str, Any], Any]:
+        """What the process says of the types of the columns to be read, and the schema of the batches."""
+        self._columns = list(columns)
+        self._decoder.send(columns=self._columns)
+        types = self._json()
+        empty = self._batch()
+        if empty is None:
+            raise self._unreadable()
+        return types, empty.schema
 
     def _json(self) -> dict[str, Any]:
-        kind, content, _ = self._message()
+        kind, content = self._receive()
         if kind != b"j":
-            raise unreadable(self._name, self._kind)
+            raise self._unreadable()
         found: dict[str, Any] = json.loads(content)
         return found
 
     def _batch(self) -> Any | None:
         """The next table; None at the end."""
-        kind, content, self._progress = self._message()
+        kind, content = self._receive()
         if kind == b"e":
             return None
         if kind != b"b":
-            raise unreadable(self._name, self._kind)
+            raise self._unreadable()
         self._left -= len(content)
         if self._left < 0:
             raise DataRefused(
-                (FilePath(self._name), f" must not unfold to more than {_LARGEST_RATIO} times its size"),
+                (FilePath(self.name), f" must not unfold to more than {_LARGEST_RATIO} times its size"),
                 remedy="check what wrote it, or write it without compression",
             )
         try:
             return read_stream(content)
         except DataRefused:
-            raise unreadable(self._name, self._kind) from None
+            raise self._unreadable() from None
 
-    def _message(self) -> tuple[bytes, bytearray, float]:
+    def _receive(self) -> tuple[bytes, bytearray]:
         try:
-            kind, content, progress = self._decoder.receive()
+            kind, content, self.progress = self._decoder.receive()
         except DecoderDied:
-            raise unreadable(self._name, self._kind) from None
+            raise self._unreadable() from None
         described = json.loads(content) if kind == b"j" else {}
-        refused = described.get("refused")
-        if refused == "memory":
-            raise DataRefused(
-                (FilePath(self._name), " needs more memory to decode than a file may take"),
-                remedy="check what wrote it, or write it in smaller pages and batches",
-            )
-        if refused == "sheet":
-            raise _no_such_sheet(self._name, self._cells.sheet, described["sheets"])
-        if refused is not None:
-            raise unreadable(self._name, self._kind)
-        return kind, content, progress
+        match described.get("refused"):
+            case None:
+                return kind, content
+            case "memory":
+                raise DataRefused(
+                    (FilePath(self.name), " needs more memory to decode than a file may take"),
+                    remedy="check what wrote it, or write it in smaller pages and batches",
+                )
+            case "sheet":
+                # Names of sheets are shown as those of columns are: they belong to whoever owns the file.
+                sheets = [*map(repr, described["sheets"])]
+                listed = sheets if len(sheets) <= _MOST_SHEETS else [*sheets[:_MOST_SHEETS], "…"]
+                raise UsageError(
+                    "sheet",
+                    ("must name a sheet of ", FilePath(self.name)),
+                    got=shown(self.cells.sheet),
+                    remedy=f"the sheets are {', '.join(listed)}",
+                )
+            case _:
+                raise self._unreadable()
 
-
-def unreadable(name: str, kind: str) -> DataRefused:
-    """The refusal of a file, without the engine's own words, which may quote data."""
-    return DataRefused(
-        (FilePath(name), f" cannot be read as {kind}"),
-        remedy="it is damaged, or of another kind than its name says",
-    )
-
-
-def _no_such_sheet(name: str, sheet: str | None, sheets: Sequence[str]) -> UsageError:
-    """Names of sheets are shown as those of columns are: they belong to whoever owns the file."""
-    return UsageError(
-        "sheet",
-        ("must name a sheet of ", FilePath(name)),
-        got=shown(sheet),
-        remedy=f"the sheets are {', '.join(map(repr, sheets[:_MOST_SHEETS]))}"
-        + (", …" if len(sheets) > _MOST_SHEETS else ""),
-    )
-
-
-def not_mixed(column: str, kind: str) -> DataRefused:
-    """The refusal of a column of a table of numbers, text and truth values."""
-    return DataRefused(
-        f"column {column!r} must be of numbers, text or truth values", got=kind, remedy="convert it"
-    )
-
-
-def refuse_other_types(schema: Any, columns: Sequence[str], set_column: str | None) -> None:
-    """Raise DataRefused for the first chosen column that is neither numbers nor lists of numbers."""
-    for column in columns:
-        kind = schema.field(column).type
-        listed = is_any_list(kind)
-        inner = kind.value_type if listed else kind
-        if column == set_column:
-            if not (listed and pyarrow().types.is_integer(inner)):
-                raise wrong_type(column, kind, sets=True)
-        elif not is_number_type(inner):
-            categories = pyarrow().types.is_dictionary(kind)
-            raise wrong_type(column, "categories" if categories else kind, sets=False)
-
-
-def wrong_type(column: str, kind: object, *, sets: bool) -> DataRefused:
-    """The refusal of a column by its type."""
-    if sets:
+    def _unreadable(self) -> DataRefused:
+        """The refusal of the file, without the engine's own words, which may quote data."""
         return DataRefused(
-            f"column {column!r} must have lists of integers",
-            got=kind,
-            remedy="number the members with a public list of them",
+            (FilePath(self.name), f" cannot be read as {self._kind}"),
+            remedy="it is damaged, or of another kind than its name says",
         )
-    remedy: Words = "encode it with a public list of categories, or leave the column out"
-    if kind == "dates":
-        remedy = ("name the column in ", Argument("dates"))
-    return DataRefused(f"column {column!r} must be of numbers", got=kind, remedy=remedy)
+
+    def _neither_numbers_nor_sets(self, column: str, kind: object, set_column: str | None) -> DataRefused:
+        if column == set_column:
+            remedy = "number the members with a public list of them"
+            return self._wrong_type(column, "lists of integers", kind, remedy)
+        dates = kind == "dates"
+        return self._wrong_type(column, "numbers", kind, _DECLARE_DATES if dates else _ENCODE)
+
+    def _wrong_type(
+        self, column: str, wanted: str, kind: object, remedy: Words = "convert it"
+    ) -> DataRefused:
+        """The refusal of a column by its type, or by that of one of its cells."""
+        return DataRefused(
+            (f"column {column!r} of ", FilePath(self.name), f" must be of {wanted}"),
+            got=str(kind),
+            remedy=remedy,
+        )
 
 
-_KINDS = 3
+_MIXED: Final = "numbers, text or truth values"
+_ENCODE: Final = "encode it with a public list of categories, or leave the column out"
+_DECLARE_DATES: Final[Words] = ("name the column in ", Argument("dates"))
+_KINDS: Final = 3
 """Columns that the process sends for each chosen one: numbers, moments and text."""
 
-_LARGEST_ID = 2.0**53
+_LARGEST_ID: Final = 2.0**53
 """From here on different integers are the same cell."""
 
 
 class WorkbookSource(ColumnarSource):
-    """One sheet of a workbook, whose first row names the columns; see `record_batches.Source`.
+    """One sheet of a workbook, whose first row names the columns.
 
     A cell is read by its own type: a number, a date, or text, which is read as in CSV files. What others of
     its column are makes no difference to it.
     """
+
+    typed = False
 
     def __init__(self, path: Path, name: str, batch_bytes: int, cells: CellFormat) -> None:
         if find_spec("openpyxl") is None:
@@ -408,81 +364,52 @@ class WorkbookSource(ColumnarSource):
                 (FilePath(name), " needs the package openpyxl to be read"),
                 remedy="install hushsum[excel], or export the sheet as CSV",
             )
-        self._ids: list[str] = []
+        self._numbers: Sequence[str] = ()
         self._mixed = False
-        self._set_column: str | None = None
-        super().__init__(path, name, "Excel", batch_bytes, cells=cells)
-        self.faults = CellFaults(name, cells, first=2)
+        super().__init__(path, name, "Excel", batch_bytes, cells=cells, first=2)
         try:
-            refuse_numbers_as_names(self.column_names, name)
-        except DataRefused:
+            self.check_names(self.column_names)
+        except (DataRefused, UsageError):
             self.close()
             raise
-        if len(set(self.column_names)) != len(self.column_names):
-            self.close()
-            raise UsageError(
-                ("the columns of ", FilePath(name), " must have distinct names"), remedy="rename them"
-            )
 
-    def choose(self, columns: Sequence[str], ids: Sequence[str], set_column: str | None) -> None:
+    def choose(
+        self,
+        columns: Sequence[str],
+        *,
+        numbers: Sequence[str] = (),
+        set_column: str | None = None,
+        mixed: bool = False,
+    ) -> None:
         """Choose the columns; their cells have types of their own."""
         if set_column is not None:
-            self.close()
             raise UsageError(
                 "set_column",
                 "must be a column of a CSV, Parquet or Arrow file",
                 got="a workbook",
                 remedy="export the sheet as CSV",
             )
-        self._ids = list(ids)
-        self._begin([*columns, *self._ids])
+        self._numbers, self._mixed = numbers, mixed
+        self._chosen(columns)
 
-    def choose_ids(self, columns: Sequence[str]) -> None:
-        """Read these columns as text, and no others."""
-        self._ids = list(columns)
-        self._begin(self._ids)
-
-    def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
-        """Read columns of numbers as numbers, in which text may mean a missing one, and others as text."""
-        self._ids = [column for column in columns if column not in numbers]
-        self._mixed = True
-        self._begin(list(columns))
-        return self._ids
-
-    def _begin(self, columns: list[str]) -> None:
-        self._columns = columns
-        self._decoder.send(columns=columns)
-        self._json()
-        if self._batch() is None:
-            raise unreadable(self._name, self._kind)
-
-    def batches(self) -> Generator[Any, None, None]:
-        """Take the batches that arrive."""
-        self._decoder.send(read=True)
-        while (table := self._batch()) is not None:
-            for batch in table.to_batches():
-                if batch.num_columns != _KINDS * len(self._columns):
-                    raise unreadable(self._name, self._kind)
-                read = [
-                    self._column(name, *batch.columns[_KINDS * place : _KINDS * (place + 1)])
-                    for place, name in enumerate(self._columns)
-                ]
-                yield pyarrow().RecordBatch.from_arrays(read, names=self._columns)
-                self.faults.end_batch(batch.num_rows)
+    def _converted(self, batch: Any) -> Any:
+        if batch.num_columns != _KINDS * len(self._columns):
+            raise self._unreadable()
+        read = [
+            self._column(name, *batch.columns[_KINDS * place : _KINDS * (place + 1)])
+            for place, name in enumerate(self._columns)
+        ]
+        return pyarrow().RecordBatch.from_arrays(read, names=self._columns)
 
     def _column(self, name: str, numbers: Any, moments: Any, text: Any) -> Any:
         compute = pyarrow("compute")
         if self._mixed and moments.null_count < len(moments):
-            raise not_mixed(name, "dates")
-        if name in self._ids:
+            raise self._wrong_type(name, _MIXED, "dates")
+        if name not in self._numbers:
             largest = compute.max(compute.abs(numbers)).as_py()
             if largest is not None and largest >= _LARGEST_ID:
                 raise DataRefused(
-                    (
-                        f"numbers in column {name!r} of ",
-                        FilePath(self._name),
-                        " must be less than 2**53",
-                    ),
+                    (f"numbers in column {name!r} of ", FilePath(self.name), " must be less than 2**53"),
                     got="a larger id, which a workbook rounds",
                     remedy="store the ids as text",
                 )
@@ -493,12 +420,12 @@ class WorkbookSource(ColumnarSource):
                 numbers.cast(pyarrow().string()),
             )
             return compute.coalesce(text, whole)
-        dates = name in self._cells.dates.columns
-        unfit, kind = (numbers, "numbers") if dates else (moments, "dates")
-        if unfit.null_count < len(unfit):
-            remedy = "leave it out of the dates" if dates else ("name the column in ", Argument("dates"))
-            raise not_of(name, self._name, kind, remedy, dates=dates)
+        dates = name in self.cells.dates.columns
+        if dates and numbers.null_count < len(numbers):
+            raise self._wrong_type(name, "dates", "numbers", "leave it out of the dates")
+        if not dates and moments.null_count < len(moments):
+            raise self._wrong_type(name, "numbers", "dates", _DECLARE_DATES)
         if self._mixed:
-            text = without_missing(text, self._cells.markers)
-        own = self._cells.dates.from_microseconds(moments) if dates else numbers
-        return compute.coalesce(own, self._cells.read(text, name, self.faults))
+            text = without_missing(text, self.cells.markers)
+        own = self.cells.dates.from_microseconds(moments) if dates else numbers
+        return compute.coalesce(own, self.cells.read(text, name, self.faults))

@@ -13,9 +13,10 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
-from hushsum.errors import Argument, DataRefused, FilePath, UsageError, Words
+from hushsum.errors import Argument, DataRefused, FilePath, Words
 from hushsum.records._arrow import pyarrow
-from hushsum.records._cell_format import PLAIN, CellFaults, CellFormat, without_missing
+from hushsum.records._cell_format import PLAIN, CellFormat, without_missing
+from hushsum.records._source import Source
 
 _BLOCK: Final = 1 << 16
 
@@ -145,6 +146,8 @@ _FAULTY_COLUMN: Final = re.compile(r"In CSV column #(\d+)")
 _LEAST_BLOCK: Final = 1 << 16
 _SEPARATORS: Final = ",;\t|"
 _UTF_8: Final = "utf-8"
+COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd"}
+_PACKED: Final = {"gzip": "gzipped ", "zstd": "zstd-compressed "}
 _DECLARE_ENCODING: Final[Words] = (
     "give its encoding, such as ",
     Argument("encoding", "windows-1252"),
@@ -164,85 +167,55 @@ _OTHER_FORMATS: Final = {
 }
 
 
-class CsvSource:
-    """A CSV file with a header; see `hushsum.records.Source`.
+class CsvSource(Source):
+    """A CSV file with a header, or standard input in place of None.
 
     The header is read here and the rest by Arrow with every type given, so nothing is inferred from the first
     block. Fields are separated by what separates the names in the header. The engine's messages quote the
     line they fail on, and none of them is passed on.
     """
 
-    def __init__(
-        self,
-        raw: BinaryIO,
-        name: str,
-        batch_bytes: int,
-        size: int | None,
-        *,
-        compression: str | None,
-        cells: CellFormat = PLAIN,
-    ) -> None:
-        self._raw = raw
-        self._cells = cells
-        self.faults = CellFaults(name, cells, place="line", first=2)
-        self._name = name
-        self._size = size
+    def __init__(self, file: Path | None, name: str, batch_bytes: int, cells: CellFormat = PLAIN) -> None:
+        super().__init__(name, cells, place="line", first=2)
+        self._raw: BinaryIO = sys.stdin.buffer if file is None else file.open("rb")
+        self._size = None if file is None else file.stat().st_size
+        if file is not None:
+            self.closing.callback(self._raw.close)
+        compression = None if file is None else COMPRESSIONS.get(file.suffix.lower())
+        text: Any = self._raw
+        if compression:
+            text = pyarrow().input_stream(text, compression=compression)
+        self._text = text if cells.encoding == _UTF_8 else TextInUtf8(text, cells.encoding)
         self._block = max(batch_bytes, _LEAST_BLOCK)
-        self._text = self._as_utf_8(raw, compression)
-        self._packing = {"gzip": "gzipped ", "zstd": "zstd-compressed "}.get(compression or "", "")
-        self._types: dict[str, Any] = {}
+        self._chosen: list[str] = []
+        self._numbers: Sequence[str] = ()
         self._set_column: str | None = None
-        self._numbers: tuple[str, ...] = ()
         self._mixed = False
-        self._separator = ","
         try:
-            self.column_names, self._rest = self._read_header()
+            self._rest = self._read_header(
+                {"gzip": "gzipped ", "zstd": "zstd-compressed "}.get(compression or "", "")
+            )
         except BaseException:
             self.close()
             raise
 
-    @classmethod
-    def of_file(cls, path: Path, name: str, batch_bytes: int, cells: CellFormat = PLAIN) -> CsvSource:
-        """Open a file, through gzip or zstd if its name says so."""
-        size = path.stat().st_size
-        compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower())
-        return cls(path.open("rb"), name, batch_bytes, size, compression=compression, cells=cells)
-
-    @classmethod
-    def of_standard_input(cls, batch_bytes: int, cells: CellFormat = PLAIN) -> CsvSource:
-        """Read standard input, whose length is unknown."""
-        return cls(sys.stdin.buffer, "standard input", batch_bytes, None, compression=None, cells=cells)
-
-    @property
-    def progress(self) -> float | None:
-        """The fraction of the file's bytes that has been read."""
-        if self._size is None:
-            return None
-        if self._raw.closed or not self._size:
-            return 1.0
-        return min(1.0, self._raw.tell() / self._size)
-
-    def choose(self, columns: Sequence[str], ids: Sequence[str], set_column: str | None) -> None:
-        """Fix the type of every column that will be read."""
-        # Numbers are read as text too, and converted here, because people write them in many ways.
-        self._types = {column: pyarrow().string() for column in (*columns, *ids)}
-        self._numbers = tuple(column for column in columns if column != set_column)
-        self._set_column = set_column
-
-    def choose_ids(self, columns: Sequence[str]) -> None:
-        """Read these columns as text, and no others."""
-        self._types = {column: pyarrow().string() for column in columns}
-        self._set_column = None
-
-    def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
-        """Read columns of numbers as numbers, in which text may mean a missing one, and others as text."""
-        self.choose_ids(columns)
-        self._numbers, self._mixed = tuple(numbers), True
-        return [column for column in columns if column not in numbers]
+    def choose(
+        self,
+        columns: Sequence[str],
+        *,
+        numbers: Sequence[str] = (),
+        set_column: str | None = None,
+        mixed: bool = False,
+    ) -> None:
+        """Choose the columns; all are read as text, and numbers converted here: people write them in many
+        ways.
+        """
+        self._chosen, self._numbers = list(columns), numbers
+        self._set_column, self._mixed = set_column, mixed
 
     def batches(self) -> Generator[Any, None, None]:
         """Read block by block."""
-        module = pyarrow("csv")
+        module, text = pyarrow("csv"), pyarrow().string()
         # An empty line of a file with one column is a record without a value: skipping it would change the
         # number of records, which is public where a record may be replaced.
         empty = len(self.column_names) == 1
@@ -255,8 +228,8 @@ class CsvSource:
                 ),
                 parse_options=module.ParseOptions(delimiter=self._separator, ignore_empty_lines=not empty),
                 convert_options=module.ConvertOptions(
-                    include_columns=list(self._types),
-                    column_types=self._types,
+                    include_columns=self._chosen,
+                    column_types=dict.fromkeys(self._chosen, text),
                     null_values=[""],
                     strings_can_be_null=True,
                 ),
@@ -264,153 +237,132 @@ class CsvSource:
             with reader:
                 for batch in reader:
                     records += batch.num_rows
-                    numbers = self._with_numbers(batch)
-                    yield numbers if self._set_column is None else self._with_sets(numbers)
+                    self._note_progress()
+                    yield self._converted(batch)
                     self.faults.end_batch(batch.num_rows)
         except UnicodeError:
             refusal = self._wrongly_encoded()
         except (pyarrow().ArrowException, OSError, EOFError) as error:
             if str(error).startswith("Empty CSV file"):
                 return  # A header alone, with which the stream of records deals.
-            refusal = self._refusal(error)
+            fault = _FAULTY_COLUMN.match(str(error))
+            if fault is None:
+                refusal = self._unreadable(
+                    ": every line must have as many fields as the header, separated in the same way, and be "
+                    "shorter than a batch"
+                )
+            else:
+                column = self.column_names[int(fault.group(1))]
+                refusal = DataRefused(
+                    (f"column {column!r} of ", FilePath(self.name), " must be text in UTF-8"),
+                    got="other bytes",
+                    remedy=_DECLARE_ENCODING,
+                )
         else:
-            lines.check(records, self._name)
+            lines.check(records, self.name)
             return
         # Raised outside the handler, so that the engine's message is not its context either.
         raise refusal
 
-    def close(self) -> None:
-        """Close the file, but never standard input."""
-        if self._size is not None:
-            self._raw.close()
+    def _note_progress(self) -> None:
+        self.progress = min(1.0, self._raw.tell() / self._size) if self._size else None
 
-    def _as_utf_8(self, raw: BinaryIO, compression: str | None) -> Any:
-        """The bytes of the file, unpacked and in UTF-8."""
-        text: Any = pyarrow().input_stream(raw, compression=compression) if compression else raw
-        return text if self._cells.encoding == _UTF_8 else TextInUtf8(text, self._cells.encoding)
-
-    def _read_header(self) -> tuple[list[str], bytes]:
+    def _read_header(self, packing: str) -> bytes:
+        """Read the names of the columns; returns the bytes that were read after their line."""
         try:
-            start = self._text.read(_HEADER_BYTES)
+            start = bytes(self._text.read(_HEADER_BYTES)).removeprefix(codecs.BOM_UTF8)
         except UnicodeError:
             raise self._wrongly_encoded() from None
         except (OSError, EOFError, pyarrow().ArrowException):
-            raise DataRefused(
-                (FilePath(self._name), f" cannot be read as {self._packing}CSV"), remedy="check what wrote it"
-            ) from None
-        start = bytes(start).removeprefix(b"\xef\xbb\xbf")
-        self._refuse_other_formats(start)
+            raise self._unreadable(packing=packing, remedy="check what wrote it") from None
+        self._note_progress()
+        for magic, (kind, remedy) in _OTHER_FORMATS.items():
+            if start.startswith(magic):
+                raise DataRefused((FilePath(self.name), " must be CSV"), got=kind, remedy=remedy)
         if not start.strip():
             raise DataRefused(
-                (FilePath(self._name), " must have a header and records"),
+                (FilePath(self.name), " must have a header and records"),
                 got="an empty file",
                 remedy="check what wrote it",
             )
         line, ending, rest = _first_line(start)
         if not line.strip():
             raise DataRefused(
-                ("the first line of ", FilePath(self._name), " must name the columns"),
+                ("the first line of ", FilePath(self.name), " must name the columns"),
                 got="an empty line",
                 remedy="remove what stands above the header",
             )
         try:
             header = line.decode()
-            self._separator = _separator_of(header)
+            # What separates the names outside of quotes most often; a comma if nothing does.
+            self._separator = max(_SEPARATORS, key="".join(header.split('"')[::2]).count)
             # Blanks around a name are not seen or typed; those around numbers do not count either.
             read = next(csv.reader([header], strict=True, delimiter=self._separator))
-            names = [name.strip() for name in read]
+            self.column_names = [name.strip() for name in read]
         except (UnicodeDecodeError, csv.Error) as error:
             if isinstance(error, csv.Error) and b"\r" in line and b"\0" not in line:
                 raise DataRefused(
-                    (FilePath(self._name), " cannot be read as CSV: its lines must end in a line feed"),
+                    (FilePath(self.name), " cannot be read as CSV: its lines must end in a line feed"),
                     got="carriage returns alone",
                     remedy="save it with the line ends of Windows or Unix",
                 ) from None
-            raise DataRefused(
-                (
-                    FilePath(self._name),
-                    " cannot be read as CSV: its first line must be a header in UTF-8",
-                ),
-                remedy=_DECLARE_ENCODING,
+            raise self._unreadable(
+                ": its first line must be a header in UTF-8", remedy=_DECLARE_ENCODING
             ) from None
         # A file without a header would have its first record taken for names, and shown in messages.
-        refuse_numbers_as_names(names, self._name)
-        if len(set(names)) != len(names):
-            raise UsageError(
-                ("the columns of ", FilePath(self._name), " must have distinct names"),
-                remedy="rename them; if titles or notes stand above the header, remove these lines",
-            )
+        self.check_names(self.column_names)
         if not ending and len(start) == _HEADER_BYTES:
-            raise DataRefused(
-                (FilePath(self._name), " cannot be read as CSV: its first line is too long for a header")
-            )
-        return names, rest
+            raise self._unreadable(": its first line is too long for a header")
+        return rest
 
-    def _refuse_other_formats(self, start: bytes) -> None:
-        for magic, (kind, remedy) in _OTHER_FORMATS.items():
-            if start.startswith(magic):
-                raise DataRefused((FilePath(self._name), " must be CSV"), got=kind, remedy=f"{remedy}")
-
-    def _with_numbers(self, batch: Any) -> Any:
-        """Replace text by the numbers that it writes."""
-        for column in self._numbers:
-            position = batch.schema.get_field_index(column)
-            text = batch.column(position)
-            if self._mixed:
-                text = without_missing(text, self._cells.markers)
-            numbers = self._cells.read(text, column, self.faults, separator=self._separator)
-            batch = batch.set_column(position, column, numbers)
-        return batch
-
-    def _with_sets(self, batch: Any) -> Any:
-        """Replace text by the lists of integers that it writes."""
-        pa, compute = pyarrow(), pyarrow("compute")
-        position = batch.schema.get_field_index(self._set_column)
-        text = compute.fill_null(batch.column(position), "")
-        words = compute.split_pattern_regex(text, r"[;\s]+")
-        members, owners = words.flatten(), compute.list_parent_indices(words)
-        written = compute.not_equal(members, "")
-        owners = owners.filter(written).to_numpy()
-        try:
-            values = members.filter(written).cast(pa.int64())
-        except pa.ArrowInvalid:
-            values = None
-        # Raised outside the handler: Arrow's message quotes a member.
-        if values is None:
-            raise DataRefused(
-                (f"column {self._set_column!r} must have integers separated by spaces or semicolons"),
-                got="something else",
-                remedy="number the members with a public list of them",
-            )
-        offsets = np.searchsorted(owners, np.arange(batch.num_rows + 1)).astype(np.int32)
-        return batch.set_column(position, self._set_column, pa.ListArray.from_arrays(offsets, values))
+    def _unreadable(self, why: str = "", *, packing: str = "", remedy: Words | None = None) -> DataRefused:
+        return DataRefused((FilePath(self.name), f" cannot be read as {packing}CSV{why}"), remedy=remedy)
 
     def _wrongly_encoded(self) -> DataRefused:
         """The refusal of bytes that the declared encoding does not have."""
         return DataRefused(
-            (FilePath(self._name), f" must be text in {self._cells.encoding}"),
+            (FilePath(self.name), f" must be text in {self.cells.encoding}"),
             got="other bytes",
             remedy=("check ", Argument("encoding"), ', or save it as "CSV UTF-8"'),
         )
 
-    def _refusal(self, error: Exception) -> DataRefused:
-        fault = _FAULTY_COLUMN.match(str(error))
-        if fault is not None:
-            column = self.column_names[int(fault.group(1))]
-            return DataRefused(
-                (f"column {column!r} of ", FilePath(self._name), " must be text in UTF-8"),
-                got="other bytes",
-                remedy=_DECLARE_ENCODING,
-            )
-        return DataRefused(
-            (
-                FilePath(self._name),
-                (
-                    " cannot be read as CSV: every line must have as many fields as the header, "
-                    "separated in the same way, and be shorter than a batch"
-                ),
-            )
+    def _converted(self, batch: Any) -> Any:
+        """The batch with numbers and sets in place of the text that writes them."""
+        for column in self._numbers:
+            position = batch.schema.get_field_index(column)
+            text = batch.column(position)
+            if self._mixed:
+                text = without_missing(text, self.cells.markers)
+            numbers = self.cells.read(text, column, self.faults, separator=self._separator)
+            batch = batch.set_column(position, column, numbers)
+        if self._set_column is None:
+            return batch
+        position = batch.schema.get_field_index(self._set_column)
+        return batch.set_column(
+            position, self._set_column, _sets_of(batch.column(position), self._set_column)
         )
+
+
+def _sets_of(text: Any, column: str) -> Any:
+    """The lists of integers that text writes."""
+    pa, compute = pyarrow(), pyarrow("compute")
+    words = compute.split_pattern_regex(compute.fill_null(text, ""), r"[;\s]+")
+    members, owners = words.flatten(), compute.list_parent_indices(words)
+    written = compute.not_equal(members, "")
+    try:
+        values = members.filter(written).cast(pa.int64())
+    except pa.ArrowInvalid:
+        values = None
+    # Raised outside the handler: Arrow's message quotes a member.
+    if values is None:
+        raise DataRefused(
+            f"column {column!r} must have integers separated by spaces or semicolons",
+            got="something else",
+            remedy="number the members with a public list of them",
+        )
+    owners = owners.filter(written).to_numpy()
+    offsets = np.searchsorted(owners, np.arange(len(text) + 1)).astype(np.int32)
+    return pa.ListArray.from_arrays(offsets, values)
 
 
 def _first_line(start: bytes) -> tuple[bytes, bytes, bytes]:
@@ -422,33 +374,3 @@ def _first_line(start: bytes) -> tuple[bytes, bytes, bytes]:
             return start, b"", b""
         if start.count(b'"', 0, end) % 2 == 0:
             return start[:end].removesuffix(b"\r"), b"\n", start[end + 1 :]
-
-
-def _separator_of(header: str) -> str:
-    """What separates the names outside of quotes most often; a comma if nothing does."""
-    outside = "".join(header.split('"')[::2])
-    return max(_SEPARATORS, key=outside.count)
-
-
-def refuse_numbers_as_names(names: Sequence[str], file: str) -> None:
-    """Refuse a first line or row that names no columns: it would be a record.
-
-    Raises
-    ------
-    DataRefused
-        if one of the names is a number.
-    """
-    if any(_is_number(name) for name in names):
-        raise DataRefused(
-            ("the first line of ", FilePath(file), " must name the columns"),
-            got="numbers",
-            remedy="add a header, with names that are not numbers",
-        )
-
-
-def _is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True

@@ -19,9 +19,16 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.records._arrow import choose_columns, pyarrow
-from hushsum.records._columnar import ColumnarSource
-from hushsum.records._csv import CsvSource
-from hushsum.records._record_batches import LocalCopy, expanded, file_name, is_url, shown_path
+from hushsum.records._csv import COMPRESSIONS
+from hushsum.records._record_batches import (
+    LocalCopy,
+    check_file,
+    expanded,
+    file_name,
+    is_url,
+    open_source,
+    shown_path,
+)
 from hushsum.records._sets import Sets
 
 Ids = NDArray[np.int64]
@@ -276,7 +283,6 @@ class Graph:
                 )
 
 
-COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd"}
 _BLOCK: Final = 1 << 24
 _COMMENTS: Final = re.compile(rb"(?m)^[ \t]*[#%][^\n]*\n?")
 _SPACES: Final = re.compile(rb"[\t\r]*\n\t*|\t+")
@@ -284,17 +290,8 @@ _INTEGER: Final = r"0|-?[1-9][0-9]{0,18}"
 _OTHER_NUMERAL: Final = re.compile(rb"(?:\A|[\t\n])(?:-0|0[^\t\n])")
 """Fields such as 017, -0 and 0x1F, which a parser of integers reads as numbers, and which are names here."""
 
-_FORMATS: Final = {
-    ".csv": "CSV",
-    ".parquet": "Parquet",
-    ".pq": "Parquet",
-    ".arrow": "Arrow",
-    ".feather": "Arrow",
-    ".ipc": "Arrow",
-    ".txt": "text",
-    ".tsv": "text",
-    ".edges": "text",
-}
+_TEXT_FILES: Final = (".txt", ".tsv", ".edges")
+_TYPED_FILES: Final = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 
 
 def node_number(name: int | str) -> int:
@@ -330,47 +327,21 @@ def read_pairs(
         The file cannot be read as its name suggests, or an id is missing or neither integer nor text.
     """
     report = progress or (lambda _: None)
-    name = file_name(path).lower()
-    packed = next((suffix for suffix in COMPRESSIONS if name.endswith(suffix)), "")
-    kind = _FORMATS.get(Path(name.removesuffix(packed)).suffix)
-    if kind is None or (packed and kind not in ("CSV", "text")):
-        known = ", ".join((*_FORMATS, *(f".txt{each}" for each in COMPRESSIONS)))
-        rule = (FilePath(shown_path(path)), f" must end in one of {known}")
-        raise UsageError(rule, remedy="rename or convert it")
-    if is_url(path):
-        with closing(LocalCopy(path)) as copy:
-            copy.fetch_all()
-            yield from _local_pairs(copy.path, shown_path(path), columns, kind, packed, report)
+    shown, name = shown_path(path), file_name(path).lower()
+    packed = next((each for each in COMPRESSIONS if name.endswith(each)), "")
+    suffix = Path(name.removesuffix(packed)).suffix
+    if suffix not in (".csv", *_TEXT_FILES, *(() if packed else _TYPED_FILES)):
+        known = ", ".join((".csv", *_TYPED_FILES, *_TEXT_FILES, *(f".txt{each}" for each in COMPRESSIONS)))
+        raise UsageError((FilePath(shown), f" must end in one of {known}"), remedy="rename or convert it")
+    if suffix in _TEXT_FILES:
+        yield from _text_pairs(path, shown, columns, COMPRESSIONS.get(packed), report)
         return
-    file = Path(path)
-    if not file.is_file():
-        raise UsageError((FilePath(path), " does not exist, or is a folder"))
-    yield from _local_pairs(file, path, columns, kind, packed, report)
-
-
-def _local_pairs(
-    file: Path,
-    path: str,
-    columns: Sequence[str] | None,
-    kind: str,
-    packed: str,
-    report: Callable[[float], None],
-) -> Iterator[tuple[Ids, Ids]]:
-    """The same of a file on this machine, which messages call ``path``."""
-    if kind == "text":
-        yield from _text_pairs(file, path, columns, COMPRESSIONS.get(packed), report)
-        return
-    source: CsvSource | ColumnarSource
-    if kind == "CSV":
-        source = CsvSource.of_file(file, path, _BLOCK)
-    else:
-        source = ColumnarSource(file, path, kind, _BLOCK)
-    with closing(source):
+    with closing(open_source(path, shown, _BLOCK)) as source:
         chosen = list(source.column_names[:2] if columns is None else columns)
         if len(chosen) != 2 or chosen[0] == chosen[1]:
-            raise UsageError((FilePath(path), " must have two columns of node ids"), remedy="name them")
+            raise UsageError((FilePath(shown), " must have two columns of node ids"), remedy="name them")
         choose_columns(source.column_names, chosen)
-        source.choose_ids(chosen)
+        source.choose(chosen)
         for batch in source.batches():
             report(source.progress or 0.0)
             yield node_numbers(batch.column(chosen[0])), node_numbers(batch.column(chosen[1]))
@@ -407,7 +378,7 @@ def _taken(numbers: Ids, encoded: Any) -> Ids:
 
 
 def _text_pairs(
-    file: Path,
+    path: str,
     name: str,
     columns: Sequence[str] | None,
     compression: str | None,
@@ -421,7 +392,14 @@ def _text_pairs(
     if min(first, second) < 0 or first == second:
         rule = "must be the positions of two columns in a text file, such as 1,2"
         raise UsageError("edges", rule, got="something else")
-    with file.open("rb") as raw:
+    with ExitStack() as opened:
+        file = Path(path)
+        if is_url(path):
+            copy = opened.enter_context(closing(LocalCopy(path)))
+            copy.fetch(0, copy.size)
+            file = copy.path
+        check_file(file, name)
+        raw = opened.enter_context(file.open("rb"))
         size = file.stat().st_size
         stream = pyarrow().input_stream(raw, compression=compression) if compression else raw
         # No compressed file is empty: of such a one everything was lost.

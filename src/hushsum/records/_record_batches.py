@@ -19,12 +19,12 @@ import re
 import shutil
 import struct
 import tempfile
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -33,7 +33,10 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
 from hushsum.records._arrow import choose_columns, is_any_list, numbers_of, pyarrow
-from hushsum.records._cell_format import PLAIN, CellFaults, CellFormat
+from hushsum.records._cell_format import PLAIN, CellFormat
+from hushsum.records._columnar import ColumnarSource, WorkbookSource
+from hushsum.records._csv import CsvSource
+from hushsum.records._source import Source
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _WILDCARDS: Final = re.compile(r"[*?\[]")
@@ -200,10 +203,6 @@ class LocalCopy:
                 file.write(data)
                 start += len(data)
 
-    def fetch_all(self) -> None:
-        """Copy the whole file."""
-        self.fetch(0, self.size)
-
     def fetch_footer(self) -> None:
         """Copy the end of a Parquet file, which says where its row groups are."""
         self.fetch(self.size - _TAIL, self.size)
@@ -283,36 +282,6 @@ _FORMATS: Final = {
 }
 
 
-class Source(Protocol):
-    """A file of one format: its columns, and batches of the chosen ones."""
-
-    @property
-    def column_names(self) -> list[str]:
-        """Every column of the file."""
-
-    @property
-    def progress(self) -> float | None:
-        """The fraction read, or None if the length is unknown."""
-
-    def choose(self, columns: Sequence[str], ids: Sequence[str], set_column: str | None) -> None:
-        """Check the types of the chosen columns, where the format states them before reading."""
-
-    def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
-        """Choose columns of numbers, text and truth values. Returns those whose cells come as text that
-        somebody wrote; the columns of ``numbers`` do not, nor do those of files with types.
-        """
-
-    @property
-    def faults(self) -> CellFaults:
-        """What was refused of the batches so far; a batch is counted when the next one is requested."""
-
-    def batches(self) -> Generator[Any, None, None]:
-        """Batches that have the chosen columns at least; raises DataRefused for what cannot be read."""
-
-    def close(self) -> None:
-        """Close the file."""
-
-
 class RecordStream:
     """Batches of records out of one file; iterate once.
 
@@ -327,41 +296,20 @@ class RecordStream:
         ``may_be_empty``.
     """
 
-    __slots__ = (
-        "_cells",
-        "_columns",
-        "_may_be_empty",
-        "_name",
-        "_opened",
-        "_selected",
-        "_source",
-        "_unit_column",
-    )
-
     def __init__(
         self,
-        name: str,
         source: Source,
         columns: Sequence[str],
         unit_column: str | None,
-        cells: CellFormat = PLAIN,
-        label_column: str | None = None,
+        label_column: str | None,
         *,
-        may_be_empty: bool = False,
+        may_be_empty: bool,
     ) -> None:
-        self._name = name
-        self._may_be_empty = may_be_empty
-        self._cells = cells
-        self._source = source
-        self._columns = list(columns)
-        self._selected = [*columns, *([] if label_column is None else [label_column])]
-        self._unit_column = unit_column
-        self._opened = False
-
-    @property
-    def column_names(self) -> list[str]:
+        self.column_names = list(columns)
         """The columns of the batches, in order."""
-        return list(self._columns)
+        self._selected = [*columns, *([] if label_column is None else [label_column])]
+        self._source, self._unit_column, self._may_be_empty = source, unit_column, may_be_empty
+        self._opened = False
 
     @property
     def progress(self) -> float | None:
@@ -369,29 +317,28 @@ class RecordStream:
         return self._source.progress
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        source, cells = self._source, self._source.cells
         if self._opened:
-            raise UsageError(f"{self._name} was read already", remedy="open it again")
+            raise UsageError(f"{source.name} was read already", remedy="open it again")
         self._opened = True
         empty = True
-        with closing(self._source), closing(self._source.batches()) as batches:
-            faults = self._source.faults
+        with closing(source), closing(source.batches()) as batches:
             for read in batches:
-                marked = self._cells.without_numbers(read, self._columns)
-                if not self._cells.drop_missing:
-                    faults.add_missing(marked, self._columns)
-                if faults:
+                marked = cells.without_numbers(read, self.column_names)
+                if not cells.drop_missing:
+                    source.faults.add_missing(marked, self.column_names)
+                if source.faults:
                     # The rest is read for what else is refused, so that one attempt shows everything.
                     continue
-                batch = self._cells.kept(marked)
-                if not batch.num_rows:
-                    continue
-                empty = False
-                units = None if self._unit_column is None else batch.column(self._unit_column)
-                yield batch.select(self._selected), units
-            faults.check()
+                batch = cells.kept(marked)
+                if batch.num_rows:
+                    empty = False
+                    units = None if self._unit_column is None else batch.column(self._unit_column)
+                    yield batch.select(self._selected), units
+            source.faults.check()
         if empty and not self._may_be_empty:
             raise DataRefused(
-                f"{self._name} must have at least one record", got="none", remedy="check what wrote it"
+                f"{source.name} must have at least one record", got="none", remedy="check what wrote it"
             )
 
     def close(self) -> None:
@@ -490,11 +437,12 @@ def open_batches(
         if unit_column in columns:
             raise UsageError("unit_column", "must not be a column of records too", got=f"{unit_column!r}")
         choose_columns(source.column_names, columns)
-        source.choose(columns, ids, set_column)
+        numbers = () if set_column is not None else columns
+        source.choose([*columns, *ids], numbers=numbers, set_column=set_column)
     except BaseException:
         source.close()
         raise
-    return RecordStream(name, source, columns, unit_column, cells, label_column, may_be_empty=may_be_empty)
+    return RecordStream(source, columns, unit_column, label_column, may_be_empty=may_be_empty)
 
 
 def row_group_sizes(path: str | os.PathLike[str]) -> list[int]:
@@ -507,55 +455,10 @@ def row_group_sizes(path: str | os.PathLike[str]) -> list[int]:
     DataRefused
         The file cannot be read as Parquet.
     """
-    from hushsum.records._columnar import ColumnarSource
-
     if _format_of(os.fspath(path)) != "Parquet":
         return []
-    source = open_source(path, shown_path(os.fspath(path)), DEFAULT_BATCH_BYTES, None)
-    source.close()
-    inner = source.source if isinstance(source, FetchedSource) else source
-    return inner.row_group_sizes if isinstance(inner, ColumnarSource) else []
-
-
-class FetchedSource:
-    """A source of a local copy; a Parquet file is fetched where it is read, and the copy deleted then."""
-
-    def __init__(self, source: Source, copy: LocalCopy, ranges: Sequence[tuple[int, int]] = ()) -> None:
-        self.source, self._copy, self._ranges = source, copy, ranges
-
-    @property
-    def column_names(self) -> list[str]:
-        """Every column of the file."""
-        return self.source.column_names
-
-    @property
-    def faults(self) -> CellFaults:
-        """What was refused so far."""
-        return self.source.faults
-
-    @property
-    def progress(self) -> float | None:
-        """The fraction read."""
-        return self.source.progress
-
-    def choose(self, columns: Sequence[str], ids: Sequence[str], set_column: str | None) -> None:
-        """Choose the columns to read."""
-        self.source.choose(columns, ids, set_column)
-
-    def choose_mixed(self, columns: Sequence[str], numbers: Sequence[str]) -> Sequence[str]:
-        """Choose the columns to read."""
-        return self.source.choose_mixed(columns, numbers)
-
-    def batches(self) -> Generator[Any, None, None]:
-        """Fetch what is read, and read it."""
-        for start, end in self._ranges:
-            self._copy.fetch(start, end)
-        yield from self.source.batches()
-
-    def close(self) -> None:
-        """Close and delete the copy."""
-        self.source.close()
-        self._copy.close()
+    with closing(open_source(path, shown_path(os.fspath(path)), DEFAULT_BATCH_BYTES)) as source:
+        return source.row_group_sizes if isinstance(source, ColumnarSource) else []
 
 
 def _format_of(path: str) -> str | None:
@@ -579,56 +482,58 @@ def open_source(
     DataRefused
         The file cannot be read as its name suggests.
     """
-    from hushsum.records._columnar import ColumnarSource
-    from hushsum.records._csv import CsvSource
-
     if path == "-":
-        return CsvSource.of_standard_input(batch_bytes, cells)
-    kind = _format_of(os.fspath(path))
-    if kind is not None and is_url(path):
-        return _fetched(str(path), name, kind, batch_bytes, row_groups, cells)
-    file = Path(path)
-    if not is_url(path) and not file.exists():
+        return CsvSource(None, "standard input", batch_bytes, cells)
+    file, url, kind = Path(path), is_url(path), _format_of(os.fspath(path))
+    if not url:
+        check_file(file, name)
+    if kind is None:
+        raise UsageError(
+            (FilePath(name), f" must end in one of {', '.join(_FORMATS)}"), remedy="rename or convert it"
+        )
+    copy = LocalCopy(str(path)) if url else None
+    try:
+        if copy is not None:
+            file = copy.path
+            if kind == "Parquet":
+                copy.fetch_footer()
+            else:
+                copy.fetch(0, copy.size)
+        source: Source
+        if kind == "CSV":
+            source = CsvSource(file, name, batch_bytes, cells)
+        elif kind == "Excel":
+            source = WorkbookSource(file, name, batch_bytes, cells)
+        else:
+            fetch = copy.fetch if copy is not None and kind == "Parquet" else None
+            source = ColumnarSource(file, name, kind, batch_bytes, row_groups, cells, fetch)
+    except BaseException as error:
+        if copy is not None:
+            copy.close()
+        if isinstance(error, PermissionError):
+            raise UsageError(
+                (FilePath(name), " must be readable by this user"), remedy="check its permissions"
+            ) from None
+        raise
+    if copy is not None:
+        source.closing.callback(copy.close)
+    return source
+
+
+def check_file(file: Path, name: str) -> None:
+    """Refuse a path at which there is no file.
+
+    Raises
+    ------
+    UsageError
+        if nothing is there, or a folder.
+    """
+    if not file.exists():
         raise UsageError((FilePath(name), " does not exist"))
     if file.is_dir():
         raise UsageError(
             (FilePath(name), " must be a file"), got="a directory", remedy="name one file of it at a time"
         )
-    if kind is None:
-        raise UsageError(
-            (FilePath(name), f" must end in one of {', '.join(_FORMATS)}"), remedy="rename or convert it"
-        )
-    try:
-        if kind == "CSV":
-            return CsvSource.of_file(file, name, batch_bytes, cells)
-        if kind == "Excel":
-            from hushsum.records._columnar import WorkbookSource
-
-            return WorkbookSource(file, name, batch_bytes, cells)
-        return ColumnarSource(file, name, kind, batch_bytes, row_groups, cells)
-    except PermissionError:
-        raise UsageError(
-            (FilePath(name), " must be readable by this user"), remedy="check its permissions"
-        ) from None
-
-
-def _fetched(
-    url: str, name: str, kind: str, batch_bytes: int, row_groups: range | None, cells: CellFormat
-) -> Source:
-    """A file that is not on this machine: of Parquet the footer and the row groups that are read."""
-    from hushsum.records._columnar import ColumnarSource
-
-    copy = LocalCopy(url)
-    try:
-        if kind != "Parquet":
-            copy.fetch_all()
-            return FetchedSource(open_source(copy.path, name, batch_bytes, None, cells), copy)
-        copy.fetch_footer()
-        source = ColumnarSource(copy.path, name, kind, batch_bytes, row_groups, cells)
-        return FetchedSource(source, copy, source.row_group_ranges)
-    except BaseException:
-        copy.close()
-        raise
 
 
 @dataclass(frozen=True, slots=True, repr=False)

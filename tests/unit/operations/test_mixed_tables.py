@@ -86,7 +86,7 @@ def test_a_workbook(tmp_path: Path) -> None:
     }
     sheet["C3"] = datetime(2024, 5, 31)
     made.save(tmp_path / "löhne.xlsx")
-    with pytest.raises(DataRefused, match="column 'Ort' must be of numbers, text or truth values, got dates"):
+    with pytest.raises(DataRefused, match=r"column 'Ort' of .* numbers, text or truth values, got dates"):
         list(
             mixed_batches(str(tmp_path / "löhne.xlsx"), DECLARED, cells=CellFormat(decimal=",", sheet="2025"))
         )
