@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from hushsum.kernels import ColumnKernel, Kernel
 from hushsum.privacy import PERSON, Relation, Sensitivity
-from hushsum.records import Graph, Sets, grouped, grouped_in_order
+from hushsum.records import Graph, Sets
 from hushsum.tables import AdjacencyRows, Basis
 from hushsum.tally import Tally
 
@@ -386,8 +386,7 @@ def rows_of(graph: Graph, edges: list[Edge]) -> Sets | None:
     if graph.rows_listed:
         ends = ends[np.argsort(ends[:, 0], kind="stable")]
     arcs = graph.arcs([(ends[:, 0], ends[:, 1])])
-    groups = grouped_in_order if graph.rows_listed else grouped
-    found = [sets for _, sets in groups(arcs, _MEMORY)]
+    found = [sets for _, sets in graph.rows(arcs, _MEMORY)]
     assert len(found) <= 1, "small graphs are one batch"
     return found[0] if found else None
 

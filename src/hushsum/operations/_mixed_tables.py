@@ -87,7 +87,7 @@ def _batches(
     numbers = [name for name, column in columns.items() if not _is_text(column)]
     with closing(open_source(path, file, _BATCH_BYTES, cells=cells)) as source:
         choose_columns(source.column_names, names)
-        source.choose(names, numbers=numbers, mixed=True)
+        source.choose(names, numbers, mixed=True)
         written = [] if source.typed else [name for name in columns if name not in numbers]
         for batch in source.batches():
             # Of declared kinds, never of inferred ones, which one record could change.

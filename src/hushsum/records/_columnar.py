@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -166,7 +166,6 @@ class ColumnarSource(Source):
         super().__init__(name, cells, first=first)
         self._kind = kind
         self._fetch = fetch
-        self._columns: list[str] = []
         self._dates: list[str] = []
         self._written: list[str] = []
         self._left = _ALWAYS_ALLOWED + _LARGEST_RATIO * path.stat().st_size
@@ -188,18 +187,12 @@ class ColumnarSource(Source):
         self.row_group_sizes: list[int] = described["row_groups"]
         self._ranges: list[tuple[int, int]] = described["ranges"]
 
-    def choose(
-        self,
-        columns: Sequence[str],
-        *,
-        numbers: Sequence[str] = (),
-        set_column: str | None = None,
-        mixed: bool = False,
-    ) -> None:
-        """Choose the columns, and check the types that the schema declares."""
-        types, schema = self._chosen(columns)
+    def check_types(self) -> None:
+        """Check the types that the schema declares."""
+        types, schema = self._described()
+        numbers, set_column = self.numbers, self.set_column
         other, dates = types["other"], types["dates"]
-        if mixed:
+        if self.mixed:
             nested = pyarrow().types.is_nested
             wrong = {**other, **dict.fromkeys(dates, "dates")}
             wrong |= {each.name: each.type for each in schema if nested(each.type)}
@@ -212,7 +205,7 @@ class ColumnarSource(Source):
         for column, kind in {**other, **undeclared}.items():
             if column not in (*numbers, set_column):
                 raise self._wrong_type(column, "numbers or text", kind)
-            raise self._neither_numbers_nor_sets(column, kind, set_column)
+            raise self._wrong_kind(column, kind)
         text = [column for column in numbers if is_text(schema.field(column).type)]
         for column in numbers:
             if column in declared and column not in (*self._dates, *text):
@@ -226,7 +219,7 @@ class ColumnarSource(Source):
             sets = listed and pyarrow().types.is_integer(inner)
             if column not in self._written and not (sets if column == set_column else is_number_type(inner)):
                 categories = pyarrow().types.is_dictionary(kind) and column != set_column
-                raise self._neither_numbers_nor_sets(column, "categories" if categories else kind, set_column)
+                raise self._wrong_kind(column, "categories" if categories else kind)
 
     def batches(self) -> Generator[Any, None, None]:
         """Take the batches that arrive."""
@@ -252,10 +245,9 @@ class ColumnarSource(Source):
             batch = batch.set_column(position, column, numbers)
         return batch
 
-    def _chosen(self, columns: Sequence[str]) -> tuple[dict[str, Any], Any]:
-        """What the process says of the types of the columns to be read, and the schema of the batches."""
-        self._columns = list(columns)
-        self._decoder.send(columns=self._columns)
+    def _described(self) -> tuple[dict[str, Any], Any]:
+        """The types of the chosen columns that need care, and the schema of the batches."""
+        self._decoder.send(columns=self.columns)
         types = self._json()
         empty = self._batch()
         if empty is None:
@@ -321,8 +313,9 @@ class ColumnarSource(Source):
             remedy="it is damaged, or of another kind than its name says",
         )
 
-    def _neither_numbers_nor_sets(self, column: str, kind: object, set_column: str | None) -> DataRefused:
-        if column == set_column:
+    def _wrong_kind(self, column: str, kind: object) -> DataRefused:
+        """The refusal of a column that is neither of numbers nor of sets, whichever was chosen."""
+        if column == self.set_column:
             remedy = "number the members with a public list of them"
             return self._wrong_type(column, "lists of integers", kind, remedy)
         dates = kind == "dates"
@@ -364,8 +357,6 @@ class WorkbookSource(ColumnarSource):
                 (FilePath(name), " needs the package openpyxl to be read"),
                 remedy="install hushsum[excel], or export the sheet as CSV",
             )
-        self._numbers: Sequence[str] = ()
-        self._mixed = False
         super().__init__(path, name, "Excel", batch_bytes, cells=cells, first=2)
         try:
             self.check_names(self.column_names)
@@ -373,39 +364,31 @@ class WorkbookSource(ColumnarSource):
             self.close()
             raise
 
-    def choose(
-        self,
-        columns: Sequence[str],
-        *,
-        numbers: Sequence[str] = (),
-        set_column: str | None = None,
-        mixed: bool = False,
-    ) -> None:
-        """Choose the columns; their cells have types of their own."""
-        if set_column is not None:
+    def check_types(self) -> None:
+        """Cells have types of their own, whatever their column."""
+        if self.set_column is not None:
             raise UsageError(
                 "set_column",
                 "must be a column of a CSV, Parquet or Arrow file",
                 got="a workbook",
                 remedy="export the sheet as CSV",
             )
-        self._numbers, self._mixed = numbers, mixed
-        self._chosen(columns)
+        self._described()
 
     def _converted(self, batch: Any) -> Any:
-        if batch.num_columns != _KINDS * len(self._columns):
+        if batch.num_columns != _KINDS * len(self.columns):
             raise self._unreadable()
         read = [
             self._column(name, *batch.columns[_KINDS * place : _KINDS * (place + 1)])
-            for place, name in enumerate(self._columns)
+            for place, name in enumerate(self.columns)
         ]
-        return pyarrow().RecordBatch.from_arrays(read, names=self._columns)
+        return pyarrow().RecordBatch.from_arrays(read, names=self.columns)
 
     def _column(self, name: str, numbers: Any, moments: Any, text: Any) -> Any:
         compute = pyarrow("compute")
-        if self._mixed and moments.null_count < len(moments):
+        if self.mixed and moments.null_count < len(moments):
             raise self._wrong_type(name, _MIXED, "dates")
-        if name not in self._numbers:
+        if name not in self.numbers:
             largest = compute.max(compute.abs(numbers)).as_py()
             if largest is not None and largest >= _LARGEST_ID:
                 raise DataRefused(
@@ -425,7 +408,7 @@ class WorkbookSource(ColumnarSource):
             raise self._wrong_type(name, "dates", "numbers", "leave it out of the dates")
         if not dates and moments.null_count < len(moments):
             raise self._wrong_type(name, "numbers", "dates", _DECLARE_DATES)
-        if self._mixed:
+        if self.mixed:
             text = without_missing(text, self.cells.markers)
         own = self.cells.dates.from_microseconds(moments) if dates else numbers
         return compute.coalesce(own, self.cells.read(text, name, self.faults))

@@ -7,7 +7,7 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -187,34 +187,14 @@ class CsvSource(Source):
             text = pyarrow().input_stream(text, compression=compression)
         self._text = text if cells.encoding == _UTF_8 else TextInUtf8(text, cells.encoding)
         self._block = max(batch_bytes, _LEAST_BLOCK)
-        self._chosen: list[str] = []
-        self._numbers: Sequence[str] = ()
-        self._set_column: str | None = None
-        self._mixed = False
         try:
-            self._rest = self._read_header(
-                {"gzip": "gzipped ", "zstd": "zstd-compressed "}.get(compression or "", "")
-            )
+            self._rest = self._read_header("" if compression is None else _PACKED[compression])
         except BaseException:
             self.close()
             raise
 
-    def choose(
-        self,
-        columns: Sequence[str],
-        *,
-        numbers: Sequence[str] = (),
-        set_column: str | None = None,
-        mixed: bool = False,
-    ) -> None:
-        """Choose the columns; all are read as text, and numbers converted here: people write them in many
-        ways.
-        """
-        self._chosen, self._numbers = list(columns), numbers
-        self._set_column, self._mixed = set_column, mixed
-
     def batches(self) -> Generator[Any, None, None]:
-        """Read block by block."""
+        """Read block by block; all columns as text, since people write numbers in many ways."""
         module, text = pyarrow("csv"), pyarrow().string()
         # An empty line of a file with one column is a record without a value: skipping it would change the
         # number of records, which is public where a record may be replaced.
@@ -228,8 +208,8 @@ class CsvSource(Source):
                 ),
                 parse_options=module.ParseOptions(delimiter=self._separator, ignore_empty_lines=not empty),
                 convert_options=module.ConvertOptions(
-                    include_columns=self._chosen,
-                    column_types=dict.fromkeys(self._chosen, text),
+                    include_columns=self.columns,
+                    column_types=dict.fromkeys(self.columns, text),
                     null_values=[""],
                     strings_can_be_null=True,
                 ),
@@ -328,19 +308,17 @@ class CsvSource(Source):
 
     def _converted(self, batch: Any) -> Any:
         """The batch with numbers and sets in place of the text that writes them."""
-        for column in self._numbers:
+        for column in self.numbers:
             position = batch.schema.get_field_index(column)
             text = batch.column(position)
-            if self._mixed:
+            if self.mixed:
                 text = without_missing(text, self.cells.markers)
             numbers = self.cells.read(text, column, self.faults, separator=self._separator)
             batch = batch.set_column(position, column, numbers)
-        if self._set_column is None:
+        if self.set_column is None:
             return batch
-        position = batch.schema.get_field_index(self._set_column)
-        return batch.set_column(
-            position, self._set_column, _sets_of(batch.column(position), self._set_column)
-        )
+        position = batch.schema.get_field_index(self.set_column)
+        return batch.set_column(position, self.set_column, _sets_of(batch.column(position), self.set_column))
 
 
 def _sets_of(text: Any, column: str) -> Any:

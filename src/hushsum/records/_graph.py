@@ -9,7 +9,7 @@ import re
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final
@@ -47,26 +47,37 @@ _HALF: Final = 1 << 32
 _MIXER: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
-def grouped(
-    chunks: Iterable[Arcs], memory: int, report: Callable[[int], None] | None = None
+@dataclass(slots=True)
+class EdgeProgress:
+    """How far a pass over files of edges has come.
+
+    ``read`` is the fraction of their bytes that has been read, None where their size is not known. ``arcs``
+    were read, and ``grouped`` of them are in the batches that have been returned.
+    """
+
+    read: float | None = 0.0
+    arcs: int = 0
+    grouped: int = 0
+
+    def fraction(self, reading: float) -> float | None:
+        """How much of the work is done if ``reading`` is the part of it that reading the files takes.
+
+        >>> EdgeProgress(read=0.5, arcs=10).fraction(0.5), EdgeProgress(1.0, 10, 5).fraction(0.5)
+        (0.25, 0.75)
+        """
+        if self.read is None:
+            return None
+        return self.read * (reading + (1.0 - reading) * self.grouped / max(self.arcs, 1))
+
+
+def _grouped(
+    chunks: Iterator[Arcs], most: int, level: int, progress: EdgeProgress
 ) -> Iterator[tuple[Ids, Sets]]:
-    """The nodes and their sets of neighbours, all nodes once, using about ``memory`` bytes. ``report`` is
-    called with the number of arcs that every batch is made of, before it is returned.
+    """The nodes and their sets of neighbours, all nodes once, from at most ``most`` arcs at a time.
 
     Arcs that do not fit are divided by their first node among files without names, which the operating system
     removes with the process, and the parts are sorted one after another.
     """
-    most = max(1, memory // (_SORTING * _ARC_BYTES))
-    yield from _grouped(iter(chunks), most, 0, report or _ignored)
-
-
-def _ignored(arcs: int) -> None:
-    """Where nobody follows the progress."""
-
-
-def _grouped(
-    chunks: Iterator[Arcs], most: int, level: int, report: Callable[[int], None] = _ignored
-) -> Iterator[tuple[Ids, Sets]]:
     held: list[Arcs] = []
     size = 0
     for chunk in chunks:
@@ -77,7 +88,7 @@ def _grouped(
             break
     else:
         if size:
-            report(size)
+            progress.grouped += size
             yield neighbour_sets(np.concatenate(held))
         return
     with ExitStack() as opened:
@@ -95,7 +106,7 @@ def _grouped(
         for chunk in chunks:
             divide(chunk)
         for _, part in sorted(parts.items()):
-            yield from _grouped(part.read(most), most, level + 1 if part.divisible else _LEVELS, report)
+            yield from _grouped(part.read(most), most, level + 1 if part.divisible else _LEVELS, progress)
             part.file.close()
 
 
@@ -166,17 +177,10 @@ def _distinct(arcs: Arcs) -> tuple[Ids, Ids]:
     return node[new], other[new]
 
 
-def grouped_in_order(
-    chunks: Iterable[Arcs], memory: int, report: Callable[[int], None] | None = None
+def _grouped_in_order(
+    chunks: Iterable[Arcs], most: int, progress: EdgeProgress
 ) -> Iterator[tuple[Ids, Sets]]:
-    """The same for arcs that are in rising order of their first node, without dividing them.
-
-    Raises
-    ------
-    DataRefused
-        if the order falls.
-    """
-    most = memory // (_SORTING * _ARC_BYTES)
+    """The same for arcs that are in rising order of their first node, without dividing them."""
     held: list[Arcs] = []
     size, last = 0, np.iinfo(np.int64).min
     for chunk in chunks:
@@ -193,14 +197,14 @@ def grouped_in_order(
         if size < most:
             continue
         arcs = np.concatenate(held)
-        # The last node may go on in the next chunk.
+        # The last node may continue in the next chunk.
         end = int(np.searchsorted(arcs[:, 0], last))
         if end:
-            (report or _ignored)(end)
+            progress.grouped += end
             yield neighbour_sets(arcs[:end])
             held, size = [arcs[end:]], len(arcs) - end
     if size:
-        (report or _ignored)(size)
+        progress.grouped += size
         yield neighbour_sets(np.concatenate(held))
 
 
@@ -245,42 +249,52 @@ class Graph:
 
     def as_json(self) -> dict[str, Any]:
         """The fields, for a file's header."""
-        return {"directed": self.directed, "nodes": self.nodes, "rows_listed": self.rows_listed}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, data: Any) -> Graph:
         """The graph of a file's header; ValueError if it is none that could have been written."""
         if not isinstance(data, dict) or set(data) != {"directed", "nodes", "rows_listed"}:
             raise ValueError("graph")
-        directed, nodes, rows_listed = data["directed"], data["nodes"], data["rows_listed"]
-        if type(directed) is not bool or type(rows_listed) is not bool:
+        if type(data["directed"]) is not bool or type(data["rows_listed"]) is not bool:
             raise ValueError("graph")
-        if nodes is not None and type(nodes) is not int:
+        if data["nodes"] is not None and type(data["nodes"]) is not int:
             raise ValueError("nodes")
-        return cls(directed, nodes, rows_listed)
+        return cls(**data)
 
     def arcs(self, pairs: Iterable[tuple[Ids, Ids]]) -> Iterator[Arcs]:
         """Arcs from a node to its neighbour, and from each record to itself where it might have none."""
+        nodes = self.nodes or 0
         for first, second in pairs:
-            self._check_declared(first, second)
+            for each in (first, second) if nodes else ():
+                if len(each) and (int(each.min()) < 0 or int(each.max()) >= nodes):
+                    raise DataRefused(
+                        "nodes",
+                        "must count all nodes, which are numbered from 0",
+                        got="an edge with another node",
+                        remedy="declare more nodes, or leave it out",
+                    )
             yield np.stack((first, second), axis=1)
             if not self.rows_listed:
                 yield np.stack((second, second if self.directed else first), axis=1)
-        for start in range(0, self.nodes or 0, _NODES_AT_A_TIME):
-            ids = np.arange(start, min(start + _NODES_AT_A_TIME, self.nodes or 0), dtype=np.int64)
+        for start in range(0, nodes, _NODES_AT_A_TIME):
+            ids = np.arange(start, min(start + _NODES_AT_A_TIME, nodes), dtype=np.int64)
             yield np.stack((ids, ids), axis=1)
 
-    def _check_declared(self, *ends: Ids) -> None:
-        if self.nodes is None:
-            return
-        for each in ends:
-            if len(each) and (int(each.min()) < 0 or int(each.max()) >= self.nodes):
-                raise DataRefused(
-                    "nodes",
-                    "must count all nodes, which are numbered from 0",
-                    got="an edge with another node",
-                    remedy="declare more nodes, or leave it out",
-                )
+    def rows(
+        self, arcs: Iterable[Arcs], memory: int, progress: EdgeProgress | None = None
+    ) -> Iterator[tuple[Ids, Sets]]:
+        """The nodes and their sets of neighbours, all nodes once, using about ``memory`` bytes.
+
+        Raises
+        ------
+        DataRefused
+            if the files list the rows, and arcs are not in rising order of their first node.
+        """
+        most, passed = max(1, memory // (_SORTING * _ARC_BYTES)), progress or EdgeProgress()
+        if self.rows_listed:
+            return _grouped_in_order(arcs, most, passed)
+        return _grouped(iter(arcs), most, 0, passed)
 
 
 _BLOCK: Final = 1 << 24
@@ -404,9 +418,8 @@ def _text_pairs(
         stream = pyarrow().input_stream(raw, compression=compression) if compression else raw
         # No compressed file is empty: of such a one everything was lost.
         if compression and not size:
-            raise _damaged(name)
-        damaged = _damaged if compression else _unreadable
-        for number, block in enumerate(_lines(stream, name, damaged)):
+            raise _unreadable(name, compressed=True)
+        for number, block in enumerate(_lines(stream, name, compressed=compression is not None)):
             marked = block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
             pairs = _parsed(marked, name, (first, second))
             if pairs is not None:
@@ -414,8 +427,8 @@ def _text_pairs(
                 yield pairs
 
 
-def _lines(stream: BinaryIO, name: str, damaged: Callable[[str], DataRefused]) -> Iterator[bytes]:
-    """Blocks that end with the end of a line; ``damaged`` makes the error of a stream that cannot be read."""
+def _lines(stream: BinaryIO, name: str, *, compressed: bool) -> Iterator[bytes]:
+    """Blocks that end with the end of a line."""
     rest = b""
     while True:
         try:
@@ -424,7 +437,7 @@ def _lines(stream: BinaryIO, name: str, damaged: Callable[[str], DataRefused]) -
             block = None
         # Raised outside the handler: the engine's message may quote data.
         if block is None:
-            raise damaged(name)
+            raise _unreadable(name, compressed=compressed)
         if not block:
             break
         end = block.rfind(b"\n") + 1
@@ -474,46 +487,15 @@ def _parsed(block: bytes, name: str, places: tuple[int, int]) -> tuple[Ids, Ids]
     raise _unreadable(name)
 
 
-def _damaged(name: str) -> DataRefused:
-    return DataRefused(
-        (FilePath(name), " cannot be read as edges: it must be compressed as its name says, and whole"),
-        got="something else",
-        remedy="copy or download it again",
-    )
-
-
-def _unreadable(name: str) -> DataRefused:
-    return DataRefused(
-        (FilePath(name), " cannot be read as edges: every line must have the same number of fields"),
-        remedy="check what wrote it",
-    )
+def _unreadable(name: str, *, compressed: bool = False) -> DataRefused:
+    rule, remedy = "every line must have the same number of fields", "check what wrote it"
+    if compressed:
+        rule, remedy = "it must be compressed as its name says, and whole", "copy or download it again"
+    return DataRefused((FilePath(name), f" cannot be read as edges: {rule}"), remedy=remedy)
 
 
 DEFAULT_MEMORY: Final = 1 << 30
 _LEAST_MEMORY: Final = 1 << 20
-
-
-@dataclass(slots=True)
-class EdgeProgress:
-    """How far a pass over files of edges has come.
-
-    ``read`` is the fraction of their bytes that has been read, None where their size is not known. ``arcs``
-    were read, and ``grouped`` of them are in the batches that have been returned.
-    """
-
-    read: float | None = 0.0
-    arcs: int = 0
-    grouped: int = 0
-
-    def fraction(self, reading: float) -> float | None:
-        """How much of the work is done if ``reading`` is the part of it that reading the files takes.
-
-        >>> EdgeProgress(read=0.5, arcs=10).fraction(0.5), EdgeProgress(1.0, 10, 5).fraction(0.5)
-        (0.25, 0.75)
-        """
-        if self.read is None:
-            return None
-        return self.read * (reading + (1.0 - reading) * self.grouped / max(self.arcs, 1))
 
 
 class EdgeList:
@@ -546,13 +528,8 @@ class EdgeList:
         that.
         """
         empty = True
-        groups = grouped_in_order if self.graph.rows_listed else grouped
-        passed = EdgeProgress() if progress is None else progress
-
-        def grouping(arcs: int) -> None:
-            passed.grouped += arcs
-
-        for ids, sets in groups(self._arcs(passed, report), self._memory, grouping):
+        passed = progress or EdgeProgress()
+        for ids, sets in self.graph.rows(self._arcs(passed, report), self._memory, passed):
             empty = False
             yield ids, sets
         if empty:

@@ -438,7 +438,7 @@ def open_batches(
             raise UsageError("unit_column", "must not be a column of records too", got=f"{unit_column!r}")
         choose_columns(source.column_names, columns)
         numbers = () if set_column is not None else columns
-        source.choose([*columns, *ids], numbers=numbers, set_column=set_column)
+        source.choose([*columns, *ids], numbers, set_column)
     except BaseException:
         source.close()
         raise

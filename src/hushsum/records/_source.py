@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from typing import Any, ClassVar
@@ -10,8 +9,10 @@ from typing import Any, ClassVar
 from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.records._cell_format import CellFaults, CellFormat
 
+Names = Sequence[str]
 
-class Source(ABC):
+
+class Source:
     """A file of one format, which is read once.
 
     Attributes
@@ -35,15 +36,13 @@ class Source(ABC):
         self.faults = CellFaults(name, cells, place=place, first=first)
         self.progress: float | None = 0.0
         self.closing = ExitStack()
+        self.columns: list[str] = []
+        self.numbers: Names = ()
+        self.set_column: str | None = None
+        self.mixed = False
 
-    @abstractmethod
     def choose(
-        self,
-        columns: Sequence[str],
-        *,
-        numbers: Sequence[str] = (),
-        set_column: str | None = None,
-        mixed: bool = False,
+        self, columns: Names, numbers: Names = (), set_column: str | None = None, *, mixed: bool = False
     ) -> None:
         """Choose what is read, and check the types of columns where the format states them before reading.
 
@@ -59,16 +58,22 @@ class Source(ABC):
             Whether text in a column of numbers may stand for a missing one, and columns have numbers, text
             or truth values alone.
         """
+        self.columns, self.numbers = list(columns), numbers
+        self.set_column, self.mixed = set_column, mixed
+        self.check_types()
 
-    @abstractmethod
+    def check_types(self) -> None:
+        """Refuse chosen columns that cannot be read as they were chosen."""
+
     def batches(self) -> Generator[Any, None, None]:
         """Batches that have the chosen columns at least; raises DataRefused for what cannot be read."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Close the file."""
         self.closing.close()
 
-    def check_names(self, names: Sequence[str]) -> None:
+    def check_names(self, names: Names) -> None:
         """Refuse a first line or row that does not name the columns: it would be a record.
 
         Raises

@@ -17,7 +17,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records import EdgeList, node_number
+from hushsum.records import EdgeList, EdgeProgress, Graph, node_number
 from hushsum.records import _graph as edge_files
 from hushsum.records import _graph as edge_grouping
 
@@ -143,7 +143,7 @@ def test_graphs_beyond_memory_are_divided(most: int, monkeypatch: pytest.MonkeyP
     arcs = np.array([(a, b) for a, b in PAIRS if isinstance(a, int) and isinstance(b, int)], np.int64)
     chunks = [arcs[i : i + 50] for i in range(0, len(arcs), 50)]
     sets: dict[int, set[int]] = {}
-    for ids, batch in edge_grouping._grouped(iter(chunks), most, 0):
+    for ids, batch in edge_grouping._grouped(iter(chunks), most, 0, EdgeProgress()):
         for i, node in enumerate(ids.tolist()):
             assert node not in sets
             sets[node] = set(batch.values[batch.indptr[i] : batch.indptr[i + 1]].tolist())
@@ -163,7 +163,8 @@ def test_a_node_that_does_not_fit_is_written_once(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(tempfile, "TemporaryFile", file)
     arcs = np.array([(5, other) for other in range(100)] + [(6, 5)], np.int64)
-    (hub, other) = sorted(edge_grouping._grouped(iter([arcs[:50], arcs[50:]]), 10, 0), key=lambda g: g[0][0])
+    groups = edge_grouping._grouped(iter([arcs[:50], arcs[50:]]), 10, 0, EdgeProgress())
+    (hub, other) = sorted(groups, key=lambda g: g[0][0])
     assert hub[0].tolist() == [5]
     assert hub[1].values.tolist() == [each for each in range(100) if each != 5]
     assert other[0].tolist() == [6]
@@ -216,7 +217,7 @@ def test_sorted_arcs_are_read_in_their_order(memory: int, tmp_path: Path) -> Non
 def test_a_node_goes_on_from_chunk_to_chunk() -> None:
     arcs = np.array([[1, 5], [1, 6], [1, 7], [2, 1], [2, 3], [9, 1]], np.int64)
     for most in range(1, 7):
-        groups = list(edge_grouping.grouped_in_order([arcs[:1], arcs[1:3], arcs[3:]], most * 80))
+        groups = list(Graph(rows_listed=True).rows([arcs[:1], arcs[1:3], arcs[3:]], most * 80))
         assert np.concatenate([ids for ids, _ in groups]).tolist() == [1, 2, 9]
         assert np.concatenate([sets.values for _, sets in groups]).tolist() == [5, 6, 7, 1, 3, 1]
 
