@@ -3,7 +3,6 @@
 Importing this package registers every kernel.
 """
 
-from hushsum.kernels._angular import AngularKernel, AsymmetricAngularKernel
 from hushsum.kernels._bandwidth_scale import (
     OF_BOUNDS,
     SCALES,
@@ -32,13 +31,6 @@ from hushsum.kernels._base import (
     SpectralKernel,
     dense_batch,
 )
-from hushsum.kernels._euclidean import (
-    EuclideanKernel,
-    HashPartitions,
-    ManhattanKernel,
-    euclidean_collision,
-    manhattan_collision,
-)
 from hushsum.kernels._expressions import (
     LONGEST,
     CombinationKernel,
@@ -51,9 +43,23 @@ from hushsum.kernels._expressions import (
     scaled_by,
 )
 from hushsum.kernels._fit_combination import FittedKernel, fit_kernel
-from hushsum.kernels._gaussian import GaussianKernel, LaplacianKernel, MaternKernel
 from hushsum.kernels._hashers import derived_seed, padded, structured_block
-from hushsum.kernels._inner_product import DotProductKernel, PolynomialKernel
+from hushsum.kernels._named_kernels import (
+    AngularKernel,
+    AsymmetricAngularKernel,
+    DotProductKernel,
+    EuclideanKernel,
+    GaussianKernel,
+    HammingKernel,
+    HashPartitions,
+    JaccardKernel,
+    LaplacianKernel,
+    ManhattanKernel,
+    MaternKernel,
+    PolynomialKernel,
+    euclidean_collision,
+    manhattan_collision,
+)
 from hushsum.kernels._parameter_checks import (
     answer_in_words,
     check_cap,
@@ -101,7 +107,6 @@ from hushsum.kernels._registry import (
     parameter_names,
     register,
 )
-from hushsum.kernels._sets_and_labels import HammingKernel, JaccardKernel
 
 __all__ = [
     "COLUMNS", "GAUSSIAN", "HASHABLE", "HASH_ROWS", "INNER_PRODUCT", "LONGEST", "OF_BOUNDS",

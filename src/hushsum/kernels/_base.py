@@ -370,9 +370,9 @@ class GaussianProfileKernel(ProfileKernel, Protocol):
 
     __slots__ = ()
 
-    @abstractmethod
     def gaussian_width(self) -> float:
         """The standard deviation."""
+        return self.width
 
 
 @runtime_checkable

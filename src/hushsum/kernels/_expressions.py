@@ -9,12 +9,11 @@ hyphen is written with an underscore, and a column whose name is not a word in q
 from __future__ import annotations
 
 import ast
-import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, cast
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,12 +54,22 @@ MOST_FACTORS = 64
 _MOST_PROFILES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Factor:
+K = TypeVar("K", bound=Kernel, covariant=True)
+_LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
+
+
+class Factor(NamedTuple, Generic[K]):
     """A kernel and the positions of its columns. A kernel of sets has one, whose values are lists."""
 
-    kernel: Kernel
+    kernel: K
     columns: tuple[int, ...]
+
+
+class Component(NamedTuple, Generic[K]):
+    """A weight, which is not 0, and its kernel."""
+
+    weight: float
+    kernel: K
 
 
 class _Composed:
@@ -93,54 +102,51 @@ class ProductKernel(_Composed, Kernel):
     instead_of_bounds: ClassVar[str] = "clip the columns of numbers beforehand"
 
     dim: int
-    factors: tuple[Factor, ...]
+    factors: tuple[Factor[Kernel], ...]
 
     def __repr__(self) -> str:
         listed = (
-            repr(each.kernel)
-            if each.columns == tuple(range(self.dim)) and each.kernel.dim is not None
-            else f"on_columns({each.kernel!r}, {list(each.columns)}, of={self.dim})"
-            for each in self.factors
+            repr(kernel)
+            if columns == tuple(range(self.dim)) and kernel.dim is not None
+            else f"on_columns({kernel!r}, {list(columns)}, of={self.dim})"
+            for kernel, columns in self.factors
         )
         return " * ".join(listed)
 
     def parameters(self) -> dict[str, Any]:
         """The columns of a record, and the factors with theirs, as JSON values."""
         factors = [
-            {"kernel": kernel_as_json(each.kernel), "columns": list(each.columns)} for each in self.factors
+            {"kernel": kernel_as_json(each), "columns": list(columns)} for each, columns in self.factors
         ]
         return {"dim": self.dim, "factors": factors}
 
     def size_bound(self) -> float:
         """The product of the factors' bounds."""
-        return math.prod(each.kernel.size_bound() for each in self.factors)
+        return math.prod(kernel.size_bound() for kernel in self.parts())
 
     def parts(self) -> list[Kernel]:
         """The factors."""
-        return [each.kernel for each in self.factors]
+        return [kernel for kernel, _ in self.factors]
 
     def _prepared(self, data: object, box: Bounds | None, clip: bool, names: Sequence[str] | None) -> Batch:
         if isinstance(self, ColumnKernel):
             return dense_batch(data, self.dim, box, clip=clip, columns=names)
-        groups = column_groups(
-            in_memory(data), [each.columns for each in self.factors], dim=self.dim, columns=names
-        )
-        parts = [
-            each.kernel.prepare(group, clip=clip) for each, group in zip(self.factors, groups, strict=True)
-        ]
-        return Batch.joined(parts)
+        places = [columns for _, columns in self.factors]
+        groups = column_groups(in_memory(data), places, dim=self.dim, columns=names)
+        prepared = zip(self.parts(), groups, strict=True)
+        return Batch.joined([kernel.prepare(group, clip=clip) for kernel, group in prepared])
 
     def split(self, batch: Batch) -> list[Batch]:
         """The records as each factor takes them."""
         if batch.layout is not None:
             return batch.parts()
         rows = batch.arrays[0]
-        return [Batch((np.ascontiguousarray(rows[:, each.columns]),), len(batch)) for each in self.factors]
+        return [Batch((np.ascontiguousarray(rows[:, columns]),), len(batch)) for _, columns in self.factors]
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         result = np.ones((len(records), len(queries)))
-        for each, x, q in zip(self.factors, self.split(records), self.split(queries), strict=True):
-            result *= each.kernel.prepared_similarity(x, q)
+        for kernel, x, q in zip(self.parts(), self.split(records), self.split(queries), strict=True):
+            result *= kernel.prepared_similarity(x, q)
         return result
 
 
@@ -149,30 +155,30 @@ class HashableProduct(ProductKernel, HashableKernel):
 
     __slots__ = ()
 
-    def _hashables(self) -> list[HashableKernel]:
-        return [each.kernel for each in self.factors if isinstance(each.kernel, HashableKernel)]
+    factors: tuple[Factor[HashableKernel], ...]
 
     def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
         """One hash function of each factor, with random numbers of its own, concatenated and folded."""
         hashers = []
-        for number, kernel in enumerate(self._hashables()):
+        for number, (kernel, _) in enumerate(self.factors):
+            cells = min(FACTOR_WIDTH, max(2, kernel.distinct_hashes() or FACTOR_WIDTH))
             own = derived_seed("product", seed, number)
-            hashers.append(kernel.hasher(rows=rows, width=_factor_width(kernel), seed=own))
-        sizes = tuple(2 if each.kernel.dim is None else 1 for each in self.factors)
+            hashers.append(kernel.hasher(rows=rows, width=cells, seed=own))
+        sizes = tuple(2 if kernel.dim is None else 1 for kernel, _ in self.factors)
         layout = None if isinstance(self, ColumnKernel) else sizes
         return ConcatenatedHasher(hashers, self.split, rows=rows, width=width, seed=seed, layout=layout)
 
     def numbers_per_row(self) -> int:
         """Those of all factors, and one for each to concatenate them."""
-        return sum(kernel.numbers_per_row() + 1 for kernel in self._hashables())
+        return sum(kernel.numbers_per_row() + 1 for kernel, _ in self.factors)
 
     def independent_rows(self) -> int:
         """The least number of rows that is a whole number of blocks for every factor."""
-        return math.lcm(*(kernel.independent_rows() for kernel in self._hashables()))
+        return math.lcm(*(kernel.independent_rows() for kernel, _ in self.factors))
 
     def typical_row_variance(self) -> float:
         """The least of the factors': records that resemble a query in all columns are fewer."""
-        return min(kernel.typical_row_variance() for kernel in self._hashables())
+        return min(kernel.typical_row_variance() for kernel, _ in self.factors)
 
 
 class ColumnProduct(ProductKernel, ColumnKernel):
@@ -181,29 +187,23 @@ class ColumnProduct(ProductKernel, ColumnKernel):
     __slots__ = ()
 
     takes_bounds: ClassVar[bool] = True
-
-    def _column_kernels(self) -> list[ColumnKernel]:
-        return [each.kernel for each in self.factors if isinstance(each.kernel, ColumnKernel)]
-
-    def _divided(self) -> bool:
-        """Whether every column has exactly one factor."""
-        return sorted(itertools.chain(*(each.columns for each in self.factors))) == list(range(self.dim))
+    factors: tuple[Factor[ColumnKernel], ...]
 
     @property
     def bandwidth(self) -> float:
         """The smallest of the factors'."""
-        return min(kernel.bandwidth for kernel in self._column_kernels())
+        return min(kernel.bandwidth for kernel, _ in self.factors)
 
     @property
     def width(self) -> float:
         """The smallest of the factors'."""
-        return min(kernel.width for kernel in self._column_kernels())
+        return min(kernel.width for kernel, _ in self.factors)
 
     def integral(self) -> float:
         """The product of the factors' integrals; infinity where a column has no factor, or several."""
-        if not self._divided():
+        if not _divide_columns(self.factors, self.dim):
             return math.inf
-        return math.prod(kernel.integral() for kernel in self._column_kernels())
+        return math.prod(kernel.integral() for kernel, _ in self.factors)
 
 
 class SpectralProduct(ColumnProduct, SpectralKernel):
@@ -212,16 +212,15 @@ class SpectralProduct(ColumnProduct, SpectralKernel):
     __slots__ = ()
 
     rotation_invariant: ClassVar[bool] = False
+    factors: tuple[Factor[SpectralKernel], ...]
 
     def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
         """Independent frequencies of all factors, added column by column. They are never orthogonal."""
         total = np.zeros((rows, self.dim))
-        for number, each in enumerate(self.factors):
-            assert isinstance(each.kernel, SpectralKernel)
+        for number, (kernel, columns) in enumerate(self.factors):
             own = derived_seed("product", seed, number)
-            total[:, each.columns] += each.kernel.frequencies(rows=rows, seed=own, orthogonal=False)
-        largest = float(np.finfo(np.float32).max)
-        return np.clip(total, -largest, largest).astype(np.float32)
+            total[:, columns] += kernel.frequencies(rows=rows, seed=own, orthogonal=False)
+        return np.clip(total, -_LARGEST_FLOAT32, _LARGEST_FLOAT32).astype(np.float32)
 
 
 class ProfileProduct(ColumnProduct, ProfileKernel):
@@ -229,27 +228,24 @@ class ProfileProduct(ColumnProduct, ProfileKernel):
 
     __slots__ = ()
 
-    def _profile_kernels(self) -> list[tuple[ProfileKernel, tuple[int, ...]]]:
-        return [
-            (each.kernel, each.columns) for each in self.factors if isinstance(each.kernel, ProfileKernel)
-        ]
+    factors: tuple[Factor[ProfileKernel], ...]
 
     @property
     def smooth(self) -> bool:
         """Whether all factors are."""
-        return all(kernel.smooth for kernel, _ in self._profile_kernels())
+        return all(kernel.smooth for kernel, _ in self.factors)
 
     def column_widths(self) -> tuple[float, ...]:
         """Those of the factors."""
         widths: dict[int, float] = {}
-        for kernel, columns in self._profile_kernels():
+        for kernel, columns in self.factors:
             widths.update(zip(columns, kernel.column_widths(), strict=True))
         return tuple(widths[column] for column in range(self.dim))
 
     def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
         """Every profile of the first factor times every one of the second, and so on."""
         found = []
-        for kernel, columns in self._profile_kernels():
+        for kernel, columns in self.factors:
             own = kernel.profiles(spacings=[spacings[c] for c in columns], sides=[sides[c] for c in columns])
             found.append([(columns, profile) for profile in own])
         if math.prod(len(each) for each in found) > _MOST_PROFILES:
@@ -271,36 +267,45 @@ def _joined_profile(chosen: Sequence[tuple[tuple[int, ...], Profile]], dim: int)
     return Profile(height, tuple(scales), tuple(gaussian))
 
 
-def _factor_width(kernel: HashableKernel) -> int:
-    distinct = kernel.distinct_hashes()
-    return FACTOR_WIDTH if distinct is None else min(FACTOR_WIDTH, max(2, distinct))
+def _divide_columns(factors: Sequence[Factor[Kernel]], dim: int) -> bool:
+    """Whether every column has exactly one factor."""
+    return sorted(itertools.chain(*(columns for _, columns in factors))) == list(range(dim))
 
 
-def product_of(dim: int, factors: Sequence[Factor]) -> ProductKernel:
+def _roles(
+    kernels: Sequence[Kernel],
+    hashable: type[Any],
+    column: type[Any],
+    narrower: Sequence[tuple[type[Any], type[Any], bool]],
+) -> tuple[type[Any], ...]:
+    """The classes of a product or combination: those for hash rows and for columns where all kernels have the
+    role, and in place of the second those of the narrower roles that all have, where these are possible.
+    """
+
+    def all_are(role: type[Any]) -> bool:
+        return all(isinstance(kernel, role) for kernel in kernels)
+
+    found = [hashable] if all_are(HashableKernel) else []
+    if all_are(ColumnKernel):
+        found += [made for role, made, possible in narrower if possible and all_are(role)] or [column]
+    return tuple(found)
+
+
+def product_of(dim: int, factors: Sequence[Factor[Kernel]]) -> ProductKernel:
     """The product in the class that has the roles of its factors."""
-    kernels = [each.kernel for each in factors]
-    roles: list[type[ProductKernel]] = []
-    if all(isinstance(kernel, HashableKernel) for kernel in kernels):
-        roles.append(HashableProduct)
-    if all(isinstance(kernel, ColumnKernel) for kernel in kernels):
-        columns = [ColumnProduct]
-        if all(isinstance(kernel, SpectralKernel) for kernel in kernels):
-            columns.append(SpectralProduct)
-        taken = sorted(itertools.chain(*(each.columns for each in factors)))
-        whole = len(taken) == dim and taken == list(range(dim))
-        if whole and all(isinstance(kernel, ProfileKernel) for kernel in kernels):
-            columns.append(ProfileProduct)
-        roles += columns[1:] or columns
-    signed = any(kernel.signed for kernel in kernels)
-    definite = all(kernel.positive_definite for kernel in kernels)
+    kernels = [kernel for kernel, _ in factors]
+    divided = _divide_columns(factors, dim)
+    narrower = [(SpectralKernel, SpectralProduct, True), (ProfileKernel, ProfileProduct, divided)]
     made: type[ProductKernel] = composed_class(
-        ProductKernel, tuple(roles), signed=signed, positive_definite=definite
+        ProductKernel,
+        _roles(kernels, HashableProduct, ColumnProduct, narrower),
+        signed=any(kernel.signed for kernel in kernels),
+        positive_definite=all(kernel.positive_definite for kernel in kernels),
     )
     return made(dim, tuple(factors))
 
 
 def _product_from_json(parameters: Mapping[str, Any]) -> Kernel:
-
     dim, factors = parameters["dim"], parameters["factors"]
     if type(dim) is not int or not isinstance(factors, list) or not 1 <= len(factors) <= MOST_FACTORS:
         raise ValueError("factors")
@@ -319,14 +324,6 @@ register_composed(ProductKernel.name, _product_from_json)
 
 MOST_COMPONENTS = 64
 _CONVEX = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Component:
-    """A kernel and its weight, which is not 0."""
-
-    weight: float
-    kernel: Kernel
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -348,7 +345,7 @@ class CombinationKernel(_Composed, Kernel):
     takes_bounds: ClassVar[bool] = False
     instead_of_bounds: ClassVar[str] = "clip the columns of numbers beforehand"
 
-    components: tuple[Component, ...]
+    components: tuple[Component[Kernel], ...]
 
     @property
     def dim(self) -> int | None:
@@ -356,50 +353,45 @@ class CombinationKernel(_Composed, Kernel):
         return self.components[0].kernel.dim
 
     def __repr__(self) -> str:
-        return " + ".join(f"{each.weight!r} * ({each.kernel!r})" for each in self.components)
+        return " + ".join(f"{weight!r} * ({kernel!r})" for weight, kernel in self.components)
 
     def parameters(self) -> dict[str, Any]:
         """The components with their weights, as JSON values."""
-        return {
-            "components": [
-                {"weight": each.weight, "kernel": kernel_as_json(each.kernel)} for each in self.components
-            ]
-        }
+        components = [{"weight": weight, "kernel": kernel_as_json(each)} for weight, each in self.components]
+        return {"components": components}
 
     def size_bound(self) -> float:
         """The sum of the components' bounds, times the sizes of their weights."""
-        return math.fsum(abs(each.weight) * each.kernel.size_bound() for each in self.components)
+        return math.fsum(abs(weight) * kernel.size_bound() for weight, kernel in self.components)
 
     def parts(self) -> list[Kernel]:
         """The components, and the factors of those that are products."""
-        return [part for each in self.components for part in each.kernel.parts()]
+        return [part for _, kernel in self.components for part in kernel.parts()]
 
     def _prepared(self, data: object, box: Bounds | None, clip: bool, names: Sequence[str] | None) -> Batch:
         if isinstance(self, ColumnKernel):
             return dense_batch(data, self.dim, box, clip=clip, columns=names)
         data = in_memory(data)
-        prepared = [each.kernel.prepare(data, clip=clip, columns=names) for each in self.components]
+        prepared = [kernel.prepare(data, clip=clip, columns=names) for _, kernel in self.components]
         return Batch.joined([part for batch in prepared for part in batch.parts()])
 
     def split(self, batch: Batch) -> list[Batch]:
         """The records as each component takes them."""
         if batch.layout is None:
             return [batch] * len(self.components)
-        parts, found = batch.parts(), []
-        for each in self.components:
-            if isinstance(each.kernel, ProductKernel) and not isinstance(each.kernel, ColumnKernel):
-                number = len(each.kernel.factors)
-                found.append(Batch.joined(parts[:number]))
+        parts, found = iter(batch.parts()), []
+        for _, kernel in self.components:
+            if isinstance(kernel, ProductKernel) and not isinstance(kernel, ColumnKernel):
+                found.append(Batch.joined(list(itertools.islice(parts, len(kernel.factors)))))
             else:
-                number = 1
-                found.append(parts[0])
-            parts = parts[number:]
+                found.append(next(parts))
         return found
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
         result = np.zeros((len(records), len(queries)))
-        for each, x, q in zip(self.components, self.split(records), self.split(queries), strict=True):
-            result += each.weight * each.kernel.prepared_similarity(x, q)
+        parts = zip(self.components, self.split(records), self.split(queries), strict=True)
+        for (weight, kernel), x, q in parts:
+            result += weight * kernel.prepared_similarity(x, q)
         return result
 
 
@@ -408,11 +400,11 @@ class DividedCombination(CombinationKernel, HashableCombination):
 
     __slots__ = ()
 
+    components: tuple[Component[HashableKernel], ...]
+
     def hashed_components(self) -> tuple[tuple[float, HashableKernel], ...]:
         """Weights and kernels."""
-        return tuple(
-            (each.weight, each.kernel) for each in self.components if isinstance(each.kernel, HashableKernel)
-        )
+        return self.components
 
 
 class ColumnCombination(CombinationKernel, ColumnKernel):
@@ -421,33 +413,27 @@ class ColumnCombination(CombinationKernel, ColumnKernel):
     __slots__ = ()
 
     takes_bounds: ClassVar[bool] = True
-
-    def _column_kernels(self) -> list[tuple[float, ColumnKernel]]:
-        return [
-            (each.weight, each.kernel) for each in self.components if isinstance(each.kernel, ColumnKernel)
-        ]
+    components: tuple[Component[ColumnKernel], ...]
 
     @property
     def dim(self) -> int:
         """The number of columns."""
-        return self._column_kernels()[0][1].dim
+        return self.components[0].kernel.dim
 
     @property
     def bandwidth(self) -> float:
         """The smallest of the components'."""
-        return min(kernel.bandwidth for _, kernel in self._column_kernels())
+        return min(kernel.bandwidth for _, kernel in self.components)
 
     @property
     def width(self) -> float:
         """The smallest of the components'."""
-        return min(kernel.width for _, kernel in self._column_kernels())
+        return min(kernel.width for _, kernel in self.components)
 
     def integral(self) -> float:
         """The combination of the integrals; infinity where one has none."""
-        integrals = [kernel.integral() for _, kernel in self._column_kernels()]
-        if not all(map(math.isfinite, integrals)):
-            return math.inf
-        return sum(weight * own for (weight, _), own in zip(self._column_kernels(), integrals, strict=True))
+        total = sum(weight * kernel.integral() for weight, kernel in self.components)
+        return total if math.isfinite(total) else math.inf
 
 
 class SpectralCombination(ColumnCombination, SpectralKernel):
@@ -456,17 +442,17 @@ class SpectralCombination(ColumnCombination, SpectralKernel):
     __slots__ = ()
 
     rotation_invariant: ClassVar[bool] = False
+    components: tuple[Component[SpectralKernel], ...]
 
     def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
         """Each row is a frequency of a component that is drawn with its weight. They are never orthogonal."""
         drawn = uniforms(row_words("combination/component", seed, rows, 1))[:, 0]
-        edges = np.cumsum([each.weight for each in self.components])[:-1]
+        edges = np.cumsum([weight for weight, _ in self.components])[:-1]
         chosen = np.searchsorted(edges, drawn, side="right")
         found = np.empty((rows, self.dim), np.float32)
-        for number, each in enumerate(self.components):
-            assert isinstance(each.kernel, SpectralKernel)
+        for number, (_, kernel) in enumerate(self.components):
             own = derived_seed("combination", seed, number)
-            frequencies = each.kernel.frequencies(rows=rows, seed=own, orthogonal=False)
+            frequencies = kernel.frequencies(rows=rows, seed=own, orthogonal=False)
             found[chosen == number] = frequencies[chosen == number]
         return found
 
@@ -476,56 +462,42 @@ class ProfileCombination(ColumnCombination, ProfileKernel):
 
     __slots__ = ()
 
-    def _profile_kernels(self) -> list[tuple[float, ProfileKernel]]:
-        return [
-            (each.weight, each.kernel) for each in self.components if isinstance(each.kernel, ProfileKernel)
-        ]
+    components: tuple[Component[ProfileKernel], ...]
 
     @property
     def smooth(self) -> bool:
         """Whether all components are."""
-        return all(kernel.smooth for _, kernel in self._profile_kernels())
+        return all(kernel.smooth for _, kernel in self.components)
 
     def column_widths(self) -> tuple[float, ...]:
         """The smallest of the components', in each column."""
-        return tuple(
-            map(min, zip(*(kernel.column_widths() for _, kernel in self._profile_kernels()), strict=True))
-        )
+        widths = [kernel.column_widths() for _, kernel in self.components]
+        return tuple(map(min, zip(*widths, strict=True)))
 
     def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
         """Those of all components, with their weights."""
         return tuple(
             Profile(weight * each.height, each.scales, each.gaussian)
-            for weight, kernel in self._profile_kernels()
+            for weight, kernel in self.components
             for each in kernel.profiles(spacings=spacings, sides=sides)
         )
 
 
-def combination_of(components: Sequence[Component]) -> CombinationKernel:
+def combination_of(components: Sequence[Component[Kernel]]) -> CombinationKernel:
     """The combination in the class that has the roles of its components."""
-    kernels = [each.kernel for each in components]
-    weights = [each.weight for each in components]
-    roles: list[type[CombinationKernel]] = []
-    if all(isinstance(kernel, HashableKernel) for kernel in kernels):
-        roles.append(DividedCombination)
-    if all(isinstance(kernel, ColumnKernel) for kernel in kernels):
-        columns = [ColumnCombination]
-        convex = min(weights) > 0.0 and abs(math.fsum(weights) - 1.0) <= _CONVEX
-        if convex and all(isinstance(kernel, SpectralKernel) for kernel in kernels):
-            columns.append(SpectralCombination)
-        if all(isinstance(kernel, ProfileKernel) for kernel in kernels):
-            columns.append(ProfileCombination)
-        roles += columns[1:] or columns
-    signed = min(weights) < 0.0 or any(kernel.signed for kernel in kernels)
-    definite = min(weights) > 0.0 and all(kernel.positive_definite for kernel in kernels)
+    weights, kernels = zip(*components, strict=True)
+    convex = min(weights) > 0.0 and abs(math.fsum(weights) - 1.0) <= _CONVEX
+    narrower = [(SpectralKernel, SpectralCombination, convex), (ProfileKernel, ProfileCombination, True)]
     made: type[CombinationKernel] = composed_class(
-        CombinationKernel, tuple(roles), signed=signed, positive_definite=definite
+        CombinationKernel,
+        _roles(kernels, DividedCombination, ColumnCombination, narrower),
+        signed=min(weights) < 0.0 or any(kernel.signed for kernel in kernels),
+        positive_definite=min(weights) > 0.0 and all(kernel.positive_definite for kernel in kernels),
     )
     return made(tuple(components))
 
 
 def _combination_from_json(parameters: Mapping[str, Any]) -> Kernel:
-
     components = parameters["components"]
     if not isinstance(components, list) or not 1 <= len(components) <= MOST_COMPONENTS:
         raise ValueError("components")
@@ -542,7 +514,6 @@ register_composed(CombinationKernel.name, _combination_from_json)
 
 
 _SMALLEST, _LARGEST = 1e-30, 1e30
-_FLOAT32_MAX = np.finfo(np.float32).max
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -602,14 +573,15 @@ class ScaledKernel(_Composed, ColumnKernel):
 
     def column_widths(self) -> tuple[float, ...]:
         """The width along each column, in the units of the data."""
-        return tuple(
-            width * unit for width, unit in zip(self.kernel.column_widths(), self.units, strict=True)
-        )
+        return self._in_data(self.kernel.column_widths())
 
     def column_bandwidths(self) -> tuple[float, ...]:
         """The bandwidth in each column, in the units of the data."""
-        own = self.kernel.column_bandwidths()
-        return tuple(each * unit for each, unit in zip(own, self.units, strict=True))
+        return self._in_data(self.kernel.column_bandwidths())
+
+    def _in_data(self, scales: Sequence[float]) -> tuple[float, ...]:
+        """Scales of the columns of the kernel in the units of the data."""
+        return tuple(scale * unit for scale, unit in zip(scales, self.units, strict=True))
 
     def unscaled(self) -> ColumnKernel:
         """The kernel of the columns divided by their units."""
@@ -631,34 +603,38 @@ class ScaledKernel(_Composed, ColumnKernel):
         return self.kernel.prepared_similarity(*inside)
 
 
+class HashableColumns(ColumnKernel, HashableKernel, Protocol):
+    """A collision probability of columns of numbers."""
+
+    __slots__ = ()
+
+
 class HashableScaled(ScaledKernel, HashableKernel):
     """The kernel is a collision probability, and so is this one."""
 
     __slots__ = ()
 
-    def _hashable(self) -> HashableKernel:
-        assert isinstance(self.kernel, HashableKernel)
-        return self.kernel
+    kernel: HashableColumns
 
     def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
         """The hash functions of the kernel, of records divided by the units."""
-        return _ScaledHasher(self._hashable().hasher(rows=rows, width=width, seed=seed), self.units)
+        return _ScaledHasher(self.kernel.hasher(rows=rows, width=width, seed=seed), self.units)
 
     def numbers_per_row(self) -> int:
         """Those of the kernel."""
-        return self._hashable().numbers_per_row()
+        return self.kernel.numbers_per_row()
 
     def distinct_hashes(self) -> int | None:
         """Those of the kernel."""
-        return self._hashable().distinct_hashes()
+        return self.kernel.distinct_hashes()
 
     def independent_rows(self) -> int:
         """Those of the kernel."""
-        return self._hashable().independent_rows()
+        return self.kernel.independent_rows()
 
     def typical_row_variance(self) -> float:
         """That of the kernel."""
-        return self._hashable().typical_row_variance()
+        return self.kernel.typical_row_variance()
 
 
 class SpectralScaled(ScaledKernel, SpectralKernel):
@@ -667,16 +643,13 @@ class SpectralScaled(ScaledKernel, SpectralKernel):
     __slots__ = ()
 
     rotation_invariant: ClassVar[bool] = False
+    kernel: SpectralKernel
 
     def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
         """Those of the kernel, per unit of the data. They are not orthogonal."""
-        assert isinstance(self.kernel, SpectralKernel)
         own = self.kernel.frequencies(rows=rows, seed=seed, orthogonal=False).astype(np.float64)
-        largest = float(np.finfo(np.float32).max)
-        clipped: NDArray[np.float32] = np.clip(own / np.array(self.units), -largest, largest).astype(
-            np.float32
-        )
-        return clipped
+        divided = np.clip(own / np.array(self.units), -_LARGEST_FLOAT32, _LARGEST_FLOAT32)
+        return np.asarray(divided, np.float32)
 
 
 class ProfileScaled(ScaledKernel, ProfileKernel):
@@ -684,29 +657,20 @@ class ProfileScaled(ScaledKernel, ProfileKernel):
 
     __slots__ = ()
 
-    def _profiled(self) -> ProfileKernel:
-        assert isinstance(self.kernel, ProfileKernel)
-        return self.kernel
+    kernel: ProfileKernel
 
     @property
     def smooth(self) -> bool:
         """Whether the kernel is."""
-        return self._profiled().smooth
+        return self.kernel.smooth
 
     def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
         """Those of the kernel, with scales in the units of the data."""
-        own = self._profiled().profiles(
+        own = self.kernel.profiles(
             spacings=[each / unit for each, unit in zip(spacings, self.units, strict=True)],
             sides=[each / unit for each, unit in zip(sides, self.units, strict=True)],
         )
-        return tuple(
-            Profile(
-                each.height,
-                tuple(scale * unit for scale, unit in zip(each.scales, self.units, strict=True)),
-                each.gaussian,
-            )
-            for each in own
-        )
+        return tuple(replace(each, scales=self._in_data(each.scales)) for each in own)
 
     def column_profile(self) -> ColumnProfile | None:
         """None: the columns have profiles of their own."""
@@ -740,7 +704,7 @@ class _ScaledHasher:
         with np.errstate(over="ignore"):
             divided: NDArray[np.float32] = np.divide(rows, self._units, dtype=np.float32)
         # Small units can bring large numbers beyond float32; projections of infinity are not numbers.
-        np.clip(divided, -_FLOAT32_MAX, _FLOAT32_MAX, out=divided)
+        np.clip(divided, -_LARGEST_FLOAT32, _LARGEST_FLOAT32, out=divided)
         return np.ascontiguousarray(divided)
 
 
@@ -751,19 +715,15 @@ def scaled_by(kernel: ColumnKernel, units: Sequence[float]) -> ColumnKernel:
     >>> scaled_by(GaussianKernel(dim=1, bandwidth=0.05), [200.0])
     GaussianKernel(dim=1, bandwidth=10.0, power=1)
     """
-    fields = {field.name for field in dataclasses.fields(kernel)}  # type: ignore[arg-type]
-    if len(set(units)) == 1 and "bandwidth" in fields:
-        wider: ColumnKernel = dataclasses.replace(kernel, bandwidth=kernel.bandwidth * float(units[0]))  # type: ignore[type-var]
+    if len(set(units)) == 1 and "bandwidth" in kernel.parameters():
+        wider: ColumnKernel = replace(cast("Any", kernel), bandwidth=kernel.bandwidth * float(units[0]))
         return wider
-    roles = [
-        own
-        for role, own in (
-            (HashableKernel, HashableScaled),
-            (SpectralKernel, SpectralScaled),
-            (ProfileKernel, ProfileScaled),
-        )
-        if isinstance(kernel, role)
-    ]
+    possible = (
+        (HashableKernel, HashableScaled),
+        (SpectralKernel, SpectralScaled),
+        (ProfileKernel, ProfileScaled),
+    )
+    roles = [made for role, made in possible if isinstance(kernel, role)]
     made: type[ScaledKernel] = composed_class(
         ScaledKernel, tuple(roles), signed=kernel.signed, positive_definite=kernel.positive_definite
     )
@@ -900,13 +860,11 @@ def placed(kernel: Kernel, columns: tuple[int, ...], dim: int) -> Kernel:
     if not all(0 <= column < dim for column in columns):
         raise UsageError("columns", f"must be positions from 0 to {dim - 1}", got="another")
     if isinstance(kernel, CombinationKernel):
-        return combination(*((each.weight, placed(each.kernel, columns, dim)) for each in kernel.components))
-    if isinstance(kernel, ProductKernel):
-        inside = [
-            Factor(each.kernel, tuple(columns[place] for place in each.columns)) for each in kernel.factors
-        ]
-        return _normal_product(dim, inside)
-    return _normal_product(dim, [Factor(kernel, columns)])
+        return combination(*((weight, placed(each, columns, dim)) for weight, each in kernel.components))
+    factors = _factors(kernel) if isinstance(kernel, ProductKernel) else [Factor(kernel, tuple(range(wide)))]
+    return _normal_product(
+        dim, [Factor(each, tuple(columns[place] for place in places)) for each, places in factors]
+    )
 
 
 def product(*kernels: Kernel) -> Kernel:
@@ -979,54 +937,46 @@ def power_of(kernel: Kernel, power: int) -> Kernel:
     return product(*[kernel] * number)
 
 
-def _normal_product(dim: int, factors: Sequence[Factor]) -> Kernel:
+def _normal_product(dim: int, factors: Sequence[Factor[Kernel]]) -> Kernel:
     merged = _merged(factors)
     if len(merged) > MOST_FACTORS:
         raise UsageError("kernel", f"must have at most {MOST_FACTORS} factors", got=len(merged))
-    alone = merged[0]
-    whole = len(alone.columns) == dim and alone.columns == tuple(range(dim))
-    if len(merged) == 1 and whole and alone.kernel.dim is not None:
-        return alone.kernel
+    kernel, columns = merged[0]
+    if len(merged) == 1 and columns == tuple(range(dim)) and kernel.dim is not None:
+        return kernel
     return product_of(dim, merged)
 
 
-def _merged(factors: Sequence[Factor]) -> list[Factor]:
+def _merged(factors: Sequence[Factor[Kernel]]) -> list[Factor[Kernel]]:
     """Equal kernels of the same columns, up to a power, as one of the sum of the powers; in one order,
     whatever the order in which they were multiplied.
     """
-    found: list[Factor] = []
-    powers: dict[tuple[Kernel, tuple[int, ...]], int] = {}
-    places: dict[tuple[Kernel, tuple[int, ...]], int] = {}
+    found: list[Factor[Kernel]] = []
+    powers: dict[Factor[Kernel], int] = {}
     for each in factors:
         power = each.kernel.parameters().get("power")
-        if type(power) is not int:
+        if type(power) is int:
+            single = Factor(_powered(each.kernel, 1), each.columns)
+            powers[single] = powers.get(single, 0) + power
+        else:
             found.append(each)
-            continue
-        key = (_powered(each.kernel, 1), each.columns)
-        if key not in powers:
-            places[key], powers[key] = len(found), 0
-            found.append(each)
-        powers[key] += power
-    for key, place in places.items():
-        found[place] = Factor(_powered(key[0], powers[key]), key[1])
+    found += [Factor(_powered(kernel, power), columns) for (kernel, columns), power in powers.items()]
     return sorted(found, key=lambda each: (each.columns, canonical_json(kernel_as_json(each.kernel))))
 
 
 def _powered(kernel: Kernel, power: int) -> Kernel:
-    changed: Kernel = dataclasses.replace(cast("Any", kernel), power=power)
+    changed: Kernel = replace(cast("Any", kernel), power=power)
     return changed
 
 
-def _factors(kernel: Kernel) -> tuple[Factor, ...]:
+def _factors(kernel: Kernel) -> tuple[Factor[Kernel], ...]:
     if isinstance(kernel, ProductKernel):
         return kernel.factors
     return (Factor(kernel, tuple(range(kernel.dim or 1))),)
 
 
-def _components(kernel: Kernel) -> tuple[tuple[float, Kernel], ...]:
-    if isinstance(kernel, CombinationKernel):
-        return tuple((each.weight, each.kernel) for each in kernel.components)
-    return ((1.0, kernel),)
+def _components(kernel: Kernel) -> tuple[Component[Kernel], ...]:
+    return kernel.components if isinstance(kernel, CombinationKernel) else (Component(1.0, kernel),)
 
 
 def _weight(value: float) -> float:
@@ -1307,20 +1257,20 @@ def as_expression(kernel: Kernel) -> str:
     """
     if isinstance(kernel, CombinationKernel):
         parts = [
-            f"{'-' if each.weight < 0 else '+'} {abs(each.weight)!r} * {as_expression(each.kernel)}"
-            for each in kernel.components
+            f"{'-' if weight < 0 else '+'} {abs(weight)!r} * {as_expression(each)}"
+            for weight, each in kernel.components
         ]
         text = " ".join(parts)
         return text[2:] if text.startswith("+") else f"-{text[2:]}"
     if isinstance(kernel, ProductKernel):
-        return " * ".join(_written(each.kernel, each.columns) for each in kernel.factors)
+        return " * ".join(_written(*each) for each in kernel.factors)
     return _written(kernel, ())
 
 
 def _written(kernel: Kernel, columns: Sequence[int]) -> str:
     parameters = []
     values = kernel.parameters()
-    for field in dataclasses.fields(cast("Any", kernel)):
+    for field in fields(cast("Any", kernel)):
         value = values[field.name]
         if field.name != "dim" and value != field.default:
             parameters.append(f"{field.name}={value if isinstance(value, str) else repr(value)}")

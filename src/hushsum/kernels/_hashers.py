@@ -118,9 +118,9 @@ class Projections:
     family: str
     dim: int
     count: int
-    scale: float
-    signs: bool
-    structured: bool
+    scale: float = 1.0
+    signs: bool = False
+    structured: bool = False
 
     def hasher(self, *, rows: int, width: int, seed: int, fold: bool) -> Hasher:
         """The native hash functions; values that are folded are scattered first."""

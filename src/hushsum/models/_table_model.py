@@ -222,7 +222,7 @@ POINTS = 4096
 def normalising_constant(kernel: Kernel) -> float | None:
     """The integral of the kernel over all space; None where it has none, as hash kernels do.
 
-    >>> from hushsum.kernels._gaussian import GaussianKernel
+    >>> from hushsum.kernels import GaussianKernel
     >>> round(normalising_constant(GaussianKernel(dim=1, bandwidth=1.0)), 4)
     2.5066
     """
