@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from papers.summarization.data import Setting
 from papers.summarization.experiments import Comparison
-from papers.summarization.theorems import auction_parameters, expected_requests
-
-from hushsum.baselines.summarization import parsimony_order, points_seen_bound
+from papers.summarization.theorems import (
+    auction_parameters,
+    expected_requests,
+    parsimony_order,
+    points_seen_bound,
+)
 
 OWNERS = (4, 10, 30, 100)
 SIZE, FEATURES, REPETITIONS = 1000, 200, 3

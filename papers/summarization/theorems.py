@@ -1,4 +1,4 @@
-"""The paper's theorems and lemmas that are not in `hushsum.baselines.summarization`, as functions of numbers.
+"""The paper's theorems and lemmas, as functions of numbers.
 
 Letters: d the width of h1, q vectors in h2's set, T its iterations, η its grid step, p the summary's size, K
 owners, N points in all, m validation points. Statements are the paper's; where its privacy proof leaves out
@@ -13,6 +13,57 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+
+def submodular(kernel_matrix: ArrayLike) -> bool:
+    """Theorem 1's condition: equal diagonal k*, and every other entry at most k*/((N + 1)(N² + 3N + 1)).
+
+    Sufficient for J to be monotone and submodular, and far stronger than data meet: values below 1/N³.
+    With J = 〈A(S), k〉, a(S) = −1/|S| is what the diagonal adds and b(S) = 1 + 1/|S| what ones elsewhere
+    would; a pair of points passes if k/k* ≤ (a(S+u) + a(S+v) − a(S+u+v) − a(S))/(b(S) + b(S+u+v)), which is
+    1/((s + 1)(s² + 3s + 1)) for |S| = s.
+    """
+    matrix = np.asarray(kernel_matrix, dtype=np.float64)
+    n = len(matrix)
+    if matrix.shape != (n, n) or n < 2:
+        raise ValueError("the kernel matrix must be square with at least 2 rows")
+    diagonal = matrix.diagonal()
+    others = matrix[~np.eye(n, dtype=np.bool_)]
+    bound = diagonal[0] / ((n + 1) * (n**2 + 3 * n + 1))
+    return bool((diagonal == diagonal[0]).all() and (others >= 0).all() and others.max() <= bound)
+
+
+def approximation_bound(best: float, error: float) -> float:
+    """Theorem 2: J of the protocol's summary is at least (1 − 1/e)·J(OPT) − A.
+
+    ``error`` is A; see `additive_error`. It holds where `submodular` does.
+    """
+    return (1.0 - 1.0 / math.e) * best - error
+
+
+def additive_error(size: int, noise: float) -> float:
+    """Lemma 3: A ≤ 7·ξ·ln p, where ξ bounds the expected error of both means in a gain.
+
+    >>> round(additive_error(2000, 0.01), 3)
+    0.532
+    """
+    return 7.0 * noise * math.log(size)
+
+
+def points_seen_bound(size: int, owners: int, rate: float, repeats: int) -> float:
+    """Lemma 5: the published auction is sent at most p·(1 + 1/ε + K/τ) points in expectation.
+
+    ``rate`` is the auction's ε a rank, ``repeats`` its τ. With τ = K^{2/3} the last term is K^{1/3}.
+
+    >>> points_seen_bound(1000, owners=27, rate=1.0, repeats=9)
+    5000.0
+    """
+    return size * (1.0 + 1.0 / rate + owners / repeats)
+
+
+def parsimony_order(owners: int) -> float:
+    """K^{1/3}: the order of points seen per summary point in Theorem 2, without its constant."""
+    return math.pow(owners, 1.0 / 3.0)
 
 
 def expected_marginal_error(width: int, vectors: int, epsilon: float, step: float) -> float:

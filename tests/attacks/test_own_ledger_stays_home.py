@@ -17,8 +17,9 @@ from hushsum.errors import FileRefused, LedgerUnavailable
 from hushsum.ledger import DatasetTerms, Ledger
 from hushsum.parties import Address, Participant, StateFolder, _runtime
 from hushsum.parties import _messages as control_messages
-from hushsum.parties.runs import OwnerMachine
+from hushsum.parties.runs import OwnerMachine, RunSpending, owner_spending
 from hushsum.parties.secure_aggregation import MASKED, SiteState
+from hushsum.parties.summarization import RunTerms
 from hushsum.privacy import Booking, stage
 from tests.aggregation_runs import Run, small_terms
 from tests.unit.parties.summarization.parties import identities, opening_for, records, terms_for
@@ -89,22 +90,21 @@ def test_the_server_learns_nothing_of_a_damaged_ledger(tmp_path: Path, damage: A
     assert not state.sent_table
 
 
-@pytest.mark.parametrize("moment", ["afford", "pay", "settle"])
+@pytest.mark.parametrize("moment", ["afford", "staged_bytes", "settle"])
 def test_a_curator_learns_nothing_of_a_damaged_ledger(tmp_path: Path, moment: str) -> None:
     owner, _ = identities(tmp_path, "owner", "curator")
 
     def damaged(*_: object) -> None:
         raise FileRefused("entry 17 of hospital-ledger.db was changed")
 
+    def spending(terms: RunTerms) -> RunSpending:
+        made = owner_spending(terms, ledger=None, fingerprint=owner.fingerprint)
+        setattr(made, moment, damaged)
+        return made
+
     said: list[str] = []
     with StateFolder(tmp_path / "state") as folder:
-        machine = OwnerMachine(
-            owner,
-            records(0),
-            folder,
-            log=said.append,
-            **{moment: damaged},  # type: ignore[arg-type]
-        )
+        machine = OwnerMachine(owner, records(0), folder, spending=spending, log=said.append)
         opening = opening_for(terms_for(owner)).to_bytes()
         peer: Any = Peer(opening, step(1).to_bytes(), control_messages.ending("run-1"))
         process = Participant(owner, Address("127.0.0.1", 1), machine, log=said.append)

@@ -171,11 +171,11 @@ def test_terms_with_another_key_are_refused_before_anything_is_spent(hospitals: 
 
 def test_a_ledger_entry_is_closed_although_the_site_crashed_after_its_debit(hospitals: Hospitals) -> None:
     from hushsum.operations._deliver import LedgerOptions
-    from hushsum.parties.runs import _SiteSpending, read_terms
+    from hushsum.parties.runs import read_terms, site_spending
 
     terms = read_terms(str(hospitals.folder / "run.terms"))
     booked = LedgerOptions(str(hospitals.folder / "north.db"), "north")
-    first, again = (_SiteSpending(terms, booked, hospitals.prints["north"]) for _ in range(2))
+    first, again = (site_spending(terms, booked, hospitals.prints["north"]) for _ in range(2))
     # A site that has sent nothing owes nothing, although it receives the message that the run has ended.
     again.settle(sent=False)
     assert hospitals.spent("north") == []
@@ -183,5 +183,5 @@ def test_a_ledger_entry_is_closed_although_the_site_crashed_after_its_debit(hosp
     again.settle(sent=False)
     again.settle(sent=True)
     assert [entry["step"] for entry in hospitals.spent("north")] == ["published"]
-    fresh = _SiteSpending(terms, None, hospitals.prints["north"])
+    fresh = site_spending(terms, None, hospitals.prints["north"])
     fresh.settle(sent=True)

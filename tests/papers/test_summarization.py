@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from fractions import Fraction
 from functools import partial
@@ -15,6 +16,8 @@ from papers.summarization.exact_greedy import exact_greedy
 from papers.summarization.references import run_references
 from papers.summarization.tables import Results, references
 from papers.summarization.theorems import (
+    additive_error,
+    approximation_bound,
     auction_parameters,
     broadcast_epsilons,
     characteristic,
@@ -23,7 +26,9 @@ from papers.summarization.theorems import (
     expected_requests,
     greedy_error,
     marginal_error,
+    parsimony_order,
     requirements,
+    submodular,
 )
 
 from hushsum.baselines.summarization import AS_PUBLISHED, Iteration, MarginalSums, PublishedParameters
@@ -44,6 +49,41 @@ def marginal_errors(width: int, vectors: int, epsilon: float, steps: int, runs: 
         )
         found.append(float(np.abs(means - points.mean(axis=0)).max()) * vectors)
     return found
+
+
+def test_theorem_1_s_condition_makes_the_objective_monotone_and_submodular() -> None:
+    n, validation = 6, 3
+    bound = 1.0 / ((n + 1) * (n * n + 3 * n + 1))
+    rng = np.random.default_rng(1)
+    matrix = rng.uniform(0, bound, (n, n))
+    matrix = np.minimum(matrix, matrix.T)
+    np.fill_diagonal(matrix, 1.0)
+    assert submodular(matrix)
+    ground = range(validation, n)
+
+    def value(places: tuple[int, ...]) -> float:
+        s = list(places)
+        return float(2 * matrix[:validation][:, s].mean() - matrix[np.ix_(s, s)].mean())
+
+    for size in (1, 2):
+        for chosen in itertools.combinations(ground, size):
+            rest = [i for i in ground if i not in chosen]
+            for u in rest:
+                assert value((*chosen, u)) >= value(chosen)
+            for u, v in itertools.combinations(rest, 2):
+                assert value((*chosen, u)) + value((*chosen, v)) >= value((*chosen, u, v)) + value(chosen)
+    matrix[0, 1] = matrix[1, 0] = 2 * bound
+    assert not submodular(matrix)
+    with pytest.raises(ValueError, match="square"):
+        submodular([[1.0]])
+
+
+def test_the_bounds_are_the_paper_s() -> None:
+    assert approximation_bound(1.0, additive_error(1, 0.1)) == pytest.approx(1 - np.exp(-1))
+    assert parsimony_order(27) == pytest.approx(3.0)
+    summary, validation = PublishedParameters().composed(2000)
+    assert summary == pytest.approx(0.043, abs=0.0005)
+    assert validation == pytest.approx(1.4, abs=0.2)
 
 
 def test_h2_errs_as_theorems_3_and_4_say() -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.baselines import hermite, lsq_fgt
-from hushsum.baselines._box_polynomials import BoxPolynomials, predicted_error
+from hushsum.baselines._linear_tables import BoxPolynomials, predicted_error
 
 DATA = os.environ.get("HUSHSUM_DATA", "")
 pytestmark = pytest.mark.skipif(not DATA, reason="HUSHSUM_DATA is not set: no real data")

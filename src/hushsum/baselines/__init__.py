@@ -4,16 +4,23 @@ Nothing else in the library names them: importing this package registers their m
 audits, and the registries import it where a name is looked up that is not in the core.
 """
 
-from hushsum.baselines._bernstein import BernsteinLattice, bernstein
-from hushsum.baselines._box_polynomials import BoxPolynomials, hermite, lsq_fgt
-from hushsum.baselines._cosine_features import CosineFeatures, lsq_rff
-from hushsum.baselines._fourier_series import fourier_series
 from hushsum.baselines._functional_data_analysis import CurveFunction, pfda
 from hushsum.baselines._histogram import histogram, histogram_tally
 from hushsum.baselines._kernel_mean_embedding import kme
+from hushsum.baselines._linear_tables import (
+    BernsteinLattice,
+    BoxPolynomials,
+    CosineFeatures,
+    TrigonometricPolynomials,
+    bernstein,
+    fourier_series,
+    hermite,
+    lsq_fgt,
+    lsq_rff,
+    trigonometric,
+)
 from hushsum.baselines._mwem import mwem
 from hushsum.baselines._privbayes import privbayes
-from hushsum.baselines._trigonometric import TrigonometricPolynomials, trigonometric
 
 __all__ = [
     "BernsteinLattice", "BoxPolynomials", "CosineFeatures", "CurveFunction", "TrigonometricPolynomials",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from hushsum.auditing import box_pool, register_basis
-from hushsum.baselines._bernstein import BernsteinLattice
-from hushsum.baselines._box_polynomials import BoxPolynomials
-from hushsum.baselines._cosine_features import CosineFeatures
-from hushsum.baselines._trigonometric import TrigonometricPolynomials
+from hushsum.baselines._linear_tables import (
+    BernsteinLattice,
+    BoxPolynomials,
+    CosineFeatures,
+    TrigonometricPolynomials,
+)
 from hushsum.kernels import GaussianKernel
 from hushsum.records import Bounds
 from hushsum.tables import Basis
@@ -34,6 +36,4 @@ _register(
         every_column=True,
     ),
 )
-_register(
-    CosineFeatures(kernel=GaussianKernel(dim=1, bandwidth=0.5), bounds=_LINE, features=2, seed=20),
-)
+_register(CosineFeatures(kernel=GaussianKernel(dim=1, bandwidth=0.5), bounds=_LINE, features=2, seed=20))

@@ -126,7 +126,6 @@ class CurveFunction(RealFunction):
         return np.interp(queries, self._places, numbers)
 
 
-NAME = "pfda"
 _CURVE = "curve"
 MOST_STEPS = 4096
 _SMALLEST_EIGENVALUE = 1e-12
@@ -270,7 +269,7 @@ def pfda(
             count=float(len(rows)),
             count_variance=0.0,
             claim=prepared.claim,
-            method=NAME,
+            method=METHOD.name,
             producer=PRODUCER,
             columns=declared.columns,
         )
@@ -302,7 +301,7 @@ def largest_distance(vectors: Floats) -> float:
 
 METHOD = register(
     Method(
-        name=NAME,
+        name="pfda",
         role=POSITIVE_DEFINITE,
         release=pfda,
         pure=False,

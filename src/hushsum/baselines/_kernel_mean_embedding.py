@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from hushsum.kernels import (
     positive_integer,
 )
 from hushsum.methods import PUBLIC_POINTS, DeclaredBox, Method, OneCallRelease, ReleaseKeywords, register
-from hushsum.privacy import REAL_ARITHMETIC, REAL_GAUSSIAN, Mechanism, Relation, ReleaseNoise, release_noise
+from hushsum.privacy import REAL_ARITHMETIC, REAL_GAUSSIAN, Mechanism, Relation, release_noise
 from hushsum.records import Bounds, CellGrid, DeclaredBounds
 from hushsum.releases import PointsFunction, all_measured
 
@@ -116,15 +116,11 @@ class Lattice:
             roots.append(np.linalg.cholesky(gram).astype(np.float64))
         return cls(line, places, tuple(roots))
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Points along each column."""
-        return tuple(len(each) for each in self.places)
-
     def mean_kernel_values(self, rows: Rows) -> Floats:
         """The mean over records of k(x, z) at every point; secret. Costs records × points multiplications."""
         records, counts = np.unique(rows, axis=0, return_counts=True)
-        total = np.zeros((self.shape[0], prod(self.shape[1:])))
+        shape = tuple(len(each) for each in self.places)
+        total = np.zeros((shape[0], prod(shape[1:])))
         step = max(1, _NUMBERS_AT_A_TIME // max(total.shape))
         for start in range(0, len(records), step):
             first, *others = (
@@ -135,27 +131,26 @@ class Lattice:
             for values in others:
                 product = (product[:, :, None] * values[:, None, :]).reshape(len(values), -1)
             total += first.T @ product
-        return total.reshape(self.shape) / len(rows)
+        return total.reshape(shape) / len(rows)
 
     def coordinates(self, values: Floats) -> Floats:
         """``L⁻¹`` times the values at the points."""
-        return self._solved(values, lambda root: root)
+        return self._solved(values, "N")
 
     def weights(self, coordinates: Floats) -> Floats:
         """``L⁻ᵀ`` times the coordinates: the weights of the points."""
-        return self._solved(coordinates, lambda root: root.T)
+        return self._solved(coordinates, "T")
 
     def _values(self, column: NDArray[np.float32], index: int) -> Floats:
         records, points = column.astype(np.float64)[:, None], self.places[index][:, None]
         return self.kernel._pairwise(Batch((records,), len(records)), Batch((points,), len(points)))
 
-    def _solved(self, values: Floats, side: Callable[[Floats], Floats]) -> Floats:
+    def _solved(self, values: Floats, trans: Literal["N", "T"]) -> Floats:
         from scipy.linalg import solve_triangular
 
         for axis, root in enumerate(self.roots):
-            matrix = side(root)
             moved = np.moveaxis(values, axis, 0)
-            solved = solve_triangular(matrix, moved.reshape(len(root), -1), lower=matrix is root)
+            solved = solve_triangular(root, moved.reshape(len(root), -1), lower=True, trans=trans)
             values = np.moveaxis(solved.reshape(moved.shape), 0, axis)
         return values
 
@@ -251,6 +246,8 @@ def kme(
     >>> f([[0.3], [0.9]]).round(1) + 0.0, f.claim.relation.value
     (array([1., 0.]), 'replace')
     """
+    from scipy.linalg import solve_triangular
+
     POSITIVE_DEFINITE.check(kernel, "kme")
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
@@ -283,15 +280,24 @@ def kme(
 
     def make() -> PointsFunction:
         with release_noise(prepared.insecure_noise_seed) as noise:
+
+            def perturbed(mean: Floats, moved: float) -> tuple[Floats, float]:
+                return noise.gaussian(mean, moved / len(rows), prepared.epsilon, prepared.delta)
+
             chosen, stderr = public, None
             moved = SENSITIVITIES[sensitivity] * math.sqrt(kernel.size_bound())
             if algorithm == "features":
-                chosen, weights = _features(rows, public, kernel, number, seed, prepared, noise)
+                chosen, weights = _features(rows, public, kernel, number, seed, perturbed)
             elif root is not None:
-                weights, stderr = _subspace(rows, public, kernel, root, moved, prepared, noise)
+                # The noise at q has the variance σ²·k_qᵀ(K + λ)⁻¹k_q, at most σ²·k(q, q).
+                coordinates = solve_triangular(root, mean_kernel_values(rows, public, kernel), lower=True)
+                noisy, stderr = perturbed(coordinates, moved)
+                weights = solve_triangular(root, noisy, lower=True, trans="T")
             else:
                 assert cells is not None
-                weights, stderr = _on_lattice(rows, cells, kernel, moved, prepared, noise)
+                of_cells = Lattice.of(_gaussian(kernel), cells, RIDGE)
+                noisy, stderr = perturbed(of_cells.coordinates(of_cells.mean_kernel_values(rows)), moved)
+                weights = of_cells.weights(noisy).reshape(-1)
         return prepared.points_function(
             declared,
             points=np.clip(chosen + box.centre, box.low, box.high),
@@ -333,45 +339,13 @@ def _root(points: Floats, kernel: Kernel) -> Floats:
         ) from None
 
 
-def _subspace(
-    rows: Rows,
-    points: Floats,
-    kernel: Kernel,
-    root: Floats,
-    moved: float,
-    prepared: OneCallRelease,
-    noise: ReleaseNoise,
-) -> tuple[Floats, float]:
-    """Weights of the points, summing to about 1, and σ.
-
-    The noise at q has the variance ``σ²·k_qᵀ(K + λ)⁻¹k_q``, at most σ²·k(q, q).
-    """
-    from scipy.linalg import solve_triangular
-
-    coordinates = solve_triangular(root, mean_kernel_values(rows, points, kernel), lower=True)
-    noisy, sigma = noise.gaussian(coordinates, moved / len(rows), prepared.epsilon, prepared.delta)
-    weights: Floats = solve_triangular(root, noisy, lower=True, trans="T")
-    return weights, sigma
-
-
-def _on_lattice(
-    rows: Rows, cells: CellGrid, kernel: Kernel, moved: float, prepared: OneCallRelease, noise: ReleaseNoise
-) -> tuple[Floats, float]:
-    """The same on a lattice."""
-    lattice = Lattice.of(_gaussian(kernel), cells, RIDGE)
-    coordinates = lattice.coordinates(lattice.mean_kernel_values(rows))
-    noisy, sigma = noise.gaussian(coordinates, moved / len(rows), prepared.epsilon, prepared.delta)
-    return lattice.weights(noisy).reshape(-1), sigma
-
-
 def _features(
     rows: Rows,
     pool: Floats,
     kernel: Kernel,
     features: int,
     seed: int,
-    prepared: OneCallRelease,
-    noise: ReleaseNoise,
+    perturbed: Callable[[Floats, float], tuple[Floats, float]],
 ) -> tuple[Floats, Floats]:
     """Points of the pool and their weights."""
     frequencies = random_frequencies(_gaussian(kernel), features, seed)
@@ -379,7 +353,7 @@ def _features(
     step = max(1, _CELLS_AT_A_TIME // len(frequencies))
     for start in range(0, len(rows), step):
         total += fourier_features(rows[start : start + step].astype(np.float64), frequencies).sum(axis=0)
-    noisy, sigma = noise.gaussian(total / len(rows), 2.0 / len(rows), prepared.epsilon, prepared.delta)
+    noisy, sigma = perturbed(total / len(rows), 2.0)
     return reduced_set(pool, fourier_features(pool, frequencies), noisy, sigma)
 
 

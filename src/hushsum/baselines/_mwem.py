@@ -141,11 +141,7 @@ def mwem(
             moved = SCALE * (2 if kernel.signed and not prepared.private_count else 1)
             weights = _fitted(exact, table, count, number, left / (2 * number), moved, noise)
         return prepared.points_function(
-            declared,
-            points=grid.centres(),
-            weights=weights,
-            count=count,
-            count_variance=count_variance,
+            declared, points=grid.centres(), weights=weights, count=count, count_variance=count_variance
         )
 
     return prepared.released(make, bins=list(grid.bins), rounds=number, queries=len(points))

@@ -30,26 +30,21 @@ class IntegerFeatures(Protocol):
     @property
     def width(self) -> int:
         """How many numbers a point has."""
-        ...
 
     @property
     def features(self) -> int:
         """How many random features there are."""
-        ...
 
     @property
     def unit(self) -> float:
         """The size of one step."""
-        ...
 
     @property
     def paired(self) -> bool:
         """Whether features are pairs of a cosine and a sine."""
-        ...
 
     def hashes(self, records: ArrayLike) -> NDArray[np.int16]:
         """The features of records, as integers."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +111,9 @@ def published_auction(
     bounded = 1.0 / (features.unit * math.sqrt(features.features / 2.0))
     vectors = [features.hashes(each).astype(np.float64) / bounded for each in owners]
     start = features.hashes(seed_points).astype(np.float64) / bounded
-    target = _broadcast(
-        MarginalSums(features.width, table.grid_steps),
-        features.hashes(validation).astype(np.float64) / bounded,
-        table.first_iterations,
-        table.validation_epsilon,
-        rng,
-    )
+    marginals, wanted = MarginalSums(features.width, table.grid_steps), features.hashes(validation) / bounded
+    sums = marginals.round(wanted, rng).sum(axis=0)
+    target = _improve(marginals, sums, len(wanted), table.first_iterations, table.validation_epsilon, rng)
     marginals = MarginalSums(features.width, table.grid_steps)
     places = marginals.round(start, rng).sum(axis=0)
     count = len(start)
@@ -181,13 +172,6 @@ class _Auction:
         taken = set(best)
         self._pool = [each for each in self._pool if each not in taken]
         return best
-
-
-def _broadcast(
-    marginals: MarginalSums, vectors: Floats, iterations: int, epsilon: float, rng: np.random.Generator
-) -> Floats:
-    places = marginals.round(vectors, rng).sum(axis=0)
-    return _improve(marginals, places, len(vectors), iterations, epsilon, rng)
 
 
 def _improve(
@@ -312,14 +296,11 @@ class MarginalSums:
         errors = np.abs(guessed - places)
         if calibration == AS_PUBLISHED:
             # exp(score), score in units of 1: which moves by η a grid step; and noise of 1/ε.
-            question = Question(errors.tolist(), Fraction(4), self.steps)
-            chosen = noise.choice(question, mechanism=EXPONENTIAL)
-            l1, epsilon = max(1, round(half)), spending.epsilon
+            share, l1, epsilon = Fraction(4), max(1, round(half)), spending.epsilon
         else:
             # One swap moves a coordinate by 2, which is all of the grid's steps.
-            question = Question(errors.tolist(), spending.choice, self.steps)
-            chosen = noise.choice(question, mechanism=EXPONENTIAL)
-            l1, epsilon = self.steps, spending.measurement
+            share, l1, epsilon = spending.choice, self.steps, spending.measurement
+        chosen = noise.choice(Question(errors.tolist(), share, self.steps), mechanism=EXPONENTIAL)
         measured, _ = noise.laplace(places[chosen : chosen + 1], l1, epsilon)
         sum_measured = float(measured[0]) / half - count
         sum_guessed = float(self._weights[chosen] @ self.grid) * count
@@ -344,81 +325,6 @@ def objective(kernel: Kernel, validation: ArrayLike, summary: ArrayLike) -> floa
     if not len(np.asarray(summary)):
         return 0.0
     return 2.0 * _mean(kernel, validation, summary) - _mean(kernel, summary, summary)
-
-
-def marginal_gains(attraction: Floats, crowding: Floats, norms: Floats, taken: int, level: float) -> Floats:
-    """J(S + x) − J(S) of every candidate x, for S of ``taken`` points.
-
-    ``attraction`` is mean k(V, x), ``crowding`` Σ_S k(s, x), ``norms`` k(x, x); ``level`` is
-    ``2·Σ_S mean k(V, s)`` and ``Σ_S,S k`` folded into J(S)'s own terms by `summary_level`.
-    """
-    after = taken + 1
-    gains: Floats = 2.0 * attraction / after - (norms + 2.0 * crowding) / after**2 + level
-    return gains
-
-
-def summary_level(attracted: float, crowded: float, taken: int) -> float:
-    """The part of a marginal gain that is equal for all candidates.
-
-    ``attracted`` is Σ_S mean k(V, s), ``crowded`` Σ_S,S k(s, s').
-    """
-    if not taken:
-        return 0.0
-    after = taken + 1
-    return 2.0 * attracted * (1.0 / after - 1.0 / taken) - crowded * (1.0 / after**2 - 1.0 / taken**2)
-
-
-def submodular(kernel_matrix: ArrayLike) -> bool:
-    """Theorem 1's condition: equal diagonal k*, and every other entry at most k*/((N + 1)(N² + 3N + 1)).
-
-    Sufficient for J to be monotone and submodular, and far stronger than data meet: values below 1/N³.
-    With J = 〈A(S), k〉, a(S) = −1/|S| is what the diagonal adds and b(S) = 1 + 1/|S| what ones elsewhere
-    would; a pair of points passes if k/k* ≤ (a(S+u) + a(S+v) − a(S+u+v) − a(S))/(b(S) + b(S+u+v)), which is
-    1/((s + 1)(s² + 3s + 1)) for |S| = s.
-    """
-    matrix = np.asarray(kernel_matrix, dtype=np.float64)
-    n = len(matrix)
-    if matrix.shape != (n, n) or n < 2:
-        raise UsageError(
-            "kernel_matrix", "must be square with at least 2 rows", remedy="give k of all pairs of points"
-        )
-    diagonal = matrix.diagonal()
-    others = matrix[~np.eye(n, dtype=np.bool_)]
-    bound = diagonal[0] / ((n + 1) * (n**2 + 3 * n + 1))
-    return bool((diagonal == diagonal[0]).all() and (others >= 0).all() and others.max() <= bound)
-
-
-def approximation_bound(best: float, error: float) -> float:
-    """Theorem 2: J of the protocol's summary is at least (1 − 1/e)·J(OPT) − A.
-
-    ``error`` is A; see `additive_error`. It holds where `submodular` does.
-    """
-    return (1.0 - 1.0 / math.e) * best - error
-
-
-def additive_error(size: int, noise: float) -> float:
-    """Lemma 3: A ≤ 7·ξ·ln p, where ξ bounds the expected error of both means in a gain.
-
-    >>> round(additive_error(2000, 0.01), 3)
-    0.532
-    """
-    return 7.0 * noise * math.log(size)
-
-
-def points_seen_bound(size: int, owners: int, rate: float, repeats: int) -> float:
-    """Lemma 5: the published auction is sent at most p·(1 + 1/ε + K/τ) points in expectation.
-
-    ``rate`` is the auction's ε a rank, ``repeats`` its τ. With τ = K^{2/3} the last term is K^{1/3}.
-
-    >>> points_seen_bound(1000, owners=27, rate=1.0, repeats=9)
-    5000.0
-    """
-    return size * (1.0 + 1.0 / rate + owners / repeats)
-
-
-def parsimony_order(owners: int) -> float:
-    """K^{1/3}: the order of points seen per summary point in Theorem 2, without its constant."""
-    return math.pow(owners, 1.0 / 3.0)
 
 
 def _mean(kernel: Kernel, left: ArrayLike, right: ArrayLike) -> float:

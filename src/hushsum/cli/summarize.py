@@ -109,14 +109,13 @@ def owner(
     if json:
         write_json(ended.as_json())
         return
-    if ended.claim is not None:
-        write(ended.claim.sentence() + "\n")
+    write(ended.claim.sentence() + "\n")
     write_facts(
         [
             ("run", ended.run),
             ("rule", ended.rule),
-            ("points sent", str(ended.points)),
-            ("claim", "nothing is promised" if ended.claim is None else repr(ended.claim)),
+            ("points sent", str(ended.points_sent)),
+            ("claim", repr(ended.claim)),
             *_entry(ended.idempotency_key),
         ]
     )

@@ -29,6 +29,7 @@ from hushsum.errors import FilePath, FileRefused, UsageError
 from hushsum.files import atomic_file, canonical_json, stored_rational
 from hushsum.kernels import HashableKernel, Kernel
 from hushsum.operations import STANDARD, check_function_output, check_output
+from hushsum.parties._runtime import Result
 from hushsum.planning._requests import SEED, TABLE, KernelSpec
 from hushsum.privacy import (
     MECHANISM,
@@ -347,22 +348,13 @@ def _hadamard(sums: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportsReleased:
+class ReportsReleased(Result):
     """What was written from reports: all of it is public."""
 
     output: str
     claim: Claim
     reports: int
     local_epsilon: float
-
-    def as_json(self) -> dict[str, Any]:
-        """For machines."""
-        return {
-            "output": self.output,
-            "claim": self.claim.in_numbers(),
-            "reports": self.reports,
-            "local_epsilon": self.local_epsilon,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final, NoReturn, Protocol
 
 from hushsum.declaration import Parameter
@@ -22,6 +22,7 @@ from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused, Usa
 from hushsum.operations import LedgerOptions
 from hushsum.parties import _messages as messages
 from hushsum.parties._tls import Identity, TlsConnection, connect, fingerprint_of, incoming, secured, short
+from hushsum.privacy import Claim
 
 Log = Callable[[str], None]
 NO_LEDGER: Final = LedgerOptions()
@@ -88,6 +89,18 @@ class ParticipantPatience(Patience):
             metavar="SECONDS",
         ),
     ] = 600.0
+
+
+class Result:
+    """How an operation ended, as a dataclass whose fields are what a machine is shown."""
+
+    __slots__ = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields by name; a claim in numbers."""
+        ended: Any = self
+        values = {each.name: getattr(self, each.name) for each in fields(ended)}
+        return {name: each.in_numbers() if isinstance(each, Claim) else each for name, each in values.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

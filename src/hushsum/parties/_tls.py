@@ -147,9 +147,7 @@ class Identity:
         # OpenSSL reads certificates from files alone; this one is gone before the first connection.
         with tempfile.TemporaryDirectory(prefix="hushsum-") as folder:
             path = Path(folder) / "leaf.pem"
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(self._leaf())
+            write_secret(path, self._leaf())
             context.load_cert_chain(path)
         return context
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -42,6 +43,7 @@ from hushsum.parties._runtime import (
     Participant,
     PartySpec,
     Patience,
+    Result,
     listener,
 )
 from hushsum.parties._tls import Identity, fingerprint_of, short
@@ -85,10 +87,78 @@ from hushsum.privacy import (
     stage,
 )
 from hushsum.privacy.accounting import zcdp_delta, zcdp_epsilon
-from hushsum.records import PLAIN, CellFormat, pyarrow, read_columns
+from hushsum.records import PLAIN, CellFormat, ColumnBlocks, pyarrow, read_columns
 from hushsum.tally import load_tally, sums_with_share
 
 KEYS_COMMAND = "hushsum federate keys"
+
+
+class RunSpending:
+    """Debits a party's ledger once per run, under a key that a retry repeats; without a ledger nothing."""
+
+    def __init__(
+        self,
+        protocol: str,
+        ledger: LedgerOptions | None,
+        fingerprint: str,
+        run: str,
+        claim: Claim,
+        subject: Mapping[str, object],
+    ) -> None:
+        self.claim, self._subject = claim, subject
+        self.key: str | None = None
+        self._booking: Booking | None = None
+        self._staged: StagedRelease | None = None
+        if ledger is not None:
+            named = f"{run} {fingerprint}".encode()
+            self.key = f"{protocol}-{hashlib.sha256(named).hexdigest()[:40]}"
+            self._budget = ledger.budget()
+            self._booking = Booking(self._budget, self.key)
+
+    @property
+    def debited(self) -> bool:
+        """Whether the ledger holds this run."""
+        return self.key is not None and self._budget.find(self.key) is not None
+
+    def afford(self) -> None:
+        """Raise BudgetExhausted if less is left than the claim costs; debits nothing."""
+        if self._booking is not None and not self.debited:
+            self._budget.price(self.claim)
+
+    def staged_bytes(self, make: Callable[[], bytes]) -> bytes:
+        """Debit the claim, then make what the ledger keeps; a retry gets the bytes of the first attempt."""
+        try:
+            self._staged = stage(self._booking, self.claim, self._subject, make)
+        except AlreadyPublished:
+            raise UsageError("this run is closed in the ledger") from None
+        return self._staged.payload
+
+    def settle(self, *, sent: bool = False) -> None:
+        """Record that the run has ended; after a crash the bytes were staged by an earlier process.
+
+        A party that has ``sent`` nothing, and whose ledger does not hold this run, owes nothing.
+        """
+        if self._booking is None or not (sent or self.debited):
+            return
+        with suppress(AlreadyPublished):
+            staged = self._staged or stage(self._booking, self.claim, self._subject, _nothing)
+            staged.publish()
+
+    def in_words(self, *, sent: bool) -> str:
+        """What a site that was dropped, or lost the server, has spent."""
+        claim = self.claim
+        amount = f"ρ = {claim.rho:.15g}" if claim.epsilon is None else f"ε = {claim.epsilon:.15g}"
+        if self.debited:
+            spent = f"This site's ledger was debited {amount} for this run (entry {self.key})"
+        elif sent:
+            spent = f"This site's masked table may have left and {amount} counts as spent"
+        else:
+            return "Nothing was spent at this site."
+        return f"{spent}; that stays spent, and repeating the command spends nothing more."
+
+
+def _nothing() -> bytes:
+    raise UsageError("the ledger holds nothing that this run staged")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,16 +298,12 @@ class SiteRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class SiteEnded:
+class SiteEnded(Result):
     """How a run ended for a site."""
 
     run: str
     claim: Claim
     idempotency_key: str | None
-
-    def as_json(self) -> dict[str, Any]:
-        """The result for a machine."""
-        return {"run": self.run, "claim": self.claim.in_numbers(), "idempotency_key": self.idempotency_key}
 
 
 def join_as_site(
@@ -278,7 +344,7 @@ def join_as_site(
     if sites is not None:
         _check_sites(terms, sites, identity.fingerprint)
     approve(terms.claim)
-    spending = _SiteSpending(terms, request.ledger.given(), identity.fingerprint)
+    spending = site_spending(terms, request.ledger.given(), identity.fingerprint)
     with _run_folder(request.party, tally_file, terms) as folder:
         machine = SiteState(
             identity,
@@ -303,6 +369,17 @@ def join_as_site(
     return SiteEnded(terms.run, terms.claim, spending.key)
 
 
+def site_spending(terms: AggregationTerms, ledger: LedgerOptions | None, fingerprint: str) -> RunSpending:
+    """What taking part costs the site with this fingerprint, and how its ledger describes it."""
+    subject = {
+        "kind": "secure aggregation",
+        "run": terms.run,
+        "fingerprint": terms.basis.fingerprint,
+        "rows": terms.basis.shape[0],
+    }
+    return RunSpending("federate", ledger, fingerprint, terms.digest.hex(), terms.claim, subject)
+
+
 def _check_sites(terms: AggregationTerms, known: Sequence[str], own: str) -> None:
     """Refuse terms that name other keys than those that this site knows, its own aside."""
     pinned, named = {fingerprint_of(each) for each in known} - {own}, set(terms.sites) - {own}
@@ -315,72 +392,6 @@ def _check_sites(terms: AggregationTerms, known: Sequence[str], own: str) -> Non
         "must name the sites whose fingerprints were given, and no others",
         got=", ".join(listed[:4]) + (", …" if len(listed) > 4 else ""),
     )
-
-
-class _SiteSpending:
-    """Debits the site's ledger once per run, under a key that a retry repeats."""
-
-    def __init__(self, terms: AggregationTerms, ledger: LedgerOptions | None, fingerprint: str) -> None:
-        self._terms = terms
-        self._booking: Booking | None = None
-        self._staged: StagedRelease | None = None
-        self.key: str | None = None
-        if ledger is not None:
-            named = f"{terms.digest.hex()} {fingerprint}".encode("ascii")
-            self.key = f"federate-{hashlib.sha256(named).hexdigest()[:40]}"
-            self._budget = ledger.budget()
-            self._booking = Booking(self._budget, self.key)
-
-    def afford(self) -> None:
-        """Raise BudgetExhausted if less is left than the claim costs; debits nothing."""
-        if self._booking is not None and self._budget.find(self._booking.idempotency_key) is None:
-            self._budget.price(self._terms.claim)
-
-    def staged_bytes(self, make: Callable[[], bytes]) -> bytes:
-        """Debit the claim, then draw and mask; a retry gets the masked table of the first attempt."""
-        try:
-            self._staged = stage(self._booking, self._terms.claim, self._subject(), make)
-        except AlreadyPublished:
-            raise UsageError("this run is closed in the ledger") from None
-        return self._staged.payload
-
-    def settle(self, *, sent: bool) -> None:
-        """Record that the run has ended; after a crash the masked table was staged by an earlier process.
-
-        A site whose table was not ``sent``, and whose ledger does not hold this run, owes nothing.
-        """
-        if self._booking is None:
-            return
-        if not sent and self._budget.find(self._booking.idempotency_key) is None:
-            return
-        with suppress(AlreadyPublished):
-            staged = self._staged or stage(self._booking, self._terms.claim, self._subject(), _nothing)
-            staged.publish()
-
-    def in_words(self, *, sent: bool) -> str:
-        """What a site that was dropped, or lost the server, has spent."""
-        claim = self._terms.claim
-        amount = f"ρ = {claim.rho:.15g}" if claim.epsilon is None else f"ε = {claim.epsilon:.15g}"
-        if self._booking is not None and self._budget.find(self._booking.idempotency_key) is not None:
-            spent = f"This site's ledger was debited {amount} for this run (entry {self.key})"
-        elif sent:
-            spent = f"This site's masked table may have left and {amount} counts as spent"
-        else:
-            return "Nothing was spent at this site."
-        return f"{spent}; that stays spent, and repeating the command spends nothing more."
-
-    def _subject(self) -> dict[str, object]:
-        terms = self._terms
-        return {
-            "kind": "secure aggregation",
-            "run": terms.run,
-            "fingerprint": terms.basis.fingerprint,
-            "rows": terms.basis.shape[0],
-        }
-
-
-def _nothing() -> bytes:
-    raise UsageError("the ledger holds no masked table of this run")
 
 
 def _run_folder(party: PartySpec, file: str, terms: AggregationTerms) -> StateFolder:
@@ -786,7 +797,7 @@ class ValidationRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ValidationReleased:
+class ValidationReleased(Result):
     """A release that was written; ``check`` is that of the secret."""
 
     output: str
@@ -794,16 +805,6 @@ class ValidationReleased:
     check: str
     claim: Claim
     idempotency_key: str | None
-
-    def as_json(self) -> dict[str, Any]:
-        """The result for a machine."""
-        return {
-            "output": self.output,
-            "columns": list(self.columns),
-            "check": self.check,
-            "claim": self.claim.in_numbers(),
-            "idempotency_key": self.idempotency_key,
-        }
 
 
 def release_validation(request: ValidationRequest, file: str, output: str) -> ValidationReleased:
@@ -877,11 +878,13 @@ def _write_columns(path: Path, columns: dict[str, Floats]) -> None:
         stream.write(buffer.getvalue())
 
 
-class Offer(Protocol):
-    """The records of an owner, of which columns are requested by name."""
-
-    def choose(self, names: Sequence[str]) -> Floats:
-        """These columns side by side, shape (records, width); UsageError for one that is not offered."""
+def owner_spending(
+    terms: RunTerms, *, ledger: LedgerOptions | None, fingerprint: str, delta: float | None = None
+) -> RunSpending:
+    """What a run on these terms costs the owner with this fingerprint, in ρ or in ε at a δ."""
+    subject = {"kind": "summarization", "run": terms.run, "rule": terms.rule, "rounds": terms.rounds}
+    claim = at_delta(owners_claim(terms), delta)
+    return RunSpending("summarize", ledger, fingerprint, terms.run, claim, subject)
 
 
 class OwnerMachine:
@@ -891,9 +894,8 @@ class OwnerMachine:
     cap of the owner's own must be in the terms, whose noise covers it, and holds whatever is requested. The
     terms are only looked at until the first broadcast comes. Then they are paid for and the state folder is
     bound to them, before anything is answered: from there on another run is refused, so a curator cannot
-    start over to get round the cap. ``pay`` is called again after a crash; it must not spend twice for one
-    run. ``afford`` raises if it would refuse. ``settle`` is called when the run has ended. With a ``secret``
-    hashes are sent instead of points, and terms that request points are refused.
+    start over to get round the cap. ``spending`` makes what debits the owner's ledger for some terms. With a
+    ``secret`` hashes are sent instead of points, and terms that request points are refused.
     """
 
     noun = "curator"
@@ -903,14 +905,12 @@ class OwnerMachine:
     def __init__(
         self,
         identity: Identity,
-        offer: Offer,
+        offer: ColumnBlocks,
         folder: StateFolder,
         *,
         cap: int | None = None,
         secret: HashSecret | None = None,
-        afford: Callable[[RunTerms], None] = lambda _: None,
-        pay: Callable[[RunTerms], None] = lambda _: None,
-        settle: Callable[[], None] = lambda: None,
+        spending: Callable[[RunTerms], RunSpending] | None = None,
         log: Log = lambda _: None,
     ) -> None:
         if folder.get("ended") is not None:
@@ -919,7 +919,8 @@ class OwnerMachine:
         self._me = identity.fingerprint
         self._offer, self._folder = offer, folder
         self._cap, self._secret = cap, secret
-        self._afford, self._pay, self._settle = afford, pay, settle
+        self._spending_of = spending or partial(owner_spending, ledger=None, fingerprint=self._me)
+        self.spending: RunSpending | None = None
         self._log = log
         self._state: OwnerState | None = None
         self._opening = b""
@@ -940,8 +941,9 @@ class OwnerMachine:
         state = self.state
         if not self._bound:
             # A run that cannot be paid binds nothing.
+            assert self.spending is not None
             with self._own_affairs():
-                self._pay(state.terms)
+                self.spending.staged_bytes(state.terms.to_bytes)
             self._folder.keep("opening", self._opening)
             self._bound = True
             self._log("resumed the run" if state.step else "joined the run")
@@ -951,8 +953,9 @@ class OwnerMachine:
         """Close the run in the ledger, and never answer in it again."""
         if self.state.terms.run != run:
             raise PeerRefused("the message ends another run")
+        assert self.spending is not None
         with self._own_affairs():
-            self._settle()
+            self.spending.settle()
         self._folder.put("ended", run.encode())
         return ready(run)
 
@@ -1004,7 +1007,8 @@ class OwnerMachine:
             kept = self._folder.get("state")
             if kept is not None:
                 state.restore(kept)
-            self._afford(terms)
+            self.spending = self._spending_of(terms)
+            self.spending.afford()
         return state
 
     def _features(self, opening: Opening) -> SummaryFeatures | None:
@@ -1055,24 +1059,14 @@ class OwnerRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class TookPart:
-    """How a run ended for an owner; ``points`` is for its own eyes."""
+class TookPart(Result):
+    """How a run ended for an owner; ``points_sent`` is for its own eyes."""
 
     run: str
     rule: str
-    points: int
-    claim: Claim | None
+    points_sent: int
+    claim: Claim
     idempotency_key: str | None
-
-    def as_json(self) -> dict[str, Any]:
-        """The result for a machine."""
-        return {
-            "run": self.run,
-            "rule": self.rule,
-            "points_sent": self.points,
-            "claim": None if self.claim is None else self.claim.in_numbers(),
-            "idempotency_key": self.idempotency_key,
-        }
 
 
 def offer_records(
@@ -1087,7 +1081,7 @@ def offer_records(
     """
     identity = Identity.load(request.party.key)
     secret = None if request.hashes is None else HashSecret.load(request.hashes)
-    spending = _RunSpending(request.ledger.given(), request.delta, identity.fingerprint)
+    ledger = request.ledger.given()
     records = read_columns(file, request.columns, request.cells)
     with StateFolder(request.party.state or f"{file}.summarize") as folder:
         machine = OwnerMachine(
@@ -1096,48 +1090,12 @@ def offer_records(
             folder,
             cap=request.cap,
             secret=secret,
-            afford=spending.afford,
-            pay=spending.pay,
-            settle=spending.settle,
+            spending=partial(
+                owner_spending, ledger=ledger, fingerprint=identity.fingerprint, delta=request.delta
+            ),
             log=log,
         )
         Participant(identity, curator, machine, patience=patience, log=log).take_part()
-    state = machine.state
+    state, spending = machine.state, machine.spending
+    assert spending is not None
     return TookPart(state.terms.run, state.terms.rule, state.sent, spending.claim, spending.key)
-
-
-class _RunSpending:
-    """Debits the owner's ledger once a run, under a key that a retry repeats."""
-
-    def __init__(self, ledger: LedgerOptions | None, delta: float | None, fingerprint: str) -> None:
-        self.claim: Claim | None = None
-        self.key: str | None = None
-        self._ledger, self._delta, self._fingerprint = ledger, delta, fingerprint
-        self._staged: StagedRelease | None = None
-
-    def afford(self, terms: RunTerms) -> None:
-        """Raise BudgetExhausted if less is left than the claim of these terms costs; debits nothing."""
-        self.claim = at_delta(owners_claim(terms), self._delta)
-        if self._ledger is None:
-            return
-        named = f"{terms.run} {self._fingerprint}".encode()
-        self.key = f"summarize-{hashlib.sha256(named).hexdigest()[:40]}"
-        budget = self._ledger.budget()
-        if budget.find(self.key) is None:
-            budget.price(self.claim)
-
-    def pay(self, terms: RunTerms) -> None:
-        """Debit the claim of the terms that were looked at; nothing is refunded from here on."""
-        if self._ledger is None or self.claim is None or self.key is None:
-            return
-        subject = {"kind": "summarization", "run": terms.run, "rule": terms.rule, "rounds": terms.rounds}
-        booking = Booking(self._ledger.budget(), self.key)
-        try:
-            self._staged = stage(booking, self.claim, subject, terms.to_bytes)
-        except AlreadyPublished:
-            raise UsageError("this run is closed in the ledger") from None
-
-    def settle(self) -> None:
-        """Record that the run has ended."""
-        if self._staged is not None:
-            self._staged.publish()

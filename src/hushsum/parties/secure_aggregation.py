@@ -14,9 +14,8 @@ import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +29,10 @@ from hushsum.errors import (
     SecretRefused,
     UsageError,
 )
-from hushsum.files import check_spelling, pack, stored_rational, unpack
+from hushsum.files import pack, stored_rational, unpack
 from hushsum.kernels import Kernel
 from hushsum.parties._kept_state import SecretStore
-from hushsum.parties._messages import own_affairs, ready
+from hushsum.parties._messages import COUNT, Field, Message, own_affairs, ready
 from hushsum.parties._tls import Identity, fingerprint_of, short, verify
 from hushsum.privacy import (
     AUTO,
@@ -45,6 +44,7 @@ from hushsum.privacy import (
     IntegerNoise,
     Mechanism,
     Promise,
+    Relation,
     ReleaseRequest,
     Trust,
     checked_unit,
@@ -227,8 +227,51 @@ _REACH: Final = 64
 """Deviations of the noise for which the ring has room."""
 
 
+def _run_name(value: Any) -> str:
+    if not isinstance(value, str) or not 1 <= len(value) <= 64 or not value.isalnum():
+        raise ValueError("run")
+    return value
+
+
+def _request_from_json(values: dict[str, Any]) -> ReleaseRequest:
+    epsilon, rho = (
+        None if values[name] is None else stored_rational(values[name]) for name in ("epsilon", "rho")
+    )
+    return ReleaseRequest(
+        epsilon=epsilon,
+        delta=stored_rational(values["delta"]) or None,
+        rho=rho,
+        relation=values["relation"],
+        unit=values["unit"],
+        rows=values["rows"],
+        count_share=stored_rational(values["count_share"]),
+        population=values["population"],
+        allow_large_delta=values["allow_large_delta"] is True,
+    )
+
+
+def _request_as_json(request: ReleaseRequest) -> dict[str, Any]:
+    promise = request.promise
+    return {
+        "epsilon": None if promise.epsilon is None else str(promise.epsilon),
+        "delta": str(promise.delta),
+        "rho": None if promise.rho is None else str(promise.rho),
+        "relation": str(Relation.of(request.relation)),
+        "unit": request.unit,
+        "rows": request.rows,
+        "count_share": str(request.share_of_count),
+        "population": request.population,
+        "allow_large_delta": bool(request.allow_large_delta),
+    }
+
+
+_REQUEST: Final = Field(_request_from_json, _request_as_json)
+_READING: Final = Field(reading_from_json, reading_as_json)
+_FINGERPRINTS: Final = Field(lambda value: tuple(map(fingerprint_of, value)), list)
+
+
 @dataclass(frozen=True)
-class AggregationTerms:
+class AggregationTerms(Message):
     """What all sites and the server know before the first message, and never change.
 
     Parameters
@@ -258,13 +301,17 @@ class AggregationTerms:
     states that it assumes one.
     """
 
-    run: str
-    reading: Reading
-    request: ReleaseRequest
-    per_unit: int
-    sites: tuple[str, ...]
-    dropouts: int
-    colluding: int
+    kind: ClassVar[str] = "aggregation terms"
+    most: ClassVar[int | None] = MOST_TERMS
+    damaged: ClassVar[str] = "these terms of an aggregation are damaged or of a later version"
+
+    run: Annotated[str, Field(_run_name)]
+    reading: Annotated[Reading, _READING]
+    request: Annotated[ReleaseRequest, _REQUEST]
+    per_unit: Annotated[int, COUNT]
+    sites: Annotated[tuple[str, ...], _FINGERPRINTS]
+    dropouts: Annotated[int, COUNT]
+    colluding: Annotated[int, COUNT]
 
     def __post_init__(self) -> None:
         n, d, t = len(self.sites), self.dropouts, self.colluding
@@ -425,86 +472,6 @@ class AggregationTerms:
                 got="another cap",
                 remedy=("count with the same ", Parameter("max_per_unit")),
             )
-
-    def to_bytes(self) -> bytes:
-        """The one spelling of these terms."""
-        return self._spelled
-
-    @cached_property
-    def _spelled(self) -> bytes:
-        request = self.request
-        promise = self.promise
-        values = {
-            "run": self.run,
-            **reading_as_json(self.reading),
-            "epsilon": None if promise.epsilon is None else str(promise.epsilon),
-            "delta": str(promise.delta),
-            "rho": None if promise.rho is None else str(promise.rho),
-            "relation": str(self._release.claim.relation),
-            "unit": self.unit,
-            "per_unit": self.per_unit,
-            "count_share": str(self._release.count_share),
-            "population": request.population,
-            "allow_large_delta": bool(request.allow_large_delta),
-            "sites": list(self.sites),
-            "dropouts": self.dropouts,
-            "colluding": self.colluding,
-        }
-        return pack("aggregation terms", values, {})
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> AggregationTerms:
-        """The terms back.
-
-        Raises
-        ------
-        FileRefused
-            if these bytes are none.
-        """
-        _, values, _ = unpack(data, "aggregation terms", most=MOST_TERMS)
-        try:
-            terms = cls._read(values)
-            check_spelling(data, terms.to_bytes())
-            return terms
-        except FileRefused:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, HushsumError):
-            raise FileRefused("these terms of an aggregation are damaged or of a later version") from None
-
-    @classmethod
-    def _read(cls, values: dict[str, Any]) -> AggregationTerms:
-        whole = ("per_unit", "dropouts", "colluding")
-        if any(type(values[name]) is not int or not 0 <= values[name] < 1 << 32 for name in whole):
-            raise ValueError("numbers")
-        run, population = values["run"], values["population"]
-        if not isinstance(run, str) or not 1 <= len(run) <= 64 or not run.isalnum():
-            raise ValueError("run")
-        if population is not None and (type(population) is not int or not 1 <= population <= 1 << 60):
-            raise ValueError("population")
-        reading = reading_from_json(values)
-        return cls(
-            run=run,
-            reading=reading,
-            request=ReleaseRequest(
-                epsilon=_rational(values["epsilon"]),
-                delta=_rational(values["delta"]) or None,
-                rho=_rational(values["rho"]),
-                relation=values["relation"],
-                unit=values["unit"],
-                rows=reading.basis.shape[0],
-                count_share=stored_rational(values["count_share"]),
-                population=population,
-                allow_large_delta=values["allow_large_delta"] is True,
-            ),
-            per_unit=values["per_unit"],
-            sites=tuple(fingerprint_of(each) for each in values["sites"]),
-            dropouts=values["dropouts"],
-            colluding=values["colluding"],
-        )
-
-
-def _rational(text: object) -> Fraction | None:
-    return None if text is None else stored_rational(text)
 
 
 def _kernel(tally: Tally) -> Kernel | None:
@@ -859,10 +826,7 @@ class SiteState:
             else:
                 key = agreed_key(sealing, public[holder][1], terms.digest, _sealing(self._me, holder))
                 sealed.append(seal(key, b"".join(pair), _sealing(self._me, holder)))
-        given = {
-            "sealed": bytes_array(sealed, SEALED_BYTES),
-            "digests": bytes_array(digests, DIGEST_BYTES),
-        }
+        given = {"sealed": bytes_array(sealed, SEALED_BYTES), "digests": bytes_array(digests, DIGEST_BYTES)}
         stated = {"roster": roster, "seed": seed_digest(terms, self._me, seed)}
         reply = signed_reply(self._identity, SHARES, terms, stated, given)
         seen = {site: reply.data for site, reply in keys.items()}

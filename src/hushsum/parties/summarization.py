@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Final, Required, TypedDict, Unpack
+from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -302,7 +302,7 @@ SEND, BID, DELIVER = "send", "bid", "deliver"
 PHASES = (SEND, BID, DELIVER)
 
 CERTAIN = 1 << 16
-"""The chance of a point that is sent for certain."""
+"""The ``chance`` of a point that is sent for certain."""
 
 MAX_ROUNDS = 1 << 16
 MAX_OWNERS = 1 << 12
@@ -349,11 +349,8 @@ class RunTerms(Message):
             object.__setattr__(self, "features", replace(self.features, seed=PUBLIC_SEED))
         for name in ("size", "rounds", "batch", "reach", "cap"):
             value = getattr(self, name)
-            if (value is not None or name != "cap") and (
-                type(value) is not int or not 1 <= value <= MAX_POINTS
-            ):
-                rule = f"must be an integer from 1 to {MAX_POINTS}"
-                raise UsageError(name, rule, got=f"{value!r:.40}")
+            if value is not None or name != "cap":
+                object.__setattr__(self, name, positive_integer(name, value, at_most=MAX_POINTS))
         if self.rounds > MAX_ROUNDS or not 1 <= len(self.owners) <= MAX_OWNERS:
             raise UsageError(
                 f"a run has at most {MAX_ROUNDS} rounds and from 1 to {MAX_OWNERS} owners",
@@ -406,8 +403,6 @@ class Broadcast(Message):
         direction = self.direction
         if self.phase not in PHASES or not 0 <= self.chance <= CERTAIN:
             raise ValueError("phase")
-        if direction.ndim != 1 or direction.dtype != np.int64:
-            raise ValueError("direction")
         if direction.size and max(int(direction.max()), -int(direction.min())) > MAX_DIRECTION:
             raise ValueError("direction")
 
@@ -759,7 +754,6 @@ class HashedTarget(Message):
 
 
 Store = Callable[[bytes], None]
-BAR = 0.0
 
 
 class CuratorState:
@@ -771,7 +765,7 @@ class CuratorState:
             curator.advance()                                  # draws once, then stores
             for owner, broadcast in curator.outgoing().items():
                 curator.take(send(owner, broadcast))           # or curator.lose(owner)
-        curator.summary()
+        summary_of(curator)
 
     `advance` draws the next broadcasts and hands the whole state to ``store`` before anyone can see them.
     After a crash, `restore` the last stored bytes: `outgoing` gives what was drawn then, to those who have
@@ -889,7 +883,7 @@ class CuratorState:
             most = self._most(answer.owner, phase)
             hashes = self.collected.check(answer, most=most)
             self._verify(answer, hashes, phase)
-            self.collected.add(answer, hashes, scores(hashes, self._current.direction), self.round)
+            self.collected.add(answer, hashes, scores(hashes, self._current.direction))
         self._awaited.discard(answer.owner)
         if not self._awaited and phase != BID:
             self._settle()
@@ -916,7 +910,6 @@ class CuratorState:
             "requested": list(self._requested),
             "lost": self.lost,
             "current": None if self._current is None else self._current.to_bytes().hex(),
-            "secure": self.secure,
         }
         arrays = {"outputs": self._outputs, "sums": self._sums.state(), **self.collected.arrays()}
         return pack("curator", values, arrays)
@@ -1004,7 +997,7 @@ class CuratorState:
         spread = 0.1 * length / self.terms.features.unit
         if not len(self._outputs):
             return as_chance(chance), -MAX_GAIN
-        return as_chance(chance), round(mean + (BAR - steering.lowered) * spread)
+        return as_chance(chance), round(mean - steering.lowered * spread)
 
     def _ask(self) -> None:
         """Flip an exact coin for every bidder, whose log-odds fall by ``rate`` with each rank."""
@@ -1066,6 +1059,9 @@ class CuratorState:
         return None if self._seed is None else self._seed * (1 << 24) + self._step
 
 
+_STORED: Final = ("points", "extra", "owners", "gains")
+
+
 class ReceivedPoints:
     """Points with their hashes, gains and owners, in the order in which they came."""
 
@@ -1076,7 +1072,6 @@ class ReceivedPoints:
         self.extra: Floats = np.empty((0, terms.extra))
         self.hashes: Hashes = np.empty((0, terms.features.width), np.int16)
         self.owners: Integers = np.empty(0, np.int64)
-        self.rounds: Integers = np.empty(0, np.int64)
         self.gains: Integers = np.empty(0, np.int64)
         self._chosen: NDArray[np.bool_] = np.empty(0, np.bool_)
         self._counted: NDArray[np.bool_] = np.empty(0, np.bool_)
@@ -1092,12 +1087,8 @@ class ReceivedPoints:
         """How many points are in the summary."""
         return int(self._chosen.sum())
 
-    def summary(self) -> Integers:
-        """The places of the points in the summary."""
-        return np.flatnonzero(self._chosen)
-
     def pool(self) -> Integers:
-        """The places of the points that are not."""
+        """The places of the points that are not in the summary."""
         return np.flatnonzero(~self._chosen)
 
     def check(self, answer: Answer, *, most: int | None) -> Hashes:
@@ -1123,7 +1114,7 @@ class ReceivedPoints:
         except DataRefused:
             raise FileRefused("an answer holds a number that is not finite") from None
 
-    def add(self, answer: Answer, hashes: Hashes, gains: Integers, number: int) -> None:
+    def add(self, answer: Answer, hashes: Hashes, gains: Integers) -> None:
         """Keep the points of an answer that was checked."""
         size = len(hashes)
         owner = self._terms.owners.index(answer.owner)
@@ -1131,7 +1122,6 @@ class ReceivedPoints:
         self.extra = np.concatenate([self.extra, answer.extra])
         self.hashes = np.concatenate([self.hashes, hashes])
         self.owners = np.concatenate([self.owners, np.full(size, owner)])
-        self.rounds = np.concatenate([self.rounds, np.full(size, number)])
         self.gains = np.concatenate([self.gains, gains])
         self._chosen = np.concatenate([self._chosen, np.zeros(size, np.bool_)])
         self._counted = np.concatenate([self._counted, np.zeros(size, np.bool_)])
@@ -1149,12 +1139,11 @@ class ReceivedPoints:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything, for a snapshot."""
         flags = self._chosen.astype(np.int8) + 2 * self._counted.astype(np.int8)
-        named = {name: getattr(self, name) for name in ("points", "extra", "owners", "rounds", "gains")}
-        return {**named, "flags": flags}
+        return {**{name: getattr(self, name) for name in _STORED}, "flags": flags}
 
     def resume(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go on from a snapshot; hashes are made again."""
-        for name in ("points", "extra", "owners", "rounds", "gains"):
+        for name in _STORED:
             setattr(self, name, arrays[name])
         self._chosen, self._counted = arrays["flags"] % 2 == 1, arrays["flags"] >= 2
         if self._terms.hashed:
@@ -1555,31 +1544,25 @@ def owners_claim(terms: RunTerms, *, secure: bool = True) -> Claim:
     """
     if terms.rho is None:
         raise UsageError("the terms promise nothing", got="no rho")
-    return _claim(terms.rho, _sums(terms), _arithmetic(terms), secure=secure)
+    return _claim(terms.rho, terms, secure=secure)
 
 
 def target_claim(rho: Fraction, *, secure: bool = True) -> Claim:
     """What the release of a validation set reveals about one of its records, whatever the run."""
-    return _claim(rho, "discrete gaussian", "exact integers", secure=secure)
+    return _claim(rho, None, secure=secure)
 
 
-def _sums(terms: RunTerms) -> str:
-    return "factorised discrete gaussian" if terms.rule == THRESHOLD else "discrete gaussian"
-
-
-def _arithmetic(terms: RunTerms) -> str:
-    """The auction's coins have rounded probabilities; everything else is exact."""
-    return "real arithmetic" if terms.rule == AUCTION else "exact integers"
-
-
-def _claim(rho: Fraction, mechanism: str, arithmetic: str, *, secure: bool) -> Claim:
+def _claim(rho: Fraction, terms: RunTerms | None, *, secure: bool) -> Claim:
+    """The claim of a release, or of all messages of a run on these terms."""
+    rule = None if terms is None else terms.rule
     return Claim(
         promise=Promise.of(rho=rho),
         unit="record",
         records_per_unit=1,
         relation=Relation.ADD_REMOVE,
-        mechanism=Mechanism.of(mechanism),
-        arithmetic=arithmetic,
+        mechanism=Mechanism.of("factorised discrete gaussian" if rule == THRESHOLD else "discrete gaussian"),
+        # The auction's coins have rounded probabilities; everything else is exact.
+        arithmetic="real arithmetic" if rule == AUCTION else "exact integers",
         secure=secure,
         assumptions=("the curator follows the protocol and sends owners nothing but its broadcasts",),
     )
@@ -1593,7 +1576,7 @@ def claims_of(curator: CuratorState) -> SummaryClaims:
     return SummaryClaims(
         owners=owners,
         validation=target_claim(target.rho, secure=curator.secure),
-        together=_claim(terms.rho + target.rho, _sums(terms), _arithmetic(terms), secure=curator.secure),
+        together=_claim(terms.rho + target.rho, terms, secure=curator.secure),
         answers_rho=float(answers_rho(terms)),
     )
 
@@ -1906,28 +1889,12 @@ class RunSpec:
         return planned if run is None else replace(planned, run=run)
 
 
-class SummaryKeywords(TypedDict, total=False):
-    """The fields of `RunSpec` and `Comparison`, as keywords of `summarize`."""
-
-    epsilon: Required[float]
-    delta: Required[float]
-    bandwidth: Required[float]
-    features: int
-    validation_share: float
-    rule: str
-    rounds: int | None
-    reach: int | None
-    seed: int
-    cap: int | None
-    rate: float | None
-    hashes: bool
-
-
 def _spec_of(size: int, keywords: Mapping[str, Any]) -> RunSpec:
-    shared = {each.name for each in fields(Comparison)}
-    comparison = Comparison(**{name: value for name, value in keywords.items() if name in shared})
-    rest = {name: value for name, value in keywords.items() if name not in shared}
-    return RunSpec(comparison=comparison, size=size, **rest)
+    shared = {each.name for each in fields(Comparison)} & set(keywords)
+    comparison = Comparison(**{name: keywords[name] for name in shared})
+    return RunSpec(
+        comparison=comparison, size=size, **{name: keywords[name] for name in keywords.keys() - shared}
+    )
 
 
 def summarize(
@@ -1937,7 +1904,7 @@ def summarize(
     *,
     extra: Mapping[str, ArrayLike] | None = None,
     insecure_noise_seed: int | None = None,
-    **keywords: Unpack[SummaryKeywords],
+    **keywords: Any,
 ) -> Summary:
     """Collect a summary of ``size`` points whose distribution matches the validation set.
 

@@ -80,9 +80,7 @@ class FreshAnswers:
         if mechanism not in MECHANISMS:
             raise UsageError("mechanism", "must be gaussian or laplace", got=shown(mechanism))
         if type(answers) is not int or answers < 1:
-            raise UsageError(
-                "answers", "must be a whole number above 0", remedy="declare how many there will be"
-            )
+            raise UsageError("answers", "must be an integer above 0", remedy="declare how many there will be")
         promise = Promise.of(epsilon=epsilon, delta=delta)
         check_declared_delta(promise, None, allow_large_delta=allow_large_delta)
         self._function = function
@@ -163,7 +161,7 @@ class FreshAnswers:
 
 
 def laplace_rate(promise: Promise, answers: int) -> Fraction:
-    """The ε that each of so many Laplace answers may have: ε/T, or what composition at δ allows.
+    """The ε that each Laplace answer may have: ε/T, or what composition at δ allows.
 
     >>> laplace_rate(Promise.of(epsilon=1.0), 10)
     Fraction(1, 10)

@@ -341,14 +341,6 @@ def _records(X: object, kernel: Kernel, bounds: object) -> tuple[Bounds, Rows]:
     return box, np.ascontiguousarray(rows)
 
 
-__all__ = [
-    "SecretFunction",
-    "density_function",
-    "gaussian_process_function",
-    "kernel_svm_functions",
-]
-
-
 WARNING = "CONFIDENTIAL: private records. Never for release; they answer questions where they are."
 
 _LARGEST = 1e30
@@ -407,14 +399,9 @@ def _build(header: Header, payload: memoryview) -> tuple[list[SecretFunction], d
 
 def _described(function: SecretFunction) -> dict[str, Any]:
     return {
-        "kernel": kernel_as_json(function.kernel),
-        "bounds": function.bounds.as_json(),
+        **function.facts(),
         "records": len(function.points),
-        "sensitivity": function.sensitivity,
         "pointwise": function.pointwise,
-        "relation": str(function.relation),
-        "constant": function.constant,
-        "scale": function.scale,
         "assumptions": list(function.assumptions),
     }
 
@@ -448,8 +435,9 @@ def _sizes(header: dict[str, Any]) -> tuple[int, int]:
     return points, points + encoded_size((header["records"],), REAL, reals=True)
 
 
-def _payload_size(header: Header) -> int:
-    return sum(_sizes(each)[1] for each in header["functions"])
-
-
-_FILE = SecretFile(FileKind.SERVED, "this file of secret functions", _payload_size, _build)
+_FILE = SecretFile(
+    FileKind.SERVED,
+    "this file of secret functions",
+    lambda header: sum(_sizes(each)[1] for each in header["functions"]),
+    _build,
+)

@@ -249,7 +249,7 @@ def _is_bound(connection: sqlite3.Connection, facts: dict[str, Any]) -> bool:
     found = connection.execute("SELECT value FROM facts WHERE name = 'function'").fetchone()
     if found is not None and found[0] != json.dumps(facts, sort_keys=True):
         raise UsageError(
-            ("the store of answers belongs to another function, or to other data, kernel, budget or limits"),
+            "the store of answers belongs to another function, or to other data, kernel, budget or limits",
             remedy="give each served function a store of its own",
         )
     return found is not None
@@ -332,10 +332,10 @@ _BLOCK = 256
 class GaussianPath:
     """G + √λ·J at the points queried so far: G a path with the given covariance, J fresh at every point.
 
-    New values are drawn from the law given all earlier ones, by further rows of the Cholesky factor of
-    K + λI = LLᵀ: the values are L·ξ for independent standard normal ξ, so a further point needs one ξ more.
-    The joint law of all values does not depend on the order or the times of the questions. The n-th point
-    costs n² operations; 4·n² bytes are held.
+    New values are drawn from the distribution given all earlier ones, by further rows of the Cholesky factor
+    of K + λI = LLᵀ: the values are L·ξ for independent standard normal ξ, so a further point needs one ξ
+    more. The joint distribution of all values does not depend on the order or the times of the queries. The
+    n-th point costs n² operations; 4·n² bytes are held.
 
     Parameters
     ----------
@@ -485,29 +485,41 @@ class ServedFunction:
         self,
         function: SecretFunction,
         claim: Claim,
-        scale: float,
         store: AnswerStore,
         *,
-        jitter: float,
+        calibration: str,
         most_questions: int,
-        insecure_noise_seed: int | None,
-        rollback_guard: RollbackGuard[int] | None,
+        jitter: float | None = None,
+        insecure_noise_seed: int | None = None,
+        rollback_guard: RollbackGuard[int] | None = None,
     ) -> None:
-        self.claim = claim
-        self._function = function
-        self._scale = scale
-        self._store = store
-        self._most = most_questions
-        self._seed = insecure_noise_seed
-        self._rollback_guard = rollback_guard
+        if type(most_questions) is not int or most_questions < 1:
+            raise UsageError("most_questions", "must be an integer above 0", remedy="leave it out for 5000")
+        self.claim, self._function, self._store = claim, function, store
+        self._most, self._seed = most_questions, insecure_noise_seed
+        self._scale = path_scale(function.sensitivity, claim.promise, calibration=calibration)
+        self._jitter = SMALLEST_JITTER * function.largest if jitter is None else float(jitter)
+        self._rollback_guard = store.rollback_guard() if rollback_guard is None else rollback_guard
         self._noted = 0
         self._turn = Lock()
         self._unsure = False
         self._path = GaussianPath(
-            function.covariance, function.bounds.dim, largest=function.largest, jitter=jitter
+            function.covariance, function.bounds.dim, largest=function.largest, jitter=self._jitter
         )
         # Answers are returned on a lattice far below the noise that each point has for itself.
-        self._step = 2.0 ** (math.floor(math.log2(scale * math.sqrt(jitter))) - _ROUNDING_BITS)
+        self._step = 2.0 ** (math.floor(math.log2(self._scale * math.sqrt(self._jitter))) - _ROUNDING_BITS)
+
+    def _facts(self) -> dict[str, Any]:
+        """What its store is bound to: public facts, and a keyed digest of the records."""
+        salt = self._store.salt(secrets.token_hex(32))
+        return {
+            "claim": self.claim.as_json(),
+            "function": self._function.facts(),
+            "scale": self._scale,
+            "jitter": self._jitter,
+            "most_questions": self._most,
+            "fingerprint": self._function.fingerprint(bytes.fromhex(salt)),
+        }
 
     @property
     def noise_stderr(self) -> float:
@@ -590,19 +602,15 @@ class ServedFunction:
             noted = self._rollback_guard.known()
             if noted is None and kept:
                 raise FileRefused(
-                    (
-                        "the store of answers has some, and nothing shows on this machine that it is its "
-                        "newest copy: continuing an older one would draw a second path"
-                    ),
+                    "the store of answers has some, and nothing shows on this machine that it is its "
+                    "newest copy: continuing an older one would draw a second path",
                     remedy="bring the folder served of the state folder (HUSHSUM_STATE) along, or serve anew",
                 )
             known = noted or 0
         if kept < max(len(self._path), known):
             raise FileRefused(
-                (
-                    "the store of answers has fewer than were returned, as an older copy has: continuing "
-                    "would draw a second path"
-                ),
+                "the store of answers has fewer than were returned, as an older copy has: continuing "
+                "would draw a second path",
                 remedy="put the newest copy back, or end this function",
             )
         return kept
@@ -673,8 +681,8 @@ def serve(
     Privacy
     -------
     All answers together are a part of one draw of f + s·(G + √λ·J), rounded: the Gaussian mechanism in the
-    space of the kernel and post-processing, adaptive questions included, since the joint law of the path does
-    not depend on them. It is proven for real numbers, and the claim states it.
+    space of the kernel and post-processing, adaptive queries included, since the joint distribution of the
+    path does not depend on them. It is proven for real numbers, and the claim states it.
 
     Examples
     --------
@@ -688,17 +696,28 @@ def serve(
     promise = Promise.of(epsilon=epsilon, delta=delta)
     check_declared_delta(promise, None, allow_large_delta=allow_large_delta)
     claim = path_claim(promise, function, calibration=calibration, secure=insecure_noise_seed is None)
-    served, facts = _prepared(
+    kept = MemoryStore() if store is None else store
+    served = ServedFunction(
         function,
         claim,
-        MemoryStore() if store is None else store,
+        kept,
         calibration=calibration,
-        jitter=jitter,
         most_questions=most_questions,
+        jitter=jitter,
         insecure_noise_seed=insecure_noise_seed,
         rollback_guard=rollback_guard,
     )
-    _open(served, facts, Booking.of(budget, idempotency_key))
+    booking, facts = Booking.of(budget, idempotency_key), served._facts()
+
+    def make() -> dict[str, Any]:
+        # The store is bound between *drawn* and *staged*: once the ledger records that something was
+        # published, there is a store to publish from. Who died in between finds a bound store, and closes
+        # the entry with `subject_of`.
+        kept.open(facts)
+        return {"opened": True}
+
+    if not kept.belongs_to(facts):
+        spend_json(booking, claim, subject_of(served), make)
     served._check_newest()
     return served
 
@@ -728,16 +747,15 @@ def reopen(
         if the store belongs to another function.
     """
     claim = path_claim(promise, function, calibration=calibration)
-    served, facts = _prepared(
+    served = ServedFunction(
         function,
         claim,
         store,
         calibration=calibration,
-        jitter=None,
         most_questions=most_questions,
         rollback_guard=rollback_guard,
     )
-    if not store.belongs_to(_bound(served, facts)):
+    if not store.belongs_to(served._facts()):
         raise FileRefused(
             "the store of answers is not the one that was opened", remedy="restore it, or serve anew"
         )
@@ -759,65 +777,6 @@ def path_claim(
         secure=secure,
         assumptions=function.assumptions,
     )
-
-
-def _prepared(
-    function: SecretFunction,
-    claim: Claim,
-    store: AnswerStore,
-    *,
-    calibration: str,
-    jitter: float | None,
-    most_questions: int,
-    insecure_noise_seed: int | None = None,
-    rollback_guard: RollbackGuard[int] | None = None,
-) -> tuple[ServedFunction, dict[str, Any]]:
-    """A served function that has not been opened, and the facts to which its store is bound."""
-    if type(most_questions) is not int or most_questions < 1:
-        raise UsageError("most_questions", "must be a whole number above 0", remedy="leave it out for 5000")
-    scale = path_scale(function.sensitivity, claim.promise, calibration=calibration)
-    lam = SMALLEST_JITTER * function.largest if jitter is None else float(jitter)
-    served = ServedFunction(
-        function,
-        claim,
-        scale,
-        store,
-        jitter=lam,
-        most_questions=most_questions,
-        insecure_noise_seed=insecure_noise_seed,
-        rollback_guard=store.rollback_guard() if rollback_guard is None else rollback_guard,
-    )
-    facts = {
-        "claim": claim.as_json(),
-        "function": function.facts(),
-        "scale": scale,
-        "jitter": lam,
-        "most_questions": most_questions,
-    }
-    return served, facts
-
-
-def _bound(served: ServedFunction, facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts with a keyed digest of the records."""
-    salt = served._store.salt(secrets.token_hex(32))
-    return {**facts, "fingerprint": served._function.fingerprint(bytes.fromhex(salt))}
-
-
-def _open(served: ServedFunction, facts: dict[str, Any], booking: Booking | None) -> None:
-    """Spend, unless the store was paid for, and bind it to this function.
-
-    It is bound between *drawn* and *staged*: once the ledger records that something was published, there is a
-    store to publish from. Who died in between finds a bound store, and closes the entry with `subject_of`.
-    """
-    store, bound = served._store, _bound(served, facts)
-    if store.belongs_to(bound):
-        return
-
-    def make() -> dict[str, Any]:
-        store.open(bound)
-        return {"opened": True}
-
-    spend_json(booking, served.claim, subject_of(served), make)
 
 
 def subject_of(served: ServedFunction) -> dict[str, object]:

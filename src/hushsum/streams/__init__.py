@@ -2,15 +2,18 @@
 
 from hushsum.releases import StepCovariance, StreamStep, step_covariance
 from hushsum.streams._audit_cases import FIRST, TWICE, stream_pair
-from hushsum.streams._start import (
+from hushsum.streams._stream import (
     FILES_IN_TIME,
     PreparedStream,
+    Stream,
+    StreamFile,
+    StreamPlan,
     StreamRequest,
+    open_stream,
     plan_stream,
     prepare_stream,
     stream,
 )
-from hushsum.streams._stream import Stream, StreamFile, StreamPlan, open_stream
 
 __all__ = [
     "FILES_IN_TIME",

@@ -20,7 +20,7 @@ from hushsum.auditing import MechanismCase, Separated, allowed_distance, normal_
 from hushsum.kernels import EuclideanKernel
 from hushsum.methods import race
 from hushsum.privacy import Promise, ReleaseRequest
-from hushsum.streams._start import PreparedStream, StreamRequest, prepare_stream
+from hushsum.streams._stream import PreparedStream, StreamRequest, prepare_stream
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
 STEPS = 3
@@ -98,11 +98,7 @@ def stream_pair(
 
 
 def _case(
-    places: tuple[Placed, Placed],
-    relation: str,
-    max_per_unit: int | None,
-    removals: bool,
-    promise: Promise,
+    places: tuple[Placed, Placed], relation: str, max_per_unit: int | None, removals: bool, promise: Promise
 ) -> Separated:
     return stream_pair(places, relation, max_per_unit=max_per_unit, removals=removals, promise=promise)
 

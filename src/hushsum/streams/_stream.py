@@ -1,6 +1,7 @@
 """A stream: records come in, and every step releases the function of what has come so far.
 
-Its plan and its state, the file of the state, and the guard against older copies of it.
+Its plan and its state, the file of the state, the guard against older copies of it, and its start, where
+everything is checked, the claim is paid once, and the state is made.
 """
 
 from __future__ import annotations
@@ -8,18 +9,22 @@ from __future__ import annotations
 import json
 import math
 import os
+import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Annotated, Any, Final, NoReturn, Required, Self, TypedDict, Unpack
 
 import numpy as np
 
 from hushsum._types import Floats, Integers
-from hushsum.errors import Argument, FileRefused, SecretRefused, StreamInUse, UsageError
+from hushsum.declaration import Parameter
+from hushsum.errors import Argument, FileRefused, SecretRefused, StreamInUse, UsageError, shown
+from hushsum.errors import Parameter as NameOf
 from hushsum.files import (
     REAL,
     Buffer,
@@ -29,6 +34,7 @@ from hushsum.files import (
     SecretFile,
     Section,
     SharedText,
+    canonical_json,
     decode_array,
     encode_array,
     encoded_size,
@@ -36,17 +42,35 @@ from hushsum.files import (
     padded_size,
     stored_rational,
 )
-from hushsum.kernels import thread_count
-from hushsum.privacy import PERSON, Claim, StreamNoise, calibrate
-from hushsum.releases import NoisyTable, StreamStep, function_type
+from hushsum.kernels import positive_integer, thread_count
+from hushsum.privacy import (
+    AUTO,
+    MOST_ROWS,
+    MOST_STEPS,
+    PERSON,
+    Budget,
+    Claim,
+    Mechanism,
+    Relation,
+    ReleaseRequest,
+    StreamNoise,
+    View,
+    another_release,
+    calibrate,
+    spend,
+    stream_noise,
+)
+from hushsum.releases import NoisyTable, StreamStep, function_type, stream_unit
 from hushsum.tables import Basis, Table, basis_from_json
 from hushsum.tally import (
     Tally,
+    TallyPattern,
     add_removals,
     build,
     claimed_unit,
     described,
     has_removals,
+    is_graph,
     leave_room,
     payload_size,
     rounding_step,
@@ -110,19 +134,15 @@ def plan_of(claim: Claim, basis: Basis, noise: StreamNoise, count_share: Fractio
     gains = np.sqrt(noise.gains)
     rows, width = basis.shape
     tables = 2 + noise.strategy.secret_tables + noise.strategy.public_tables + noise.view.kept(noise.horizon)
+    change = basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
+    once = calibrate(claim.promise, change, cells=rows * width, count_share=count_share).table
     return StreamPlan(
         claim=claim,
         deviations=math.sqrt(noise.table.variance) * gains,
         count_deviations=math.sqrt(noise.count.variance) * gains,
-        one_release=_one_release(claim, basis, count_share),
+        one_release=math.sqrt(once.variance),
         state_bytes=8 * tables * (rows * width + 1),
     )
-
-
-def _one_release(claim: Claim, basis: Basis, count_share: Fraction) -> float:
-    change = basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
-    noise = calibrate(claim.promise, change, cells=math.prod(basis.shape), count_share=count_share).table
-    return math.sqrt(noise.variance)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -357,23 +377,20 @@ class Stream:
             if records with missing values were left out of the tally, and the stream claims replace.
         """
         with self._held():
-            self._check_mergeable(tally)
+            if self._state.tally.max_per_unit is not None:
+                raise UsageError(
+                    "a stream of persons counts all of their records itself, over all steps",
+                    remedy="give the records to add",
+                )
+            claimed_unit(tally, self.claim.unit, self.claim.relation)
+            if not self._terms.removals and has_removals(tally):
+                raise UsageError(
+                    "tally",
+                    "must be one from which no record was removed: a removal shows a record once more",
+                    remedy=("start the stream with ", Argument("removals", True)),
+                )
             self._state.tally.merge(tally)
         return self
-
-    def _check_mergeable(self, tally: Tally) -> None:
-        if self._state.tally.max_per_unit is not None:
-            raise UsageError(
-                "a stream of persons counts all of their records itself, over all steps",
-                remedy="give the records to add",
-            )
-        claimed_unit(tally, self.claim.unit, self.claim.relation)
-        if not self._terms.removals and has_removals(tally):
-            raise UsageError(
-                "tally",
-                "must be one from which no record was removed: a removal shows a record once more",
-                remedy=("start the stream with ", Argument("removals", True)),
-            )
 
     def step(self, *, threads: int | None = None) -> NoisyTable:
         """Release the function of what has come so far, and begin the next step.
@@ -405,9 +422,7 @@ class Stream:
             _check_newest(self._guard, self.released)
         with self._changing():
             self._state.advance(
-                self._terms.noise,
-                insecure_noise_seed=self._terms.insecure_noise_seed,
-                threads=threads,
+                self._terms.noise, insecure_noise_seed=self._terms.insecure_noise_seed, threads=threads
             )
             if self._file is not None:
                 self._file.write(self._terms, self._state)
@@ -638,36 +653,17 @@ def _sizes(header: Header) -> tuple[int, ...]:
     )
 
 
-def _payload_size(header: Header) -> int:
-    return sum(_sizes(header))
-
-
 def _build(header: Header, payload: memoryview) -> tuple[StreamTerms, StreamState]:
-    names = {
-        "warning",
-        "tally",
-        "claim",
-        "step",
-        "released",
-        "rounded",
-        "count_share",
-        "journal",
-        "encryption",
-    }
-    if set(header) != names | {"insecure_noise_seed"}:
+    of_terms = {"claim", "step", "rounded", "count_share", "insecure_noise_seed"}
+    if set(header) != {"warning", "tally", "released", "journal", "encryption"} | of_terms:
         raise ValueError("names")
-    parts, start = [], 0
-    for size in _sizes(header):
-        parts.append(payload[start : start + size])
-        start += size
+    ends = list(accumulate(_sizes(header), initial=0))
+    parts = [payload[start:end] for start, end in pairwise(ends)]
     journal = json.loads(bytes(parts[0]))
     if not isinstance(journal, dict) or set(journal) != {"removed", "notes"}:
         raise ValueError("journal")
-    if (
-        type(journal["removed"]) is not int
-        or journal["removed"] < 0
-        or not isinstance(journal["notes"], dict)
-    ):
+    removed, notes = journal["removed"], journal["notes"]
+    if type(removed) is not int or removed < 0 or not isinstance(notes, dict):
         raise ValueError("journal")
     tally = build(header["tally"], parts[5])
     found, released = _step(header), header["released"]
@@ -690,13 +686,13 @@ def _build(header: Header, payload: memoryview) -> tuple[StreamTerms, StreamStat
         raise ValueError("numbers")
     state = StreamState(
         tally=tally,
-        removed=journal["removed"],
+        removed=removed,
         secret=np.array(decode_array(parts[1], shapes[0], "int64")),
         public=public,
         shown=shown,
         kept=kept,
         step=released,
-        notes=journal["notes"],
+        notes=notes,
     )
     return terms, state
 
@@ -720,4 +716,330 @@ def _terms(header: Header, noise: StreamNoise) -> StreamTerms:
     )
 
 
-_FILE = SecretFile(FileKind.STREAM, "this state of a stream", _payload_size, _build)
+_FILE = SecretFile(FileKind.STREAM, "this state of a stream", lambda header: sum(_sizes(header)), _build)
+
+
+CLOCK = "the steps are taken at times that do not depend on the records"
+FILES_IN_TIME = "no file is refused or comes late, so that no record decides about the step of others"
+STEPS: Final = "Steps"
+REMOVED_ONCE = "every record is added once and removed at most once"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRequest:
+    """What may be requested of a stream: a release request, the horizon, and what the steps show.
+
+    Parameters
+    ----------
+    release : ReleaseRequest
+        Promise, relation, unit and where it is booked. A stream has no ``mechanism`` to choose.
+    horizon : int
+        How many steps there will be, at most.
+    window, decay : int, float
+        What a step shows: the last steps alone, or all with decaying weights. Default: all steps so far.
+    removals : bool
+        Whether records may be removed again.
+    assumptions : tuple of str
+        What else the claim assumes of whoever gives the records.
+    """
+
+    release: ReleaseRequest
+    horizon: Annotated[
+        int, Parameter(help="How many steps the claim covers.", group="", at_least=1, at_most=MOST_STEPS)
+    ]
+    window: Annotated[
+        int | None,
+        Parameter(
+            help="Show the last WINDOW steps instead of all.", group=STEPS, at_least=1, at_most=MOST_STEPS
+        ),
+    ] = None
+    decay: Annotated[
+        float | Fraction | None,
+        Parameter(
+            help="Show all steps, each with DECAY times the weight of the next one.",
+            group=STEPS,
+            above=0,
+            below=1,
+        ),
+    ] = None
+    removals: bool = False
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStream:
+    """A stream that has been checked and not been paid. Nothing in it is secret."""
+
+    pattern: TallyPattern
+    rows: int | None
+    fingerprint: str
+    request: StreamRequest
+    terms: StreamTerms
+    plan: StreamPlan
+
+    @property
+    def claim(self) -> Claim:
+        """What all steps together will promise."""
+        return self.terms.claim
+
+    @property
+    def cells(self) -> int:
+        """How many numbers the table has."""
+        rows, width = _empty(self.pattern, self.rows).basis.shape
+        return rows * width
+
+    @property
+    def subject(self) -> dict[str, object]:
+        """The description in the ledger: public, and the same for a retry."""
+        return {
+            "fingerprint": self.fingerprint,
+            **self.request.release.public_options,
+            "stream": {
+                "horizon": self.terms.noise.horizon,
+                "view": self.terms.noise.view.as_json(),
+                "removals": self.terms.removals,
+            },
+        }
+
+    def start(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        encryption_key: bytes | None = None,
+        notes: Mapping[str, Any] | None = None,
+    ) -> Stream:
+        """Pay the claim and make the stream, with its file where a path is given.
+
+        The claim is durable in the ledger before the file exists, and the file before the payment counts as
+        delivered: a retry with the same idempotency key, after a crash between the two, finds or makes the
+        file, and does not pay again.
+
+        Raises
+        ------
+        UsageError
+            for an idempotency key without a path: a retry would start a second stream for one payment.
+        """
+        file = None
+        if path is None and self.request.release.idempotency_key is not None:
+            raise UsageError(
+                "idempotency_key",
+                ("needs ", NameOf("path"), ": a retry continues the stream in that file"),
+                remedy=("give ", NameOf("path"), ", or leave the key out"),
+            )
+        if path is not None:
+            booking = self.request.release.booking
+            if Path(path).exists() and (booking is None or self.request.release.idempotency_key is None):
+                raise UsageError(
+                    "path",
+                    "must not exist: a stream starts there",
+                    remedy="continue that one with hs.open_stream(path)",
+                )
+            file = StreamFile(path, encryption_key)
+        try:
+            return self._start(file, dict(notes or {}))
+        except BaseException:
+            if file is not None:
+                file.close()
+            raise
+
+    def _start(self, file: StreamFile | None, notes: dict[str, Any]) -> Stream:
+        request, started = self.request.release, []
+        if file is not None:
+            step_guard(self.terms.stream).prepare()
+        subject = self.subject
+        about = json.loads(canonical_json({"claim": self.claim.as_json(), "subject": subject}))
+
+        def deliver(payload: bytes) -> None:
+            found = json.loads(payload)
+            if {name: found.get(name) for name in about} != about or not isinstance(found.get("stream"), str):
+                raise another_release()
+            terms = replace(self.terms, stream=found["stream"])
+            if file is not None and file.path.exists():
+                stored, state = file.read()
+                if stored.stream != terms.stream:
+                    raise another_release()
+            else:
+                state = StreamState.empty(_empty(self.pattern, self.rows), terms.noise)
+                state.notes = notes
+            made = Stream(terms, state, file=file)
+            if file is not None:
+                made.save()
+            started.append(made)
+
+        spend(
+            request.booking,
+            self.claim,
+            subject,
+            lambda: canonical_json({**about, "stream": secrets.token_hex(16)}),
+            deliver=deliver,
+        )
+        return started[0]
+
+
+def prepare_stream(tally: Tally, request: StreamRequest) -> PreparedStream:
+    """Check all that can be refused; then the claim and the noise of every step are known.
+
+    Raises
+    ------
+    ClaimError, UsageError
+        if the numbers cannot be claimed, or the tally is not empty, or is one of a graph.
+    """
+    pattern = TallyPattern.of(tally)
+    if is_graph(tally.basis):
+        raise UsageError(
+            "tally",
+            "must count records: a list of edges is counted as a whole",
+            remedy="release each graph by itself",
+        )
+    release, promise = request.release, request.release.promise
+    horizon = positive_integer("horizon", request.horizon, at_most=MOST_STEPS)
+    view = View.of(request.window, request.decay)
+    if release.mechanism is not None:
+        raise UsageError("mechanism", "must be left out: the promise decides it for a stream")
+    rows = None
+    if isinstance(release.rows, str) and release.rows != AUTO:
+        raise UsageError("rows", f"must be a number or {AUTO!r}", got=shown(release.rows))
+    if not isinstance(release.rows, str):
+        rows = positive_integer("rows", release.rows, at_most=MOST_ROWS)
+        if rows > tally.basis.shape[0]:
+            raise UsageError("rows", f"must be at most the tally's {tally.basis.shape[0]}", got=f"{rows}")
+    empty = _empty(pattern, rows)
+    _ = empty.reading  # which refuses a tally without the kernel that its steps are read with
+    relation, share = Relation.of(release.relation), release.share_of_count
+    unit, per_unit = claimed_unit(empty, release.unit, relation)
+    release.check_delta()
+    changes = stream_unit(empty.basis, unit, per_unit, relation, removals=request.removals)
+    noise = stream_noise(promise, changes, horizon=horizon, view=view, count_share=share)
+    once = (REMOVED_ONCE,) if request.removals and empty.max_per_unit is None else ()
+    claim = Claim(
+        promise=promise,
+        unit=unit,
+        records_per_unit=per_unit,
+        relation=relation,
+        mechanism=Mechanism.of(noise.mechanism),
+        arithmetic="exact integers",
+        secure=release.insecure_noise_seed is None,
+        assumptions=(
+            *(text for name, text in empty.basis.assumptions.items() if name == unit),
+            CLOCK,
+            *request.assumptions,
+            *once,
+        ),
+    )
+    terms = StreamTerms(
+        stream=secrets.token_hex(16),
+        claim=claim,
+        noise=noise,
+        removals=request.removals,
+        rounded=bool(release.rounded),
+        count_share=share,
+        insecure_noise_seed=release.insecure_noise_seed,
+    )
+    plan = plan_of(claim, empty.basis, noise, share)
+    return PreparedStream(pattern, rows, empty.fingerprint, request, terms, plan)
+
+
+def _empty(pattern: TallyPattern, rows: int | None) -> Tally:
+    tally = pattern.empty()
+    if rows is None or rows == tally.basis.shape[0]:
+        return tally
+    return Tally(tally.basis.prefix(rows), tally.kernel, max_per_unit=tally.max_per_unit)
+
+
+class StreamKeywords(TypedDict, total=False):
+    """The parameters of :func:`stream` that say what is promised and shown, which its plan has too."""
+
+    horizon: Required[int]
+    window: int | None
+    decay: float | Fraction | None
+    removals: bool
+    epsilon: float | Fraction | None
+    delta: float | Fraction | None
+    rho: float | Fraction | None
+    relation: str | Relation
+    unit: str | None
+    rows: int | str
+    count_share: float | Fraction | None
+    rounded: bool | None
+    population: int | None
+    allow_large_delta: bool
+    budget: Budget | None
+    idempotency_key: str | None
+    insecure_noise_seed: int | None
+
+
+def _requested(keywords: Mapping[str, Any]) -> StreamRequest:
+    own = {"horizon", "window", "decay", "removals"} & set(keywords)
+    release = ReleaseRequest(**{name: each for name, each in keywords.items() if name not in own})
+    return StreamRequest(release, **{name: keywords[name] for name in own})
+
+
+def stream(
+    tally: Tally,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    encryption_key: bytes | None = None,
+    **keywords: Unpack[StreamKeywords],
+) -> Stream:
+    """Start a stream: a function that is released anew at every step, under one claim paid now.
+
+    Parameters
+    ----------
+    tally : Tally
+        An empty one, as the pattern: ``hs.grid(...)``, ``hs.race(...)``. With ``max_per_unit`` the unit is a
+        person, whose records are capped over the whole horizon.
+    horizon : int
+        How many steps there will be, at most 16,384. The claim covers all of them, whether they are taken or
+        not.
+    window : int, optional
+        Show the last so many steps instead of all.
+    decay : float, optional
+        Show all steps, each with this part of the weight of the next one.
+    removals : bool
+        Let records be removed again; this costs √2 times the noise (twice as much under replace).
+    path : path-like, optional
+        Where the secret state is kept, so that the stream outlives this process; see :func:`open_stream`.
+    encryption_key : bytes, optional
+        32 bytes that encrypt it.
+    epsilon, delta, rho, relation, unit, rows, count_share, rounded, population, allow_large_delta, budget, \
+idempotency_key, insecure_noise_seed
+        As in :meth:`hushsum.Tally.release`; the budget is debited once, here. An idempotency key needs a
+        ``path``: a retry continues the stream in that file. Under replace the number of records is private
+        too, because a record may be replaced by one of another step.
+
+    Raises
+    ------
+    ClaimError, BudgetExhausted
+        if the numbers cannot be claimed, or the budget has too little left; no stream is started.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> tally = hs.grid(hs.GaussianKernel(dim=1, bandwidth=0.1), bounds=(0, 1))
+    >>> stream = hs.stream(tally, horizon=365, epsilon=1.0, delta=1e-6)
+    >>> monday = stream.add([[0.2], [0.7]]).step()
+    >>> tuesday = stream.step()
+    >>> tuesday.stream_step.step, stream.released
+    (2, 2)
+
+    Privacy
+    -------
+    Exactly the requested claim for all steps together, by integer noise from a fresh key at every step; the
+    proof is in `hushsum.privacy.over_time`.
+    """
+    return prepare_stream(tally, _requested(keywords)).start(path, encryption_key=encryption_key)
+
+
+def plan_stream(tally: Tally, **keywords: Unpack[StreamKeywords]) -> StreamPlan:
+    """The noise of every step of a stream with these parameters, before it is paid. Spends nothing.
+
+    Parameters as of :func:`stream`.
+
+    Examples
+    --------
+    >>> import hushsum as hs
+    >>> tally = hs.race(hs.EuclideanKernel(dim=2, bandwidth=1.0), rows=100)
+    >>> round(hs.streams.plan_stream(tally, horizon=365, epsilon=1.0, delta=1e-6).ratio, 2)
+    2.95
+    """
+    return prepare_stream(tally, _requested(keywords)).plan

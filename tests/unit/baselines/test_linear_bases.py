@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.baselines import bernstein, fourier_series, hermite, lsq_fgt, lsq_rff, trigonometric
-from hushsum.baselines._box_polynomials import BoxPolynomials, BoxPolynomialsReading, predicted_error
+from hushsum.baselines._linear_tables import BoxPolynomials, BoxPolynomialsReading, predicted_error
 from hushsum.errors import UsageError
 from hushsum.privacy import Relation
 from hushsum.releases import NoisyTable

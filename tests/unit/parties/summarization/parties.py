@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -23,8 +23,8 @@ from hushsum.parties import (
     incoming,
     secured,
 )
-from hushsum.parties.runs import OwnerMachine
-from hushsum.parties.summarization import HashSecret, Opening, RunTerms, SummaryFeatures
+from hushsum.parties.runs import OwnerMachine, RunSpending
+from hushsum.parties.summarization import HashSecret, Opening, RunTerms, SummaryFeatures, owners_claim
 from hushsum.records import ColumnBlocks
 
 FEATURES = SummaryFeatures(dim=2, bandwidth=1.0, features=20, seed=1)
@@ -124,6 +124,20 @@ def where(listening: socket.socket, curator: Identity) -> Address:
     return Address("127.0.0.1", listening.getsockname()[1], curator.fingerprint)
 
 
+def noted_in(paid: list[str]) -> Callable[[RunTerms], RunSpending]:
+    """The spending of an owner without a ledger, which notes the runs that were paid for."""
+
+    def spending(terms: RunTerms) -> RunSpending:
+        class Noting(RunSpending):
+            def staged_bytes(self, make: Callable[[], bytes]) -> bytes:
+                paid.append(terms.run)
+                return super().staged_bytes(make)
+
+        return Noting("summarize", None, "", terms.run, owners_claim(terms), {})
+
+    return spending
+
+
 @contextmanager
 def owner_running(
     identity: Identity,
@@ -157,7 +171,7 @@ def owner_running(
                         state_folder,
                         cap=cap,
                         secret=secret,
-                        pay=lambda terms: desk.paid.append(terms.run),
+                        spending=noted_in(desk.paid),
                         log=desk.log.append,
                     )
                     address = where(listens, peer)

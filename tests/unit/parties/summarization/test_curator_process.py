@@ -42,6 +42,7 @@ from tests.unit.parties.summarization.parties import (
     QUICK,
     Desk,
     identities,
+    noted_in,
     opening_for,
     owner_running,
     place,
@@ -265,9 +266,7 @@ def test_an_owner_that_crashes_at_every_store_answers_nothing_twice(
                 with CrashingFolder(tmp_path / "run1", died) as state_folder, suppress(Crash):
                     ended = state_folder.get("ended") is not None
                     if not ended:
-                        machine = OwnerMachine(
-                            crashing, records(1), state_folder, pay=lambda agreed: paid.append(agreed.run)
-                        )
+                        machine = OwnerMachine(crashing, records(1), state_folder, spending=noted_in(paid))
                         Participant(crashing, where(listening, curator), machine, patience=QUICK).take_part()
 
         thread = threading.Thread(target=serve, daemon=True)
