@@ -6,7 +6,7 @@ done: an interrupted run is continued by the same command. All parts of a file a
 which the file names; a part of another version is refused without ``--again``. ``--again`` with ``--data`` or
 ``--parts`` measures only these anew, each with the version that measured it.
 
-``--seconds`` begins no part after so many, ``--quick`` runs few releases on two data sets and keeps the
+``--seconds`` begins no part after that many, ``--quick`` runs few releases on two data sets and keeps the
 results in ``build``, and ``--report`` makes tables and pictures again from the raw results. Data are public:
 a comparison like this one on private data would leak.
 """
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--report", action="store_true", help="only tables and pictures, from the JSON")
     parser.add_argument("--data", help="only these data sets, or scaling")
     parser.add_argument("--parts", help="only these: names of methods, auto, sketch, exact, function")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no part after so many")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no part after this many")
     parser.add_argument("--jobs", type=int, default=2, help="parts that are measured at a time")
     parser.add_argument("--output", type=Path, help="where results go")
     options = parser.parse_args(arguments)

@@ -149,7 +149,7 @@ CONTESTANTS = (
 
 
 def runs(contestant: Contestant, columns: int) -> bool:
-    """Whether it is run with so many columns."""
+    """Whether it is run with that many columns."""
     return contestant.least <= columns <= contestant.most
 
 
@@ -444,7 +444,7 @@ class Features:
         self.queries.append(math.sqrt(2.0) * np.cos(self.contest.queries @ waves + phases))
 
     def errors(self, number: int, deviation: Callable[[int], Floats]) -> tuple[float, float]:
-        """The mean absolute and the root mean square error of so many features."""
+        """The mean absolute and the root mean square error of this many features."""
         noisy = np.concatenate(self.means)[:number] + deviation(number)
         sums = np.zeros(len(self.contest.truth))
         for start, queries in zip(range(0, number, BLOCK), self.queries, strict=False):

@@ -117,7 +117,7 @@ def divergence(truth: Floats, estimate: Floats) -> float:
 
 
 def batches(points: int) -> list[dict[str, Any]]:
-    """Processor seconds of ``query`` at so many points."""
+    """Processor seconds of ``query`` at that many points."""
     rng = np.random.default_rng(0)
     found = []
     for columns in (1, 2, 5):

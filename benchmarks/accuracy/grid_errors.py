@@ -5,7 +5,7 @@ f(q)/N over releases and queries from the data, that error over the planned one,
 intervals hold, on average and in the worst release. Heaped variants: salaries rounded to two significant
 digits, a tenth of them set to one value, and one value throughout. The largest errors of
 records follow from theory. Two choices were made with these data in view, so the table is no
-independent test of them: the share of a heap that plans assume, and how intervals count the bound.
+independent test of them: the share of repeated values that plans assume, and how intervals count the bound.
 
     python -m benchmarks grid_errors [--releases 10] [--queries 500]
 """

@@ -163,7 +163,7 @@ def marginal(codes: Codes, members: Sequence[int], sizes: Sequence[int]) -> NDAr
 
 
 def total_variation(data: Encoded, synthetic: Codes, ways: int) -> float:
-    """The mean total variation of all marginals of so many columns; of three, of a hundred random ones."""
+    """The mean total variation of all marginals of that many columns; of three, of a hundred random ones."""
     members = list(itertools.combinations(range(len(data.sizes)), ways))
     if ways == 3 and len(members) > TRIPLES:
         chosen = np.random.default_rng(0).choice(len(members), TRIPLES, replace=False)

@@ -1,9 +1,9 @@
 """What trust is worth: errors of central, federated, site-level, shuffled and local releases of one data set.
 
 Skin tones in three columns, a Euclidean kernel, queries from the data. All releases claim the same ε, with
-the same δ where they have one. Federated releases are simulated by the law of their noise, n differences of
-two negative binomial numbers, of which n − t suffice; reports of persons are drawn by the law of
-``make_report``; everything else is released as it would be. Mean absolute errors of f(q)/N over queries and
+the same δ where they have one. Federated releases are simulated by the distribution of their noise, n
+differences of two negative binomial numbers, of which n − t suffice; reports of persons are drawn like those
+of ``make_report``; everything else is really released. Mean absolute errors of f(q)/N over queries and
 repetitions, next to those that ``hs.plan(trust=…)`` predicts with 5,000 of the records as a public sample.
 
     python -m benchmarks trust_models          # a few minutes; needs $HUSHSUM_DATA

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 SIGNIFICANCE = 1e-3
-"""The chance that one bound exceeds the true ε; both auditors are given it."""
+"""The probability that one bound exceeds the true ε; both auditors are given it."""
 
 PILOT = 0.2
 """The part of the scores that chooses the event; the auditors see only the rest."""
@@ -66,7 +66,7 @@ def best_event(scores: tuple[Floats, Floats], *, pure: bool) -> Event:
     """The event of the largest lower bound on pilot scores: a normal approximation of it, on a grid.
 
     For pure ε a bound on the log ratio of probabilities, for Gaussian noise one on the distance of two normal
-    laws.
+    distributions.
     """
     from scipy.special import ndtri
 
@@ -133,8 +133,8 @@ def _jax_privacy(
 def _tell_nothing(likely: NDArray[np.bool_], unlikely: NDArray[np.bool_]) -> bool:
     """Whether the upper bounds of both error rates add up to 1 or more, which bounds no distance.
 
-    Version 2.0.0 takes the absolute value of the distance that such bounds give. Of two equal laws, with
-    scores that are not split into two values, it shows ε = 7.2 from 60 samples and 1.2 from 30,000.
+    Version 2.0.0 takes the absolute value of the distance that such bounds give. Of two equal distributions,
+    with scores that are not split into two values, it shows ε = 7.2 from 60 samples and 1.2 from 30,000.
     """
     from scipy.stats import beta
 

@@ -228,7 +228,7 @@ def _choose(stopping: str, runs: float, budget: Budget) -> Sampler:
     rule = Stopping.with_mean(stopping, runs)
     each = budget.epsilon / rule.cost
     best = 0.99 / (1.0 + math.exp(-each))
-    # A larger ε needs a rarer answer; both by the exact law, for some ten thousand releases.
+    # A larger ε needs a rarer answer; both by the exact distribution, for some ten thousand releases.
     second = min(0.05 if each < 0.8 else 0.015, 0.9 * (1.0 - best))
     chances = (best, second), (best * math.exp(-each), second * math.exp(each))
     rng = np.random.default_rng(7)
@@ -251,7 +251,7 @@ def _squares(budget: Budget) -> Sampler:
     exact log ratio of the densities of θ, or of its probabilities on the ends of the ball. Noise is drawn for
     many releases at once; a test compares the minimum with that of `fit_squares`.
     """
-    # The push and the bound on θ with the largest lower bound from 40,000 releases, by simulation of the law.
+    # The push and the bound on θ with the largest lower bound from 40,000 releases, by simulation.
     designs = ((0.5, (3.0, 0.4)), (1.0, (2.0, 0.25)), (3.0, (1.3, 0.25)))
     push, bound = min(designs, key=lambda design: abs(math.log(design[0] * 1.1 / budget.epsilon)))[1]
     number = round(push / SHORT)
@@ -280,7 +280,7 @@ SHORT = 0.05
 
 
 def gamma_numbers(noise: RealNoise, number: int, scale: float) -> Floats:
-    """As many draws of the Gamma-radius law in one dimension, as `RealNoise.gamma_vector` makes one."""
+    """As many draws of the Gamma radius in one dimension, as `RealNoise.gamma_vector` makes one."""
     lengths = 0.5 * (noise.normal(2 * number).reshape(number, 2) ** 2).sum(axis=1)
     drawn: Floats = np.sign(noise.normal(number)) * scale * lengths
     return drawn

@@ -121,7 +121,7 @@ def _binomial(budget: Budget) -> Sampler:
 
 
 def _report(budget: Budget) -> Sampler:
-    """One report: row and column are the same in law, so the sign at this column tells all."""
+    """One report: row and column are identically distributed, so the sign at this column tells all."""
     epsilon = Fraction(budget.epsilon)
 
     def sampler(side: int, number: int) -> Floats:
@@ -146,8 +146,8 @@ def _log_likelihood(side: int, column: int, negative: bool, epsilon: float) -> f
 def _shuffled(budget: Budget) -> Sampler:
     """All persons but one have the first cell; only how often each report came is seen.
 
-    Let C be those counts, P the law of a report of the first cell and P' that of the other. With one report
-    by P' the likelihood of C is that of all by P times ``Σ_j C_j/n·P'(j)/P(j)``.
+    Let C be those counts, P the distribution of a report of the first cell and P' that of the other. With one
+    report by P' the likelihood of C is that of all by P times ``Σ_j C_j/n·P'(j)/P(j)``.
     """
     assert budget.delta is not None
     local = local_epsilon_for(budget.epsilon, _PERSONS, budget.delta)

@@ -16,7 +16,7 @@ NOTE = (
     "hundred draws are too weak to catch anything. The draws for `basis bernstein`, `basis "
     "fourier-series` and `PrivateRegressor, adassp` with pure ε, `private_quantiles`, `choose_kernel`, "
     "`FreshAnswers, laplace` and, with a rarer answer, `choose, logarithmic` at ε = 3 were raised after "
-    "a first pass. That pass caught 13 copies fewer; for these rows the chance of a false alarm is that "
+    "a first pass. That pass caught 13 copies fewer; for these rows the probability of a false alarm is that "
     "of two looks."
 )
 

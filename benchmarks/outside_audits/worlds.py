@@ -130,29 +130,29 @@ def _loss(seen: NDArray[Any], first: NDArray[Any], second: NDArray[Any], noise: 
     return loss
 
 
-def log_ratio(noise: Integers, law: IntegerNoise, shares: int, side: int) -> Floats:
+def log_ratio(noise: Integers, distribution: IntegerNoise, shares: int, side: int) -> Floats:
     """One ratio for each row of drawn noise, which hides zeros in the first world and ones in the second.
 
-    ``law`` is that of each of ``shares`` draws that were added up.
+    ``distribution`` is that of each of ``shares`` draws that were added up.
     """
     shown = noise + side
-    logs = _log_law(law, shares, int(np.abs(shown).max(initial=0)) + 1)
+    logs = _log_distribution(distribution, shares, int(np.abs(shown).max(initial=0)) + 1)
     middle = len(logs) // 2
     ratio: Floats = (logs[middle + shown - 1] - logs[middle + shown]).sum(axis=1)
     return ratio
 
 
-def _log_law(law: IntegerNoise, shares: int, reach: int) -> Floats:
-    """The logarithm of a law at −reach, …, reach, up to a constant."""
+def _log_distribution(distribution: IntegerNoise, shares: int, reach: int) -> Floats:
+    """The logarithm of a distribution at −reach, …, reach, up to a constant."""
     from scipy.special import gammaln, ive
 
     places = np.arange(-reach, reach + 1, dtype=np.float64)
-    scale = float(law.parameter)
-    if law.mechanism == LAPLACE:
+    scale = float(distribution.parameter)
+    if distribution.mechanism == LAPLACE:
         found: Floats = -np.abs(places) / scale
-    elif law.mechanism == BINOMIAL:
+    elif distribution.mechanism == BINOMIAL:
         found = -gammaln(scale / 2 + places + 1) - gammaln(scale / 2 - places + 1)
-    elif law.mechanism == SKELLAM:
+    elif distribution.mechanism == SKELLAM:
         found = np.log(np.maximum(ive(np.abs(places), scale * shares), 1e-300))
     else:
         found = -(places**2) / (2.0 * scale * shares)

@@ -67,7 +67,7 @@ class Group:
 
 
 def of_grids(group: Group, spacings: Sequence[float] = _SPACINGS) -> Errors:
-    """Expected errors of grids; the paid count is taken alone, as it is where cells are many."""
+    """Expected errors of grids; the noisy count is taken alone, as it is where cells are many."""
     found: Errors = {}
     for name in group.data:
         rows, queries, kernel, truth = group.rows(name)

@@ -126,7 +126,7 @@ SOURCES: dict[str, Source] = {
 }  # fmt: skip
 
 TUNED_ON = ("pay", "cps", "adult", "skin", "kdd_smtp", "annthyroid", "cod_rna", "shuttle", "protein_casp")
-"""Groups whose errors the constants of plans were fitted to: heaps on grids, chance of features, landmarks.
+"""Groups whose errors the constants of plans were fitted to: repeated values, chance of features, landmarks.
 The others are the testing half. The two constants of the typical density are fitted to all, each left out in
 turn.
 """
@@ -172,7 +172,7 @@ of columns along which records vary), as are data sets of the same source. Varia
 significant digits, a tenth of the records set to one value. Hash rows are planned from a public sample of a
 hundredth of the records, 500 at least.
 
-The other constants of plans (the share of records that counts as a heap on a grid, the chance of features,
+The other constants of plans (the share of records that counts as repeated on a grid, the chance of features,
 the factors of landmarks) were fitted to one half of the data sets, the *tuning half*; the others are the
 *testing half*.
 
@@ -331,7 +331,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--report", action="store_true", help="only the table, from the JSON")
     parser.add_argument("--data", help="only these data sets, by name, with commas between")
     parser.add_argument("--cells", default="", help="only cells whose name matches this regular expression")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no cell after so many")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no cell after this many")
     parser.add_argument("--output", type=Path, help="where results go")
     options = parser.parse_args(arguments)
     output = Results("plan_validation", options.output or (RAW / "quick" if options.quick else None))
@@ -366,12 +366,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @lru_cache(maxsize=2)
 def rows_of(name: str, variant: str) -> Floats:
-    """At most so many records, since a plan is validated as well with fewer."""
+    """At most this many records, since a plan is validated as well with fewer."""
     return records_of(name, variant)[:MOST_RECORDS]
 
 
 def queries_of(rows: Floats) -> Floats:
-    """Drawn from the records, with their heaps."""
+    """Drawn from the records, with their repeated values."""
     return rows[np.random.default_rng(7).choice(len(rows), min(_QUERIES, len(rows)), replace=False)]
 
 

@@ -117,7 +117,7 @@ class _Connection(asyncio.Protocol):
 
 
 def open_load(port: int, function: str, token: str, *, seconds: float, rate: float) -> Load:
-    """``rate`` requests a second for so many seconds, on a schedule that waits for nobody."""
+    """``rate`` requests a second for this many seconds, on a schedule that waits for nobody."""
 
     async def send(connections: list[_Connection], load: Load) -> None:
         requests = requests_for(function, token)

@@ -201,7 +201,7 @@ _RUNS = {"processes": _processes, "dask": _dask, "dask-defaults": _dask_with_def
 
 
 def records_for(seconds: float, rows: int) -> int:
-    """How many records one process with one thread counts in so many seconds, start-up not counted."""
+    """How many records one process with one thread counts in this many seconds, start-up not counted."""
     with tempfile.TemporaryDirectory() as folder:
         path, tiny = str(Path(folder) / "probe.parquet"), str(Path(folder) / "tiny.parquet")
         write_file(tiny, 1)

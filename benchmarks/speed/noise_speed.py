@@ -24,9 +24,9 @@ LEAST_RATIO = 1000
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One law at one parameter."""
+    """One distribution at one parameter."""
 
-    law: str
+    distribution: str
     parameter: int
     nanoseconds: float
     target: float
@@ -48,23 +48,23 @@ def best_nanoseconds(draw: Callable[[], object], size: int, rounds: int) -> floa
     return best / size * 1e9
 
 
-def compare(law: str, parameter: int, target: float, quick: bool) -> Line:
+def compare(distribution: str, parameter: int, target: float, quick: bool) -> Line:
     size, peer_size, rounds = (10**6, 2000, 5) if quick else (10**7, 10**4, 7)
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
     peer: Callable[[list[int]], object]
-    if law == "Laplace":
+    if distribution == "Laplace":
         peer = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=float(parameter))
     else:
         peer = dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=float(parameter))
 
     def draw() -> object:
-        if law == "Laplace":
+        if distribution == "Laplace":
             return discrete_laplace(size, Fraction(parameter), NoiseSource.fresh())
         return discrete_gaussian(size, Fraction(parameter) ** 2, NoiseSource.fresh())
 
     ours = best_nanoseconds(draw, size, rounds)
     theirs = best_nanoseconds(lambda: peer([0] * peer_size), peer_size, 3)
-    return Line(law, parameter, ours, target, theirs, theirs / ours)
+    return Line(distribution, parameter, ours, target, theirs, theirs / ours)
 
 
 def main() -> None:
@@ -80,10 +80,10 @@ def main() -> None:
         print(json.dumps({"clone": clone(), "lines": rows}, indent=2))
         return
     print(f"instruction set {clone()}, one core, nanoseconds of CPU time a draw; least ratio {LEAST_RATIO}")
-    print(f"{'law':<10} {'scale or σ':>10} {'hushsum':>8} {'target':>7} {'OpenDP':>9} {'ratio':>7}  met")
+    print(f"{'noise':<10} {'scale or σ':>10} {'hushsum':>8} {'target':>7} {'OpenDP':>9} {'ratio':>7}  met")
     for line in lines:
         print(
-            f"{line.law:<10} {line.parameter:>10} {line.nanoseconds:8.2f} {line.target:7.0f} "
+            f"{line.distribution:<10} {line.parameter:>10} {line.nanoseconds:8.2f} {line.target:7.0f} "
             f"{line.opendp_nanoseconds:9.0f} {line.ratio:7.0f}  {'yes' if line.met else 'NO'}"
         )
 

@@ -108,7 +108,7 @@ def _income_machines(train: int, seed: int, c: float) -> Callable[..., float]:
 
 
 def chosen_c(train: int, seeds: int, budgets: Sequence[Budget]) -> dict[str, Any]:
-    """For each budget C of a machine of so many records, of least mean error on the records kept for that.
+    """For each budget C of a machine of these records, of least mean error on the records kept for that.
 
     A machine is fitted once for each C and seed, and perturbed several times.
     """
@@ -148,7 +148,7 @@ def _census(
 def figure_1(settings: Settings) -> Panels:
     """Against the number of answers.
 
-    Errors are always measured at so many points that a divergence has a meaning: fewer answers than points
+    Errors are always measured at enough points that a divergence has a meaning: fewer answers than points
     stand for several users, each with that many.
     """
 

@@ -52,7 +52,7 @@ def fresh(
 ) -> Floats:
     """Noise on every answer, of the size that ``answers`` of them need: as many as there are by default.
 
-    Given fewer, the errors are those of several users with so many answers each.
+    Given fewer, the errors are those of several users with that many answers each.
     """
     number = len(exact)
     answers = number if answers is None else answers

@@ -52,7 +52,7 @@ Ids = NDArray[np.int64]
 
 
 def with_rows(rows: int) -> str:
-    """The method that releases so many rows of the tally."""
+    """The method that releases this many rows of the tally."""
     return f"{rows:,} rows"
 
 

@@ -74,7 +74,7 @@ def tuned_growth(
 
 
 def salaries(number: int) -> Contest:
-    """So many made-up salaries, log-normal."""
+    """This many made-up salaries, log-normal."""
     drawn = np.random.default_rng(7).lognormal(11.0, 0.5, number).astype(np.float32)
     return replace(synthetic_salaries(), records=drawn.reshape(-1, 1))
 

@@ -157,7 +157,7 @@ def _reduced(reduced: Sequence[dict[str, Any]]) -> str:
         numbers = f"{low:.0%}" if round(low, 2) == round(high, 2) else f"{low:.0%} to {high:.0%}"
         # An error of everything, or one that no budget changes, is that of the reduction.
         failed = low > 0.9 or (low > 0.5 and high < 1.1 * low)
-        said.append(f"{_NAMES[name]} errs by {numbers}{', so it **failed** here' if failed else ''}")
+        said.append(f"{_NAMES[name]} has an error of {numbers}{', so it **failed** here' if failed else ''}")
     return "; ".join(said)
 
 

@@ -73,7 +73,7 @@ _RIDGE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Where columns are clipped (mean ± so many standard deviations), and to which length records are
+    """Where columns are clipped (mean ± this many standard deviations), and to which length records are
     shortened (that of this share of the public records).
     """
 

@@ -146,7 +146,7 @@ def sketch_part(case: HeldOut, say: Say, *, seeds: int = 3, most_rows: int = 800
 
 
 def entrant_part(case: HeldOut, name: str, say: Say) -> Part | None:
-    """One baseline; None where it has no form for so many columns."""
+    """One baseline; None where it has no form for that many columns."""
     entrant = ENTRANTS[name]
     grid = entrant.grid(case.dim)
     if grid is None or case.dim > MOST_COLUMNS:

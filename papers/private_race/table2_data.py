@@ -73,7 +73,7 @@ class HeldOut:
 def held_out(
     name: str, records: Rows, bandwidth: float, bounds: tuple[float, float], words: str, number: int
 ) -> HeldOut:
-    """So many records taken out as queries, at random but the same ones in every run."""
+    """A number of records taken out as queries, at random but the same ones in every run."""
     chosen = np.random.default_rng(9).choice(len(records), number, replace=False)
     kept = np.ones(len(records), np.bool_)
     kept[chosen] = False

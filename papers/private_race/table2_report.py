@@ -83,7 +83,7 @@ def _table(parts: Sequence[dict[str, Any]]) -> str:
     what = "mean relative error" if percent else "root mean square error"
     head = [f"ε ({what})", *(f"{epsilon:g}" for epsilon in epsilons), "parameter", "releases"]
     floors = [part["reduced"]["exact_error"] for part in parts if "reduced" in part]
-    floor = f" The reduction to three columns alone errs by {floors[0]:.0%}." if floors else ""
+    floor = f" The reduction to three columns alone has an error of {floors[0]:.0%}." if floors else ""
     return (
         f"**{first['words']}**: {first['records']:,} records, {first['queries']:,} queries; "
         f"Gaussian bandwidth {first['gaussian_bandwidth']:g} for the hash kernel's "

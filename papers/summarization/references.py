@@ -53,7 +53,7 @@ def run_references(
 
 
 def _greedy(comparison: Comparison, features: int | None, paired: bool, size: int) -> Integers:
-    """With so many features, or with the exact kernel."""
+    """With this many features, or with the exact kernel."""
     setting = comparison.setting
     if features is None:
         return exact_greedy(comparison.points, setting.validation, size, setting.bandwidth)

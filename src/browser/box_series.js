@@ -133,7 +133,7 @@ class BoxReading {
     return [0.0];
   }
 
-  /** The squared error of the approximation if records are in heaps, as the released function finds them. */
+  /** The squared error of the approximation if values of records repeat, as the released function finds them. */
   methodVariance(table, query) {
     const heaps = this._heaps(table);
     const read = this._readLattice(query);

@@ -166,23 +166,23 @@ const NONE = "none";
 const MOST_TERMS = 2 ** 16;
 export const SUMS = ["factorised discrete gaussian", "interval sums discrete laplace"];
 
-/** The law of noise on integers: its mechanism and the variance of one draw. */
+/** The distribution of noise on integers: its mechanism and the variance of one draw. */
 export function noiseFrom(value) {
   if (value?.mechanism === SUM) return sumFrom(value);
-  const { times: _, ...law } = value ?? {};
-  require([LAPLACE, GAUSSIAN, GAMMA, BINOMIAL, SKELLAM, NONE, ...SUMS].includes(law.mechanism));
-  const shared = law.mechanism === GAMMA;
-  const optional = law.mechanism === LAPLACE ? ["parts"] : [];
-  fields(law, shared ? ["mechanism", "parameter", "cells"] : ["mechanism", "parameter"], optional);
-  const cells = shared ? whole(law.cells, 1, Number.MAX_SAFE_INTEGER) : 1;
-  const parts = whole(law.parts ?? 1, 1, MOST_TERMS);
-  const parameter = rational(law.parameter);
-  const variance = noiseVariance(law.mechanism, parameter.value, cells) / parts;
+  const { times: _, ...distribution } = value ?? {};
+  require([LAPLACE, GAUSSIAN, GAMMA, BINOMIAL, SKELLAM, NONE, ...SUMS].includes(distribution.mechanism));
+  const shared = distribution.mechanism === GAMMA;
+  const optional = distribution.mechanism === LAPLACE ? ["parts"] : [];
+  fields(distribution, shared ? ["mechanism", "parameter", "cells"] : ["mechanism", "parameter"], optional);
+  const cells = shared ? whole(distribution.cells, 1, Number.MAX_SAFE_INTEGER) : 1;
+  const parts = whole(distribution.parts ?? 1, 1, MOST_TERMS);
+  const parameter = rational(distribution.parameter);
+  const variance = noiseVariance(distribution.mechanism, parameter.value, cells) / parts;
   require(Number.isFinite(variance) && variance >= 0);
-  return { mechanism: law.mechanism, exact: parameter, cells, parts, variance, public: law.mechanism === NONE };
+  return { mechanism: distribution.mechanism, exact: parameter, cells, parts, variance, public: distribution.mechanism === NONE };
 }
 
-/** The sum of independent noises, each added so many times. */
+/** The sum of independent noises, each added a number of times. */
 function sumFrom(value) {
   fields(value, ["mechanism", "terms"]);
   require(list(value.terms).length >= 1 && value.terms.length <= MOST_TERMS);
@@ -202,7 +202,7 @@ function protecting(trust, noise, countNoise) {
     const [tables, counts] = [each(noise, parties), each(countNoise, parties)];
     return tables.length === counts.length ? tables.map((table, i) => [table, counts[i]]) : [];
   }
-  const parts = [noise, countNoise].map((law) => honestPart(law, parties - dropouts, parties - dropouts - colluding));
+  const parts = [noise, countNoise].map((distribution) => honestPart(distribution, parties - dropouts, parties - dropouts - colluding));
   return parts.includes(null) ? [] : [parts];
 }
 
@@ -250,8 +250,8 @@ function checkOne(claim, noise, countNoise, moved, cells) {
   const counted = claim.relation === "replace" && !person ? 0n : many;
   require((noise.parts ?? 1) === 1 && (countNoise.parts ?? 1) === 1);
   // Pure ε, of Laplace noise, adds to anything but ρ.
-  const laws = [...(shared ? [] : [noise.mechanism]), ...(claim.rho === null ? [LAPLACE] : [])];
-  require(!known || counted === 0n || laws.includes(countNoise.mechanism));
+  const distributions = [...(shared ? [] : [noise.mechanism]), ...(claim.rho === null ? [LAPLACE] : [])];
+  require(!known || counted === 0n || distributions.includes(countNoise.mechanism));
   // Moments of the loss, which the audit sums.
   if (noise.mechanism === SKELLAM) return require(claim.rho !== null || claim.delta > 0);
   // With δ the audit recomputes it, which takes longer; pure ε is checked below.

@@ -86,7 +86,7 @@ export class HashRowsReader {
     this.values = new Float64Array(this.rows);
   }
 
-  /** The same rows with another table of the same shape, which at most so many records changed, in either direction. */
+  /** The same rows with another table of the same shape, which at most this many records changed, in either direction. */
   withTable(table, cellVariance, records) {
     return Object.assign(Object.create(HashRowsReader.prototype), this, { table, cellVariance, records });
   }

@@ -251,7 +251,7 @@ class Hamming extends Kernel {
     return Int32Array.from(values, (value) => {
       const code = Number(value);
       if (!Number.isInteger(code) || code < -2147483648 || code > 2147483647)
-        throw new QueryRefused("A code must be a whole number of 32 bits.");
+        throw new QueryRefused("A code must be an integer of 32 bits.");
       return code;
     });
   }
@@ -264,10 +264,10 @@ class Hamming extends Kernel {
 class Jaccard extends Kernel {
   prepare(point) {
     if (!Array.isArray(point) && !ArrayBuffer.isView(point))
-      throw new QueryRefused("A query is a list of the whole numbers in a set.");
+      throw new QueryRefused("A query is a list of the integers in a set.");
     return Array.from(point, (value) => {
       if (typeof value !== "bigint" && !Number.isSafeInteger(Number(value)))
-        throw new QueryRefused("The members of a set must be whole numbers.");
+        throw new QueryRefused("The members of a set must be integers.");
       return BigInt.asIntN(64, BigInt(value));
     });
   }

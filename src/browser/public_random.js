@@ -140,7 +140,7 @@ export function normals(words) {
   return found;
 }
 
-/** The quantile of the normal law (Wichura 1988, algorithm AS 241). */
+/** The quantile of the normal distribution (Wichura 1988, algorithm AS 241). */
 export function normalQuantile(p) {
   const q = p - 0.5;
   if (Math.abs(q) <= 0.425) {

@@ -32,7 +32,7 @@ export function quantile(level, blocks = null) {
   return blocks === null ? normalQuantile(rank) : studentQuantile(blocks - 1, rank);
 }
 
-/** The quantile of Student's law at a rank above 1/2, by Newton's method from the normal one. */
+/** The quantile of Student's distribution at a rank above 1/2, by Newton's method from the normal one. */
 function studentQuantile(freedom, rank) {
   const tail = 1.0 - rank;
   const density = Math.exp(logGamma((freedom + 1) / 2) - logGamma(freedom / 2)) / Math.sqrt(freedom * Math.PI);

@@ -184,7 +184,7 @@ function projected(degree, scale, gaussian, steps, reach) {
   return [mesh, tail];
 }
 
-/** An even function on a mesh that is so many times finer, by polynomials through six neighbours. */
+/** An even function on a mesh that is this many times finer, by polynomials through six neighbours. */
 function refined(rough, factor, count) {
   if (factor === 1) return rough.slice(0, count);
   const around = [-2, -1, 0, 1, 2, 3];

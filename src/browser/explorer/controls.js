@@ -155,7 +155,7 @@ const RULES = {
   too_long: "has too many entries",
   greater_than: "is too small",
   less_than: "is too large",
-  int_type: "must be a whole number",
+  int_type: "must be an integer",
   float_type: "must be a number",
 };
 

@@ -420,7 +420,7 @@ function pointWords(name, answers, state) {
   ];
 }
 
-/** A count of records: about so many, or fewer than so many where the error is larger. */
+/** A count of records: "about 400", or "fewer than 400" where the error is larger. */
 function countWords(answers, state) {
   const [value, error, lower, upper] = ["value", "stderr", "lower", "upper"].map((part) => answers[part][0]);
   if (error === null || value === null) return pointWords("records near here", answers, state);
@@ -433,7 +433,7 @@ function countWords(answers, state) {
   ];
 }
 
-/** A whole number of records, with as many digits as its error justifies: 26,000 where it is ± 400. */
+/** A number of records, with as many digits as its error justifies: 26,000 where it is ± 400. */
 export function whole(value, error = 1) {
   const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, error))) - 1);
   return (Math.round(value / step) * step).toLocaleString("en").replace("-", "−");
@@ -471,7 +471,7 @@ function setExplorer(place, subject) {
     if (members.value) ask();
   };
   const codes = subject.codes ?? null;
-  const label = codes === null ? "Members of a set, whole numbers" : `${codes} values, separated by commas`;
+  const label = codes === null ? "Members of a set, integers" : `${codes} values, separated by commas`;
   const hint = `This function compares ${codes === null ? "sets" : "codes"}, so there is no plot: query it with one.`;
   place.replaceChildren(
     h(

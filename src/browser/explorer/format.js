@@ -6,7 +6,7 @@ export function exact(text) {
   return Number(above) / Number(below ?? 1);
 }
 
-/** A number with so many significant digits, without padding: 0.0432, 1250, 3.2 × 10⁻⁹. */
+/** A number with this many significant digits, without padding: 0.0432, 1250, 3.2 × 10⁻⁹. */
 export function short(value, digits = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
