@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from hushsum.errors import Argument, DataRefused, UsageError
 
 if TYPE_CHECKING:
     from hushsum.records._bounds import Bounds
+
+
+Number = TypeVar("Number", np.float32, np.float64, np.int32)
 
 
 def pyarrow(part: str = "") -> Any:
@@ -169,6 +172,19 @@ def as_columns(data: object) -> tuple[list[str] | None, list[Any]]:
     return names, columns
 
 
+def arrow_column(column: Any) -> Any | None:
+    """A column as a ChunkedArray, missing values of pandas as nulls; None where Arrow cannot read it.
+
+    Its own message, which may quote a value, must not stand above ours: so the caller refuses the column.
+    """
+    pa = pyarrow()
+    try:
+        found = column if isinstance(column, pa.ChunkedArray) else pa.array(column, from_pandas=True)
+    except Exception:
+        return None
+    return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+
+
 def storage_of(chunks: Any) -> Any:
     """The plain column under an extension type, such as a tensor's fixed-size lists."""
     pa = pyarrow()
@@ -176,6 +192,14 @@ def storage_of(chunks: Any) -> Any:
         plain = chunks.type.storage_type
         chunks = pa.chunked_array([chunk.storage for chunk in chunks.chunks], type=plain)
     return chunks
+
+
+def decoded(chunks: Any) -> Any:
+    """Categories as their values; text first becomes a kind that every version of Arrow can take from."""
+    pa = pyarrow()
+    kind = pa.large_string() if is_text(chunks.type.value_type) else chunks.type.value_type
+    plain = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in chunks.chunks]
+    return pa.chunked_array(plain, type=kind)
 
 
 def refuse_nulls(chunks: Any, where: str) -> None:
@@ -225,6 +249,7 @@ _MOST_COLUMNS_SHOWN: Final = 64
 _LEAST_OF_A_NAME: Final = 4
 """Letters that must be typed of a name before a message completes it."""
 
+_NUMBERS: Final = "biuf"
 _KINDS: Final = {
     "U": "text",
     "S": "bytes",
@@ -290,36 +315,33 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
     if dim == 1 and isinstance(data, int | float | np.number):
         data = [data]
     data = in_memory(data)
-    if isinstance(data, np.ndarray):
-        parts = [Numbers(_matrix(data, dim))]
-    elif isinstance(data, list | tuple):
-        parts = [Numbers(_matrix(_array(data), dim))]
-    elif from_package(data, "scipy.sparse"):
-        raise DataRefused(
-            "data must be dense",
-            got="a sparse matrix",
-            remedy="use a kernel on sets, such as Jaccard, or pass data.toarray()",
-        )
-    elif from_package(data, "pandas"):
+    if from_package(data, "pandas"):
         parts = _from_pandas(data, dim, columns)
     elif has_arrow_interface(data):
-        names, found = as_columns(data)
-        parts = _from_columns(names, found, dim, columns)
-    elif hasattr(data, "__array__"):
-        parts = [Numbers(_matrix(_array(data), dim))]
+        parts = _from_columns(*as_columns(data), dim, columns, _from_arrow)
     else:
-        raise DataRefused(
-            "data must be an array, a frame, Arrow data or a list of records", got=type(data).__name__
-        )
+        parts = [Numbers(_matrix(_array(data), dim))]
     if not len(parts[0].values):
         refuse_empty()
     return parts
 
 
+def _joined(
+    parts: Sequence[Numbers], dtype: type[Number], converted: Callable[[Numbers], NDArray[Any]]
+) -> NDArray[Number]:
+    """The columns side by side, each converted by itself."""
+    if len(parts) == 1:
+        return converted(parts[0])
+    out = np.empty((len(parts[0].values), len(parts)), dtype=dtype)
+    for part in parts:
+        out[:, part.start] = converted(part)[:, 0]
+    return out
+
+
 def columns_of(data: object, dim: int, columns: Sequence[str] | None) -> Floats:
     """The same as one array in double precision."""
     parts = numbers_of(data, dim=dim, columns=columns)
-    return np.concatenate([part.values.astype(np.float64) for part in parts], axis=1)
+    return _joined(parts, np.float64, lambda part: part.values.astype(np.float64))
 
 
 def refuse_path(data: object) -> None:
@@ -346,23 +368,18 @@ def first_column(data: object, test: Callable[[NDArray[Any]], bool]) -> str | No
 
     The test may raise: then the column is not it. Whatever is raised is dropped, since it may quote values.
     """
-    try:
-        table: Any = in_memory(data)
-        if from_package(table, "pandas"):
-            columns = [(repr(str(name)), table.iloc[:, i]) for i, name in enumerate(table.columns)]
-        elif has_arrow_interface(table):
-            names, found = as_columns(table)
-            columns = [(repr(name), each) for name, each in zip(names or (), found, strict=True)]
-        else:
-            array = table if isinstance(table, np.ndarray) else np.asarray(table, object)
-            columns = [(str(i), each) for i, each in enumerate(array.T)] if array.ndim == 2 else []
-        for name, values in columns:
+    with suppress(Exception):
+        names, columns = _named(data)
+        for i, values in enumerate(columns):
             with suppress(Exception):
                 if test(np.asarray(values)):
-                    return f"column {name}"
-    except Exception:
-        return None
+                    return _where(names, i)
     return None
+
+
+def _where(names: Sequence[str] | None, place: int) -> str:
+    """How a message calls a column."""
+    return f"column {place}" if names is None else f"column {names[place]!r}"
 
 
 def is_not_numeric(values: NDArray[Any]) -> bool:
@@ -382,6 +399,9 @@ def refuse_empty() -> NoReturn:
 
 
 def _array(data: object) -> NDArray[Any]:
+    if isinstance(data, np.ndarray):
+        return data
+    _refuse_other_containers(data)
     try:
         return np.asarray(data)
     except Exception:
@@ -393,6 +413,19 @@ def _array(data: object) -> NDArray[Any]:
         ) from None
 
 
+def _refuse_other_containers(data: object) -> None:
+    """Refuse what is neither a list nor a dense array, and no frame."""
+    if from_package(data, "scipy.sparse"):
+        raise DataRefused(
+            "data must be dense",
+            got="a sparse matrix",
+            remedy="use a kernel on sets, such as Jaccard, or pass data.toarray()",
+        )
+    if not isinstance(data, list | tuple) and not hasattr(data, "__array__"):
+        rule = "data must be an array, a frame, Arrow data or a list of records"
+        raise DataRefused(rule, got=type(data).__name__)
+
+
 def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
     if isinstance(array, np.ma.MaskedArray):
         if np.ma.is_masked(array):
@@ -402,13 +435,23 @@ def _matrix(array: NDArray[Any], dim: int) -> NDArray[Any]:
                 remedy="fill the masked entries with a public constant",
             )
         array = array.data
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in _NUMBERS:
         raise _not_numbers(
             first_column(array, is_not_numeric) or "data", _KINDS.get(array.dtype.kind, "objects")
         )
+    return _two_dimensional(array, dim)
+
+
+def _two_dimensional(array: NDArray[Any], dim: int) -> NDArray[Any]:
+    """Records of ``dim`` numbers; one dimension is many records of one number, or one record of many."""
     if array.ndim == 1:
         if dim not in (1, len(array)):
-            refuse_length(dim)
+            raise DataRefused(
+                f"data must have {columns_in_words(dim)}",
+                # Not how many: that may be the number of records.
+                got="one dimension of another length",
+                remedy=f"pass data.reshape(-1, {dim})",
+            )
         array = array.reshape(-1, 1) if dim == 1 else array.reshape(1, -1)
     elif array.ndim != 2:
         raise DataRefused(
@@ -439,15 +482,6 @@ def refuse_width(dim: int, got: int) -> NoReturn:
     raise DataRefused(
         f"data must have {columns_in_words(dim)}, {shown}",
         remedy="choose the columns, or make a kernel with that dim",
-    )
-
-
-def refuse_length(dim: int) -> NoReturn:
-    """Raise the refusal of one-dimensional data that are not one record; their length may be private."""
-    raise DataRefused(
-        f"data must have {columns_in_words(dim)}",
-        got="one dimension of another length",
-        remedy=f"pass data.reshape(-1, {dim})",
     )
 
 
@@ -500,25 +534,27 @@ def _folded(name: str) -> str:
 
 
 def _from_columns(
-    names: list[str] | None, found: list[Any], dim: int, columns: Sequence[str] | None
+    names: Sequence[str] | None,
+    found: Sequence[Any],
+    dim: int,
+    columns: Sequence[str] | None,
+    read: Callable[[Any, str, int], NDArray[Any]],
 ) -> list[Numbers]:
-    """Arrow columns; a lone column without a name follows the rule of one-dimensional data."""
+    """Columns of a table; a lone column without a name follows the rule of one-dimensional data."""
     if names is not None and columns is not None:
         positions = choose_columns(names, columns)
         names, found = [names[i] for i in positions], [found[i] for i in positions]
     if len(found) == 1:
-        name = None if names is None else names[0]
-        values = _from_arrow(found[0], "data" if name is None else f"column {name!r}", dim)
-        if values.ndim == 1 and name is not None:
+        values = read(found[0], "data" if names is None else _where(names, 0), dim)
+        if values.ndim == 1 and names is not None:
             values = values.reshape(-1, 1)
-        return [Numbers(_matrix(values, dim), 0, () if name is None else (name,))]
+        return [Numbers(_matrix(values, dim), 0, tuple(names or ()))]
     if len(found) != dim:
         refuse_width(dim, len(found))
-    parts = []
-    for i, (name, column) in enumerate(zip(names or [], found, strict=True)):
-        values = _from_arrow(column, f"column {name!r}", 1)
-        parts.append(Numbers(values.reshape(-1, 1), i, (name,)))
-    return parts
+    return [
+        Numbers(read(column, _where([name], 0), 1).reshape(-1, 1), i, (name,))
+        for i, (name, column) in enumerate(zip(names or (), found, strict=True))
+    ]
 
 
 def _from_arrow(chunks: Any, where: str, width: int) -> NDArray[Any]:
@@ -561,26 +597,18 @@ def _not_numbers(where: str, kind: str) -> DataRefused:
 
 def _from_pandas(data: Any, dim: int, columns: Sequence[str] | None) -> list[Numbers]:
     if data.ndim == 1:
-        return [Numbers(_matrix(_pandas_column(data, "data", dim), dim))]
+        return _from_columns(None, [data], dim, None, _pandas_column)
     if columns is not None:
         data = data.iloc[:, choose_columns(list(data.columns), columns)]
     names = tuple(str(name) for name in data.columns)
     kinds = set(data.dtypes)
     if len(kinds) == 1 and _is_plain_number(next(iter(kinds))):
         return [Numbers(_matrix(data.to_numpy(), dim), 0, names)]
-    if len(names) == 1:
-        column = _pandas_column(data.iloc[:, 0], f"column {names[0]!r}", dim)
-        return [Numbers(_matrix(column if column.ndim == 2 else column.reshape(-1, 1), dim), 0, names)]
-    if len(names) != dim:
-        refuse_width(dim, len(names))
-    return [
-        Numbers(_pandas_column(data.iloc[:, i], f"column {name!r}", 1).reshape(-1, 1), i, (name,))
-        for i, name in enumerate(names)
-    ]
+    return _from_columns(names, [data.iloc[:, i] for i in range(data.shape[1])], dim, None, _pandas_column)
 
 
 def _is_plain_number(dtype: object) -> bool:
-    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+    return isinstance(dtype, np.dtype) and dtype.kind in _NUMBERS
 
 
 def _pandas_column(series: Any, where: str, width: int) -> NDArray[Any]:
@@ -589,12 +617,9 @@ def _pandas_column(series: Any, where: str, width: int) -> NDArray[Any]:
         return values
     if isinstance(series.dtype, np.dtype) and series.dtype.kind != "O":
         raise _not_numbers(where, _KINDS.get(series.dtype.kind, "objects"))
-    pa = pyarrow()
-    try:
-        converted = pa.array(series, from_pandas=True)
-    except Exception:
-        raise DataRefused(f"{where} must be of numbers", got="Python objects", remedy=f"{ENCODE}") from None
-    chunks = converted if isinstance(converted, pa.ChunkedArray) else pa.chunked_array([converted])
+    chunks = arrow_column(series)
+    if chunks is None:
+        raise _not_numbers(where, "Python objects")
     # Objects that happen to be numbers now may be something else in the next batch; lists are how pandas
     # holds vectors.
     if series.dtype == np.dtype(object) and len(series) and not is_any_list(chunks.type):
@@ -602,9 +627,6 @@ def _pandas_column(series: Any, where: str, width: int) -> NDArray[Any]:
             f"{where} must be of numbers", got="Python objects", remedy="convert the column with astype"
         )
     return _from_arrow(chunks, where, width)
-
-
-_NUMBERS = "biuf"
 
 
 def column_groups(
@@ -635,8 +657,6 @@ def column_groups(
     """
     refuse_path(data)
     data = in_memory(data)
-    if from_package(data, "scipy.sparse"):
-        raise DataRefused("data must be dense", got="a sparse matrix", remedy="pass data.toarray()")
     if from_package(data, "pandas") and getattr(data, "ndim", 0) == 2:
         frame: Any = data
         places = _places([str(name) for name in frame.columns], dim, columns)
@@ -664,46 +684,40 @@ def _places(names: Sequence[str], dim: int, columns: Sequence[str] | None) -> li
     return places
 
 
-def _rectangle(data: object, dim: int) -> np.ndarray[Any, np.dtype[Any]] | list[Sequence[Any]]:
+def _rectangle(data: object, dim: int) -> NDArray[Any] | list[Sequence[Any]]:
     """Numbers as an array of two dimensions; anything else as a list of records."""
+    _refuse_other_containers(data)
     try:
         table: Any = np.asarray(data)
     except Exception:
         # Lists of different lengths, in columns of sets: NumPy may quote values.
         table = None
     if table is not None and table.dtype.kind in _NUMBERS and table.ndim in (1, 2):
-        if table.ndim == 1:
-            if dim not in (1, len(table)):
-                refuse_length(dim)
-            table = table.reshape(-1, 1) if dim == 1 else table.reshape(1, -1)
-        if table.shape[1] != dim:
-            refuse_width(dim, table.shape[1])
-        if not len(table):
+        rows = _two_dimensional(table, dim)
+        if not len(rows):
             refuse_empty()
-        rows: np.ndarray[Any, np.dtype[Any]] = table
         return rows
-    if isinstance(data, np.ndarray):
-        data = data.tolist()
-    if not isinstance(data, list | tuple):
-        raise DataRefused(
-            "data must be an array, a frame, Arrow data or a list of records", got=type(data).__name__
-        )
-    if not data:
-        refuse_empty()
-    if not all(isinstance(row, list | tuple | np.ndarray) for row in data):
+    records = _records(data.tolist() if isinstance(data, np.ndarray) else data)
+    if len(records[0]) != dim:
+        refuse_width(dim, len(records[0]))
+    return records
+
+
+def _records(data: object) -> list[Sequence[Any]]:
+    """Records as lists of one length."""
+    if not isinstance(data, list | tuple) or not all(
+        isinstance(row, list | tuple | np.ndarray) for row in data
+    ):
         raise DataRefused(
             "data must be a list of records", got="something else", remedy="give every record as a list"
         )
-    if any(len(row) != dim for row in data):
+    if not data:
+        refuse_empty()
+    if any(len(row) != len(data[0]) for row in data):
         raise DataRefused(
-            f"every record must have {dim} values",
-            got="another number",
-            remedy="give one value for each column",
+            "every record must have as many values as the first", remedy="fill what is missing with None"
         )
     return list(data)
-
-
-_PLAIN: Final = "biuf"
 
 
 def mixed_columns(data: object, *, count: int, names: Sequence[str] | None = None) -> list[Any]:
@@ -731,10 +745,7 @@ def mixed_columns(data: object, *, count: int, names: Sequence[str] | None = Non
     [['a', None], [1.5, 2.5]]
     """
     found, columns = choose_mixed(data, count=count, names=names)
-    read = [
-        _arrow_column(column, f"column {i}" if found is None else f"column {found[i]!r}")
-        for i, column in enumerate(columns)
-    ]
+    read = [_arrow_column(column, _where(found, i)) for i, column in enumerate(columns)]
     if not len(read[0]):
         refuse_empty()
     return read
@@ -796,96 +807,58 @@ def numbers_with_missing(chunks: Any, where: str) -> tuple[NDArray[np.float64], 
 def _named(data: object) -> tuple[list[str] | None, list[Any]]:
     """Names, if the container has any, and its columns as they are."""
     data = in_memory(data)
-    if from_package(data, "scipy.sparse"):
-        raise DataRefused("data must be dense", got="a sparse matrix", remedy="pass data.toarray()")
     if from_package(data, "pandas"):
         frame: Any = data if getattr(data, "ndim", 0) == 2 else data.to_frame()  # type: ignore[attr-defined]
         return column_names_of(frame), [frame.iloc[:, i] for i in range(frame.shape[1])]
     if has_arrow_interface(data):
         return as_columns(data)
+    _refuse_other_containers(data)
     if isinstance(data, np.ma.MaskedArray):
         raise DataRefused("data must not be a masked array", remedy="give a table with nulls instead")
-    if isinstance(data, np.ndarray):
-        table = data
-    elif isinstance(data, list | tuple):
-        table = _mixed_rectangle(data)
-    elif hasattr(data, "__array__"):
-        table = np.asarray(data)
+    if isinstance(data, list | tuple):
+        # Columns as they are: NumPy would turn the numbers beside a text into text.
+        rows = _records(data)
+        table = np.empty((len(rows), len(rows[0])), object)
+        for i, row in enumerate(rows):
+            table[i, :] = list(row)
     else:
-        raise DataRefused(
-            "data must be an array, a frame, Arrow data or a list of records", got=type(data).__name__
-        )
+        table = np.asarray(data)
     if table.ndim != 2:
         raise DataRefused(
             "data must have the two dimensions (records, columns)",
             got=table.ndim,
             remedy="reshape your data with data.reshape(-1, 1) for one column",
         )
-    return None, [table[:, i] for i in range(table.shape[1])]
-
-
-def _mixed_rectangle(rows: Sequence[Any]) -> NDArray[Any]:
-    """Nested lists as they are: NumPy would turn the numbers beside a text into text."""
-    if not rows or not all(isinstance(row, list | tuple | np.ndarray) for row in rows):
-        raise DataRefused(
-            "data must be a list of records", got="something else", remedy="give every record as a list"
-        )
-    width = len(rows[0])
-    if any(len(row) != width for row in rows):
-        raise DataRefused(
-            "every record must have as many values as the first", remedy="fill what is missing with None"
-        )
-    table = np.empty((len(rows), width), object)
-    for i, row in enumerate(rows):
-        table[i, :] = list(row)
-    return table
+    return None, list(table.T)
 
 
 def _arrow_column(column: Any, where: str) -> Any:
+    """A column of text, numbers or truth values, whatever held it."""
     pa = pyarrow()
-    if isinstance(column, np.ndarray) and column.dtype.kind not in _PLAIN + "OUT":
-        _refuse_kind(where, dates=column.dtype.kind == "M")
-    try:
-        converted = (
-            column if isinstance(column, pa.ChunkedArray) else pa.array(_plain(column), from_pandas=True)
-        )
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        converted = None
-    # Refused out here: the engine's own message, which shows a value, must not stand above ours.
-    if converted is None:
+    if isinstance(column, np.ndarray) and column.dtype.kind not in _NUMBERS:
+        if column.dtype.kind not in "OUT":
+            raise _not_mixed(where, dates=column.dtype.kind == "M")
+        # Arrow reads text and objects one by one.
+        column = [value.item() if isinstance(value, np.generic) else value for value in column.tolist()]
+    chunks = arrow_column(column)
+    if chunks is None:
         raise DataRefused(
             f"{where} must be of one kind (text, numbers or booleans) besides missing values",
             got="a mixture",
             remedy="convert the column to one of them",
         )
-    chunks = converted if isinstance(converted, pa.ChunkedArray) else pa.chunked_array([converted])
     chunks = storage_of(chunks)
     if pa.types.is_dictionary(chunks.type):
-        chunks = _decoded(chunks)
+        chunks = decoded(chunks)
     if is_text(chunks.type):
         return chunks.cast(pa.large_string())
     if not (is_number_type(chunks.type) or pa.types.is_null(chunks.type)):
-        _refuse_kind(where, dates=in_words(chunks.type) == "dates")
+        raise _not_mixed(where, dates=in_words(chunks.type) == "dates")
     return chunks
 
 
-def _decoded(chunks: Any) -> Any:
-    """Categories as their values; text first becomes a kind that every version of Arrow can take from."""
-    pa = pyarrow()
-    kind = pa.large_string() if is_text(chunks.type.value_type) else chunks.type.value_type
-    plain = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in chunks.chunks]
-    return pa.chunked_array(plain, type=kind)
-
-
-def _plain(column: Any) -> Any:
-    """A NumPy column in a form whose text and objects Arrow reads one by one."""
-    if isinstance(column, np.ndarray) and column.dtype.kind not in _PLAIN:
-        return [value.item() if isinstance(value, np.generic) else value for value in column.tolist()]
-    return column
-
-
-def _refuse_kind(where: str, *, dates: bool) -> NoReturn:
-    raise DataRefused(
+def _not_mixed(where: str, *, dates: bool) -> DataRefused:
+    return DataRefused(
         f"{where} must be of text, numbers or booleans",
         got="dates" if dates else "another kind",
         remedy=DAYS if dates else "convert it, or leave it out",
@@ -940,28 +913,23 @@ def as_dense(
            [3., 4.]], dtype=float32)
     """
     if type(data) is np.ndarray and bounds is None and data.dtype is _FLOAT32:
-        rows = data
-        if data.ndim == 1:
-            if dim not in (1, len(data)):
-                refuse_length(dim)
-            rows = data.reshape(1, -1) if dim > 1 else data.reshape(-1, 1)
-        if rows.ndim == 2 and rows.flags.c_contiguous:
-            if rows.shape[1] != dim:
-                refuse_width(dim, rows.shape[1])
+        rows = _two_dimensional(data, dim)
+        if rows.flags.c_contiguous:
             if not rows.size:
                 refuse_empty()
             if not _all_finite(rows):
                 _refuse_not_finite(Numbers(rows))
             return rows
     parts = numbers_of(data, dim=dim, columns=columns)
-    if bounds is not None:
-        return _relative(parts, dim, bounds, clip=clip)
-    if len(parts) == 1:
-        return _cast(parts[0])
-    out = np.empty((len(parts[0].values), dim), dtype=np.float32)
-    for part in parts:
-        out[:, part.start] = _cast(part)[:, 0]
-    return out
+    if bounds is None:
+        return _joined(parts, np.float32, _cast)
+    values = _joined(parts, np.float64, _finite)
+    if clip:
+        return bounds.clip_and_centre(values)
+    rows = bounds.centre_only(values)
+    if not _all_finite(rows):
+        _refuse_range("a query")
+    return rows
 
 
 def _cast(part: Numbers) -> NDArray[np.float32]:
@@ -977,22 +945,10 @@ def _cast(part: Numbers) -> NDArray[np.float32]:
     return rows
 
 
-def _relative(parts: list[Numbers], dim: int, bounds: Bounds, *, clip: bool) -> NDArray[np.float32]:
-    for part in parts:
-        if part.values.dtype.kind == "f" and not _all_finite(part.values):
-            _refuse_not_finite(part)
-    if len(parts) == 1:
-        values = parts[0].values
-    else:
-        values = np.empty((len(parts[0].values), dim), dtype=np.float64)
-        for part in parts:
-            values[:, part.start] = part.values[:, 0]
-    if clip:
-        return bounds.clip_and_centre(values)
-    rows = bounds.centre_only(values)
-    if not _all_finite(rows):
-        _refuse_range("a query")
-    return rows
+def _finite(part: Numbers) -> NDArray[Any]:
+    if part.values.dtype.kind == "f" and not _all_finite(part.values):
+        _refuse_not_finite(part)
+    return part.values
 
 
 def _all_finite(values: NDArray[Any]) -> bool:
@@ -1012,18 +968,10 @@ def _refuse_not_finite(part: Numbers) -> NoReturn:
     for column in range(part.values.shape[1]):
         values = part.values[:, column]
         where = part.where(column)
-        if np.isnan(values).any():
-            raise DataRefused(
-                f"{where} must be finite",
-                got="NaN",
-                remedy="fill it with a public constant or drop those records",
-            )
-        if np.isinf(values).any():
-            raise DataRefused(
-                f"{where} must be finite",
-                got="infinity",
-                remedy="replace it with a public constant or drop those records",
-            )
+        for got, test, remedy in (("NaN", np.isnan, "fill"), ("infinity", np.isinf, "replace")):
+            if test(values).any():
+                remedy = f"{remedy} it with a public constant or drop those records"
+                raise DataRefused(f"{where} must be finite", got=got, remedy=remedy)
         with np.errstate(over="ignore", under="ignore"):
             if not np.isfinite(values.astype(np.float32)).all():
                 _refuse_range(where)
@@ -1144,18 +1092,10 @@ def as_codes(data: object, *, dim: int, columns: Sequence[str] | None = None) ->
     array([[1, 7],
            [0, 2]], dtype=int32)
     """
-    parts = numbers_of(data, dim=dim, columns=columns)
-    for part in parts:
-        _refuse_non_codes(part)
-    if len(parts) == 1:
-        return parts[0].values.astype(np.int32, order="C", copy=False)
-    out = np.empty((len(parts[0].values), dim), dtype=np.int32)
-    for part in parts:
-        out[:, part.start] = part.values[:, 0]
-    return out
+    return _joined(numbers_of(data, dim=dim, columns=columns), np.int32, _codes)
 
 
-def _refuse_non_codes(part: Numbers) -> None:
+def _codes(part: Numbers) -> NDArray[np.int32]:
     for column in range(part.values.shape[1]):
         values = part.values[:, column]
         where = part.where(column)
@@ -1167,9 +1107,7 @@ def _refuse_non_codes(part: Numbers) -> None:
                 raise DataRefused(
                     f"{where} must be of integer codes",
                     got="numbers with a fraction, NaN or infinity",
-                    remedy=(
-                        "encode the column with a public list of categories, or use a kernel on real numbers"
-                    ),
+                    remedy="encode it with a public list of categories, or use a kernel on real numbers",
                 )
         if values.dtype.kind != "b" and (values.min() < _INT32.min or values.max() > _INT32.max):
             raise DataRefused(
@@ -1177,3 +1115,4 @@ def _refuse_non_codes(part: Numbers) -> None:
                 got="a code beyond it",
                 remedy="number the categories from 0 with a public list of them",
             )
+    return part.values.astype(np.int32, order="C", copy=False)

@@ -1,18 +1,15 @@
-"""The program that decodes Parquet files, Arrow files and workbooks; it imports nothing of Hushsum.
-
-It imports nothing of Hushsum, as that program. A workbook is a zip archive of XML, which can be made to
-unfold to terabytes, or to expand entities: the sizes that the archive states are checked first, of which
-``zipfile`` reads no more, and every part that declares a document type is refused. What is left is bounded by
-the memory limit of the process.
-
-Decode Parquet and Arrow files for another process: a program of its own, which may die.
+"""The program that decodes Parquet files, Arrow files and workbooks for another process, and may die of it.
 
 A damaged or hostile file can make the libraries below abort, read beyond their buffers or allocate gigabytes.
 They run here instead: :mod:`hushsum.records` starts this program, which imports PyArrow once
 and forks a process for every file, under a memory limit and without the environment of its parent. Each batch
 is validated in full and sent back as a plain Arrow stream, which `hushsum.records` checks again.
 
-It imports nothing of Hushsum, which would take longer than PyArrow.
+A workbook is a zip archive of XML, which can be made to unfold to terabytes, or to expand entities: the sizes
+that the archive states are checked first, of which ``zipfile`` reads no more, and every part that declares a
+document type is refused. What is left is bounded by the memory limit of the process.
+
+The program imports nothing of Hushsum, which would take longer than PyArrow.
 
 A message has the header ``<cQd``: kind, length, progress. This program sends ``r`` (ready), ``j`` (JSON),
 ``b`` (a batch) and ``e`` (the end), and receives ``j``.
@@ -62,50 +59,6 @@ class NoSuchSheet(Exception):
     def __init__(self, names: list[str]) -> None:
         super().__init__()
         self.names = names
-
-
-class Workbook:
-    """The rows of one sheet, of which the first names the columns."""
-
-    def __init__(self, path: str, sheet: str | None) -> None:
-        check_archive(path)
-        openpyxl: Any = import_module("openpyxl")
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
-        if sheet is not None and sheet not in book.sheetnames:
-            raise NoSuchSheet([str(each) for each in book.sheetnames])
-        self._sheet = book[sheet] if sheet is not None else book.worksheets[0]
-        # The stated size may be wrong, and would be allocated.
-        self._sheet.reset_dimensions()
-        self._rows: Iterator[tuple[Any, ...]] = self._sheet.iter_rows(values_only=True)
-        header = next(self._rows, ())
-        self.names = ["" if each is None else str(each).strip() for each in header]
-        while self.names and not self.names[-1]:
-            self.names.pop()
-
-    def batches(self, columns: list[str], batch_bytes: int) -> Iterator[list[list[Cell]]]:
-        """The cells of the chosen columns, some rows at a time.
-
-        Rows without any cell are left out. In a sheet of one column such a row is a record without a value,
-        unless it is after the last one: left out, it would change the number of records, which is public
-        where a record is replaced.
-        """
-        places = [self.names.index(name) for name in columns]
-        number = max(1, batch_bytes // (_CELL_BYTES * max(1, len(places))))
-        filled = self._filled_rows()
-        for first in filled:
-            rows = chain([first], islice(filled, number - 1))
-            yield [[cell_of(row[place] if place < len(row) else None) for place in places] for row in rows]
-
-    def _filled_rows(self) -> Iterator[tuple[Any, ...]]:
-        skipped = 0
-        for row in self._rows:
-            if all(each is None for each in row):
-                skipped += 1
-                continue
-            if len(self.names) == 1:
-                yield from repeat((), skipped)
-            skipped = 0
-            yield row
 
 
 def cell_of(value: object) -> Cell:
@@ -204,63 +157,26 @@ class _Decoder:
             self._send_json({"refused": "damaged"})
 
     def _answer(self, request: dict[str, Any]) -> None:
-        if request["kind"] == "Excel":
-            self._answer_workbook(request)
-            return
-        reader = _Parquet if request["kind"] == "Parquet" else _Arrow
-        source = reader(request["path"], request["batch_bytes"], request["row_groups"])
-        self._send_json(
-            {
-                "columns": source.schema.names,
-                "row_groups": source.row_group_sizes(),
-                "ranges": source.row_group_ranges(),
-            }
-        )
-        chosen = self._receive()["columns"]
-        _limit_memory(min(MOST_MEMORY_BYTES, MEMORY_BYTES + COLUMN_BYTES * len(chosen)))
-        kinds = {name: source.schema.field(name).type for name in chosen}
-        plain = {name: _plain_type(kind) for name, kind in kinds.items()}
-        self._send_json(
-            {
-                "other": {name: str(kinds[name]) for name in chosen if plain[name] is None},
-                "dates": [name for name in chosen if _is_date(kinds[name])],
-            }
-        )
-        empty = _pyarrow().schema({name: kind or _pyarrow().null() for name, kind in plain.items()})
-        self._send(b"b", _stream(empty, []))
-        self._receive()
-        # From here on the peer sends nothing, so the end of its connection is the end of the work.
-        threading.Thread(target=self._end_with_peer, daemon=True).start()
-        for batch, progress in source.batches(chosen):
-            batch.validate(full=True)
-            columns = [_plain(batch.column(name)) for name in chosen]
-            sent = _pyarrow().RecordBatch.from_arrays(columns, schema=empty)
-            self._send(b"b", _stream(empty, [sent]), min(max(progress, 0.0), 1.0))
-        self._send(b"e", progress=1.0)
-
-    def _answer_workbook(self, request: dict[str, Any]) -> None:
-        """A column of numbers, one of moments and one of text for each chosen column of a sheet."""
-        pa = _pyarrow()
+        readers: dict[str, type[_Workbook | _Parquet | _Arrow]] = {"Excel": _Workbook, "Parquet": _Parquet}
         try:
-            book = Workbook(request["path"], request["sheet"])
+            source = readers.get(request["kind"], _Arrow)(request)
         except NoSuchSheet as error:
             self._send_json({"refused": "sheet", "sheets": error.names[:MOST_SHEETS]})
             return
-        self._send_json({"columns": book.names, "row_groups": [], "ranges": []})
+        self._send_json(
+            {"columns": source.names, "row_groups": source.row_group_sizes, "ranges": source.row_group_ranges}
+        )
         chosen = self._receive()["columns"]
-        self._send_json({"other": {}, "dates": []})
-        kinds = (pa.float64(), pa.int64(), pa.string())
-        schema = pa.schema([(f"{i} {j}", kind) for i in range(len(chosen)) for j, kind in enumerate(kinds)])
+        _limit_memory(min(MOST_MEMORY_BYTES, MEMORY_BYTES + COLUMN_BYTES * len(chosen)))
+        types, schema = source.described(chosen)
+        self._send_json(types)
         self._send(b"b", _stream(schema, []))
         self._receive()
+        # From here on the peer sends nothing, so the end of its connection is the end of the work.
         threading.Thread(target=self._end_with_peer, daemon=True).start()
-        for rows in book.batches(chosen, request["batch_bytes"]):
-            cells = [[row[i][j] for row in rows] for i in range(len(chosen)) for j in range(len(kinds))]
-            arrays = [
-                pa.array(each, field.type, from_pandas=False)
-                for each, field in zip(cells, schema, strict=True)
-            ]
-            self._send(b"b", _stream(schema, [pa.RecordBatch.from_arrays(arrays, schema=schema)]))
+        for columns, progress in source.batches(chosen):
+            batch = _pyarrow().RecordBatch.from_arrays(columns, schema=schema)
+            self._send(b"b", _stream(schema, [batch]), min(max(progress, 0.0), 1.0))
         self._send(b"e", progress=1.0)
 
     def _end_with_peer(self) -> None:
@@ -291,43 +207,132 @@ def _exactly(peer: socket.socket, size: int) -> bytes:
     return data
 
 
-class _Parquet:
+class _Workbook:
+    """The rows of one sheet, of which the first names the columns: for each chosen column one of numbers, one
+    of moments and one of text.
+    """
+
+    row_group_sizes: Final[list[int]] = []
+    row_group_ranges: Final[list[list[int]]] = []
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        path, sheet = request["path"], request["sheet"]
+        check_archive(path)
+        openpyxl: Any = import_module("openpyxl")
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+        if sheet is not None and sheet not in book.sheetnames:
+            raise NoSuchSheet([str(each) for each in book.sheetnames])
+        self._sheet = book[sheet] if sheet is not None else book.worksheets[0]
+        # The stated size may be wrong, and would be allocated.
+        self._sheet.reset_dimensions()
+        self._rows: Iterator[tuple[Any, ...]] = self._sheet.iter_rows(values_only=True)
+        self._batch_bytes: int = request["batch_bytes"]
+        header = next(self._rows, ())
+        self.names = ["" if each is None else str(each).strip() for each in header]
+        while self.names and not self.names[-1]:
+            self.names.pop()
+
+    def described(self, columns: list[str]) -> tuple[dict[str, Any], Any]:
+        kinds = _kinds_of_cells()
+        schema = [(f"{i} {j}", kind) for i in range(len(columns)) for j, kind in enumerate(kinds)]
+        return {"other": {}, "dates": []}, _pyarrow().schema(schema)
+
+    def batches(self, columns: list[str]) -> Iterator[tuple[list[Any], float]]:
+        """The cells of the chosen columns, some rows at a time.
+
+        Rows without any cell are left out. In a sheet of one column such a row is a record without a value,
+        unless it is after the last one: left out, it would change the number of records, which is public
+        where a record is replaced.
+        """
+        places = [self.names.index(name) for name in columns]
+        number = max(1, self._batch_bytes // (_CELL_BYTES * max(1, len(places))))
+        filled = self._filled_rows()
+        for first in filled:
+            rows = list(chain([first], islice(filled, number - 1)))
+            cells = [[cell_of(row[place] if place < len(row) else None) for row in rows] for place in places]
+            yield (
+                [
+                    _pyarrow().array([cell[j] for cell in column], kind, from_pandas=False)
+                    for column in cells
+                    for j, kind in enumerate(_kinds_of_cells())
+                ],
+                0.0,
+            )
+
+    def _filled_rows(self) -> Iterator[tuple[Any, ...]]:
+        skipped = 0
+        for row in self._rows:
+            if all(each is None for each in row):
+                skipped += 1
+                continue
+            if len(self.names) == 1:
+                yield from repeat((), skipped)
+            skipped = 0
+            yield row
+
+
+def _kinds_of_cells() -> tuple[Any, Any, Any]:
+    """The types of the three columns of a `Cell`."""
+    pa = _pyarrow()
+    return pa.float64(), pa.int64(), pa.string()
+
+
+class _Typed:
+    """A file whose columns have types."""
+
+    row_group_sizes: list[int]
+    row_group_ranges: list[list[int]]
+
+    def __init__(self, schema: Any, request: dict[str, Any]) -> None:
+        self._schema, self.names = schema, schema.names
+        self._batch_bytes: int = request["batch_bytes"]
+
+    def described(self, columns: list[str]) -> tuple[dict[str, Any], Any]:
+        """Columns of dates, and the types of those that cannot be read; the schema of the batches."""
+        kinds = {name: self._schema.field(name).type for name in columns}
+        plain = {name: _plain_type(kind) for name, kind in kinds.items()}
+        types = {
+            "other": {name: str(kinds[name]) for name in columns if plain[name] is None},
+            "dates": [name for name in columns if _is_date(kinds[name])],
+        }
+        return types, _pyarrow().schema({name: kind or _pyarrow().null() for name, kind in plain.items()})
+
+    def batches(self, columns: list[str]) -> Iterator[tuple[list[Any], float]]:
+        """The chosen columns, some rows at a time, and the fraction of all that was read with them."""
+        for batch, progress in self._stored(columns):
+            batch.validate(full=True)
+            yield [_plain(batch.column(name)) for name in columns], progress
+
+    def _stored(self, columns: list[str]) -> Iterator[tuple[Any, float]]:
+        raise NotImplementedError
+
+
+class _Parquet(_Typed):
     """A Parquet file, read so many rows at a time that they fill a batch."""
 
-    def __init__(self, path: str, batch_bytes: int, row_groups: list[int] | None) -> None:
+    def __init__(self, request: dict[str, Any]) -> None:
         # A buffer of its own makes the reader take pages as they come, instead of whole row groups.
         # Pages that have a checksum are compared with it.
         self._file = _pyarrow("parquet").ParquetFile(
-            path, pre_buffer=False, buffer_size=1 << 18, page_checksum_verification=True
+            request["path"], pre_buffer=False, buffer_size=1 << 18, page_checksum_verification=True
         )
-        self._batch_bytes = batch_bytes
-        self._chosen = range(self._file.num_row_groups) if row_groups is None else range(*row_groups)
-        self.schema = self._file.schema_arrow
-
-    def row_group_sizes(self) -> list[int]:
-        """The bytes of each row group, unpacked; 0 for one without rows."""
+        super().__init__(self._file.schema_arrow, request)
         groups = [self._file.metadata.row_group(i) for i in range(self._file.num_row_groups)]
-        return [max(1, group.total_byte_size) if group.num_rows else 0 for group in groups]
+        # The bytes of each row group, unpacked; 0 for one without rows.
+        self.row_group_sizes = [max(1, each.total_byte_size) if each.num_rows else 0 for each in groups]
+        chosen = request["row_groups"]
+        self._chosen = list(range(len(groups)) if chosen is None else range(*chosen))
+        # First and last byte of each row group that will be read.
+        self.row_group_ranges = [
+            [min(start for start, _ in chunks), max(end for _, end in chunks)]
+            for number in self._chosen
+            if (chunks := [_extent(groups[number].column(i)) for i in range(groups[number].num_columns)])
+        ]
 
-    def row_group_ranges(self) -> list[list[int]]:
-        """First and last byte of each row group that will be read."""
-        ranges = []
-        for number in self._chosen:
-            group = self._file.metadata.row_group(number)
-            chunks = [group.column(i) for i in range(group.num_columns)]
-            starts = [
-                min(each.dictionary_page_offset or each.data_page_offset, each.data_page_offset)
-                for each in chunks
-            ]
-            ends = [start + each.total_compressed_size for start, each in zip(starts, chunks, strict=True)]
-            if starts:
-                ranges.append([min(starts), max(ends)])
-        return ranges
-
-    def batches(self, columns: list[str]) -> Iterator[tuple[Any, float]]:
+    def _stored(self, columns: list[str]) -> Iterator[tuple[Any, float]]:
         stated, read = sum(self._file.metadata.row_group(i).num_rows for i in self._chosen), 0
         for batch in self._file.iter_batches(
-            self._rows_at_a_time(columns), row_groups=list(self._chosen), columns=columns, use_threads=False
+            self._rows_at_a_time(columns), row_groups=self._chosen, columns=columns, use_threads=False
         ):
             read += batch.num_rows
             yield batch, read / stated if stated else 1.0
@@ -348,25 +353,23 @@ class _Parquet:
         return max(1, int(self._batch_bytes / widest))
 
 
-class _Arrow:
+def _extent(chunk: Any) -> tuple[int, int]:
+    """The first and the last byte of a column of a row group."""
+    start = min(chunk.dictionary_page_offset or chunk.data_page_offset, chunk.data_page_offset)
+    return start, start + chunk.total_compressed_size
+
+
+class _Arrow(_Typed):
     """An Arrow IPC file, which is Feather version 2; its batches, the large ones in slices."""
 
-    def __init__(self, path: str, batch_bytes: int, row_groups: list[int] | None) -> None:
-        self._map = _pyarrow().memory_map(path)
-        self._batch_bytes = batch_bytes
-        self.schema = _pyarrow("ipc").open_file(self._map).schema
+    def __init__(self, request: dict[str, Any]) -> None:
+        self._map = _pyarrow().memory_map(request["path"])
+        super().__init__(_pyarrow("ipc").open_file(self._map).schema, request)
+        self.row_group_sizes, self.row_group_ranges = [], []
 
-    def row_group_sizes(self) -> list[int]:
-        """None: the file is read as a whole."""
-        return []
-
-    def row_group_ranges(self) -> list[list[int]]:
-        """None."""
-        return []
-
-    def batches(self, columns: list[str]) -> Iterator[tuple[Any, float]]:
+    def _stored(self, columns: list[str]) -> Iterator[tuple[Any, float]]:
         ipc = _pyarrow("ipc")
-        places = sorted(self.schema.get_field_index(name) for name in columns)
+        places = sorted(self._schema.get_field_index(name) for name in columns)
         file = ipc.open_file(self._map, options=ipc.IpcReadOptions(included_fields=places, use_threads=False))
         for i in range(file.num_record_batches):
             stored = file.get_batch(i)
@@ -404,22 +407,18 @@ def _plain_type(kind: Any) -> Any | None:
         values = _plain_type(kind.value_type)
         simple = values is not None and not types.is_nested(values) and not types.is_dictionary(values)
         return pa.dictionary(pa.int32(), values) if simple else None
-    if types.is_fixed_size_list(kind):
-        values = _plain_type(kind.value_type)
-        return None if values is None or types.is_dictionary(values) else pa.list_(values, kind.list_size)
-    if types.is_list(kind) or types.is_large_list(kind):
+    if types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind):
         values = _plain_type(kind.value_type)
         if values is None or types.is_dictionary(values):
             return None
+        if types.is_fixed_size_list(kind):
+            return pa.list_(values, kind.list_size)
         return pa.list_(values) if types.is_list(kind) else pa.large_list(values)
     if types.is_string_view(kind):
         return pa.large_string()
     number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
-    return (
-        kind
-        if number or types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind)
-        else None
-    )
+    text = types.is_string(kind) or types.is_large_string(kind)
+    return kind if number or text or types.is_null(kind) else None
 
 
 def _plain(array: Any) -> Any:

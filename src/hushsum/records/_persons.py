@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError, shown
 from hushsum.records._arrow import (
-    as_chunks,
+    arrow_column,
     as_columns,
+    decoded,
     from_package,
     has_arrow_interface,
     in_memory,
@@ -87,14 +88,10 @@ def _from_pandas(units: Any) -> UnitIds:
         raise DataRefused("unit ids must be one column", got="a frame", remedy="pass the column of ids alone")
     if isinstance(units.dtype, np.dtype):
         return _from_numpy(units.to_numpy())
-    try:
-        column = pyarrow().array(units, from_pandas=True)
-    except Exception:
-        column = None
-    # Refused out here: Arrow's own message, which shows a value, must not stand above ours.
-    if column is None:
+    chunks = arrow_column(units)
+    if chunks is None:
         _refuse_type("objects")
-    return _from_arrow(as_chunks(column))
+    return _from_arrow(chunks)
 
 
 def _from_arrow(chunks: Any) -> UnitIds:
@@ -102,12 +99,7 @@ def _from_arrow(chunks: Any) -> UnitIds:
     if chunks.null_count:
         _refuse_missing()
     if types.is_dictionary(chunks.type):
-        kind = chunks.type.value_type
-        # Arrow cannot yet pick strings out of a view, which is what Polars' categories are.
-        kind = pa.large_string() if types.is_string_view(kind) else kind
-        chunks = pa.chunked_array(
-            [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in chunks.chunks], type=kind
-        )
+        chunks = decoded(chunks)
         if chunks.null_count:
             _refuse_missing()
     if types.is_integer(chunks.type):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records._arrow import (
-    as_chunks,
+    arrow_column,
     as_columns,
     from_package,
     has_arrow_interface,
@@ -142,14 +142,10 @@ def _from_pandas(data: Any) -> Sets:
         return _from_iterables(data.tolist())
     if isinstance(data.dtype, np.dtype):
         _refuse_members()
-    try:
-        column = pyarrow().array(data, from_pandas=True)
-    except Exception:
-        column = None
-    # Refused out here: Arrow's own message, which shows a value, must not stand above ours.
-    if column is None:
+    chunks = arrow_column(data)
+    if chunks is None:
         _refuse_members()
-    return _from_arrow(as_chunks(column))
+    return _from_arrow(chunks)
 
 
 def _from_arrow(chunks: Any) -> Sets:
