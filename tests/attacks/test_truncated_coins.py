@@ -16,13 +16,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from hushsum.parties.summarization import (
-    AUCTION,
-    CuratorState,
-    SummaryFeatures,
-    plan_terms,
-    release_target,
-)
+from hushsum.parties.summarization import AUCTION, CuratorState, SummaryFeatures, plan_terms, release_target
 from hushsum.privacy import _release_noise as private_choice
 from hushsum.privacy import real_noise
 from hushsum.privacy.noise import NoiseSource, flip, flip_log_odds, independent_places, log_odds_coins
@@ -169,9 +163,8 @@ OTHER_RANDOMNESS = {
     "tables/_base.py": "products of a reading's coefficients, for covariances of answers",
     "tables/_grid.py": "places of records and queries at which the error of a reading is bounded",
     "methods/_grid.py": "predictions: simulated queries",
-    "baselines/_privbayes.py": "a public seed: which candidates are listed",
+    "baselines/_weighted_points.py": "public seeds: which candidates are listed, where the points lie",
     "methods/_landmarks.py": "a public seed: points drawn from the released tree",
-    "baselines/_kernel_mean_embedding.py": "a public seed: where the points lie",
     "releases/_noisy_table.py": "simulated noise, for the width of simultaneous intervals",
     "records/_declared_columns.py": "synthetic values, drawn from labels that were released",
     "service/http/routes/datasets.py": "made-up records, public by construction",

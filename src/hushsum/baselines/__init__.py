@@ -5,8 +5,6 @@ audits, and the registries import it where a name is looked up that is not in th
 """
 
 from hushsum.baselines._functional_data_analysis import CurveFunction, pfda
-from hushsum.baselines._histogram import histogram, histogram_tally
-from hushsum.baselines._kernel_mean_embedding import kme
 from hushsum.baselines._linear_tables import (
     BernsteinLattice,
     BoxPolynomials,
@@ -19,8 +17,8 @@ from hushsum.baselines._linear_tables import (
     lsq_rff,
     trigonometric,
 )
-from hushsum.baselines._mwem import mwem
-from hushsum.baselines._privbayes import privbayes
+from hushsum.baselines._weighted_cells import histogram, histogram_tally, mwem
+from hushsum.baselines._weighted_points import kme, privbayes
 
 __all__ = [
     "BernsteinLattice", "BoxPolynomials", "CosineFeatures", "CurveFunction", "TrigonometricPolynomials",

@@ -1622,6 +1622,37 @@ _SHORTLIST = 2048
 _Singles = NDArray[np.float32]
 
 
+@dataclass(slots=True, eq=False)
+class _Candidates:
+    """Points that may be taken, one entry each.
+
+    ``attraction`` is the product with the target's mean; ``crowding`` is what a point loses by lying near
+    those already taken, and half of its own norm.
+    """
+
+    features: _Singles
+    attraction: _Singles
+    crowding: _Singles
+    free: NDArray[np.bool_]
+
+    def gains(self, number: int) -> _Singles:
+        """What each would add as the choice of this number."""
+        return np.where(self.free, self.attraction - self.crowding / np.float32(number), -np.inf)
+
+    def take_best(self, number: int) -> int:
+        """Take the best one as the choice of this number."""
+        best = int(np.argmax(self.gains(number)))
+        self.free[best] = False
+        self.crowding += self.features @ self.features[best]
+        return best
+
+    def part(self, places: Integers) -> _Candidates:
+        """Some of them, to try choices on."""
+        return _Candidates(
+            self.features[places], self.attraction[places], self.crowding[places], self.free[places]
+        )
+
+
 def greedy_choice(hashes: Hashes, target: Floats, size: int, *, unit: float) -> Integers:
     """The places of ``size`` points, in the order in which greedy maximisation of J takes them.
 
@@ -1635,34 +1666,30 @@ def greedy_choice(hashes: Hashes, target: Floats, size: int, *, unit: float) -> 
     Kim, Khanna and Koyejo, *Examples are not enough, learn to criticize!*, NIPS 2016.
     """
     features: _Singles = hashes.astype(np.float32) * np.float32(unit)
-    attraction: _Singles = features @ (target * unit).astype(np.float32)
-    # What a point loses by lying near those already taken, and half of its own norm.
-    crowding: _Singles = 0.5 * np.einsum("ij,ij->i", features, features)
-    free = np.ones(len(features), np.bool_)
+    points = _Candidates(
+        features,
+        features @ (target * unit).astype(np.float32),
+        0.5 * np.einsum("ij,ij->i", features, features),
+        np.ones(len(features), np.bool_),
+    )
     chosen: list[int] = []
     size = min(size, len(features))
     plain = 0
     while len(chosen) < size:
-        taken = len(chosen)
-        gains = np.where(free, attraction - crowding / np.float32(taken + 1), -np.inf)
+        number = len(chosen) + 1
         if plain:
             plain -= 1
-            best = int(np.argmax(gains))
-            chosen.append(best)
-            free[best] = False
-            crowding += features @ features[best]
+            chosen.append(points.take_best(number))
             continue
-        listed = _best(gains, _SHORTLIST)
-        ahead = min(_AHEAD, size - taken, len(listed), int(free.sum()))
-        tried = _from_shortlist(
-            features[listed], attraction[listed], crowding[listed], free[listed], taken, ahead
-        )
-        picks = listed[tried]
+        listed = _best(points.gains(number), _SHORTLIST)
+        ahead = min(_AHEAD, size - len(chosen), len(listed), int(points.free.sum()))
+        shortlist = points.part(listed)
+        picks = listed[[shortlist.take_best(number + after) for after in range(ahead)]]
         near = features @ features[picks].T
-        right = _undisputed(near, attraction, crowding, free, picks, taken)
+        right = _undisputed(near, points, picks, number)
         chosen.extend(picks[:right].tolist())
-        free[picks[:right]] = False
-        crowding += near[:, :right].sum(axis=1)
+        points.free[picks[:right]] = False
+        points.crowding += near[:, :right].sum(axis=1)
         # Where most were taken back, it is quicker to go one by one for a while.
         plain = _AHEAD * 4 if right < ahead // 4 else 0
     return np.array(chosen, np.int64)
@@ -1675,42 +1702,16 @@ def _best(gains: _Singles, most: int) -> Integers:
     return np.sort(np.argpartition(-gains, most)[:most]).astype(np.int64)
 
 
-def _from_shortlist(
-    features: _Singles,
-    attraction: _Singles,
-    crowding: _Singles,
-    free: NDArray[np.bool_],
-    taken: int,
-    ahead: int,
-) -> list[int]:
-    """Greedy's next choices, were there no other points than these."""
-    picks: list[int] = []
-    crowding, free = crowding.copy(), free.copy()
-    for after in range(taken + 1, taken + 1 + ahead):
-        best = int(np.argmax(np.where(free, attraction - crowding / np.float32(after), -np.inf)))
-        picks.append(best)
-        free[best] = False
-        crowding += features @ features[best]
-    return picks
-
-
-def _undisputed(
-    near: _Singles,
-    attraction: _Singles,
-    crowding: _Singles,
-    free: NDArray[np.bool_],
-    picks: Integers,
-    taken: int,
-) -> int:
+def _undisputed(near: _Singles, points: _Candidates, picks: Integers, number: int) -> int:
     """How many of the picks, from the first, no other point would have won; at least one."""
-    crowded, left = crowding.copy(), free.copy()
-    for number, pick in enumerate(picks):
-        gains = attraction - crowded / np.float32(taken + number + 1)
+    left = replace(points, crowding=points.crowding.copy(), free=points.free.copy())
+    for after, pick in enumerate(picks):
+        gains = left.gains(number + after)
         # The same product in two shapes may differ in its last bits.
-        if number and np.where(left, gains, -np.inf).max() > gains[pick] + 1e-7:
-            return number
-        left[pick] = False
-        crowded += near[:, number]
+        if after and gains.max() > gains[pick] + 1e-7:
+            return after
+        left.free[pick] = False
+        left.crowding += near[:, after]
     return len(picks)
 
 

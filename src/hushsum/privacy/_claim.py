@@ -293,7 +293,7 @@ register_mechanism("gaussian", PromiseKind.APPROXIMATE)
 # debit in `hushsum.methods._linear_models`.
 register_mechanism("gaussian, as-published", PromiseKind.APPROXIMATE)
 # Answers that are each drawn afresh, composed over a number fixed beforehand, in
-# `hushsum.secret_functions._other_answers`.
+# `hushsum.secret_functions`.
 register_mechanism("gaussian, fresh for each answer", PromiseKind.APPROXIMATE)
 register_mechanism("laplace, fresh for each answer", PromiseKind.PURE, PromiseKind.APPROXIMATE)
 

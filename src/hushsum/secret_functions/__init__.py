@@ -4,7 +4,6 @@ A `ServedFunction` needs the data to answer, so it stays with the owner: it is n
 file, and never downloaded. The models of ``hushsum.models`` give the same guarantee as a file.
 """
 
-from hushsum.secret_functions._other_answers import FreshAnswers, TestSetAnswers, answer_once
 from hushsum.secret_functions._secret_function import (
     SecretFunction,
     density_function,
@@ -16,11 +15,14 @@ from hushsum.secret_functions._secret_function import (
 from hushsum.secret_functions._served_function import (
     SMALLEST_JITTER,
     AnswerStore,
+    FreshAnswers,
     GaussianPath,
     MemoryStore,
     ServedFunction,
     SqliteStore,
     StoredAnswer,
+    TestSetAnswers,
+    answer_once,
     path_claim,
     reopen,
     serve,

@@ -819,35 +819,10 @@ class PreparedStream:
         UsageError
             for an idempotency key without a path: a retry would start a second stream for one payment.
         """
-        file = None
-        if path is None and self.request.release.idempotency_key is not None:
-            raise UsageError(
-                "idempotency_key",
-                ("needs ", NameOf("path"), ": a retry continues the stream in that file"),
-                remedy=("give ", NameOf("path"), ", or leave the key out"),
-            )
-        if path is not None:
-            booking = self.request.release.booking
-            if Path(path).exists() and (booking is None or self.request.release.idempotency_key is None):
-                raise UsageError(
-                    "path",
-                    "must not exist: a stream starts there",
-                    remedy="continue that one with hs.open_stream(path)",
-                )
-            file = StreamFile(path, encryption_key)
-        try:
-            return self._start(file, dict(notes or {}))
-        except BaseException:
-            if file is not None:
-                file.close()
-            raise
-
-    def _start(self, file: StreamFile | None, notes: dict[str, Any]) -> Stream:
-        request, started = self.request.release, []
-        if file is not None:
-            step_guard(self.terms.stream).prepare()
+        request, started = self.request.release, list[Stream]()
         subject = self.subject
         about = json.loads(canonical_json({"claim": self.claim.as_json(), "subject": subject}))
+        file = self._file(path, encryption_key)
 
         def deliver(payload: bytes) -> None:
             found = json.loads(payload)
@@ -860,20 +835,39 @@ class PreparedStream:
                     raise another_release()
             else:
                 state = StreamState.empty(_empty(self.pattern, self.rows), terms.noise)
-                state.notes = notes
+                state.notes = dict(notes or {})
             made = Stream(terms, state, file=file)
             if file is not None:
                 made.save()
             started.append(made)
 
-        spend(
-            request.booking,
-            self.claim,
-            subject,
-            lambda: canonical_json({**about, "stream": secrets.token_hex(16)}),
-            deliver=deliver,
-        )
+        def make() -> bytes:
+            return canonical_json({**about, "stream": secrets.token_hex(16)})
+
+        try:
+            if file is not None:
+                step_guard(self.terms.stream).prepare()
+            spend(request.booking, self.claim, subject, make, deliver=deliver)
+        except BaseException:
+            if file is not None:
+                file.close()
+            raise
         return started[0]
+
+    def _file(self, path: str | os.PathLike[str] | None, encryption_key: bytes | None) -> StreamFile | None:
+        release = self.request.release
+        if path is None:
+            if release.idempotency_key is not None:
+                raise UsageError(
+                    "idempotency_key",
+                    ("needs ", NameOf("path"), ": a retry continues the stream in that file"),
+                    remedy=("give ", NameOf("path"), ", or leave the key out"),
+                )
+            return None
+        if Path(path).exists() and (release.booking is None or release.idempotency_key is None):
+            remedy = "continue that one with hs.open_stream(path)"
+            raise UsageError("path", "must not exist: a stream starts there", remedy=remedy)
+        return StreamFile(path, encryption_key)
 
 
 def prepare_stream(tally: Tally, request: StreamRequest) -> PreparedStream:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.baselines import kme
-from hushsum.baselines._kernel_mean_embedding import (
+from hushsum.baselines._weighted_points import (
     Lattice,
     fourier_features,
     herd,
