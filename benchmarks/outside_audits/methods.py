@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from hushsum.secret_functions._other_answers import FreshAnswers
 from numpy.typing import NDArray
 from scipy.special import expit
 
@@ -31,7 +32,6 @@ from hushsum.parties.summarization import FactoredSums
 from hushsum.privacy import RealNoise, Stopping, TreeSums, draw_candidates, real_noise, release_noise
 from hushsum.privacy.noise import NoiseSource, exponential_choice
 from hushsum.secret_functions import density_function
-from hushsum.secret_functions._other_answers import FreshAnswers
 
 Floats = NDArray[np.float64]
 
