@@ -29,7 +29,7 @@ from hushsum.methods import (
     smoother,
 )
 from hushsum.parties.summarization import FactoredSums
-from hushsum.privacy import RealNoise, Stopping, TreeSums, draw_candidates, real_noise, release_noise
+from hushsum.privacy import ReleaseNoise, Stopping, TreeSums, draw_candidates, release_noise
 from hushsum.privacy.noise import NoiseSource, exponential_choice
 from hushsum.secret_functions import density_function
 
@@ -264,7 +264,7 @@ def _squares(budget: Budget) -> Sampler:
         return noise
 
     def sampler(side: int, releases: int) -> Floats:
-        with real_noise() as noise:
+        with release_noise() as noise:
             drawn = gamma_numbers(noise, releases, scale)
         theta = squares_minimum(drawn, gram + side + ridge, cross + side, bound)
         first, second = needed(theta, 0), needed(theta, 1)
@@ -279,8 +279,8 @@ def _squares(budget: Budget) -> Sampler:
 SHORT = 0.05
 
 
-def gamma_numbers(noise: RealNoise, number: int, scale: float) -> Floats:
-    """As many draws of the Gamma radius in one dimension, as `RealNoise.gamma_vector` makes one."""
+def gamma_numbers(noise: ReleaseNoise, number: int, scale: float) -> Floats:
+    """As many draws of the Gamma radius in one dimension, as `ReleaseNoise.gamma_vector` makes one."""
     lengths = 0.5 * (noise.normal(2 * number).reshape(number, 2) ** 2).sum(axis=1)
     drawn: Floats = np.sign(noise.normal(number)) * scale * lengths
     return drawn
@@ -379,7 +379,7 @@ def _intervals(budget: Budget) -> Sampler:
     record = np.zeros((plan.horizon, 1), np.int64)
 
     def score(side: int) -> float:
-        record[0, 0], secret = side, np.zeros((plan.secret_tables, 1), np.int64)
+        record[0, 0], secret = side, np.zeros((plan.tables, 1), np.int64)
         outputs = np.array([plan.advance(secret, x, t + 1) for t, x in enumerate(record)])
         with release_noise(None) as noise:
             noisy, _ = noise.laplace(outputs, plan.levels, budget.promise.epsilon)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from papers.functional_perturbation.data import Floats, Sample
 import hushsum as hs
 from hushsum.methods import fit_machines, perturbed_machines, perturbed_posterior, smoother
 from hushsum.models import feature_space, vectors_within
-from hushsum.privacy import Promise, path_scale, real_noise
+from hushsum.privacy import Promise, path_scale, release_noise
 from hushsum.secret_functions import answer_once, density_function
 from hushsum.tables import FourierFeatures
 
@@ -56,7 +56,7 @@ def fresh(
     """
     number = len(exact)
     answers = number if answers is None else answers
-    with real_noise() as noise:
+    with release_noise() as noise:
         if mechanism == GAUSSIAN:
             return exact + path_scale(pointwise * math.sqrt(answers), budget.promise) * noise.normal(number)
         rate = float(laplace_rate(Promise.of(epsilon=budget.epsilon), answers))
@@ -83,7 +83,7 @@ def histogram(
         scale = (
             paper.HISTOGRAM * budget.published if published else path_scale(math.sqrt(2.0), budget.promise)
         )
-        with real_noise() as noise:
+        with release_noise() as noise:
             counts = counts + scale * noise.normal(len(counts))
         return counts[places]
     exact = counts[places]

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from papers.functional_perturbation.data import Floats
 
-from hushsum.privacy import real_noise
+from hushsum.privacy import release_noise
 
 HISTOGRAM: Final = 2.0
 """In counts."""
@@ -50,7 +50,7 @@ def machine_sensitivity(c: float, records: int) -> float:
 
 def normal(scale: float, number: int) -> Floats:
     """Independent noise."""
-    with real_noise() as noise:
+    with release_noise() as noise:
         return np.asarray(scale * noise.normal(number), np.float64)
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from hushsum.parties.summarization import AUCTION, CuratorState, SummaryFeatures, plan_terms, release_target
 from hushsum.privacy import _release_noise as private_choice
-from hushsum.privacy import real_noise
+from hushsum.privacy import release_noise
 from hushsum.privacy.noise import NoiseSource, flip, flip_log_odds, independent_places, log_odds_coins
 from tests.source_trees import source_trees
 
@@ -124,7 +124,7 @@ def test_coins_are_independent_of_their_neighbours() -> None:
 
 
 def test_the_coin_of_the_posterior_s_rejection_step_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    with real_noise(insecure_noise_seed=1) as noise:
+    with release_noise(insecure_noise_seed=1) as noise:
         monkeypatch.setattr(noise, "_source", ChosenSource(0), raising=True)
         assert noise.coin(80.0), "e^−80 is below the last bit of any float near 1"
         assert noise.coin(1e-20)

@@ -116,7 +116,7 @@ class TestNothingGoesUnaudited:
         }
         assert drawing >= {"discrete_laplace", "discrete_gaussian"}
         drawing -= SEES_NO_RECORDS
-        drawing |= {"gamma_vector"}  # of privacy.real_noise
+        drawing |= {"gamma_vector"}  # of privacy.release_noise
         assert {case.sampler for case in noise_cases()} == drawing
         assert {case.sampler for case in noise_cases(thorough=False)} == drawing
 

@@ -20,7 +20,7 @@ import hushsum as hs
 from hushsum import models
 from hushsum.auditing import audited_bases, mechanism_cases
 from hushsum.methods import fit_squares, method_named, method_names, perturbation
-from hushsum.privacy import known_mechanisms, real_noise
+from hushsum.privacy import known_mechanisms, release_noise
 from hushsum.privacy.accounting import analytic_gaussian_sigma
 from hushsum.releases import NoisyTable
 
@@ -121,7 +121,7 @@ def test_minima_of_many_draws_are_those_of_the_fit(seed: int) -> None:
     features, target = np.array([[SHORT]] * 40 + [[1.0]]), np.array([-1.0] * 40 + [1.0])
     fitted = fit_squares(features, target, epsilon=1.0, theta_bound=0.25, insecure_noise_seed=seed)
     ridge, scale = perturbation(1.0, gradient=1.25, curvature=1.0)
-    with real_noise(seed) as noise:
+    with release_noise(seed) as noise:
         drawn = gamma_numbers(noise, 1, scale)
     gram, cross = float(features[:, 0] @ features[:, 0]), float(features[:, 0] @ target)
     assert squares_minimum(drawn, gram + ridge, cross, 0.25) == pytest.approx(fitted, abs=1e-6)

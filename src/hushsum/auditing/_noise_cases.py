@@ -45,8 +45,8 @@ from hushsum.privacy import (
     SKELLAM,
     IntegerNoise,
     Promise,
-    RealNoise,
     Relation,
+    ReleaseNoise,
     exact,
     laplace_noise,
 )
@@ -182,7 +182,7 @@ def _gamma_integer(scale: Fraction, source: NoiseSource) -> int:
 
 
 def _gamma_real(scale: Fraction, source: NoiseSource) -> int:
-    return round(float(RealNoise(source).gamma_vector(1, float(scale))[0]))
+    return round(float(ReleaseNoise(source).gamma_vector(1, float(scale))[0]))
 
 
 def _choice(choose: Choose, law: Law, epsilon: float, pair: tuple[list[int], list[int]]) -> NoiseCase:

@@ -18,10 +18,10 @@ from hushsum.kernels import AsymmetricAngularKernel, BallSignsKernel, positive_n
 from hushsum.methods._race import race
 from hushsum.privacy import (
     Mechanism,
-    RealNoise,
+    ReleaseNoise,
     largest_leverage,
     largest_precision,
-    real_noise,
+    release_noise,
     rounded,
     rounded_reach,
 )
@@ -226,7 +226,7 @@ def fit_as_published(
     check_published(epsilon, delta, adaptive=adaptive)
     published = PublishedNoise(epsilon, delta)
     gram, cross = features.T @ features, features.T @ target
-    with real_noise(insecure_noise_seed) as noise:
+    with release_noise(insecure_noise_seed) as noise:
         ridge = 0.0
         if adaptive:
             lowest = published.lowest(float(np.linalg.eigvalsh(gram)[0]), float(noise.normal(1)[0]))
@@ -293,7 +293,7 @@ def fit_squares(
     """
     positive_number("theta_bound", theta_bound, remedy="try 2")
     ridge, scale = perturbation(epsilon, gradient=1.0 + theta_bound, curvature=1.0)
-    with real_noise(insecure_noise_seed) as noise:
+    with release_noise(insecure_noise_seed) as noise:
         linear = noise.gamma_vector(features.shape[1], scale)
     found = minimum_in_ball(features.T @ features, features.T @ target - linear, ridge, theta_bound)
     return rounded(found, _FINEST_SPREAD)
@@ -351,7 +351,7 @@ def fit_logistic(
     rounding errors.
     """
     needed, scale = perturbation(epsilon, gradient=1.0, curvature=0.25)
-    with real_noise(insecure_noise_seed) as noise:
+    with release_noise(insecure_noise_seed) as noise:
         linear = noise.gamma_vector(features.shape[1], scale)
     return rounded(minimum_logistic(features * sign[:, None], linear, needed + ridge), _FINEST_SPREAD)
 
@@ -418,7 +418,7 @@ def fit_ops(
     precision = 2.0 * epsilon / (1.0 + theta_bound) ** 2 * (1.0 - 1e-14)
     ridge = 2.0 * features.shape[1] / (precision * theta_bound**2)
     posterior = Posterior.of(features, target, ridge, precision)
-    with real_noise(insecure_noise_seed) as noise:
+    with release_noise(insecure_noise_seed) as noise:
         return rounded(sample_in_ball(posterior, theta_bound, noise), _FINEST_SPREAD)
 
 
@@ -438,7 +438,7 @@ class Posterior:
         along = vectors.T @ (features.T @ target)
         return cls(np.maximum(values, 0.0) + ridge, vectors, along, precision)
 
-    def draw(self, noise: RealNoise, tilt: float = 0.0) -> Floats:
+    def draw(self, noise: ReleaseNoise, tilt: float = 0.0) -> Floats:
         """A draw in the axes of H, with ``tilt`` more ridge."""
         height = self.values + tilt
         drawn: Floats = self.along / height + noise.normal(len(height)) / np.sqrt(self.precision * height)
@@ -453,7 +453,7 @@ class Posterior:
         return "<Posterior CONFIDENTIAL>"
 
 
-def sample_in_ball(posterior: Posterior, bound: float, noise: RealNoise) -> Floats:
+def sample_in_ball(posterior: Posterior, bound: float, noise: ReleaseNoise) -> Floats:
     """A draw of the law restricted to ‖θ‖ ≤ bound.
 
     A law with more ridge μ proposes; a proposal inside is kept with probability exp(−γμ(bound² − ‖θ‖²)/2).
@@ -521,7 +521,7 @@ def fit_adaops(
     reach = rounded_reach(part)
     least = 2.0 / largest_leverage(epsilon / 2.0, delta / 3.0)
     number = features.shape[1]
-    with real_noise(insecure_noise_seed) as noise:
+    with release_noise(insecure_noise_seed) as noise:
         lowest = float(np.linalg.eigvalsh(features.T @ features)[0])
         noisy = rounded(lowest + sigma * noise.normal(1), sigma)
         lowest = max(float(noisy[0]) - sigma * reach - 1.0, 0.0)

@@ -25,11 +25,11 @@ from hushsum.privacy import (
     Booking,
     Budget,
     Claim,
+    Promise,
     Question,
     Relation,
     Stopping,
     choice_claim,
-    choice_promise,
     choose_positions,
     draw_candidates,
     random_places,
@@ -123,7 +123,7 @@ def choose_kernel(
     if not is_number(density) or not 0.0 < density < 1.0:
         raise UsageError("density", "must be above 0 and below 1", got=shown(density), remedy="try 0.05")
     check_cap(units, max_per_unit)
-    promise = choice_promise(epsilon)
+    promise = Promise.of(epsilon=epsilon)
     assert promise.epsilon is not None
     number = _blocks(blocks, promise.epsilon, len(candidates))
     claim = choice_claim(
@@ -322,7 +322,7 @@ def choose(
     if isinstance(assumptions, str) or not all(isinstance(each, str) for each in assumptions):
         raise UsageError("assumptions", "must be a list of texts", got="something else")
     rule = Stopping.with_mean(stopping, 4.0 * len(candidates) if runs is None else runs)
-    promise = choice_promise(epsilon)
+    promise = Promise.of(epsilon=epsilon)
     assert promise.epsilon is not None
     share = promise.epsilon / rule.cost
     claim = choice_claim(

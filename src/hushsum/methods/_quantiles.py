@@ -18,10 +18,10 @@ from hushsum.privacy import (
     Booking,
     Budget,
     Claim,
+    Promise,
     Question,
     Relation,
     choice_claim,
-    choice_promise,
     choose_positions,
     exact,
     spend_json,
@@ -178,7 +178,7 @@ def private_quantiles(
     bounds = _in_order(bounds, X)
     columns = _columns(X, bounds)
     grids = _grids(bounds, columns, grid)
-    promise = choice_promise(epsilon)
+    promise = Promise.of(epsilon=epsilon)
     assert promise.epsilon is not None
     share = promise.epsilon / (columns * len(levels))
     check_cap(units, max_per_unit)

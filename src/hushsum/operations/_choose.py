@@ -14,7 +14,7 @@ from hushsum.kernels import Kernel, check_cap, kernel_as_json
 from hushsum.methods import Choice, PrivateBounds, choose_kernel, private_bounds
 from hushsum.operations._files import RecordFiles, refuse_repeated
 from hushsum.planning import KernelSpec
-from hushsum.privacy import PERMUTE_AND_FLIP, Budget, Claim, choice_claim, choice_promise
+from hushsum.privacy import PERMUTE_AND_FLIP, Budget, Claim, Promise, choice_claim
 from hushsum.records import numbers_of, open_batches
 
 Approve = Callable[[Claim], bool]
@@ -35,7 +35,7 @@ class ChoiceTerms:
     def claim(self) -> Claim:
         """What the choice will claim, known before anything is drawn."""
         return choice_claim(
-            choice_promise(self.epsilon),
+            Promise.of(epsilon=self.epsilon),
             PERMUTE_AND_FLIP,
             relation=self.relation,
             max_per_unit=self.max_per_unit,

@@ -41,9 +41,9 @@ from hushsum.privacy import (
     check_declared_delta,
     exact,
     hadamard_response,
-    local_source,
 )
 from hushsum.privacy.accounting import shuffled_epsilon
+from hushsum.privacy.noise import NoiseSource
 from hushsum.records import DeclaredBounds, declared_bounds
 from hushsum.releases import ReportedFunction
 from hushsum.tables import HashReading, HashRows, basis_as_json, basis_from_json
@@ -208,7 +208,7 @@ def make_report(terms: ReportTerms, record: object, *, insecure_noise_seed: int 
     batch = terms.basis.prepare(record)
     if len(batch) != 1:
         raise UsageError("record", "must be one record", got="none or several")
-    with local_source(insecure_noise_seed) as source:
+    with NoiseSource.for_release(insecure_noise_seed) as source:
         # All rows are hashed, so that the time does not depend on the row that is drawn.
         cells = terms.basis.cells(batch)[0]
         row, column, negative = hadamard_response(

@@ -1,7 +1,5 @@
 """Sensitivities, integer noise, and the calibration: from a promise to the noise that keeps it.
 
-Sensitivities, and the calibration: from a promise and a sensitivity to the noise that keeps it.
-
 A release is a table and, where the number of records is private, a separate noisy count, which takes
 ``count_share`` of the budget. `calibrate` is the only function that divides a promise between the two and
 chooses their noise: plans, releases, streams, shares of sites and models call it. Pure ε: discrete Laplace
@@ -16,7 +14,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,9 +23,10 @@ from hushsum.errors import ClaimError, Parameter
 from hushsum.files import stored_rational
 from hushsum.privacy._claim import Promise, Relation
 from hushsum.privacy.accounting import (
-    GaussianVariances,
     binomial_trials,
     gaussian_variances,
+    proper_share,
+    skellam_variances,
     vector_variances,
 )
 from hushsum.privacy.noise import (
@@ -102,17 +100,11 @@ class IntegerNoise:
     def variance(self) -> float:
         """The variance of one draw, exact for the discrete distribution; for the Gamma-radius distribution
         but for rounding."""
-        if self.mechanism == LAPLACE:
-            return laplace_variance(self.parameter) / self.parts
         if self.mechanism == SUM:
             return sum(times * noise.variance for times, noise in self.terms)
-        if self.mechanism == BINOMIAL:
-            return check_trials(self.parameter) / 4.0
         if self.mechanism == GAMMA:
             return gamma_radius_variance(self.parameter, self.cells)
-        if self.mechanism in (SKELLAM, *SUMS):
-            return float(self.parameter)
-        return gaussian_variance(self.parameter) if self.mechanism == GAUSSIAN else 0.0
+        return _VARIANCES[self.mechanism](self.parameter) / self.parts
 
     @property
     def in_words(self) -> str:
@@ -131,23 +123,17 @@ class IntegerNoise:
             return gamma_radius(size, self.parameter, source)
         if self.mechanism in SUMS:
             raise ValueError("the noise of a step is a sum of draws of all steps before")
-        if self.mechanism == LAPLACE and self.parts > 1:
-            return discrete_laplace_share(size, self.parameter, self.parts, source)
-        if self.mechanism == LAPLACE:
-            return discrete_laplace(size, self.parameter, source, threads=threads)
-        if self.mechanism == BINOMIAL:
-            return centred_binomial(size, int(self.parameter), source)
-        if self.mechanism == SKELLAM:
-            return skellam(size, self.parameter, source)
         if self.mechanism == SUM:
             total = np.zeros(size, np.int64)
             for times, noise in self.terms:
                 for _ in range(times):
                     total += noise.draw(size, source, threads=threads)
             return total
-        if self.mechanism == GAUSSIAN:
-            return discrete_gaussian(size, self.parameter, source, threads=threads)
-        return np.zeros(size, np.int64)
+        if self.mechanism == NONE:
+            return np.zeros(size, np.int64)
+        if self.parts > 1:
+            return discrete_laplace_share(size, self.parameter, self.parts, source)
+        return _SAMPLERS[self.mechanism](size, self.parameter, source, threads=threads)
 
     def as_json(self) -> dict[str, Any]:
         """The noise for a file's header."""
@@ -163,16 +149,15 @@ class IntegerNoise:
         """The noise of a file's header; ValueError if it is none that could have been drawn."""
         if data["mechanism"] == SUM:
             return cls._sum_from_json(data["terms"])
-        if data["mechanism"] not in _MECHANISMS:
+        if data["mechanism"] not in (*_VARIANCES, GAMMA):
             raise ValueError("unknown noise")
         cells = data["cells"] if data["mechanism"] == GAMMA else 1
         parts = data.get("parts", 1) if data["mechanism"] == LAPLACE else 1
         if type(cells) is not int or cells < 1 or type(parts) is not int or not 1 <= parts <= MOST_TERMS:
             raise ValueError("cells")
         noise = cls(data["mechanism"], stored_rational(data["parameter"]), cells, parts)
-        if not math.isfinite(noise.variance):
-            raise ValueError("parameter")
-        if noise.mechanism == SKELLAM and not SMALLEST_SKELLAM <= noise.parameter <= LARGEST_SKELLAM:
+        drawable = noise.mechanism != SKELLAM or SMALLEST_SKELLAM <= noise.parameter <= LARGEST_SKELLAM
+        if not math.isfinite(noise.variance) or not drawable:
             raise ValueError("parameter")
         return noise
 
@@ -198,7 +183,20 @@ SUMS = (FACTORISED, INTERVALS)
 """Mechanisms over time: the noise of what a step shows is a sum of draws, and its parameter is its variance.
 """
 
-_MECHANISMS = (LAPLACE, GAUSSIAN, GAMMA, BINOMIAL, SKELLAM, *SUMS, NONE)
+_VARIANCES: dict[str, Callable[[Fraction], float]] = {
+    LAPLACE: laplace_variance,
+    GAUSSIAN: gaussian_variance,
+    BINOMIAL: lambda trials: check_trials(trials) / 4.0,
+    SKELLAM: float,
+    **dict.fromkeys(SUMS, float),
+    NONE: lambda _: 0.0,
+}
+_SAMPLERS = {
+    LAPLACE: discrete_laplace,
+    GAUSSIAN: discrete_gaussian,
+    BINOMIAL: centred_binomial,
+    SKELLAM: skellam,
+}
 NO_NOISE = IntegerNoise(NONE, Fraction(0))
 
 
@@ -276,6 +274,12 @@ class Calibration:
     table: IntegerNoise
     count: IntegerNoise
 
+    @classmethod
+    def of(cls, mechanism: str, table: Fraction | int, count: Fraction | int | None) -> Calibration:
+        """Noise of one mechanism with these parameters; none on a count that is not released."""
+        of_count = NO_NOISE if count is None else IntegerNoise(mechanism, Fraction(count))
+        return cls(IntegerNoise(mechanism, Fraction(table)), of_count)
+
     def __iter__(self) -> Iterator[IntegerNoise]:
         return iter((self.table, self.count))
 
@@ -331,11 +335,15 @@ def calibrate(
     """
     if promise.pure:
         assert promise.epsilon is not None
-        of_count = promise.epsilon * _checked_share(count_share) if change.count else Fraction(0)
-        table = _pure_noise(change.table, cells, promise.epsilon - of_count, mechanism)
+        of_count = promise.epsilon * proper_share(count_share) if change.count else Fraction(0)
+        of_table = promise.epsilon - of_count
+        if (mechanism or pure_mechanism(change.table, cells, of_table)) == GAMMA:
+            table = gamma_noise(change.table.l2_squared, cells, of_table)
+        else:
+            table = laplace_noise(change.table.l1, of_table)
         return Calibration(table, laplace_noise(change.count, of_count) if change.count else NO_NOISE)
-    if mechanism == BINOMIAL:
-        return _binomial(promise, change, count_share)
+    if mechanism in (BINOMIAL, SKELLAM):
+        return _unit_moves(promise, change, count_share, mechanism)
     return _gaussian(promise, change, cells, count_share)
 
 
@@ -346,23 +354,22 @@ def laplace_noise(l1: int, epsilon: Fraction) -> IntegerNoise:
     return IntegerNoise(LAPLACE, Fraction(l1) / epsilon)
 
 
-def _binomial(promise: Promise, change: UnitChange, count_share: Fraction) -> Calibration:
-    """Centred binomial noise for (ε, δ), proven where a unit moves each cell by at most 1."""
+def _unit_moves(promise: Promise, change: UnitChange, count_share: Fraction, mechanism: str) -> Calibration:
+    """Centred binomial or Skellam noise, proven where a unit moves each cell by at most 1."""
     if change.table.largest > 1 or change.count > 1:
-        raise ClaimError(
-            "mechanism",
-            f"{BINOMIAL} is proven where one unit moves each cell by at most 1",
-            got="a larger move",
+        rule = f"{mechanism} is proven where one unit moves each cell by at most 1"
+        raise ClaimError("mechanism", rule, got="a larger move")
+    share = proper_share(count_share) if change.count else None
+    cells, epsilon, delta = change.table.l2_squared, promise.epsilon, promise.delta
+    if mechanism == SKELLAM:
+        return Calibration.of(
+            SKELLAM,
+            *skellam_variances(cells=cells, epsilon=epsilon, delta=delta, rho=promise.rho, count_share=share),
         )
-    assert promise.epsilon is not None
-    trials, counted = binomial_trials(
-        epsilon=promise.epsilon,
-        delta=promise.delta,
-        cells=change.table.l2_squared,
-        count_share=_checked_share(count_share) if change.count else None,
+    assert epsilon is not None
+    return Calibration.of(
+        BINOMIAL, *binomial_trials(epsilon=epsilon, delta=delta, cells=cells, count_share=share)
     )
-    count = NO_NOISE if counted is None else IntegerNoise(BINOMIAL, Fraction(counted))
-    return Calibration(IntegerNoise(BINOMIAL, Fraction(trials)), count)
 
 
 def root_above(square: int) -> Fraction:
@@ -394,18 +401,11 @@ def gamma_noise(l2_squared: int, cells: int, epsilon: Fraction) -> IntegerNoise:
     scale = root_above(l2_squared) / epsilon
     if scale**2 * (cells + 1) > _LARGEST_GAMMA**2:
         power = math.log2(scale) + math.log2(cells + 1) / 2.0
+        larger, fewer, left_out = map(Parameter, ("epsilon", "rows", "mechanism"))
         raise ClaimError(
             "gamma radius noise must be below 2**40 in a cell",
             got=f"2**{power:.1f}",
-            remedy=(
-                "use a larger ",
-                Parameter("epsilon"),
-                ", fewer ",
-                Parameter("rows"),
-                ", or leave ",
-                Parameter("mechanism"),
-                " out",
-            ),
+            remedy=("use a larger ", larger, ", fewer ", fewer, ", or leave ", left_out, " out"),
         )
     return IntegerNoise(GAMMA, scale, cells)
 
@@ -426,12 +426,6 @@ def pure_mechanism(table: Sensitivity, cells: int, epsilon: Fraction) -> str:
     return GAMMA if shared.variance < min(laplace, float(_LARGEST_GAMMA) ** 2) else LAPLACE
 
 
-def _pure_noise(table: Sensitivity, cells: int, epsilon: Fraction, mechanism: str | None) -> IntegerNoise:
-    if (mechanism or pure_mechanism(table, cells, epsilon)) == GAMMA:
-        return gamma_noise(table.l2_squared, cells, epsilon)
-    return laplace_noise(table.l1, epsilon)
-
-
 def _gaussian(promise: Promise, change: UnitChange, cells: int, count_share: Fraction) -> Calibration:
     """Discrete Gaussian noise for ρ or (ε, δ).
 
@@ -440,40 +434,18 @@ def _gaussian(promise: Promise, change: UnitChange, cells: int, count_share: Fra
     rows, through ρ (``accounting.discrete_gaussian_vectors``).
     """
     table, count = change.table, change.count
-    share = _checked_share(count_share) if count else Fraction(0)
+    share = proper_share(count_share) if count else Fraction(0)
     if promise.rho is not None:
         variance = Fraction(table.l2_squared) / (2 * promise.rho * (1 - share))
-        count_variance = Fraction(count**2) / (2 * promise.rho * share) if count else None
-    elif table.largest == 1 and count <= 1:
-        assert promise.epsilon is not None
-        variance, count_variance = gaussian_variances(
-            epsilon=promise.epsilon,
-            delta=promise.delta,
-            cells=table.l2_squared,
-            count_share=share if count else None,
+        return Calibration.of(
+            GAUSSIAN, variance, Fraction(count**2) / (2 * promise.rho * share) if count else None
         )
+    assert promise.epsilon is not None
+    of_claim = {"epsilon": promise.epsilon, "delta": promise.delta}
+    if table.largest == 1 and count <= 1:
+        found = gaussian_variances(**of_claim, cells=table.l2_squared, count_share=share if count else None)
     else:
-        assert promise.epsilon is not None
-        variance, count_variance = _vector_variances(
-            promise.epsilon, promise.delta, table.l2_squared, cells, count, share
+        found = vector_variances(
+            **of_claim, l2_squared=table.l2_squared, cells=cells, count=count, count_share=share
         )
-    of_count = NO_NOISE if count_variance is None else IntegerNoise(GAUSSIAN, count_variance)
-    return Calibration(IntegerNoise(GAUSSIAN, variance), of_count)
-
-
-@lru_cache(maxsize=512)
-def _vector_variances(
-    epsilon: Fraction, delta: Fraction, l2_squared: int, cells: int, count: int, share: Fraction
-) -> GaussianVariances:
-    """Cached, because a plan and the release that follows need the same values."""
-    return vector_variances(
-        epsilon=epsilon, delta=delta, l2_squared=l2_squared, cells=cells, count=count, count_share=share
-    )
-
-
-def _checked_share(share: Fraction) -> Fraction:
-    if not 0 < share < 1:
-        raise ClaimError(
-            "count_share", "must be above 0 and below 1", got=f"{float(share):g}", remedy="try 0.02"
-        )
-    return share
+    return Calibration.of(GAUSSIAN, *found)

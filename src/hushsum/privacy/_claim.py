@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from fractions import Fraction
 from itertools import product
@@ -71,12 +71,9 @@ class Trust:
 
     def sentence(self) -> str:
         """Against whom the claim holds, in plain words."""
-        others = (
-            f" and up to {self.colluding} of these sites, alone or together" if self.colluding else _NO_SITE
-        )
-        return _SENTENCES[self.model].format(
-            n=self.parties, others=others, least=self.parties - self.dropouts
-        )
+        sites = f" and up to {self.colluding} of these sites, alone or together"
+        others, least = sites if self.colluding else _NO_SITE, self.parties - self.dropouts
+        return _SENTENCES[self.model].format(n=self.parties, others=others, least=least)
 
     def assumptions(self) -> tuple[str, ...]:
         """What the claim assumes of the parties."""
@@ -86,19 +83,14 @@ class Trust:
 
     def as_json(self) -> dict[str, Any]:
         """The model for a file's header."""
-        return {
-            "model": self.model,
-            "parties": self.parties,
-            "dropouts": self.dropouts,
-            "colluding": self.colluding,
-        }
+        return asdict(self)
 
     @classmethod
     def from_json(cls, data: Any) -> Trust:
         """The model of a file's header; ValueError or TypeError for none that could have been written."""
-        if not isinstance(data, dict) or set(data) != {"model", "parties", "dropouts", "colluding"}:
+        if not isinstance(data, dict) or set(data) != {each.name for each in fields(cls)}:
             raise ValueError("trust")
-        return cls(data["model"], data["parties"], data["dropouts"], data["colluding"])
+        return cls(**data)
 
 
 _NO_SITE: Final = ", and not against the sites themselves, each of which knows its own share of the noise"
@@ -180,11 +172,9 @@ class Mechanism:
         return repr(str(self))
 
     @property
-    def kinds(self) -> frozenset[PromiseKind] | None:
-        """The kinds of promise that are proven for every alternative; None if a name is not registered."""
-        proven = [_kinds(each) for each in self.alternatives]
-        known = [each for each in proven if each is not None]
-        return frozenset.intersection(*known) if len(known) == len(proven) else None
+    def kinds(self) -> frozenset[PromiseKind]:
+        """The kinds of promise proven for every alternative; KeyError if a name is not registered."""
+        return frozenset.intersection(*map(_kinds, self.alternatives))
 
 
 class PromiseKind(StrEnum):
@@ -237,34 +227,28 @@ def check_mechanism(claim: Claim) -> None:
     ClaimError
         in both cases.
     """
-    kinds = claim.mechanism.kinds
-    if kinds is None:
+    try:
+        kinds = claim.mechanism.kinds
+    except KeyError:
         raise ClaimError(
             f"the claim's mechanism must be one of {', '.join(known_mechanisms())}",
             got=f"{claim.mechanism!r}",
             remedy="what it spends is not known, so it cannot be debited",
-        )
-    if PromiseKind.of(claim) not in kinds:
-        proven = " or ".join(sorted(kinds))
-        raise ClaimError(
-            f"a claim of the mechanism {claim.mechanism!r} must be in {proven}",
-            got=PromiseKind.of(claim),
-            remedy="release with a mechanism that gives it",
-        )
+        ) from None
+    if (kind := PromiseKind.of(claim)) not in kinds:
+        rule = f"a claim of the mechanism {claim.mechanism!r} must be in {' or '.join(sorted(kinds))}"
+        raise ClaimError(rule, got=kind, remedy="release with a mechanism that gives it")
 
 
-def _kinds(names: tuple[str, ...]) -> frozenset[PromiseKind] | None:
-    """The kinds proven for mechanisms that all run; None if one is unknown.
+def _kinds(names: tuple[str, ...]) -> frozenset[PromiseKind]:
+    """The kinds proven for mechanisms that all run.
 
     Pure ε adds to (ε, δ) as it is, so steps of either kind give the latter.
     """
-    steps = [_KNOWN.get(each) for each in names]
-    known = [kinds for kinds in steps if kinds is not None]
-    if len(known) < len(steps):
-        return None
-    proven = frozenset.intersection(*known)
+    steps = [_KNOWN[each] for each in names]
+    proven = frozenset.intersection(*steps)
     either = {PromiseKind.PURE, PromiseKind.APPROXIMATE}
-    if PromiseKind.PURE not in proven and all(kinds & either for kinds in known):
+    if PromiseKind.PURE not in proven and all(kinds & either for kinds in steps):
         proven |= {PromiseKind.APPROXIMATE}
     return proven
 
@@ -375,27 +359,18 @@ class Promise:
             raise ClaimError("epsilon", ("or ", Parameter("rho"), " must be given, one of the two"), got=got)
         if rho is not None:
             if delta is not None:
-                raise ClaimError(
-                    "delta",
-                    "must not be given with rho",
-                    got="both",
-                    remedy="give rho alone, or epsilon and delta",
-                )
+                remedy = "give rho alone, or epsilon and delta"
+                raise ClaimError("delta", "must not be given with rho", got="both", remedy=remedy)
             return cls(None, Fraction(0), _positive("rho", rho))
         assert epsilon is not None
         small = Fraction(0) if delta is None else exact("delta", delta)
         if not 0 <= small < 1:
-            raise ClaimError(
-                "delta", "must be at least 0 and below 1", got=f"{float(small):g}", remedy="try 1e-6"
-            )
+            rule = "must be at least 0 and below 1"
+            raise ClaimError("delta", rule, got=f"{float(small):g}", remedy="try 1e-6")
         number = _positive("epsilon", epsilon)
         if number < _SMALLEST_EPSILON:
-            raise ClaimError(
-                "epsilon",
-                f"must be at least {float(_SMALLEST_EPSILON):g}",
-                got="less",
-                remedy="1.0 is a common choice",
-            )
+            rule = f"must be at least {float(_SMALLEST_EPSILON):g}"
+            raise ClaimError("epsilon", rule, got="less", remedy="1.0 is a common choice")
         return cls(number, small, None)
 
     @property
@@ -425,18 +400,12 @@ def checked_unit(unit: str, allowed: Sequence[str] = UNITS) -> str:
     'edge'
     """
     if unit == _NODE:
-        raise ClaimError(
-            "unit",
-            "'node' is not offered: removing a node changes the rows of all its neighbours",
-            remedy="claim 'adjacency row' or 'edge'",
-        )
+        rule = "'node' is not offered: removing a node changes the rows of all its neighbours"
+        raise ClaimError("unit", rule, remedy="claim 'adjacency row' or 'edge'")
     if unit not in allowed:
-        names = [repr(each) for each in allowed]
-        raise ClaimError(
-            "unit",
-            f"must be {' or '.join([', '.join(names[:-1]), names[-1]] if len(names) > 1 else names)}",
-            got=shown(unit),
-        )
+        *first, last = map(repr, allowed)
+        choices = f"{', '.join(first)} or {last}" if first else last
+        raise ClaimError("unit", f"must be {choices}", got=shown(unit))
     return unit
 
 
@@ -583,71 +552,55 @@ arithmetic='integers')
         who = f"one {unit_in_words(self.unit, self.records_per_unit)}"
         if self.unit == PERSON:
             who = f"one person (with up to {self.records_per_unit} records)"
-        what = (
-            "is in the data or is not" if self.relation is Relation.ADD_REMOVE else "is this one or another"
-        )
+        added = self.relation is Relation.ADD_REMOVE
+        what = "is in the data or is not" if added else "is this one or another"
         if self.rho is not None:
-            promised = (
-                f"{self.rho:.15g}-zero-concentrated differential privacy: it hides whether {who} {what}"
-            )
+            promised = f"{self.rho:.15g}-zero-concentrated differential privacy: it hides whether"
         elif self.delta:
             promised = (
                 "Whatever anyone knows or computes, the probability of any set of answers changes to at most "
-                f"e^{self.epsilon:.15g} times itself plus {self.delta:.15g} because {who} {what}"
+                f"e^{self.epsilon:.15g} times itself plus {self.delta:.15g} because"
             )
         else:
             promised = (
                 f"Whatever anyone knows or computes, no answer is more than e^{self.epsilon:.15g} times as "
-                f"likely or unlikely because {who} {what}"
+                "likely or unlikely because"
             )
-        return f"{promised}{in_plain_words(self.promise)}"
+        return f"{promised} {who} {what}{in_plain_words(self.promise)}"
 
     def _repr_html_(self) -> str:
         """The claim in words and numbers, for notebooks."""
         numbers = {"epsilon": self.epsilon, "delta": self.delta} if self.rho is None else {"rho": self.rho}
-        unit = unit_in_words(self.unit, self.records_per_unit)
-        return _html.block(
-            "Privacy claim",
-            _html.paragraph(self.sentence()),
-            _html.facts(
-                [
-                    *((name, f"{value:.15g}") for name, value in numbers.items() if value is not None),
-                    ("unit", unit),
-                    ("relation", str(self.relation)),
-                    ("mechanism", str(self.mechanism)),
-                    ("arithmetic", self.arithmetic),
-                ]
-            ),
-        )
+        facts = [
+            *((name, f"{value:.15g}") for name, value in numbers.items() if value is not None),
+            ("unit", unit_in_words(self.unit, self.records_per_unit)),
+            ("relation", str(self.relation)),
+            ("mechanism", str(self.mechanism)),
+            ("arithmetic", self.arithmetic),
+        ]
+        return _html.block("Privacy claim", _html.paragraph(self.sentence()), _html.facts(facts))
 
     def as_json(self) -> dict[str, Any]:
         """The claim for a file's header; rationals as strings, exactly; assumptions and trust where there
         are any.
         """
-        assumed: dict[str, Any] = {"assumptions": list(self.assumptions)} if self.assumptions else {}
+        numbers = ((name, getattr(self.promise, name)) for name in _NUMBERS)
+        stored: dict[str, Any] = {name: None if number is None else str(number) for name, number in numbers}
+        stored |= {name: getattr(self, name) for name in ("unit", "records_per_unit", "arithmetic", "secure")}
+        stored |= {"relation": str(self.relation), "mechanism": str(self.mechanism)}
+        if self.assumptions:
+            stored["assumptions"] = list(self.assumptions)
         if self.trust is not None:
-            assumed["trust"] = self.trust.as_json()
-        return {
-            **assumed,
-            "epsilon": None if self.promise.epsilon is None else str(self.promise.epsilon),
-            "delta": str(self.promise.delta),
-            "rho": None if self.promise.rho is None else str(self.promise.rho),
-            "unit": self.unit,
-            "records_per_unit": self.records_per_unit,
-            "relation": str(self.relation),
-            "mechanism": str(self.mechanism),
-            "arithmetic": self.arithmetic,
-            "secure": self.secure,
-        }
+            stored["trust"] = self.trust.as_json()
+        return stored
 
     def in_numbers(self) -> dict[str, Any]:
         """The claim for a program that computes: numbers, the rationals behind them, and the sentence."""
         stored = self.as_json()
-        names = ("epsilon", "delta", "rho")
         return {
             **stored,
-            **{name: getattr(self, name) for name in names},
-            "exact": {name: stored[name] for name in names},
+            **{name: getattr(self, name) for name in _NUMBERS},
+            "exact": {name: stored[name] for name in _NUMBERS},
             "sentence": self.sentence(),
         }
 
@@ -704,15 +657,13 @@ arithmetic='integers')
             assumptions=_assumptions(data.get("assumptions", [])),
             trust=Trust.from_json(data["trust"]) if "trust" in data else None,
         )
-        if (
-            claim.unit not in UNITS
-            or type(claim.secure) is not bool
-            or type(claim.records_per_unit) is not int
-        ):
-            raise ValueError("unit")
-        if claim.records_per_unit < 1:
+        counted = type(claim.records_per_unit) is int and claim.records_per_unit >= 1
+        if claim.unit not in UNITS or type(claim.secure) is not bool or not counted:
             raise ValueError("unit")
         return claim
+
+
+_NUMBERS = ("epsilon", "delta", "rho")
 
 
 def _text(value: object) -> str:

@@ -37,7 +37,6 @@ from hushsum.privacy.accounting import (
     discrete_gaussian_delta,
     promise_for_sum,
     short_above,
-    skellam_variances,
     sum_distance,
     vector_delta,
     zcdp_delta,
@@ -61,22 +60,10 @@ def noise_shares(
     raised = _raised(smaller, change, cells, whole, honest)
     if raised != whole and change.table.largest == 1 and change.count <= 1:
         with suppress(ClaimError):
-            small = _skellam(promise, change, count_share)
+            small = calibrate(promise, change, cells=cells, count_share=count_share, mechanism=SKELLAM)
             if small.table.parameter < raised.table.parameter and _drawable(small, honest):
                 raised = small
     return raised.map(lambda noise: replace(noise, parameter=noise.parameter / honest))
-
-
-def _skellam(promise: Promise, change: UnitChange, count_share: Fraction) -> Calibration:
-    table, counted = skellam_variances(
-        cells=change.table.l2_squared,
-        epsilon=promise.epsilon,
-        delta=promise.delta,
-        rho=promise.rho,
-        count_share=count_share if change.count else None,
-    )
-    count = NO_NOISE if counted is None else IntegerNoise(SKELLAM, counted)
-    return Calibration(IntegerNoise(SKELLAM, table), count)
 
 
 def _drawable(whole: Calibration, honest: int) -> bool:

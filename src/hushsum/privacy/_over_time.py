@@ -80,7 +80,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -88,7 +88,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hushsum._types import Floats, Integers
-from hushsum.errors import ClaimError, Parameter, UsageError, shown
+from hushsum.errors import Parameter, UsageError, shown
 from hushsum.files import stored_rational
 from hushsum.privacy._calibration import (
     FACTORISED,
@@ -101,7 +101,7 @@ from hushsum.privacy._calibration import (
     calibrate,
 )
 from hushsum.privacy._claim import Promise, Relation, exact
-from hushsum.privacy.accounting import short_above, vector_delta, vector_variances, zcdp_rho
+from hushsum.privacy.accounting import proper_share, short_above, vector_delta, vector_variances, zcdp_rho
 from hushsum.privacy.noise import NoiseSource
 
 
@@ -144,12 +144,9 @@ class View:
             return cls(window if isinstance(window, int) else None)
         rate = exact("decay", decay)  # type: ignore[arg-type]  # which refuses what is not a number
         if not 0 < rate < 1 or rate.denominator > 10**9:
-            raise UsageError(
-                "decay",
-                "must lie between 0 and 1, with nine decimals at most",
-                got=shown(decay),
-                remedy="0.97 halves a step's weight in 23 steps",
-            )
+            rule = "must lie between 0 and 1, with nine decimals at most"
+            remedy = "0.97 halves a step's weight in 23 steps"
+            raise UsageError("decay", rule, got=shown(decay), remedy=remedy)
         return cls(decay=rate)
 
     def series(self, increments: Floats) -> Floats:
@@ -211,55 +208,6 @@ class StepChange:
     touched: int
 
 
-def step_changes(
-    record: dict[Relation, Sensitivity],
-    relation: Relation,
-    *,
-    per_unit: int | None,
-    removals: bool,
-    cells: int,
-) -> tuple[StepChange, StepChange]:
-    """The change of the table and that of the number of records.
-
-    Parameters
-    ----------
-    record : dict
-        How far one record moves a table, for both relations.
-    per_unit : int, optional
-        Persons with up to so many records over the whole horizon, removals included; None: a unit is one
-        record.
-    removals : bool
-        Whether a record may be removed again, by one of opposite sign.
-    cells : int
-        How many the table has.
-
-    Examples
-    --------
-    >>> one = {Relation.ADD_REMOVE: Sensitivity(100, 100, 1), Relation.REPLACE: Sensitivity(200, 200, 1)}
-    >>> step_changes(one, Relation.REPLACE, per_unit=None, removals=False, cells=5000)
-    (StepChange(l1=200, l2_squared=200, touched=200), StepChange(l1=2, l2_squared=2, touched=1))
-    """
-    counted = {Relation.ADD_REMOVE: Sensitivity(1, 1, 1), Relation.REPLACE: Sensitivity(0, 0, 0)}
-
-    def change(moved: dict[Relation, Sensitivity], many_cells: int) -> StepChange:
-        alone, replaced = moved[Relation.ADD_REMOVE], moved[Relation.REPLACE]
-        many = per_unit or 1
-        if relation is Relation.ADD_REMOVE:
-            # A record and its removal are 2·(‖c‖² − κ) apart, not 4; a person's removals count as records.
-            pair = 2 if removals and per_unit is None else 1
-            l1, squared = pair * alone.l1, pair * alone.l2_squared
-        elif removals:
-            pair = 2 if per_unit is None else 1
-            l1, squared = 2 * pair * alone.l1, 4 * pair * alone.l2_squared
-        else:
-            l1 = max(replaced.l1, 2 * alone.l1)
-            squared = max(replaced.l2_squared, 2 * alone.l2_squared)
-        l1, squared = many * l1, many**2 * squared
-        return StepChange(l1, squared, min(many_cells, l1))
-
-    return change(record, cells), change(counted, 1)
-
-
 _LARGEST_BASE = 64
 
 
@@ -274,6 +222,10 @@ class TreeSums:
     """
 
     name: ClassVar[str] = "interval sums"
+    unit: ClassVar[int] = 1
+    """What an increment is multiplied by in an output."""
+    gain: ClassVar[int] = 1
+    """How often an increment is in the outputs and the state at most, for bounds on their size."""
 
     horizon: int
     base: int
@@ -286,9 +238,17 @@ class TreeSums:
             raise ValueError("levels")
 
     @classmethod
+    @lru_cache(maxsize=64)
     def best(cls, horizon: int, view: View) -> TreeSums:
         """The base and levels whose largest deviation is the smallest."""
-        return _best(horizon, view)
+        found = [cls(horizon, 2, 1)]
+        # Where each output's weight decays, sums of intervals are of no use.
+        for base in range(2, 1 if view.decay is not None else min(_LARGEST_BASE, horizon) + 1):
+            levels = 2
+            while base ** (levels - 1) <= horizon:
+                found.append(cls(horizon, base, levels))
+                levels += 1
+        return min(found, key=lambda each: each.levels**2 * float(each.gains(view).max()))
 
     @property
     def _whole(self) -> int:
@@ -296,25 +256,10 @@ class TreeSums:
         return int(self.base ** (self.levels - 1))
 
     @property
-    def unit(self) -> int:
-        """What an increment is multiplied by in an output."""
-        return 1
-
-    @property
-    def gain(self) -> int:
-        """How often an increment is in the outputs and the state at most, for bounds on their size."""
-        return 1
-
-    @property
-    def secret_tables(self) -> int:
-        """How many tables of exact sums the mechanism keeps: the unfinished interval of each level but the
-        first.
+    def tables(self) -> int:
+        """How many tables of exact sums the mechanism keeps, and reading keeps with noise: the unfinished
+        interval of each level but the first.
         """
-        return self.levels - 1
-
-    @property
-    def public_tables(self) -> int:
-        """How many tables reading keeps: the same with noise."""
         return self.levels - 1
 
     def level(self, step: int) -> int:
@@ -389,31 +334,6 @@ class TreeSums:
         public[:level] = 0.0
         return growth
 
-    def as_json(self) -> dict[str, Any]:
-        """The intervals for a file's header."""
-        return {"name": self.name, "horizon": self.horizon, "base": self.base, "levels": self.levels}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> TreeSums:
-        """The intervals of a file's header; ValueError if there are none like them."""
-        if set(data) != {"name", "horizon", "base", "levels"}:
-            raise ValueError("intervals")
-        return cls(data["horizon"], data["base"], data["levels"])
-
-
-@lru_cache(maxsize=64)
-def _best(horizon: int, view: View) -> TreeSums:
-    if view.decay is not None:
-        # Each output's weight decays, so sums of intervals are of no use.
-        return TreeSums(horizon, 2, 1)
-    found = [TreeSums(horizon, 2, 1)]
-    for base in range(2, min(_LARGEST_BASE, horizon) + 1):
-        levels = 2
-        while base ** (levels - 1) <= horizon:
-            found.append(TreeSums(horizon, base, levels))
-            levels += 1
-    return min(found, key=lambda each: each.levels**2 * float(each.gains(view).max()))
-
 
 DECAY_BITS = 24
 MOST_BUFFERS = 8
@@ -466,7 +386,8 @@ class Factorisation:
     Examples
     --------
     >>> plan = Factorisation.best(365, View(), fraction_bits=20)
-    >>> len(plan.decays), round(plan.largest_ratio(View()), 2)
+    >>> deviation = (sum(plan.coefficients() ** 2) * plan.gains(View())[-1]) ** 0.5
+    >>> plan.tables, round(float(deviation), 2)
     (3, 2.95)
     """
 
@@ -512,13 +433,8 @@ class Factorisation:
         return self.bounds().gain
 
     @property
-    def secret_tables(self) -> int:
-        """How many tables of exact sums the mechanism keeps: the buffers s."""
-        return len(self.decays)
-
-    @property
-    def public_tables(self) -> int:
-        """How many tables reading keeps: the buffers ŝ."""
+    def tables(self) -> int:
+        """How many tables of exact sums the mechanism keeps, the buffers s; and reading, the buffers ŝ."""
         return len(self.decays)
 
     def coefficients(self) -> Floats:
@@ -539,18 +455,12 @@ class Factorisation:
 
     def gains(self, view: View) -> Floats:
         """The variance of the view after each step, where the noise of an output has variance 1."""
-        result: Floats = np.cumsum(self.rows(view) ** 2)
-        return result
-
-    def largest_ratio(self, view: View) -> float:
-        """The largest standard deviation over all steps, in units of that of one release."""
-        column = float((self.coefficients() ** 2).sum())
-        return math.sqrt(column * float(self.gains(view)[-1]))
+        return np.asarray(np.cumsum(self.rows(view) ** 2))
 
     def advance(self, secret: Integers, increment: Integers, step: int) -> Integers:
         """c_0·x + Σ s, and then the buffers of the next step, in place: exact.
 
-        ``secret`` has the shape (secret_tables, cells), ``increment`` (cells,).
+        ``secret`` has the shape (tables, cells), ``increment`` (cells,).
         """
         output = np.empty_like(increment)
         half, low = 1 << (DECAY_BITS - 1), (1 << DECAY_BITS) - 1
@@ -588,23 +498,6 @@ class Factorisation:
 
     def _shares(self) -> Floats:
         return np.array(self.weights, np.float64) / (1 << DECAY_BITS)
-
-    def as_json(self) -> dict[str, Any]:
-        """The weights for a file's header."""
-        return {
-            "name": self.name,
-            "horizon": self.horizon,
-            "fraction_bits": self.fraction_bits,
-            "decays": list(self.decays),
-            "weights": list(self.weights),
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Factorisation:
-        """The weights of a file's header; ValueError if they are none."""
-        if set(data) != {"name", "horizon", "fraction_bits", "decays", "weights"}:
-            raise ValueError("factorisation")
-        return cls(data["horizon"], data["fraction_bits"], tuple(data["decays"]), tuple(data["weights"]))
 
 
 def _weights(rates: Floats, shares: Floats, horizon: int) -> Floats:
@@ -669,10 +562,8 @@ def _best_buffers(horizon: int, view: View) -> tuple[tuple[float, ...], tuple[fl
 def _tilts(horizon: int, view: View) -> tuple[float, ...]:
     if view.decay is not None:
         return (float(view.decay),)
-    if view.kept(horizon):
-        return tuple(
-            1.0 - share / view.kept(horizon) for share in (0.0, 0.5, 1.0, 2.0) if share < view.kept(horizon)
-        )
+    if window := view.kept(horizon):
+        return tuple(1.0 - share / window for share in (0.0, 0.5, 1.0, 2.0) if share < window)
     return (1.0,)
 
 
@@ -748,6 +639,24 @@ _LARGEST_VARIANCE = 2.0**76
 Strategy = Factorisation | TreeSums
 
 
+def strategy_as_json(strategy: Strategy) -> dict[str, Any]:
+    """The strategy for a file's header."""
+    return {"name": strategy.name, **asdict(strategy)}
+
+
+def strategy_from_json(data: dict[str, Any]) -> Strategy:
+    """The strategy of a file's header; ValueError if there is none like it."""
+    kinds: dict[str, type[Strategy]] = {each.name: each for each in (Factorisation, TreeSums)}
+    kind = kinds.get(data["name"])
+    if kind is None or set(data) != {"name", *(each.name for each in fields(kind))}:
+        raise ValueError("strategy")
+    stored: dict[str, Any] = {
+        each.name: tuple(value) if isinstance(value := data[each.name], list) else value
+        for each in fields(kind)
+    }
+    return kind(**stored)
+
+
 @dataclass(frozen=True)
 class StreamNoise:
     """The strategy of a stream, what it shows, and the noise of each of its outputs.
@@ -761,14 +670,14 @@ class StreamNoise:
     count: IntegerNoise
 
     @property
-    def mechanism(self) -> str:
-        """As claims call it."""
-        return INTERVALS if isinstance(self.strategy, TreeSums) else FACTORISED
-
-    @property
     def intervals(self) -> bool:
         """Whether outputs are sums of intervals, which is for pure ε."""
         return isinstance(self.strategy, TreeSums)
+
+    @property
+    def mechanism(self) -> str:
+        """As claims call it."""
+        return INTERVALS if self.intervals else FACTORISED
 
     @property
     def horizon(self) -> int:
@@ -783,10 +692,11 @@ class StreamNoise:
     def at(self, step: int) -> tuple[IntegerNoise, IntegerNoise]:
         """The noise of a cell, and of the number of records, in what is shown at a step."""
         gain = float(self.gains[step - 1])
-        return (
-            IntegerNoise(self.mechanism, short_above(self.table.variance * gain)),
-            IntegerNoise(self.mechanism, short_above(self.count.variance * gain)),
+        table, count = (
+            IntegerNoise(self.mechanism, short_above(each.variance * gain))
+            for each in (self.table, self.count)
         )
+        return table, count
 
     def correlation_gain(self, first: int, second: int) -> float:
         """The covariance of what two steps show, for noise of variance 1 in every output."""
@@ -808,7 +718,7 @@ class StreamNoise:
     def as_json(self) -> dict[str, Any]:
         """For a file's header."""
         return {
-            "strategy": self.strategy.as_json(),
+            "strategy": strategy_as_json(self.strategy),
             "view": self.view.as_json(),
             "table": self.table.as_json(),
             "count": self.count.as_json(),
@@ -819,20 +729,13 @@ class StreamNoise:
         """The noise of a file's header; ValueError if there is none like it."""
         if set(data) != {"strategy", "view", "table", "count"}:
             raise ValueError("stream")
-        kinds: dict[str, type[Factorisation] | type[TreeSums]] = {
-            Factorisation.name: Factorisation,
-            TreeSums.name: TreeSums,
-        }
-        kind = kinds.get(data["strategy"]["name"])
-        if kind is None:
-            raise ValueError("strategy")
         noise = cls(
-            kind.from_json(data["strategy"]),
+            strategy_from_json(data["strategy"]),
             View.from_json(data["view"]),
             IntegerNoise.from_json(data["table"]),
             IntegerNoise.from_json(data["count"]),
         )
-        drawn = LAPLACE if isinstance(noise.strategy, TreeSums) else GAUSSIAN
+        drawn = LAPLACE if noise.intervals else GAUSSIAN
         if noise.horizon > MOST_STEPS or {noise.table.mechanism, noise.count.mechanism} != {drawn}:
             raise ValueError("noise")
         if isinstance(noise.strategy, TreeSums) and noise.view.decay and noise.strategy.levels > 1:
@@ -845,8 +748,8 @@ class StreamUnit:
     """Whom a stream protects, and what that unit can change.
 
     ``record`` is how far one record moves the table, for both relations; ``per_unit`` the cap on a person's
-    records over the whole horizon; ``removals`` whether a record may be removed again; ``cells`` the size of
-    the table.
+    records over the whole horizon, removals included, and None where the unit is one record; ``removals``
+    whether a record may be removed again, by one of opposite sign; ``cells`` the size of the table.
     """
 
     record: Mapping[Relation, Sensitivity]
@@ -856,14 +759,27 @@ class StreamUnit:
     cells: int
 
     def changes(self) -> tuple[StepChange, StepChange]:
-        """Of the table and of the number of records."""
-        return step_changes(
-            dict(self.record),
-            self.relation,
-            per_unit=self.per_unit,
-            removals=self.removals,
-            cells=self.cells,
-        )
+        """The change of the table and that of the number of records.
+
+        >>> one = {Relation.ADD_REMOVE: Sensitivity(100, 100, 1), Relation.REPLACE: Sensitivity(200, 200, 1)}
+        >>> StreamUnit(one, Relation.REPLACE, None, False, 5000).changes()
+        (StepChange(l1=200, l2_squared=200, touched=200), StepChange(l1=2, l2_squared=2, touched=1))
+        """
+        one, none = Sensitivity(1, 1, 1), Sensitivity(0, 0, 0)
+        alone, replaced = (self.record[each] for each in (Relation.ADD_REMOVE, Relation.REPLACE))
+        return self._change(alone, replaced, self.cells), self._change(one, none, 1)
+
+    def _change(self, alone: Sensitivity, replaced: Sensitivity, cells: int) -> StepChange:
+        # A record and its removal are 2·(‖c‖² − κ) apart, not 4; a person's removals count as records.
+        pair, many = 2 if self.removals and self.per_unit is None else 1, self.per_unit or 1
+        if self.relation is Relation.ADD_REMOVE:
+            l1, squared = pair * alone.l1, pair * alone.l2_squared
+        elif self.removals:
+            l1, squared = 2 * pair * alone.l1, 4 * pair * alone.l2_squared
+        else:
+            l1 = max(replaced.l1, 2 * alone.l1)
+            squared = max(replaced.l2_squared, 2 * alone.l2_squared)
+        return StepChange(many * l1, many**2 * squared, min(cells, many * l1))
 
 
 def stream_noise(
@@ -883,88 +799,64 @@ def stream_noise(
         change = UnitChange(Sensitivity(l1, l1**2, l1), intervals.levels * count.l1, 1)
         noise = calibrate(promise, change, cells=unit.cells, count_share=count_share, mechanism=LAPLACE)
         return StreamNoise(intervals, view, noise.table, noise.count)
-    return _factorised(promise, table, count, horizon, view, _proper(count_share))
+    return _factorised(promise, table, count, horizon, view, proper_share(count_share))
 
 
 def _factorised(
     promise: Promise, table: StepChange, count: StepChange, horizon: int, view: View, share: Fraction
 ) -> StreamNoise:
+    epsilon, delta = promise.epsilon, promise.delta
+    rho = promise.rho if epsilon is None else Fraction(zcdp_rho(epsilon, delta))
+    assert rho is not None
+
     def plan_with(bits: int) -> Factorisation:
         return Factorisation.best(horizon, view, fraction_bits=bits)
 
-    def fewest(enough: Callable[[Factorisation], bool]) -> int:
-        return bisect_left(range(MOST_FRACTION_BITS), True, key=lambda bits: enough(plan_with(bits)))
+    def fewest(enough: Callable[[Bounds], bool]) -> int:
+        return bisect_left(range(MOST_FRACTION_BITS), True, key=lambda bits: enough(plan_with(bits).bounds()))
 
-    small = fewest(lambda plan: _little_rounding(plan, table, count))
-    fine = max(small, fewest(lambda plan: _fine_lattice(promise, plan, table)))
-    most = fewest(lambda plan: _variance_near(promise, plan, table, share) > _LARGEST_VARIANCE) - 1
+    def variance_near(bounds: Bounds, share: Fraction) -> float:
+        return float(bounds.column_squared * table.l2_squared / (2 * rho * (1 - share)))
+
+    def little_rounding(bounds: Bounds) -> bool:
+        """Whether rounding adds next to nothing to both lengths."""
+        return all(
+            each.touched * bounds.rounding_squared <= _SMALL**2 * bounds.column_squared * each.l2_squared
+            for each in (table, count)
+        )
+
+    def fine_lattice(bounds: Bounds) -> bool:
+        """Whether discrete noise is so near to rounded noise that δ hardly grows."""
+        if epsilon is None:
+            return True
+        gap = horizon * table.touched / (24.0 * variance_near(bounds, Fraction(0)))
+        return gap * (1.0 + math.exp(min(float(epsilon), 700.0))) <= float(_SMALL * delta)
+
+    small = fewest(little_rounding)
+    fine = max(small, fewest(fine_lattice))
+    most = fewest(lambda bounds: variance_near(bounds, share) > _LARGEST_VARIANCE) - 1
     # Where the lattice cannot be fine, as for a large ε, the noise comes from ρ, which does not need it.
     plan = plan_with(max(0, min(fine if fine < most else small, most)))
-    lengths = _lengths(plan, table, count)
-    variance, of_count = _variances(promise, plan, lengths, table, share)
-    return StreamNoise(plan, view, IntegerNoise(GAUSSIAN, variance), IntegerNoise(GAUSSIAN, of_count))
+    # Multiplied by λ = σ/σ_c, the count is one more part of the vector that has noise σ, so that together
+    # their squared length is Δ2²/(1 − share).
+    of_table, of_count = _lengths(plan, table, count)
+    whole = math.ceil(Fraction(of_table) / (1 - share))
+    # λ² of the n numbers of the count weigh in the distance of the lattices, as λ²·n cells.
+    ratio = Fraction(of_table) * share / ((1 - share) * of_count)
+    if epsilon is None:
+        variance = Fraction(whole) / (2 * rho)
+    else:
+        touched = math.ceil(horizon * (table.touched + max(ratio, Fraction(1))))
+        variance = vector_variances(epsilon=epsilon, delta=delta, l2_squared=whole, cells=touched).variance
+    return StreamNoise(plan, view, IntegerNoise(GAUSSIAN, variance), IntegerNoise(GAUSSIAN, variance / ratio))
 
 
 def _lengths(plan: Factorisation, table: StepChange, count: StepChange) -> tuple[int, int]:
     """Δ2² of all outputs of the table, and of all outputs of the count."""
-    bounds = plan.bounds()
-    return (
-        length_above(table.l2_squared, table.touched, bounds),
-        length_above(count.l2_squared, count.touched, bounds),
+    of_table, of_count = (
+        length_above(each.l2_squared, each.touched, plan.bounds()) for each in (table, count)
     )
-
-
-def _little_rounding(plan: Factorisation, table: StepChange, count: StepChange) -> bool:
-    """Whether rounding adds next to nothing to both lengths."""
-    bounds = plan.bounds()
-    return all(
-        each.touched * bounds.rounding_squared <= _SMALL**2 * bounds.column_squared * each.l2_squared
-        for each in (table, count)
-    )
-
-
-def _variance_near(promise: Promise, plan: Factorisation, table: StepChange, share: Fraction) -> float:
-    rho = promise.rho
-    if rho is None:
-        assert promise.epsilon is not None
-        rho = Fraction(zcdp_rho(promise.epsilon, promise.delta))
-    return float(plan.bounds().column_squared * table.l2_squared / (2 * rho * (1 - share)))
-
-
-def _fine_lattice(promise: Promise, plan: Factorisation, table: StepChange) -> bool:
-    """Whether discrete noise is so near to rounded noise that δ hardly grows."""
-    if promise.rho is not None:
-        return True
-    assert promise.epsilon is not None
-    gap = plan.horizon * table.touched / (24.0 * _variance_near(promise, plan, table, Fraction(0)))
-    return gap * (1.0 + math.exp(min(float(promise.epsilon), 700.0))) <= float(_SMALL * promise.delta)
-
-
-def _variances(
-    promise: Promise, plan: Factorisation, lengths: tuple[int, int], table: StepChange, share: Fraction
-) -> tuple[Fraction, Fraction]:
-    """σ² of the cells and of the count, which takes its share of the squared length in units of its noise.
-
-    Multiplied by λ = σ/σ_c, the count is one more part of the vector that has noise σ, so that together
-    their squared length is Δ2²/(1 − share).
-    """
-    cells, count = lengths
-    whole = math.ceil(Fraction(cells) / (1 - share))
-    # λ² of the n numbers of the count weigh in the distance of the lattices, as λ²·n cells.
-    ratio = Fraction(cells) * share / ((1 - share) * count)
-    if promise.rho is not None:
-        variance = Fraction(whole) / (2 * promise.rho)
-    else:
-        assert promise.epsilon is not None
-        touched = math.ceil(plan.horizon * (table.touched + max(ratio, Fraction(1))))
-        variance = _variance(promise.epsilon, promise.delta, whole, touched)
-    return variance, variance / ratio
-
-
-@lru_cache(maxsize=256)
-def _variance(epsilon: Fraction, delta: Fraction, l2_squared: int, cells: int) -> Fraction:
-    """Cached, because a plan and the stream that follows need the same value."""
-    return vector_variances(epsilon=epsilon, delta=delta, l2_squared=l2_squared, cells=cells).variance
+    return of_table, of_count
 
 
 def spent_rho(noise: StreamNoise, unit: StreamUnit) -> Fraction:
@@ -994,14 +886,3 @@ def spent_epsilon(noise: StreamNoise, unit: StreamUnit) -> Fraction:
     table, count = unit.changes()
     levels = noise.strategy.levels
     return levels * table.l1 / noise.table.parameter + levels * count.l1 / noise.count.parameter
-
-
-def _proper(share: Fraction) -> Fraction:
-    if not 0 < share < 1:
-        raise ClaimError(
-            "count_share",
-            "must be above 0 and below 1",
-            got=f"{float(share):g}",
-            remedy=("leave ", Parameter("count_share"), " out"),
-        )
-    return share

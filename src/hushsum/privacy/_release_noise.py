@@ -43,20 +43,6 @@ from hushsum.privacy.noise import (
     permute_and_flip,
 )
 
-__all__ = [
-    "EXPONENTIAL",
-    "PERMUTE_AND_FLIP",
-    "RANDOM_STOPPING",
-    "Question",
-    "Stopping",
-    "choice_claim",
-    "choice_promise",
-    "choose_positions",
-    "draw_candidates",
-    "flip_coins",
-    "random_places",
-]
-
 RANDOM_STOPPING = "random stopping"
 _MECHANISMS: dict[str, Callable[[Sequence[int], Fraction, NoiseSource], int]] = {
     PERMUTE_AND_FLIP: permute_and_flip,
@@ -93,9 +79,8 @@ def choose_positions(
     insecure_noise_seed: int | None = None,
 ) -> list[int]:
     """The position chosen for each question, all from one fresh key; their ε add up."""
-    choose = _MECHANISMS[mechanism]
-    with NoiseSource.for_release(insecure_noise_seed) as source:
-        return [choose(question.scores, question.rate, source) for question in questions]
+    with release_noise(insecure_noise_seed) as noise:
+        return [noise.choice(question, mechanism=mechanism) for question in questions]
 
 
 def draw_candidates(rule: Stopping, candidates: int, *, insecure_noise_seed: int | None) -> list[int]:
@@ -118,11 +103,6 @@ def flip_coins(against: Sequence[Fraction], *, insecure_noise_seed: int | None) 
         return log_odds_coins(against, source)
 
 
-def choice_promise(epsilon: float | Fraction) -> Promise:
-    """The promise of a choice, which is always pure."""
-    return Promise.of(epsilon=epsilon)
-
-
 def choice_claim(
     promise: Promise,
     mechanism: str,
@@ -135,9 +115,8 @@ def choice_claim(
 ) -> Claim:
     """What a choice claims; known before anything is drawn."""
     if max_per_unit is not None and (type(max_per_unit) is not int or max_per_unit < 1):
-        raise ClaimError(
-            "max_per_unit", "must be an integer of at least 1", got=shown(max_per_unit), remedy="give a cap"
-        )
+        rule = "must be an integer of at least 1"
+        raise ClaimError("max_per_unit", rule, got=shown(max_per_unit), remedy="give a cap")
     return Claim(
         promise=promise,
         unit="record" if max_per_unit is None else "person",
@@ -150,17 +129,6 @@ def choice_claim(
     )
 
 
-__all__ = [
-    "EXPONENTIAL",
-    "PERMUTE_AND_FLIP",
-    "Question",
-    "ReleaseNoise",
-    "gaussian_sigma",
-    "release_noise",
-    "rounded",
-    "rounded_reach",
-]
-
 REAL_ARITHMETIC = "real arithmetic"
 EXACT_INTEGERS = "exact integers"
 REAL_GAUSSIAN = "gaussian"
@@ -169,7 +137,7 @@ _ROUNDING_BITS = 10
 
 
 class ReleaseNoise:
-    """What one release may draw; made by `drawing` and over when its block ends."""
+    """What one release may draw; made by `release_noise` and over when its block ends."""
 
     __slots__ = ("_source",)
 
@@ -178,8 +146,7 @@ class ReleaseNoise:
 
     def choice(self, question: Question, *, mechanism: str = PERMUTE_AND_FLIP) -> int:
         """The position chosen by the scores; spends ``question.epsilon``, exactly."""
-        choose = {PERMUTE_AND_FLIP: permute_and_flip, EXPONENTIAL: exponential_choice}[mechanism]
-        return choose(question.scores, question.rate, self._source)
+        return _MECHANISMS[mechanism](question.scores, question.rate, self._source)
 
     def laplace(
         self, counts: NDArray[np.int64], l1: int, epsilon: Fraction
@@ -211,11 +178,39 @@ class ReleaseNoise:
         noise = standard_normal(values.size, self._source).reshape(values.shape)
         return rounded(values + sigma * noise, sigma), sigma
 
+    def normal(self, size: int) -> Floats:
+        """Independent standard normal numbers."""
+        return standard_normal(size, self._source)
+
+    def symmetric(self, size: int) -> Floats:
+        """A symmetric matrix, its upper triangle independent standard normal numbers."""
+        upper = np.triu(self.normal(size * size).reshape(size, size))
+        whole: Floats = upper + np.triu(upper, 1).T
+        return whole
+
+    def coin(self, exponent: float) -> bool:
+        """True with probability e^(−exponent), exactly, for a float that is not negative."""
+        return flip(Fraction(exponent), self._source.stream().more_bits(0))
+
+    def gamma_vector(self, size: int, scale: float) -> Floats:
+        """A vector b of density ∝ exp(−‖b‖/scale): a uniform direction, and a Gamma(size, scale) length.
+
+        Half the sum of 2·size squared normal numbers has the Gamma(size, 1) distribution.
+        """
+        length = 0.5 * float(np.sum(self.normal(2 * size) ** 2))
+        direction = self.normal(size)
+        vector: Floats = direction * (scale * length / float(np.linalg.norm(direction)))
+        return vector
+
 
 @contextmanager
-def release_noise(insecure_noise_seed: int | None) -> Iterator[ReleaseNoise]:
+def release_noise(insecure_noise_seed: int | None = None) -> Iterator[ReleaseNoise]:
     """A fresh key of the operating system for one release, wiped at the end; a seed makes it repeatable, for
     tests.
+
+    >>> with release_noise(insecure_noise_seed=1) as noise:
+    ...     noise.gamma_vector(3, 1.0).shape
+    (3,)
     """
     with NoiseSource.for_release(insecure_noise_seed) as source:
         yield ReleaseNoise(source)
@@ -281,49 +276,3 @@ def rounded_reach(tail: float) -> float:
 
     quantile = float(-ndtri(tail))
     return quantile + abs(quantile) * 1e-12 + 2.0 ** -(_ROUNDING_BITS + 1) + 2.0 ** (1 - _LATTICE_BITS)
-
-
-class RealNoise:
-    """What one release may draw; made by `real_noise` and over when its block ends."""
-
-    __slots__ = ("_source",)
-
-    def __init__(self, source: NoiseSource) -> None:
-        self._source = source
-
-    def normal(self, size: int) -> Floats:
-        """Independent standard normal numbers."""
-        return standard_normal(size, self._source)
-
-    def symmetric(self, size: int) -> Floats:
-        """A symmetric matrix, its upper triangle independent standard normal numbers."""
-        upper = np.triu(self.normal(size * size).reshape(size, size))
-        whole: Floats = upper + np.triu(upper, 1).T
-        return whole
-
-    def coin(self, exponent: float) -> bool:
-        """True with probability e^(−exponent), exactly, for a float that is not negative."""
-        return flip(Fraction(exponent), self._source.stream().more_bits(0))
-
-    def gamma_vector(self, size: int, scale: float) -> Floats:
-        """A vector b of density ∝ exp(−‖b‖/scale): a uniform direction, and a Gamma(size, scale) length.
-
-        Half the sum of 2·size squared normal numbers has the Gamma(size, 1) distribution.
-        """
-        length = 0.5 * float(np.sum(self.normal(2 * size) ** 2))
-        direction = self.normal(size)
-        vector: Floats = direction * (scale * length / float(np.linalg.norm(direction)))
-        return vector
-
-
-@contextmanager
-def real_noise(insecure_noise_seed: int | None = None) -> Iterator[RealNoise]:
-    """A fresh key of the operating system for one release, wiped at the end; a seed makes it repeatable, for
-    tests.
-
-    >>> with real_noise(insecure_noise_seed=1) as noise:
-    ...     noise.gamma_vector(3, 1.0).shape
-    (3,)
-    """
-    with NoiseSource.for_release(insecure_noise_seed) as source:
-        yield RealNoise(source)

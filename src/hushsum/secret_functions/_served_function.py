@@ -36,7 +36,6 @@ from hushsum.privacy import (
     Promise,
     check_declared_delta,
     path_scale,
-    real_noise,
     release_noise,
     rounded,
     spend_json,
@@ -585,7 +584,7 @@ class ServedFunction:
             points = rows[places]
             exact = self._function.at(points)
             seed = None if self._seed is None else self._seed + answered
-            with real_noise(seed) as noise:
+            with release_noise(seed) as noise:
                 path = self._path.extend(points, noise.normal(len(points)))
             answers = self._step * np.rint((exact + self._scale * path) / self._step)
             session.append(
@@ -901,7 +900,7 @@ class FreshAnswers:
             seed = None if self._seed is None else self._seed + self._left
         exact = self._function.at(rows)
         if self._sigma is not None:
-            with real_noise(seed) as noise:
+            with release_noise(seed) as noise:
                 noisy = rounded(exact + self._sigma * noise.normal(len(exact)), self._sigma)
         else:
             assert self._rate is not None
@@ -1004,7 +1003,7 @@ def answer_once(
             largest=function.largest,
             jitter=SMALLEST_JITTER * function.largest,
         )
-        with real_noise(insecure_noise_seed) as noise:
+        with release_noise(insecure_noise_seed) as noise:
             drawn = path.extend(distinct, noise.normal(len(distinct)))
         return {"values": rounded(function.at(distinct) + scale * drawn, scale).tolist()}
 

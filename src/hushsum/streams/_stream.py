@@ -133,7 +133,7 @@ def plan_of(claim: Claim, basis: Basis, noise: StreamNoise, count_share: Fractio
     """The plan of a stream whose noise is known."""
     gains = np.sqrt(noise.gains)
     rows, width = basis.shape
-    tables = 2 + noise.strategy.secret_tables + noise.strategy.public_tables + noise.view.kept(noise.horizon)
+    tables = 2 + 2 * noise.strategy.tables + noise.view.kept(noise.horizon)
     change = basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
     once = calibrate(claim.promise, change, cells=rows * width, count_share=count_share).table
     return StreamPlan(
@@ -186,8 +186,8 @@ class StreamState:
         return cls(
             tally=tally,
             removed=0,
-            secret=np.zeros((strategy.secret_tables, size), np.int64),
-            public=np.zeros((strategy.public_tables, size)),
+            secret=np.zeros((strategy.tables, size), np.int64),
+            public=np.zeros((strategy.tables, size)),
             shown=np.zeros(size),
             kept=np.zeros((noise.view.kept(noise.horizon), size)),
         )
@@ -636,8 +636,8 @@ def _shapes(header: Header) -> tuple[tuple[int, ...], ...]:
     size = rows * width + 1
     strategy = noise.strategy
     return (
-        (strategy.secret_tables, size),
-        (strategy.public_tables, size),
+        (strategy.tables, size),
+        (strategy.tables, size),
         (size,),
         (noise.view.kept(noise.horizon), size),
     )

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from hushsum.errors import UsageError
 from hushsum.methods import fit_logistic, fit_squares, minimum_in_ball, minimum_logistic, perturbation
-from hushsum.privacy import RealNoise
+from hushsum.privacy import ReleaseNoise
 
 RNG = np.random.default_rng(6)
 FEATURES = RNG.normal(size=(300, 4)) / 4.0
@@ -76,11 +76,11 @@ def test_the_two_halves_of_the_proof(epsilon: float) -> None:
 def captured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
     calls: list[tuple[int, float]] = []
 
-    def gamma_vector(self: RealNoise, size: int, scale: float) -> Floats:
+    def gamma_vector(self: ReleaseNoise, size: int, scale: float) -> Floats:
         calls.append((size, scale))
         return np.zeros(size)
 
-    monkeypatch.setattr(RealNoise, "gamma_vector", gamma_vector)
+    monkeypatch.setattr(ReleaseNoise, "gamma_vector", gamma_vector)
     return calls
 
 

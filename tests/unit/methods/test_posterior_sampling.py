@@ -11,7 +11,7 @@ from scipy.stats import ks_2samp
 
 from hushsum.errors import UsageError
 from hushsum.methods import Posterior, _linear_models, fit_adaops, fit_ops, sample_in_ball
-from hushsum.privacy import RealNoise, largest_leverage, largest_precision, real_noise
+from hushsum.privacy import ReleaseNoise, largest_leverage, largest_precision, release_noise
 from hushsum.privacy.accounting import analytic_gaussian_sigma
 
 RNG = np.random.default_rng(7)
@@ -24,7 +24,7 @@ TARGET = np.clip(FEATURES @ np.array([0.7, -0.3, 0.2]), -1, 1)
 def test_samples_in_the_ball_have_the_restricted_law(centre: float) -> None:
     """Against rejection without a tilt; seeded, each comparison fails once in 10⁷ under fresh seeds."""
     law = Posterior(np.array([6.0, 9.0]), np.eye(2), np.array([6.0 * centre, 0.0]), 2.0)
-    with real_noise(insecure_noise_seed=8) as noise:
+    with release_noise(insecure_noise_seed=8) as noise:
         drawn = np.array([sample_in_ball(law, 1.0, noise) for _ in range(1500)])
     assert np.linalg.norm(drawn, axis=1).max() <= 1.0
     free = RNG.normal(size=(400_000, 2)) / np.sqrt(2.0 * law.values) + law.along / law.values
@@ -104,7 +104,7 @@ def test_the_eigenvalue_bound_covers_rounding(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(_linear_models, "_best_floor", floor)
     for part in np.linspace(0.0, 2.0**-10, 40):
         noise = quantile - float(part)
-        monkeypatch.setattr(RealNoise, "normal", lambda self, size, noise=noise: np.full(size, noise))
+        monkeypatch.setattr(ReleaseNoise, "normal", lambda self, size, noise=noise: np.full(size, noise))
         fit_adaops(many, np.tile(TARGET, 20), epsilon=4.0, delta=delta)
     assert min(lowered) > 0.0, "the bound must not be cut off at 0"
     assert max(lowered) <= least - 1.0

@@ -19,7 +19,7 @@ from hushsum.methods import (
     solve_plain,
 )
 from hushsum.methods import _linear_models as sufficient_statistics
-from hushsum.privacy import RealNoise
+from hushsum.privacy import ReleaseNoise
 from hushsum.privacy.accounting import gaussian_delta
 
 RNG = np.random.default_rng(5)
@@ -94,7 +94,7 @@ def test_the_published_constants_keep_the_claim_together_though_not_apart(epsilo
 
 
 def test_as_published_without_noise_is_ridge_regression(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RealNoise, "normal", lambda self, size: np.zeros(size))
+    monkeypatch.setattr(ReleaseNoise, "normal", lambda self, size: np.zeros(size))
     monkeypatch.setattr(sufficient_statistics, "rounded", lambda values, sigma: values)
     plain = fit_as_published(FEATURES, TARGET, epsilon=1.0, delta=1e-6, adaptive=False)
     np.testing.assert_allclose(plain, solve_plain(EXACT), rtol=1e-9)

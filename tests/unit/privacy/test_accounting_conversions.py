@@ -15,9 +15,6 @@ from hushsum.errors import ClaimError
 from hushsum.privacy.accounting import (
     analytic_gaussian_sigma,
     check_delta,
-    convert_delta,
-    convert_epsilon,
-    convert_rho,
     gaussian_delta,
     group_delta,
     group_epsilon,
@@ -64,26 +61,21 @@ def test_a_group_too_large_to_promise_anything_is_refused() -> None:
 
 
 def test_replace_from_add_remove_is_two_steps() -> None:
-    assert convert_epsilon(Fraction(1, 3), have="add/remove", want="replace") == Fraction(2, 3)
-    assert convert_rho(Fraction(1, 3), have="add/remove", want="replace") == Fraction(4, 3)
-    assert convert_delta(0.5, 1e-6, have="add/remove", want="replace") == pytest.approx(
-        1e-6 * (1 + math.exp(0.5)), rel=1e-12
-    )
+    steps = relation_steps("add/remove", "replace")
+    assert group_epsilon(Fraction(1, 3), steps) == Fraction(2, 3)
+    assert group_rho(Fraction(1, 3), steps) == Fraction(4, 3)
+    assert group_delta(0.5, 1e-6, steps) == pytest.approx(1e-6 * (1 + math.exp(0.5)), rel=1e-12)
 
 
 @pytest.mark.parametrize("relation", ["add/remove", "replace"])
 def test_the_same_relation_changes_nothing(relation: str) -> None:
     assert relation_steps(relation, relation) == 1
-    assert convert_delta(0.5, 1e-6, have=relation, want=relation) == 1e-6
+    assert group_delta(0.5, 1e-6, 1) == 1e-6
 
 
 def test_replace_never_gives_add_remove() -> None:
     with pytest.raises(ClaimError, match="cannot be had from 'replace'"):
-        convert_epsilon(1.0, have="replace", want="add/remove")
-    with pytest.raises(ClaimError, match="cannot be had from 'replace'"):
-        convert_rho(1.0, have="replace", want="add/remove")
-    with pytest.raises(ClaimError, match="cannot be had from 'replace'"):
-        convert_delta(1.0, 1e-6, have="replace", want="add/remove")
+        relation_steps("replace", "add/remove")
 
 
 def test_an_unknown_relation_is_named() -> None:

@@ -14,8 +14,8 @@ from hushsum.privacy import (
     PERMUTE_AND_FLIP,
     Booking,
     Claim,
+    Promise,
     choice_claim,
-    choice_promise,
     spend,
     spend_json,
     stage,
@@ -25,7 +25,7 @@ SUBJECT = {"choice": "test"}
 
 
 def claim(epsilon: float = 1.0, seed: int | None = None) -> Claim:
-    promise = choice_promise(epsilon)
+    promise = Promise.of(epsilon=epsilon)
     return choice_claim(
         promise, PERMUTE_AND_FLIP, relation="add/remove", max_per_unit=None, insecure_noise_seed=seed
     )

@@ -10,7 +10,7 @@ from hushsum.privacy.accounting._composition import GaussianTable, LaplaceTable,
 from hushsum.privacy.accounting._gaussian import (
     SMALLEST_SHARE,
     DiscreteGaussian,
-    GaussianVariances,
+    Variances,
     analytic_gaussian_sigma,
     discrete_gaussian_delta,
     gaussian_delta,
@@ -27,9 +27,6 @@ from hushsum.privacy.accounting._gaussian import (
 from hushsum.privacy.accounting._parameters import (
     at_least_one,
     check_delta,
-    convert_delta,
-    convert_epsilon,
-    convert_rho,
     declared_population,
     float_above,
     float_below,
@@ -37,6 +34,7 @@ from hushsum.privacy.accounting._parameters import (
     group_epsilon,
     group_rho,
     promise_of_one,
+    proper_share,
     relation_steps,
     zcdp_delta,
     zcdp_epsilon,
@@ -46,12 +44,12 @@ from hushsum.privacy.accounting._shuffling import local_epsilon_for, shuffled_de
 from hushsum.privacy.accounting._skellam import skellam_delta, skellam_rho, skellam_variances
 
 __all__ = [
-    "SMALLEST_SHARE", "DiscreteGaussian", "GaussianTable", "GaussianVariances", "LaplaceTable",
+    "SMALLEST_SHARE", "DiscreteGaussian", "GaussianTable", "LaplaceTable", "Variances",
     "analytic_gaussian_sigma", "at_least_one", "binomial_delta", "binomial_trials", "check_delta", "compose",
-    "convert_delta", "convert_epsilon", "convert_rho", "declared_population", "discrete_gaussian_delta",
-    "float_above", "float_below", "gaussian_delta", "gaussian_delta_above", "gaussian_variances",
-    "group_delta", "group_epsilon", "group_rho", "local_epsilon_for", "noise_allowed", "promise_for_sum",
-    "promise_of_one", "relation_steps", "rho_of_sum", "rounding_gap", "short_above", "shuffled_delta",
-    "shuffled_epsilon", "skellam_delta", "skellam_rho", "skellam_variances", "sum_distance", "vector_delta",
-    "vector_variances", "zcdp_delta", "zcdp_epsilon", "zcdp_rho",
+    "declared_population", "discrete_gaussian_delta", "float_above", "float_below", "gaussian_delta",
+    "gaussian_delta_above", "gaussian_variances", "group_delta", "group_epsilon", "group_rho",
+    "local_epsilon_for", "noise_allowed", "promise_for_sum", "promise_of_one", "proper_share",
+    "relation_steps", "rho_of_sum", "rounding_gap", "short_above", "shuffled_delta", "shuffled_epsilon",
+    "skellam_delta", "skellam_rho", "skellam_variances", "sum_distance", "vector_delta", "vector_variances",
+    "zcdp_delta", "zcdp_epsilon", "zcdp_rho",
 ]  # fmt: skip

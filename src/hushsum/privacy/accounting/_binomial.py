@@ -21,13 +21,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import ClaimError
-from hushsum.privacy.accounting._gaussian import analytic_gaussian_sigma
+from hushsum.privacy.accounting._gaussian import analytic_gaussian_sigma, divided, least_scale
 from hushsum.privacy.accounting._parameters import (
     Real,
     cell_count,
@@ -37,16 +36,8 @@ from hushsum.privacy.accounting._parameters import (
 )
 
 MOST_TRIALS = 1 << 22
-_ORDERS = np.geomspace(0.25, 4096.0, 160)
+ORDERS = np.geomspace(0.25, 4096.0, 160)
 _SLACK = 2.0**-30
-_WIDTH = 1e-4
-
-
-class BinomialTrials(NamedTuple):
-    """The trials of each cell's noise and of the count's, if a count is released too; even numbers."""
-
-    trials: int
-    count_trials: int | None
 
 
 def binomial_delta(epsilon: Real, *, cells: int, trials: int, count_trials: int | None = None) -> float:
@@ -61,11 +52,15 @@ def binomial_delta(epsilon: Real, *, cells: int, trials: int, count_trials: int 
     if count_trials is not None:
         logs = logs + _log_moments(count_trials)
         infinite += 2.0**-count_trials
-    s = _ORDERS
+    return min(moments_delta(target, logs) + infinite * (1 + _SLACK) + 1e-300, 1.0)
+
+
+def moments_delta(epsilon: float, logs: Floats) -> float:
+    """``s^s/(s+1)^(s+1)·e^(−sε)·M(s)`` at the best of the orders, from ln M at each of them."""
+    s = ORDERS
     constant = s * np.log(s) - (s + 1) * np.log1p(s)
-    exponents = constant - s * target + logs
-    spent = math.exp(min(float(np.min(exponents + _SLACK * (1 + s * target + np.abs(logs)))), 0.0))
-    return min(spent + infinite * (1 + _SLACK) + 1e-300, 1.0)
+    exponents = constant - s * epsilon + logs + _SLACK * (1 + s * epsilon + np.abs(logs))
+    return math.exp(min(float(np.min(exponents)), 0.0))
 
 
 @lru_cache(maxsize=64)
@@ -80,13 +75,13 @@ def _log_moments(trials: int) -> Floats:
         b = b[np.abs(b - trials / 2) <= reach]
     weights = gammaln(trials + 1) - gammaln(b + 1) - gammaln(trials - b + 1) - trials * math.log(2)
     losses = np.log((trials - b + 1) / b)
-    result = np.empty(len(_ORDERS))
-    for i, s in enumerate(_ORDERS):
+    result = np.empty(len(ORDERS))
+    for i, s in enumerate(ORDERS):
         terms = weights + s * losses
         peak = float(terms.max())
         result[i] = peak + math.log(float(np.exp(terms - peak).sum()))
     if trials > 1 << 16:
-        outside = math.log(2) - 1800.0 + _ORDERS * math.log(trials)
+        outside = math.log(2) - 1800.0 + ORDERS * math.log(trials)
         result = np.logaddexp(result, outside)
     # gammaln is right to a few units of its size, n·ln n.
     off = 64 * 2.0**-53 * trials * math.log(trials + 1.0) + 1e-12
@@ -96,8 +91,9 @@ def _log_moments(trials: int) -> Floats:
 
 def binomial_trials(
     *, epsilon: Real, delta: Real, cells: int, count_share: Real | None = None
-) -> BinomialTrials:
-    """Return the fewest trials, to a relative 1e−4, whose noise is (ε, δ)-private.
+) -> tuple[int, int | None]:
+    """Return the fewest trials, to a relative 1e−4, whose noise is (ε, δ)-private: even numbers, of each
+    cell's noise and of the count's, if a count is released too.
 
     With ``count_share`` = s the count takes that share of the cost, as with Gaussian noise:
     ``cells/trials : 1/count_trials = (1 − s) : s``. The δ of exactly these trials has been checked.
@@ -107,8 +103,8 @@ def binomial_trials(
     ClaimError
         if more than 2²² trials are needed.
 
-    >>> binomial_trials(epsilon=1.0, delta=1e-6, cells=100).trials
-    8218
+    >>> binomial_trials(epsilon=1.0, delta=1e-6, cells=100)
+    (8218, None)
     """
     target, bound = float_below(positive_epsilon(epsilon)), float_below(proper_delta(delta))
     share = None if count_share is None else float(Fraction(count_share))
@@ -116,14 +112,9 @@ def binomial_trials(
 
 
 @lru_cache(maxsize=256)
-def _fewest(target: float, bound: float, cells: int, share: float | None) -> BinomialTrials:
-    def trials(scale: float) -> BinomialTrials:
-        if share is None:
-            return BinomialTrials(_even(cells * scale), None)
-        return BinomialTrials(_even(cells * scale / (1 - share)), _even(scale / share))
-
+def _fewest(target: float, bound: float, cells: int, share: float | None) -> tuple[int, int | None]:
     def kept(scale: float) -> bool:
-        table, count = trials(scale)
+        table, count = divided(cells, scale, share, _even)
         if max(table, count or 0) > MOST_TRIALS:
             raise ClaimError(
                 f"binomial noise must be of at most {MOST_TRIALS} coins per cell",
@@ -133,16 +124,8 @@ def _fewest(target: float, bound: float, cells: int, share: float | None) -> Bin
         return binomial_delta(target, cells=cells, trials=table, count_trials=count) <= bound
 
     # As many as the Gaussian mechanism would need over the reals, or a few more.
-    high = 4.0 * analytic_gaussian_sigma(target, bound) ** 2
-    while not kept(high):
-        high *= 1.25
-    low = high / 2
-    while kept(low):
-        low, high = low / 2, low
-    while high / low > 1 + _WIDTH and trials(high) != trials(low):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if kept(middle) else (middle, high)
-    return trials(high)
+    start = 4.0 * analytic_gaussian_sigma(target, bound) ** 2
+    return divided(cells, least_scale(start, kept), share, _even)
 
 
 def _even(value: float) -> int:

@@ -10,6 +10,8 @@ this.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -84,28 +86,38 @@ def compose(releases: Sequence[Release], *, delta: float | Fraction = 0) -> Frac
     """
     if not releases:
         return Fraction(0)
-    _check_alike([each for each in releases if isinstance(each, Claim)])
+    for each in releases:
+        if isinstance(each, Claim):
+            if not each.secure:
+                raise ClaimError(
+                    "a release with a noise seed protects nobody", remedy="it composes to nothing"
+                )
+            check_mechanism(each)
+    claims = [each for each in releases if isinstance(each, Claim)]
+    if len({(each.unit, each.records_per_unit, each.relation) for each in claims}) > 1:
+        rule = "must be about one unit and one relation to compose"
+        raise ClaimError("claims", rule, got="several", remedy="convert them first")
+    pure = [own for each in releases if (own := _pure_epsilon(each)) is not None]
     if delta == 0:
-        return sum((_pure_epsilon(each) for each in releases), Fraction(0))
+        if len(pure) < len(releases):
+            rule = "must be above 0 for a list with Gaussian noise or a delta, which has no pure epsilon"
+            raise ClaimError("delta", rule, got=0)
+        return sum(pure, Fraction(0))
     proper_delta(delta)
     total = None
-    for each, times in _counted(releases):
+    # Equal releases together, because one of them composed n times costs less than n.
+    for each, times in Counter(releases).items():
         loss = _loss(each)
         loss = loss.self_compose(times) if times > 1 else loss
         total = loss if total is None else total.compose(loss)
     assert total is not None
     epsilon = float(total.get_epsilon_for_delta(float_below(delta)))
-    if epsilon == float("inf"):
-        raise ClaimError(
-            "delta",
-            "must be above what the releases use up themselves",
-            got=f"{float(delta):.3g}",
-            remedy="give a larger one",
-        )
-    pure = [each for each in releases if _is_pure(each)]
+    if epsilon == math.inf:
+        rule = "must be above what the releases use up themselves"
+        raise ClaimError("delta", rule, got=f"{float(delta):.3g}", remedy="give a larger one")
     if len(pure) == len(releases):
         # The sum holds at every δ; with few releases the grid of the distributions may be coarser than it.
-        epsilon = min(epsilon, float_above(sum((_pure_epsilon(each) for each in pure), Fraction(0))))
+        epsilon = min(epsilon, float_above(sum(pure, Fraction(0))))
     return epsilon
 
 
@@ -140,50 +152,11 @@ def noise_allowed(
     return high
 
 
-def _counted(releases: Sequence[Release]) -> list[tuple[Release, int]]:
-    """Equal releases together, because one of them composed n times costs less than n."""
-    found: list[tuple[Release, int]] = []
-    for each in releases:
-        for i, (known, times) in enumerate(found):
-            if known == each:
-                found[i] = (known, times + 1)
-                break
-        else:
-            found.append((each, 1))
-    return found
-
-
-def _is_pure(release: Release) -> bool:
-    return isinstance(release, LaplaceTable) or (isinstance(release, Claim) and release.promise.pure)
-
-
-def _pure_epsilon(release: Release) -> Fraction:
-    if isinstance(release, LaplaceTable):
-        return release.epsilon
+def _pure_epsilon(release: Release) -> Fraction | None:
+    """The pure ε of a release; None where it has none."""
     if isinstance(release, Claim):
-        _check_claim(release)
-        if release.promise.pure and release.promise.epsilon is not None:
-            return release.promise.epsilon
-    raise ClaimError(
-        "delta", "must be above 0 for a list with Gaussian noise or a delta, which has no pure epsilon", got=0
-    )
-
-
-def _check_claim(claim: Claim) -> None:
-    if not claim.secure:
-        raise ClaimError("a release with a noise seed protects nobody", remedy="it composes to nothing")
-    check_mechanism(claim)
-
-
-def _check_alike(claims: Sequence[Claim]) -> None:
-    kinds = {(each.unit, each.records_per_unit, each.relation) for each in claims}
-    if len(kinds) > 1:
-        raise ClaimError(
-            "claims",
-            "must be about one unit and one relation to compose",
-            got="several",
-            remedy="convert them first",
-        )
+        return release.promise.epsilon if release.promise.pure else None
+    return release.epsilon if isinstance(release, LaplaceTable) else None
 
 
 def _loss(release: Release) -> Any:
@@ -213,7 +186,6 @@ def _loss(release: Release) -> Any:
         )
         cells = at_least_one("cells", release.cells, "it is how many cells one unit moves")
         return loss.self_compose(cells) if cells > 1 else loss
-    _check_claim(release)
     if release.promise.epsilon is None:
         raise ClaimError(
             "a claim in rho has no loss distribution of its own", remedy="give its GaussianTable instead"

@@ -116,14 +116,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from hushsum._types import Floats, is_number
+from hushsum._types import Floats
 from hushsum.errors import ClaimError
 from hushsum.privacy._claim import Promise
 from hushsum.privacy.accounting._parameters import (
@@ -131,10 +131,12 @@ from hushsum.privacy.accounting._parameters import (
     cell_count,
     float_above,
     float_below,
+    narrowed,
     positive,
     positive_epsilon,
     positive_variance,
     proper_delta,
+    proper_share,
     zcdp_rho,
 )
 
@@ -210,41 +212,40 @@ def _log_separation(target: float, bound: float) -> float:
         low -= 1.0
     while private(high):
         high += 1.0
-    while high - low > 1e-13:
-        middle = (low + high) / 2
-        if private(middle):
-            low = middle
-        else:
-            high = middle
-    return low
+    return narrowed(high, low, private, width=1e-13)
 
 
 COUNT_NODES = 2**11
 
 
-class Divergence(Protocol):
-    """An upper bound on δ at every real ε, and about how many deviations apart the two distributions are."""
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """An upper bound on δ at every real ε, and about how many deviations apart the two distributions are.
+
+    ``above_zero`` is the bound for ε ≥ 0. Where the pair and its mirror image are alike, ``δ(−ε) = 1 − e^(−ε)
+    + e^(−ε)·δ(ε)``.
+    """
 
     separation: float
+    above_zero: Callable[[Floats], Floats]
 
     def delta(self, epsilon: Floats) -> Floats:
         """δ(ε) for each ε, of any sign."""
+        size = np.abs(epsilon)
+        bound = self.above_zero(size)
+        mirrored = (bound * np.exp(-size) - np.expm1(-size)) * (1 + 1e-12)
+        return np.minimum(np.where(epsilon >= 0, bound, mirrored), 1.0)
 
 
-class ShiftedCount(Divergence, Protocol):
-    """The same of one integer with discrete Gaussian noise of this variance, moved by ``shift``."""
-
-    shift: int
-    variance: float
-
-
-def mixed_delta(epsilon: float, table: Divergence, count: ShiftedCount) -> float:
-    """The table's δ averaged over the loss of the count, by the piecewise linear H that
-    ``discrete_gaussian_delta`` describes.
+def mixed_delta(
+    epsilon: float, table: Divergence, count: Divergence, *, shift: int, variance: float
+) -> float:
+    """The table's δ averaged over the loss of a count that moves by ``shift`` under discrete Gaussian noise
+    of this variance, by the piecewise linear H that ``discrete_gaussian_delta`` describes.
 
     The nodes decide how tight the bound is, not whether it holds.
     """
-    deviation = math.sqrt(count.variance)
+    deviation = math.sqrt(variance)
     separation = math.hypot(table.separation, count.separation)
     # Beyond `highest` lies a share e^−20 of the δ to be expected, below `lowest` far less.
     expected = max(gaussian_delta(epsilon, separation), 1e-290)
@@ -252,11 +253,11 @@ def mixed_delta(epsilon: float, table: Divergence, count: ShiftedCount) -> float
     lowest = -math.ceil(8 * deviation) - 1
     stride = -(-(highest - lowest) // COUNT_NODES)
     steps = np.arange(-(-(highest - lowest) // stride) + 1, dtype=np.float64)
-    losses = (lowest + count.shift / 2 + steps * stride) * (count.shift / count.variance)
+    losses = (lowest + shift / 2 + steps * stride) * (shift / variance)
     # δ falls with ε, so a lower ε covers the rounding of its arguments
     margin = 8 * 2.0**-53 * np.abs(losses)
     heights = table.delta(epsilon - losses - margin - 8 * 2.0**-53 * epsilon)
-    gap = stride * count.shift / count.variance
+    gap = stride * shift / variance
     slopes = np.diff(heights, append=1.0)
     slopes[:-1] /= -math.expm1(-gap)
     before = np.append(0.0, slopes[:-1]) * math.exp(-gap)
@@ -378,7 +379,7 @@ def log_sum_excess(cells: int, variance: float) -> float:
     return float(product + min(whole - base, 0) * (1 - SLACK) + rounding)
 
 
-class GaussianVariances(NamedTuple):
+class Variances(NamedTuple):
     """The variance of each cell's noise and of the count's noise, if a count is released too."""
 
     variance: Fraction
@@ -449,35 +450,29 @@ def discrete_gaussian_delta(
     """
     target = float_below(positive_epsilon(epsilon))
     cells = cell_count(cells)
-    table = _Table(cells, float(positive_variance("variance", variance)))
+    table = _unit_moves(cells, float(positive_variance("variance", variance)))
     if count_variance is None:
         return float(table.delta(np.array([target]))[0])
-    count = _Table(1, float(positive_variance("count_variance", count_variance)))
-    return mixed_delta(target, table, count)
+    spread = float(positive_variance("count_variance", count_variance))
+    return mixed_delta(target, table, _unit_moves(1, spread), shift=1, variance=spread)
 
 
-class _Table:
-    """δ as a function of ε, of any sign, for ``cells`` unit shifts of discrete Gaussians of one variance."""
+def _unit_moves(cells: int, variance: float) -> Divergence:
+    """``cells`` unit shifts of discrete Gaussians of one variance."""
+    total, log_excess = DiscreteGaussian(cells * variance), log_sum_excess(cells, variance)
 
-    def __init__(self, cells: int, variance: float) -> None:
-        self.cells = cells
-        self.variance = variance
-        self.shift = 1
-        self.separation = math.sqrt(cells / variance)
-        self._sum = DiscreteGaussian(cells * variance)
-        self._log_excess = log_sum_excess(cells, variance)
-
-    def delta(self, epsilon: Floats) -> Floats:
-        divergence = self._sum.divergence(np.abs(epsilon), self.cells)
+    def above_zero(epsilon: Floats) -> Floats:
+        divergence = total.divergence(epsilon, cells)
         # min(·, log 1) first: the excess of many cells with next to no noise would overflow
-        bound = np.exp(np.minimum(np.log(divergence) + self._log_excess, 0.0)) * (1 + 1e-12)
-        mirrored = (bound * np.exp(-np.abs(epsilon)) - np.expm1(-np.abs(epsilon))) * (1 + 1e-12)
-        return np.minimum(np.where(epsilon >= 0, bound, mirrored), 1.0)
+        bound: Floats = np.exp(np.minimum(np.log(divergence) + log_excess, 0.0)) * (1 + 1e-12)
+        return bound
+
+    return Divergence(math.sqrt(cells / variance), above_zero)
 
 
 def gaussian_variances(
     *, epsilon: Real, delta: Real, cells: int, count_share: Real | None = None
-) -> GaussianVariances:
+) -> Variances:
     """Return the smallest variances, to a relative 1e−4, whose discrete Gaussian noise is (ε, δ)-private.
 
     With ``count_share`` = s, the count takes that share of the zCDP cost: ``ρ_table = cells/(2σ²)``,
@@ -500,26 +495,22 @@ def gaussian_variances(
         ClaimError: a parameter is outside its range.
 
     >>> gaussian_variances(epsilon=1.0, delta=1e-6, cells=1000)
-    GaussianVariances(variance=Fraction(142789, 8), count_variance=None)
+    Variances(variance=Fraction(142789, 8), count_variance=None)
     >>> table, count = gaussian_variances(epsilon=1.0, delta=1e-6, cells=1000, count_share=0.02)
     >>> round(float(table)), round(float(count))
     (18212, 892)
     """
     target, bound = float_below(positive_epsilon(epsilon)), float_below(proper_delta(delta))
     cells = cell_count(cells)
-    return _smallest_variances(
-        target, bound, cells, None if count_share is None else _proper_share(count_share)
-    )
+    share = None if count_share is None else float(proper_share(count_share))
+    return _smallest_variances(target, bound, cells, share)
 
 
 # A release is calibrated twice, for its claim and for its noise, and audits release thousands of times.
 @lru_cache(maxsize=256)
-def _smallest_variances(target: float, bound: float, cells: int, share: float | None) -> GaussianVariances:
-    def variances(log_scale: float) -> GaussianVariances:
-        scale = math.exp(log_scale)
-        if share is None:
-            return GaussianVariances(short_above(cells * scale), None)
-        return GaussianVariances(short_above(cells * scale / (1 - share)), short_above(scale / share))
+def _smallest_variances(target: float, bound: float, cells: int, share: float | None) -> Variances:
+    def variances(log_scale: float) -> Variances:
+        return Variances(*divided(cells, math.exp(log_scale), share, short_above))
 
     def excess(log_scale: float) -> float:
         table, count = variances(log_scale)
@@ -551,13 +542,7 @@ def _smallest_scale(epsilon: float, delta: float, excess: Callable[[float], floa
         misses, meets, width = meets, meets + width, 2 * width
     while misses == meets or excess(misses) <= 0:
         meets, misses, width = misses, misses - width, 2 * width
-    while meets - misses > SEARCH_WIDTH:
-        middle = (misses + meets) / 2
-        if excess(middle) <= 0:
-            meets = middle
-        else:
-            misses = middle
-    return meets
+    return narrowed(misses, meets, lambda log_scale: excess(log_scale) <= 0, width=SEARCH_WIDTH)
 
 
 def short_above(value: float) -> Fraction:
@@ -566,15 +551,32 @@ def short_above(value: float) -> Fraction:
     return Fraction(math.ceil(Fraction(value) * 2**bits), 2**bits)
 
 
-def _proper_share(share: Real) -> float:
-    if not is_number(share) or not 0 < share < 1:
-        raise ClaimError(
-            "count_share",
-            "must lie strictly between 0 and 1",
-            got=f"{share}",
-            remedy="0.02 suits most tables, None releases no count",
-        )
-    return float(share)
+Parameter = TypeVar("Parameter", int, Fraction)
+
+
+def divided(
+    cells: int, scale: float, share: float | None, exactly: Callable[[float], Parameter]
+) -> tuple[Parameter, Parameter | None]:
+    """The parameters of the noise of the cells and of the count, which takes its share of the cost;
+    one moved cell alone would take noise of the parameter ``scale``.
+    """
+    if share is None:
+        return exactly(cells * scale), None
+    return exactly(cells * scale / (1 - share)), exactly(scale / share)
+
+
+def least_scale(start: float, keeps: Callable[[float], bool]) -> float:
+    """The least scale, to a relative 1e−4, at which noise keeps a promise, searched from ``start``."""
+    high = start
+    while not keeps(high):
+        high *= 1.25
+    low = high / 2
+    while keeps(low):
+        low, high = low / 2, low
+    while high / low > 1 + _WIDTH:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return high
 
 
 _WIDTH = 1e-4
@@ -616,45 +618,37 @@ def vector_delta(
     '9.16e-07'
     """
     target = float_below(positive_epsilon(epsilon))
-    table = _Vector(l2_squared, cell_count(cells), Fraction(positive_variance("variance", variance)))
+    table = _moved_vector(l2_squared, cell_count(cells), Fraction(positive_variance("variance", variance)))
     if not count:
         return float(table.delta(np.array([target]))[0])
     if count_variance is None:
         raise ValueError("a count that moves needs noise")
     spread = float(positive_variance("count_variance", count_variance))
-    return mixed_delta(target, table, _Count(count, spread))
+    return mixed_delta(target, table, _moved_count(count, spread), shift=count, variance=spread)
 
 
-class _Vector:
-    """δ as a function of ε, of any sign, of a moved vector; by (1)."""
+def _moved_vector(l2_squared: int, cells: int, variance: Fraction) -> Divergence:
+    """A moved vector; by (1)."""
+    separation = math.sqrt(float(Fraction(l2_squared) / variance)) * (1.0 + 1e-15)
+    # No total variation is above 1; e^ε times more would overflow.
+    gap = min(rounding_gap(cells, variance), 1.0)
 
-    def __init__(self, l2_squared: int, cells: int, variance: Fraction) -> None:
-        self.separation = math.sqrt(float(Fraction(l2_squared) / variance)) * (1.0 + 1e-15)
-        # No total variation is above 1; e^ε times more would overflow.
-        self._gap = min(rounding_gap(cells, variance), 1.0)
+    def above_zero(epsilon: Floats) -> Floats:
+        size = np.minimum(epsilon, _LARGEST_EXPONENT)
+        bound: Floats = np.minimum(_normal_delta(size, separation) + (1.0 + np.exp(size)) * gap, 1.0)
+        return bound * (1.0 + 1e-12)
 
-    def delta(self, epsilon: Floats) -> Floats:
-        size = np.minimum(np.abs(epsilon), _LARGEST_EXPONENT)
-        bound = np.minimum(_normal_delta(size, self.separation) + (1.0 + np.exp(size)) * self._gap, 1.0)
-        bound = bound * (1.0 + 1e-12)
-        # For ε < 0 the pair and its mirror image: δ(ε) = 1 − e^ε + e^ε·δ(−ε).
-        mirrored = (bound * np.exp(-size) - np.expm1(-size)) * (1.0 + 1e-12)
-        return np.minimum(np.where(epsilon >= 0, bound, mirrored), 1.0)
+    return Divergence(separation, above_zero)
 
 
-class _Count:
-    """The same of one integer that moves by ``shift``, exactly."""
+def _moved_count(shift: int, variance: float) -> Divergence:
+    """One integer that moves by ``shift``, exactly."""
+    noise = DiscreteGaussian(variance)
 
-    def __init__(self, shift: int, variance: float) -> None:
-        self.shift, self.variance = shift, variance
-        self.separation = shift / math.sqrt(variance)
-        self._law = DiscreteGaussian(variance)
+    def above_zero(epsilon: Floats) -> Floats:
+        return np.minimum(noise.divergence(epsilon, shift), 1.0) * (1.0 + 1e-12)
 
-    def delta(self, epsilon: Floats) -> Floats:
-        size = np.abs(epsilon)
-        bound = np.minimum(self._law.divergence(size, self.shift), 1.0) * (1.0 + 1e-12)
-        mirrored = (bound * np.exp(-size) - np.expm1(-size)) * (1.0 + 1e-12)
-        return np.minimum(np.where(epsilon >= 0, bound, mirrored), 1.0)
+    return Divergence(shift / math.sqrt(variance), above_zero)
 
 
 def _normal_delta(epsilon: Floats, separation: float) -> Floats:
@@ -670,6 +664,7 @@ def _normal_delta(epsilon: Floats, separation: float) -> Floats:
     return bound
 
 
+@lru_cache(maxsize=512)
 def vector_variances(
     *,
     epsilon: Real,
@@ -678,12 +673,13 @@ def vector_variances(
     cells: int,
     count: int = 0,
     count_share: Fraction = Fraction(0),
-) -> GaussianVariances:
+) -> Variances:
     """The smallest proven variances of discrete Gaussian noise for a table, and for a count if one moves.
 
     Where the lattice is fine they are within 1e−3 of those of the Gaussian mechanism over the reals; else
     those of ρ. Of the cost the count takes ``count_share``. The δ of exactly these rationals has been checked
-    with ``vector_delta``, or follows from ρ.
+    with ``vector_delta``, or follows from ρ. Cached, because a plan and the release that follows need the
+    same values.
 
     >>> table, _ = vector_variances(epsilon=1.0, delta=1e-6, l2_squared=1 << 40, cells=1000)
     >>> round(float(table) ** 0.5 / (1 << 20), 3)
@@ -695,38 +691,25 @@ def vector_variances(
     target, bound = float_below(positive_epsilon(epsilon)), float_below(proper_delta(delta))
     share = count_share if count else Fraction(0)
     rho = Fraction(zcdp_rho(epsilon, delta))
-    safe = GaussianVariances(
+    safe = Variances(
         Fraction(l2_squared) / (2 * rho * (1 - share)),
         Fraction(count**2) / (2 * rho * share) if count else None,
     )
 
-    def variances(log_scale: float) -> GaussianVariances:
+    def variances(log_scale: float) -> Variances:
         scale = math.exp(log_scale)
         table = short_above(l2_squared * scale / float(1 - share))
-        return GaussianVariances(table, short_above(count**2 * scale / float(share)) if count else None)
+        return Variances(table, short_above(count**2 * scale / float(share)) if count else None)
 
     def keeps(log_scale: float) -> bool:
         table, of_count = variances(log_scale)
-        spent = vector_delta(
-            target,
-            l2_squared=l2_squared,
-            cells=cells,
-            variance=table,
-            count=count,
-            count_variance=of_count,
-        )
-        return spent <= bound
+        moved = {"l2_squared": l2_squared, "cells": cells, "count": count}
+        return vector_delta(target, **moved, variance=table, count_variance=of_count) <= bound
 
     misses, meets = 2.0 * math.log(analytic_gaussian_sigma(epsilon, delta)), -math.log(2.0 * float(rho))
     if not keeps(meets):
         return safe
-    while meets - misses > _WIDTH:
-        middle = (misses + meets) / 2.0
-        if keeps(middle):
-            meets = middle
-        else:
-            misses = middle
-    return variances(meets)
+    return variances(narrowed(misses, meets, keeps, width=_WIDTH))
 
 
 SMALLEST_SHARE = Fraction(4)
@@ -763,18 +746,14 @@ def promise_for_sum(promise: Promise, *, shares: int, cells: int) -> Promise:
     >>> 0 < 1 - kept.rho / Fraction(1, 2) < 1e-5
     True
     """
-    tau = sum_distance(shares)
-    margin = _FIRST_MARGIN
+    tau, margin = sum_distance(shares), _FIRST_MARGIN
     while margin <= Fraction(1, 2):
         smaller = _reduced(promise, margin)
         if _kept(promise, smaller, tau, cells):
             return smaller
         margin *= 2
-    raise ClaimError(
-        "the promise is too small for noise in shares of so many cells",
-        got="too small",
-        remedy="use a larger one, or fewer rows",
-    )
+    rule = "the promise is too small for noise in shares of so many cells"
+    raise ClaimError(rule, got="too small", remedy="use a larger one, or fewer rows")
 
 
 def _reduced(promise: Promise, margin: Fraction) -> Promise:

@@ -39,12 +39,16 @@ DELTA_MARGIN = 10
 """δ·population stays below 1/10: a δ near 1/population allows publishing one whole record at random."""
 
 
+def _refusal(name: str, rule: str, value: object, remedy: str) -> ClaimError:
+    """The refusal of a parameter, which shows numbers alone: any other object may be one of the records."""
+    plain = is_number(value) or isinstance(value, bool)
+    return ClaimError(name, rule, got=f"{value}" if plain else type(value).__name__, remedy=remedy)
+
+
 def positive(name: str, value: Real, remedy: str) -> Real:
     """Return ``value`` if it is a finite number above zero, else raise ClaimError."""
-    if not is_number(value):
-        raise ClaimError(name, "must be a number above 0", got=type(value).__name__, remedy=remedy)
-    if not math.isfinite(value) or value <= 0:
-        raise ClaimError(name, "must be finite and above 0", got=f"{value}", remedy=remedy)
+    if not is_number(value) or not math.isfinite(value) or value <= 0:
+        raise _refusal(name, "must be a finite number above 0", value, remedy)
     return value
 
 
@@ -60,64 +64,42 @@ def positive_rho(rho: Real) -> Real:
 
 def positive_variance(name: str, variance: Real) -> Real:
     """Return a noise variance if it is finite, above 0 and representable as a float."""
-    value = positive(name, variance, "take it from gaussian_variances(...)")
-    if not 1e-100 < float(value) < 1e100:
-        raise ClaimError(
-            name,
-            "must lie between 1e-100 and 1e100",
-            got=f"{float(value):.3g}",
-            remedy="take it from gaussian_variances(...)",
-        )
-    return value
+    remedy = "take it from gaussian_variances(...)"
+    if not 1e-100 < float(positive(name, variance, remedy)) < 1e100:
+        raise _refusal(name, "must lie between 1e-100 and 1e100", float(variance), remedy)
+    return variance
 
 
 def proper_delta(delta: Real) -> Real:
     """Return δ if it lies strictly between 0 and 1, and not so near 0 that floats cannot tell."""
-    if not is_number(delta):
-        raise ClaimError(
-            "delta", "must be a number between 0 and 1", got=type(delta).__name__, remedy="take 1e-6 or less"
-        )
-    if not 0 < delta < 1:  # also refuses nan
-        raise ClaimError(
-            "delta",
-            "must lie strictly between 0 and 1",
-            got=f"{delta}",
-            remedy="take 1e-6 or less, or ask for a pure epsilon claim",
-        )
-    if delta < SMALLEST_DELTA:
-        raise ClaimError(
-            "delta",
-            f"must be at least {SMALLEST_DELTA:g}",
-            got=f"{float(delta):.3g}",
-            remedy="ask for a pure epsilon claim instead",
-        )
+    if not is_number(delta) or not SMALLEST_DELTA <= delta < 1:  # also refuses nan
+        rule = f"must be a number from {SMALLEST_DELTA:g} to below 1"
+        raise _refusal("delta", rule, delta, "take 1e-6 or less, or request a pure epsilon claim")
     return delta
 
 
-def at_least_one(name: str, value: int, remedy: str) -> int:
+def at_least_one(name: str, value: int, remedy: str, *, at_most: float = math.inf) -> int:
     """Return ``value`` as an int if it is an integer, NumPy's included, of at least 1."""
     try:
-        number = operator.index(value)
+        number = 0 if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        raise ClaimError(
-            name, "must be an integer of at least 1", got=type(value).__name__, remedy=remedy
-        ) from None
-    if number < 1 or isinstance(value, bool):
-        raise ClaimError(name, "must be an integer of at least 1", got=f"{value}", remedy=remedy)
+        number = 0
+    if not 1 <= number <= at_most:
+        reach = "of at least 1" if at_most == math.inf else f"from 1 to {at_most}"
+        raise _refusal(name, f"must be an integer {reach}", value, remedy)
     return number
 
 
 def cell_count(cells: int) -> int:
     """Return how many cells one unit moves, if it is an integer from 1 to 2⁵⁰."""
-    number = at_least_one("cells", cells, "it is the number of cells one unit moves by 1")
-    if number > 2**50:
-        raise ClaimError(
-            "cells",
-            "must be at most 2**50",
-            got="more",
-            remedy="it is the number of cells one unit moves by 1",
-        )
-    return number
+    return at_least_one("cells", cells, "it is the number of cells one unit moves by 1", at_most=2**50)
+
+
+def proper_share(share: Real) -> Fraction:
+    """Return the fraction of the budget that pays for the noisy count, if it lies between 0 and 1."""
+    if not is_number(share) or not 0 < share < 1:
+        raise _refusal("count_share", "must be above 0 and below 1", share, "try 0.02")
+    return Fraction(share)
 
 
 def declared_population(population: int) -> int:
@@ -207,7 +189,7 @@ def zcdp_epsilon(rho: Real, delta: Real) -> float:
     spent, bound = float_above(positive_rho(rho)), float_below(proper_delta(delta))
     # Bun & Steinke's simpler conversion, from which the optimal one can only descend.
     meets = (spent + 2 * math.sqrt(-spent * math.log(bound))) * (1 + 1e-9)
-    return _bisect(0.0, meets, lambda epsilon: _delta(spent, epsilon) <= bound)
+    return narrowed(0.0, meets, lambda epsilon: _delta(spent, epsilon) <= bound, relative=1e-12)
 
 
 def zcdp_rho(epsilon: Real, delta: Real) -> float:
@@ -232,36 +214,35 @@ def _rho(target: float, bound: float) -> float:
     fails = 2 * meets
     while _delta(fails, target) <= bound:
         meets, fails = fails, 2 * fails
-    return _bisect(fails, meets, lambda rho: _delta(rho, target) <= bound)
+    return narrowed(fails, meets, lambda rho: _delta(rho, target) <= bound, relative=1e-12)
 
 
 def _delta(rho: float, epsilon: float) -> float:
     """The optimised bound for floats, by bisection over the logarithm of x = α − 1."""
-    low, high = math.log(1e-12), math.log(epsilon / (2 * rho) + 1 / math.sqrt(2 * rho))
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        x = math.exp(middle)
-        if (1 + 2 * x) * rho - epsilon > math.log1p(1 / x):
-            high = middle
-        else:
-            low = middle
-    x = math.exp(high)
+
+    def rises(logarithm: float) -> bool:
+        x = math.exp(logarithm)
+        return (1 + 2 * x) * rho - epsilon > math.log1p(1 / x)
+
+    highest = math.log(epsilon / (2 * rho) + 1 / math.sqrt(2 * rho))
+    x = math.exp(narrowed(math.log(1e-12), highest, rises, width=1e-9))
     terms = (x * (1 + x) * rho, -x * epsilon, -x * math.log1p(1 / x), -math.log1p(x))
     rounding = 8 * 2.0**-52 * (1 + sum(map(abs, terms)))
     exponent = math.fsum(terms) + rounding
     return 1.0 if exponent >= 0 else max(math.exp(exponent), SMALLEST)
 
 
-def _bisect(fails: float, meets: float, holds: Callable[[float], bool]) -> float:
-    """Narrow [fails, meets] to a relative 1e−12 and return the end at which ``holds`` is true."""
+def narrowed(
+    fails: float, meets: float, holds: Callable[[float], bool], *, width: float = 0.0, relative: float = 0.0
+) -> float:
+    """Bisect [fails, meets] to a width, or to one relative to the larger end, and return the end at which
+    ``holds`` is true.
+    """
     for _ in range(200):
-        if abs(meets - fails) <= 1e-12 * abs(meets):
+        if abs(meets - fails) <= max(width, relative * max(abs(meets), abs(fails))):
             break
         middle = (fails + meets) / 2
-        if holds(middle):
-            meets = middle
-        else:
-            fails = middle
+        fails, meets = (fails, middle) if holds(middle) else (middle, meets)
     return meets
 
 
@@ -306,18 +287,18 @@ def group_delta(epsilon: Real, delta: Real, size: int) -> float:
     start = float_above(proper_delta(delta))
     if size == 1:
         return start
-    # (e^(mε) − 1)/(e^ε − 1) in logarithms, which do not overflow
-    growth = (size - 1) * step + math.log(math.expm1(-size * step) / math.expm1(-step))
+    growth = _log_growth(step, size)
     exponent = math.log(start) + growth
     rounding = 16 * 2.0**-53 * (1 + abs(math.log(start)) + size * step + abs(growth))
     if exponent + rounding >= 0:
-        raise ClaimError(
-            "delta",
-            f"must stay below 1 for a group of {size}",
-            got="a bound of 1 or more",
-            remedy="lower delta or epsilon",
-        )
+        rule = f"must stay below 1 for a group of {size}"
+        raise ClaimError("delta", rule, got="a bound of 1 or more", remedy="lower delta or epsilon")
     return math.exp(exponent + rounding)
+
+
+def _log_growth(step: float, size: int) -> float:
+    """ln (e^(mε) − 1)/(e^ε − 1), by terms that do not overflow."""
+    return (size - 1) * step + math.log(math.expm1(-size * step) / math.expm1(-step))
 
 
 def promise_of_one(promise: Promise, size: int) -> Promise:
@@ -339,54 +320,10 @@ def promise_of_one(promise: Promise, size: int) -> Promise:
     if promise.pure or size == 1:
         return Promise.of(epsilon=epsilon, delta=promise.delta or None)
     step = float_above(epsilon)
-    growth = (size - 1) * step + math.log(math.expm1(-size * step) / math.expm1(-step))
+    growth = _log_growth(step, size)
     # group_delta rounds up, twice at most: once here, and once where it is computed.
     rounding = 64 * 2.0**-53 * (1 + abs(math.log(float(promise.delta))) + size * step + abs(growth))
     return Promise.of(epsilon=epsilon, delta=promise.delta * Fraction(math.exp(-growth - rounding)))
-
-
-def convert_epsilon(epsilon: Real, *, have: str, want: str) -> Fraction:
-    """Return the ε under the relation ``want`` of a mechanism that has ε under ``have``.
-
-    Raises:
-        ClaimError: ε is not finite and above 0, a relation is unknown, or add/remove is requested from
-        replace.
-
-    >>> convert_epsilon(Fraction(1, 2), have="add/remove", want="replace")
-    Fraction(1, 1)
-    >>> convert_epsilon(1, have="replace", want="add/remove")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    hushsum.errors.ClaimError: relation 'add/remove' cannot be had from 'replace', ...
-    """
-    return group_epsilon(epsilon, relation_steps(have, want))
-
-
-def convert_rho(rho: Real, *, have: str, want: str) -> Fraction:
-    """Return the ρ under the relation ``want`` of a mechanism that has ρ under ``have``.
-
-    Raises:
-        ClaimError: ρ is not finite and above 0, a relation is unknown, or add/remove is requested from
-        replace.
-
-    >>> convert_rho(Fraction(1, 50), have="add/remove", want="replace")
-    Fraction(2, 25)
-    """
-    return group_rho(rho, relation_steps(have, want))
-
-
-def convert_delta(epsilon: Real, delta: Real, *, have: str, want: str) -> float:
-    """Return the δ that goes with ``convert_epsilon``; ``epsilon`` is the one under ``have``.
-
-    Raises:
-        ClaimError: a parameter is outside its range, a relation is unknown, add/remove is requested from
-        replace, or the
-            result is 1 or more.
-
-    >>> f"{convert_delta(1.0, 1e-6, have='add/remove', want='replace'):.4e}"
-    '3.7183e-06'
-    """
-    return group_delta(epsilon, delta, relation_steps(have, want))
 
 
 def relation_steps(have: str, want: str) -> int:
@@ -401,13 +338,10 @@ def relation_steps(have: str, want: str) -> int:
         return 1
     if requested is Relation.REPLACE:
         return 2
-    raise ClaimError(
-        (
-            "relation 'add/remove' cannot be had from 'replace', which leaves the number "
-            "of records unprotected"
-        ),
-        remedy="release under 'add/remove'",
+    rule = (
+        "relation 'add/remove' cannot be had from 'replace', which leaves the number of records unprotected"
     )
+    raise ClaimError(rule, remedy="release under 'add/remove'")
 
 
 def _group(size: int) -> int:

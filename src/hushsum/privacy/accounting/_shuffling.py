@@ -33,12 +33,13 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import ClaimError, UsageError
+from hushsum.privacy.accounting._parameters import narrowed
 
 _ROUNDING = 1e-9
 _TAIL = 1e-3
 """Of δ: the part that pays for numbers of clones which are not evaluated, on each side."""
 
-_STEPS = 60
+_WIDTH = 1e-6
 _MOST_REPORTS = 1 << 40
 _MOST_LOCAL = 60.0
 
@@ -105,16 +106,11 @@ def shuffled_epsilon(local_epsilon: float, reports: int, delta: float) -> float:
     _check(local_epsilon, reports)
     if not 0.0 < delta < 1.0:
         raise ClaimError("delta", "must be above 0 and below 1", got=f"{delta:g}", remedy="try 1e-6")
-    low, high = 0.0, local_epsilon
-    for _ in range(_STEPS):
-        middle = (low + high) / 2.0
-        if shuffled_delta(local_epsilon, reports, middle, tail=_TAIL * delta) <= delta:
-            high = middle
-        else:
-            low = middle
-        if high - low < 1e-6 * high:
-            break
-    return high
+
+    def kept(epsilon: float) -> bool:
+        return shuffled_delta(local_epsilon, reports, epsilon, tail=_TAIL * delta) <= delta
+
+    return narrowed(0.0, local_epsilon, kept, relative=_WIDTH)
 
 
 def local_epsilon_for(epsilon: float, reports: int, delta: float) -> float:
@@ -123,16 +119,12 @@ def local_epsilon_for(epsilon: float, reports: int, delta: float) -> float:
     >>> 4.0 < local_epsilon_for(0.2, 100_000, 1e-6) < 5.0
     True
     """
-    low, high = epsilon, max(epsilon, min(_MOST_LOCAL, math.log(max(reports, 2)) + epsilon))
-    for _ in range(_STEPS):
-        middle = (low + high) / 2.0
-        if shuffled_delta(middle, reports, epsilon, tail=_TAIL * delta) <= delta:
-            low = middle
-        else:
-            high = middle
-        if high - low < 1e-6 * high:
-            break
-    return low
+
+    def kept(local_epsilon: float) -> bool:
+        return shuffled_delta(local_epsilon, reports, epsilon, tail=_TAIL * delta) <= delta
+
+    highest = max(epsilon, min(_MOST_LOCAL, math.log(max(reports, 2)) + epsilon))
+    return narrowed(highest, epsilon, kept, relative=_WIDTH)
 
 
 def _tails(least: Floats, clones: Floats) -> Floats:

@@ -42,13 +42,19 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import ClaimError
-from hushsum.privacy.accounting._gaussian import analytic_gaussian_sigma, short_above
+from hushsum.privacy.accounting._binomial import ORDERS, moments_delta
+from hushsum.privacy.accounting._gaussian import (
+    Variances,
+    analytic_gaussian_sigma,
+    divided,
+    least_scale,
+    short_above,
+)
 from hushsum.privacy.accounting._parameters import (
     Real,
     cell_count,
@@ -61,18 +67,9 @@ from hushsum.privacy.accounting._parameters import (
 
 LARGEST_VARIANCE = 1 << 15
 """Of what is added up: where it is larger, Gaussian shares are large enough."""
-_ORDERS = np.geomspace(0.25, 4096.0, 160)
 _STEPS = ((1 / 36, 1.005), (1 / 12, 1.02), (1 / 6, 1.05), (math.inf, 1.2))
 """Steps of the grid of s + 1 up to parts of its last point: G falls by 3 % up to a third of the variance."""
 _SLACK = 2.0**-30
-_WIDTH = 1e-4
-
-
-class SkellamVariances(NamedTuple):
-    """The variance of each cell's noise and of the count's, if a count is released too."""
-
-    variance: Fraction
-    count_variance: Fraction | None
 
 
 def skellam_delta(epsilon: Real, *, cells: int, variance: Real, count_variance: Real | None = None) -> float:
@@ -82,13 +79,11 @@ def skellam_delta(epsilon: Real, *, cells: int, variance: Real, count_variance: 
     '2.3e-09'
     """
     target, cells = float_below(positive_epsilon(epsilon)), cell_count(cells)
-    logs = cells * _log_moments(_checked(variance), _order_key())
+    orders = tuple(ORDERS.tolist())
+    logs = cells * _log_moments(_checked(variance), orders)
     if count_variance is not None:
-        logs = logs + _log_moments(_checked(count_variance), _order_key())
-    s = _ORDERS
-    constant = s * np.log(s) - (s + 1) * np.log1p(s)
-    exponents = constant - s * target + logs + _SLACK * (1 + s * target + np.abs(logs))
-    return min(math.exp(min(float(np.min(exponents)), 0.0)) + 1e-300, 1.0)
+        logs = logs + _log_moments(_checked(count_variance), orders)
+    return min(moments_delta(target, logs) + 1e-300, 1.0)
 
 
 def skellam_rho(*, cells: int, variance: Real, count_variance: Real | None = None) -> float:
@@ -118,7 +113,7 @@ def skellam_variances(
     delta: Real | None = None,
     rho: Real | None = None,
     count_share: Real | None = None,
-) -> SkellamVariances:
+) -> Variances:
     """Return the smallest variances, to a relative 1e−4, whose Skellam noise keeps (ε, δ) or ρ.
 
     With ``count_share`` = s the count takes that share of the cost, as with Gaussian noise. What exactly
@@ -142,33 +137,26 @@ def skellam_variances(
 
 
 @lru_cache(maxsize=256)
-def _for_rho(cells: int, share: float | None, most: float) -> SkellamVariances:
+def _for_rho(cells: int, share: float | None, most: float) -> Variances:
     """Cached, because terms that are read again need the same values."""
 
-    def kept(pair: SkellamVariances) -> bool:
+    def kept(pair: Variances) -> bool:
         return skellam_rho(cells=cells, variance=pair[0], count_variance=pair[1]) <= most
 
     return _fewest(cells, share, 1.0 / (2.0 * most), kept)
 
 
 @lru_cache(maxsize=256)
-def _for_delta(cells: int, share: float | None, epsilon: float, bound: float) -> SkellamVariances:
-    def kept(pair: SkellamVariances) -> bool:
+def _for_delta(cells: int, share: float | None, epsilon: float, bound: float) -> Variances:
+    def kept(pair: Variances) -> bool:
         return skellam_delta(epsilon, cells=cells, variance=pair[0], count_variance=pair[1]) <= bound
 
     return _fewest(cells, share, analytic_gaussian_sigma(epsilon, bound) ** 2, kept)
 
 
-def _fewest(
-    cells: int, share: float | None, start: float, kept: Callable[[SkellamVariances], bool]
-) -> SkellamVariances:
-    def variances(scale: float) -> SkellamVariances:
-        if share is None:
-            return SkellamVariances(short_above(cells * scale), None)
-        return SkellamVariances(short_above(cells * scale / (1 - share)), short_above(scale / share))
-
+def _fewest(cells: int, share: float | None, start: float, kept: Callable[[Variances], bool]) -> Variances:
     def keeps(scale: float) -> bool:
-        pair = variances(scale)
+        pair = Variances(*divided(cells, scale, share, short_above))
         if max(pair.variance, pair.count_variance or 0) > LARGEST_VARIANCE:
             raise ClaimError(
                 f"Skellam noise must have a variance of at most {LARGEST_VARIANCE}",
@@ -177,16 +165,7 @@ def _fewest(
             )
         return kept(pair)
 
-    high = start
-    while not keeps(high):
-        high *= 1.25
-    low = high / 2
-    while keeps(low):
-        low, high = low / 2, low
-    while high / low > 1 + _WIDTH:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if keeps(middle) else (middle, high)
-    return variances(high)
+    return Variances(*divided(cells, least_scale(start, keeps), share, short_above))
 
 
 def _checked(variance: Real) -> float:
@@ -199,11 +178,6 @@ def _checked(variance: Real) -> float:
             remedy="use discrete Gaussian noise",
         )
     return value
-
-
-@lru_cache(maxsize=4)
-def _order_key() -> tuple[float, ...]:
-    return tuple(_ORDERS.tolist())
 
 
 @lru_cache(maxsize=32)

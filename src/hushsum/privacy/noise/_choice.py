@@ -73,8 +73,6 @@ from hushsum.errors import UsageError, shown
 from hushsum.privacy.noise._samplers import exponential_bounds
 from hushsum.privacy.noise._source import LazyUniform, NoiseSource, below, words_of
 
-__all__ = ["flip", "flip_log_odds", "log_odds_coins"]
-
 
 def log_odds_coins(against: Sequence[Fraction], source: NoiseSource) -> list[bool]:
     """Independent coins, the i-th true with probability ``1/(1 + e^against[i])``, exactly.
@@ -201,17 +199,14 @@ def exponential_choice(scores: Sequence[int], rate: Fraction, source: NoiseSourc
 
 def _check(scores: Sequence[int], rate: Fraction) -> int:
     if not 1 <= len(scores) <= MOST_CANDIDATES:
-        raise UsageError(
-            "candidates", f"must number from 1 to {MOST_CANDIDATES}", got=len(scores), remedy="list some"
-        )
+        rule = f"must number from 1 to {MOST_CANDIDATES}"
+        raise UsageError("candidates", rule, got=len(scores), remedy="list some")
     if not all(type(score) is int for score in scores):
-        raise UsageError(
-            "scores", "must be Python integers", got="something else", remedy="count or round before choosing"
-        )
+        remedy = "count or round before choosing"
+        raise UsageError("scores", "must be Python integers", got="something else", remedy=remedy)
     if not isinstance(rate, int | Fraction) or rate <= 0:
-        raise UsageError(
-            "rate", "must be a Fraction above 0", got="something else", remedy="give ε divided by the range"
-        )
+        remedy = "give ε divided by the range"
+        raise UsageError("rate", "must be a Fraction above 0", got="something else", remedy=remedy)
     return max(scores)
 
 
@@ -270,9 +265,8 @@ class Stopping:
         if self.name not in _ETA:
             raise UsageError("stopping", "must be 'geometric' or 'logarithmic'", got=shown(self.name))
         if not (isinstance(self.gamma, Fraction) and 0 < self.gamma <= 1):
-            raise UsageError(
-                "gamma", "must be a Fraction above 0 and at most 1", remedy="give 1 over the mean of runs"
-            )
+            rule = "must be a Fraction above 0 and at most 1"
+            raise UsageError("gamma", rule, remedy="give 1 over the mean of runs")
         if self.gamma.denominator > 1 << 62:
             raise UsageError("gamma", "must have a denominator of at most 2^62", remedy="round it")
 
@@ -283,9 +277,8 @@ class Stopping:
         γ is found in floating point and then taken as the rational it is: any γ costs the same.
         """
         if not 1 <= runs <= MOST_RUNS:
-            raise UsageError(
-                "runs", f"must be from 1 to {MOST_RUNS} on average", got=f"{runs:g}", remedy="try 20"
-            )
+            rule = f"must be from 1 to {MOST_RUNS} on average"
+            raise UsageError("runs", rule, got=f"{runs:g}", remedy="try 20")
         low, high = -2.0 * math.log(MOST_RUNS) - 8.0, 0.0
         if name == "geometric":
             return cls(name, 1 / Fraction(runs).limit_denominator(_DENOMINATOR))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.privacy.noise._poisson import (
     Interval,
+    between,
     decimals,
     fraction,
     ln,
@@ -181,13 +182,11 @@ class _DiscPoints:
         for uniform in lazy * level:
             uniform.refine()
         unit = 1 << lazy[0].bits
-        magnitudes = [_between(each.prefix, each.prefix + 1, unit, context) for each in lazy]
+        magnitudes = [_not_negative(between(each.prefix, each.prefix + 1, unit, context)) for each in lazy]
         low = sum(each.prefix**2 for each in lazy)
         high = sum((each.prefix + 1) ** 2 for each in lazy)
-        square = _between(low, min(high, unit**2), unit**2, context)
-        logarithm = negative(ln(square, context))
-        logarithm = Interval(max(logarithm.low, Decimal(0)), logarithm.high)
-        return magnitudes, over(logarithm, square, context)
+        square = _not_negative(between(low, min(high, unit**2), unit**2, context))
+        return magnitudes, over(_not_negative(negative(ln(square, context))), square, context)
 
 
 @dataclass(frozen=True, repr=False)
@@ -251,7 +250,7 @@ class _Mixture:
         if self.half is not None:
             (magnitude, _), quotient = self.half.enclosed(0, level, context)
             total = plus(total, times(times(magnitude, magnitude, context), quotient, context), context)
-        return Interval(max(total.low, Decimal(0)), total.high)
+        return _not_negative(total)
 
 
 @dataclass(frozen=True, repr=False)
@@ -297,6 +296,10 @@ class _Vector:
         return self.totals[level]
 
 
+def _not_negative(value: Interval) -> Interval:
+    return Interval(max(value.low, Decimal(0)), value.high)
+
+
 def _inside_disc(words: NDArray[np.uint64], further: NoiseStream) -> NDArray[np.int64]:
     """Which points of the square are in the disc."""
     square = (_magnitudes(words) ** 2).sum(axis=1)
@@ -329,12 +332,3 @@ def _coordinates(words: NDArray[np.uint64], further: NoiseStream, place: int) ->
 def _magnitudes(words: NDArray[np.uint64]) -> Floats:
     magnitudes: Floats = ((words & np.uint64(_MAGNITUDE)).astype(np.float64) + 0.5) * 2.0**-_BITS
     return magnitudes
-
-
-def _between(low: int, high: int, unit: int, context: Context) -> Interval:
-    """Numbers from ``low/unit`` to ``high/unit``."""
-    one = Decimal(unit)
-    return Interval(
-        max(context.next_minus(context.divide(Decimal(low), one)), Decimal(0)),
-        context.next_plus(context.divide(Decimal(high), one)),
-    )

@@ -31,36 +31,45 @@ def decimals(digits: int) -> Context:
     return Context(prec=digits, Emin=-(10**17), Emax=10**17, traps=[])
 
 
+def outward(low: Decimal, high: Decimal, context: Context) -> Interval:
+    """What lies between two numbers that were rounded correctly: their neighbours enclose the exact ones."""
+    return Interval(context.next_minus(low), context.next_plus(high))
+
+
 def exp(value: Interval, context: Context) -> Interval:
-    """The decimal module rounds exp and ln correctly, so the neighbours enclose them."""
-    return Interval(context.next_minus(context.exp(value.low)), context.next_plus(context.exp(value.high)))
+    """The exponential, which the decimal module rounds correctly, as it does logarithm and root."""
+    return outward(context.exp(value.low), context.exp(value.high), context)
 
 
 def ln(value: Interval, context: Context) -> Interval:
     """The natural logarithm."""
-    return Interval(context.next_minus(context.ln(value.low)), context.next_plus(context.ln(value.high)))
+    return outward(context.ln(value.low), context.ln(value.high), context)
+
+
+def root(value: Interval, context: Context) -> Interval:
+    """The square root of a positive number."""
+    return outward(context.sqrt(value.low), context.sqrt(value.high), context)
 
 
 def fraction(value: Fraction, context: Context) -> Interval:
     """A rational number."""
     middle = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return Interval(context.next_minus(middle), context.next_plus(middle))
+    return outward(middle, middle, context)
 
 
 def times(left: Interval, right: Interval, context: Context) -> Interval:
     """The product of two positive intervals."""
-    return Interval(
-        context.next_minus(context.multiply(left.low, right.low)),
-        context.next_plus(context.multiply(left.high, right.high)),
-    )
+    return outward(context.multiply(left.low, right.low), context.multiply(left.high, right.high), context)
 
 
-def rest(value: Interval, context: Context) -> Interval:
-    """One minus a number."""
-    return Interval(
-        context.next_minus(context.subtract(Decimal(1), value.high)),
-        context.next_plus(context.subtract(Decimal(1), value.low)),
-    )
+def over(left: Interval, right: Interval, context: Context) -> Interval:
+    """The quotient of two positive intervals."""
+    return outward(context.divide(left.low, right.high), context.divide(left.high, right.low), context)
+
+
+def plus(left: Interval, right: Interval, context: Context) -> Interval:
+    """The sum."""
+    return outward(context.add(left.low, right.low), context.add(left.high, right.high), context)
 
 
 def negative(value: Interval) -> Interval:
@@ -68,25 +77,16 @@ def negative(value: Interval) -> Interval:
     return Interval(value.high.copy_negate(), value.low.copy_negate())
 
 
-def plus(left: Interval, right: Interval, context: Context) -> Interval:
-    """The sum."""
-    return Interval(
-        context.next_minus(context.add(left.low, right.low)),
-        context.next_plus(context.add(left.high, right.high)),
-    )
+def rest(value: Interval, context: Context) -> Interval:
+    """One minus a number."""
+    one = Decimal(1)
+    return outward(context.subtract(one, value.high), context.subtract(one, value.low), context)
 
 
-def over(left: Interval, right: Interval, context: Context) -> Interval:
-    """The quotient of two positive intervals."""
-    return Interval(
-        context.next_minus(context.divide(left.low, right.high)),
-        context.next_plus(context.divide(left.high, right.low)),
-    )
-
-
-def root(value: Interval, context: Context) -> Interval:
-    """The square root of a positive number; the decimal module rounds it correctly."""
-    return Interval(context.next_minus(context.sqrt(value.low)), context.next_plus(context.sqrt(value.high)))
+def between(low: int, high: int, unit: int, context: Context) -> Interval:
+    """The numbers from ``low/unit`` to ``high/unit``."""
+    one = Decimal(unit)
+    return outward(context.divide(Decimal(low), one), context.divide(Decimal(high), one), context)
 
 
 TABLE_DIGITS = 60
@@ -140,9 +140,8 @@ def _bounds(mean: Mean, number: int, digits: int) -> list[Interval]:
     bounds = [term]
     for j in range(1, number):
         term = times(times(term, enclosed, context), fraction(Fraction(1, j), context), context)
-        low = context.next_minus(context.add(bounds[-1].low, term.low))
-        high = context.next_plus(context.add(bounds[-1].high, term.high))
-        bounds.append(Interval(low, min(high, Decimal(1))))
+        total = plus(bounds[-1], term, context)
+        bounds.append(Interval(total.low, min(total.high, Decimal(1))))
     return bounds
 
 
@@ -354,22 +353,14 @@ def _decide_logarithmic(law: _ShareLaw, first: LazyUniform, second: LazyUniform)
         digits = first.bits // 3 + 40
         context = decimals(digits)
         if first.prefix and second.prefix and second.prefix + 1 < 1 << second.bits:
-            U, V = (_uniform(each, context) for each in (first, second))
+            unit = 1 << first.bits
+            U, V = (between(each.prefix, each.prefix + 1, unit, context) for each in (first, second))
             power = exp(negative(times(_loss_rate(law.scale, digits), U, context)), context)
             falls = negative(ln(rest(power, context), context))
             tall = negative(ln(V, context))
             if falls.low > 0 and tall.low >= 0:
-                low = context.next_minus(context.divide(tall.low, falls.high))
-                high = context.next_plus(context.divide(tall.high, falls.low))
-                if math.floor(low) == math.floor(high):
-                    return 1 + math.floor(low)
+                quotient = over(tall, falls, context)
+                if math.floor(quotient.low) == math.floor(quotient.high):
+                    return 1 + math.floor(quotient.low)
         first.refine()
         second.refine()
-
-
-def _uniform(uniform: LazyUniform, context: Context) -> Interval:
-    unit = Decimal(1 << uniform.bits)
-    return Interval(
-        context.next_minus(context.divide(Decimal(uniform.prefix), unit)),
-        context.next_plus(context.divide(Decimal(uniform.prefix + 1), unit)),
-    )

@@ -369,7 +369,9 @@ LARGEST_TRIALS = 1 << 22
 _BITS = 63
 
 
-def centred_binomial(size: int, trials: int, source: NoiseSource, *, threads: int = 1) -> NDArray[np.int64]:
+def centred_binomial(
+    size: int, trials: int | Fraction, source: NoiseSource, *, threads: int = 1
+) -> NDArray[np.int64]:
     """Independent integers, the numbers of heads in ``trials`` fair coins minus half of them, exactly.
 
     Limits: an even number of trials, up to 2²².
@@ -394,7 +396,7 @@ def centred_binomial(size: int, trials: int, source: NoiseSource, *, threads: in
     dtype('int64')
     """
     check_draw(size, threads)
-    check_trials(trials)
+    trials = check_trials(trials)
     low, high = _table(trials)
     words, further = source.stream().words(size), source.stream()
     prefixes = words & np.uint64((1 << _BITS) - 1)

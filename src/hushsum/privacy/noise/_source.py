@@ -17,6 +17,7 @@ from hushsum.errors import SecretRefused, UsageError
 
 _MOST_WORDS = 1 << 34
 _MOST_DRAWS = 1 << 24
+_ONE_RELEASE = "a source serves one release: make a fresh one"
 
 
 _DRAWN: Final = threading.Event()
@@ -73,9 +74,8 @@ class NoiseSource:
             If ``seed`` is negative.
         """
         if seed < 0:
-            raise UsageError(
-                "seed", "must not be negative", got=f"{seed}", remedy="any integer from 0 will do"
-            )
+            remedy = "any integer from 0 will do"
+            raise UsageError("seed", "must not be negative", got=f"{seed}", remedy=remedy)
         digest = hashlib.sha256(b"hushsum insecure noise seed " + str(seed).encode("ascii")).digest()
         return cls(StreamKey(digest), secure=False)
 
@@ -88,9 +88,7 @@ class NoiseSource:
         with self._lock:
             self._refuse_if_unusable()
             if self._opened or self._draws:
-                raise SecretRefused(
-                    "noise source already used", remedy="a source serves one release: make a fresh one"
-                )
+                raise SecretRefused("noise source already used", remedy=_ONE_RELEASE)
             self._opened = True
         _DRAWN.set()
         return self
@@ -117,28 +115,25 @@ class NoiseSource:
         with self._lock:
             self._refuse_if_unusable()
             if self._draws == _MOST_DRAWS:
-                raise SecretRefused(
-                    f"noise source exhausted after {_MOST_DRAWS} draws", remedy="split the release"
-                )
+                rule = f"noise source exhausted after {_MOST_DRAWS} draws"
+                raise SecretRefused(rule, remedy="split the release")
             self._draws += 1
             return NoiseStream(self._key, self._draws - 1)
 
     def _refuse_if_unusable(self) -> None:
         if self._closed:
-            raise SecretRefused("noise source closed", remedy="a source serves one release: make a fresh one")
+            raise SecretRefused("noise source closed", remedy=_ONE_RELEASE)
         if not self._key.usable:
             self._key.clear()
-            raise SecretRefused(
-                "noise source made in another process", remedy="make a fresh one after the fork"
-            )
+            rule = "noise source made in another process"
+            raise SecretRefused(rule, remedy="make a fresh one after the fork")
 
     def __repr__(self) -> str:
         return f"NoiseSource(secure={self._secure})"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        raise SecretRefused(
-            "noise source cannot be copied or pickled", remedy="make a fresh one where it is needed"
-        )
+        rule = "noise source cannot be copied or pickled"
+        raise SecretRefused(rule, remedy="make a fresh one where it is needed")
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
 
@@ -178,17 +173,13 @@ class NoiseStream:
 def check_parameter(name: str, value: Fraction, smallest: Fraction, largest: Fraction) -> Fraction:
     """The parameter as a Fraction within its range."""
     if not isinstance(value, (int, Fraction)):
-        raise UsageError(
-            name, "must be a Fraction or an integer", got=type(value).__name__, remedy="use Fraction(...)"
-        )
+        got = type(value).__name__
+        raise UsageError(name, "must be a Fraction or an integer", got=got, remedy="use Fraction(...)")
     if not smallest <= value <= largest:
         # Not as a float: a number so large has none.
         got, other = ("less", "smaller") if value < smallest else ("more", "larger")
-        raise UsageError(
-            f"the {name} of noise must be from {float(smallest):.3g} to {float(largest):.3g}",
-            got=got,
-            remedy=f"choose a {other} epsilon or rho",
-        )
+        rule = f"the {name} of noise must be from {float(smallest):.3g} to {float(largest):.3g}"
+        raise UsageError(rule, got=got, remedy=f"choose a {other} epsilon or rho")
     return Fraction(value)
 
 

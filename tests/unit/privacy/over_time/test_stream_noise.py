@@ -18,7 +18,6 @@ from hushsum.privacy import (
     spent_delta,
     spent_epsilon,
     spent_rho,
-    step_changes,
     stream_noise,
 )
 
@@ -64,7 +63,7 @@ def test_a_fifth_less_noise_spends_more_than_the_promise(unit: StreamUnit) -> No
 def test_a_record_that_moves_costs_what_replacing_it_inside_a_step_may_hide() -> None:
     """A constant coordinate: replaced in a step nothing moves in it, but between steps it does."""
     constant = {Relation.ADD_REMOVE: Sensitivity(3, 5, 2), Relation.REPLACE: Sensitivity(1, 1, 1)}
-    table, count = step_changes(constant, Relation.REPLACE, per_unit=None, removals=False, cells=10)
+    table, count = StreamUnit(constant, Relation.REPLACE, None, False, 10).changes()
     assert (table.l1, table.l2_squared) == (6, 10)
     assert (count.l1, count.l2_squared) == (2, 2), "the number of records of a step is private"
 
@@ -87,7 +86,7 @@ def test_the_change_of_every_unit_bounds_every_placement(
 ) -> None:
     """Against a search over steps, signs and cells, convolved with positive weights of length 1."""
     moved = {Relation.ADD_REMOVE: Sensitivity(1, 1, 1), Relation.REPLACE: Sensitivity(2, 2, 1)}
-    change, _ = step_changes(moved, relation, per_unit=per_unit, removals=removals, cells=100)
+    change, _ = StreamUnit(moved, relation, per_unit, removals, 100).changes()
     assert (change.l1, change.l2_squared) == (l1, squared)
     weights = np.array([3.0, 2.0, 1.5, 1.0, 0.5])
     weights /= np.sqrt((weights**2).sum())

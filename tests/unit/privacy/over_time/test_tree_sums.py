@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hushsum.privacy import TreeSums, View
+from hushsum.privacy import TreeSums, View, strategy_as_json, strategy_from_json
 
 PLANS = [TreeSums(30, 2, 5), TreeSums(30, 3, 3), TreeSums(30, 5, 2), TreeSums(30, 2, 1)]
 
@@ -13,8 +13,8 @@ PLANS = [TreeSums(30, 2, 5), TreeSums(30, 3, 3), TreeSums(30, 5, 2), TreeSums(30
 def run(plan: TreeSums, increments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Exact outputs, and what reading makes of them."""
     cells = increments.shape[1]
-    secret = np.zeros((plan.secret_tables, cells), np.int64)
-    public = np.zeros((plan.public_tables, cells))
+    secret = np.zeros((plan.tables, cells), np.int64)
+    public = np.zeros((plan.tables, cells))
     outputs, growths = [], []
     for t, x in enumerate(increments):
         outputs.append(plan.advance(secret, x, t + 1))
@@ -65,4 +65,4 @@ def test_the_best_plan_beats_the_binary_tree_and_fresh_sums() -> None:
 @pytest.mark.parametrize("change", [{"base": 1}, {"levels": 0}, {"levels": 9}, {"horizon": 2.0}, {"x": 1}])
 def test_plans_of_files_are_checked(change: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        TreeSums.from_json(TreeSums(30, 2, 5).as_json() | change)
+        strategy_from_json(strategy_as_json(TreeSums(30, 2, 5)) | change)
