@@ -25,7 +25,7 @@ from hushsum.methods import _method as registry
 from hushsum.privacy import Relation, Sensitivity
 from hushsum.records import Bounds, DeclaredBounds, declared_bounds
 from hushsum.tables import Basis, LinearReading, Reading, Table, cell_errors
-from hushsum.tables import _registry as bases
+from hushsum.tables import _base as bases
 from tests.in_process_service import Town, listening
 
 

@@ -17,7 +17,7 @@ import hushsum as hs
 from hushsum.kernels import HASHABLE
 from hushsum.privacy import Relation
 from hushsum.releases import TableFunction
-from hushsum.tables import HashReading, HashRows
+from hushsum.tables import HashRows, RowReading
 from hushsum.tally import Tally
 from tests.exact_tallies import exact_table
 from tests.kernel_cases import CASES, COMPOSED, Case, Records, joined, take
@@ -176,7 +176,7 @@ class TestHashableKernel:
             similarity = case.kernel.similarity(records, queries)
             mean_cell = folded(basis, similarity).sum(axis=0)
             np.testing.assert_allclose(
-                HashReading(basis, case.kernel).unfold(mean_cell, 30.0), similarity.sum(axis=0), atol=1e-9
+                RowReading(basis, case.kernel).unfold(mean_cell, 30.0), similarity.sum(axis=0), atol=1e-9
             )
 
     def test_sums_are_unbiased_and_their_errors_are_as_reported(self, case: Case) -> None:
@@ -213,7 +213,7 @@ class TestHashableKernel:
         assert np.all(reported.mean(axis=0) <= 1.6 * square)
         blocks = rows / HashRows(case.kernel, 1, 2, 0).independent_rows
         assert isinstance(f, TableFunction)
-        rate = f.reading.fold_rate
+        rate = f.reading.basis.fold_rate
         roots = np.sqrt(folded(HashRows(case.kernel, 1, width, 0), similarity)).sum(axis=0)
         largest = roots**2 / blocks + f.noise.variance / rows + (rate * f.count_stderr) ** 2
         assert np.all(square <= 1.6 * largest / (1.0 - rate) ** 2)

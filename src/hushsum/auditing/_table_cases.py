@@ -517,7 +517,7 @@ def _values(column: DeclaredColumn, rng: np.random.Generator) -> list[object]:
 def _marginals_pool(basis: Basis, rng: np.random.Generator) -> Pool:
     """Opposite records, which share no label and so meet the bound under replace; then random ones."""
     assert isinstance(basis, Marginals)
-    values = [_values(each.column, rng) for each in basis.encodings]
+    values = [_values(each, rng) for each in basis.encodings]
     ends = [[each[0] for each in values], [each[1] for each in values], [each[-1] for each in values]]
     mixed = [[each[int(rng.integers(len(each)))] for each in values] for _ in range(40)]
     return [*ends, *ends, *mixed]

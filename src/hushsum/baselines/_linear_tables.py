@@ -58,7 +58,6 @@ from hushsum.tables import (
     cosine_and_sine,
     exponential_of_minus,
     gaussian_width,
-    larger,
     outer_products,
     queries_of,
     register,
@@ -358,7 +357,7 @@ class BoxPolynomialsReading(LinearReading):
         if self.basis.polynomials == MONOMIALS:
             gaussian_width(self.kernel, "the expansion in monomials")
         column_profile(self.kernel, "hermite")
-        check_columns_of(self.kernel, self.basis)
+        check_columns_of(self.kernel, self.basis.dim)
 
     @property
     def _published_reach(self) -> float | None:
@@ -1083,7 +1082,8 @@ class TrigonometricPolynomials(BoxBasis):
         added = Sensitivity(self.scale * coefficients, self.scale**2 * coefficients, self.scale)
         if relation is Relation.ADD_REMOVE:
             return added
-        return larger(added, Sensitivity(2 * self.scale * moved, 4 * self.scale**2 * moved, 2 * self.scale))
+        exchanged = Sensitivity(2 * self.scale * moved, 4 * self.scale**2 * moved, 2 * self.scale)
+        return added.at_least(exchanged)
 
     def numbers_per_record(self) -> int:
         """How many numbers a block holds for one record."""
@@ -1110,7 +1110,7 @@ class TrigonometricReading(ProductReading, BoxReading):
 
     def __post_init__(self) -> None:
         column_profile(self.kernel, "trigonometric")
-        check_columns_of(self.kernel, self.basis)
+        check_columns_of(self.kernel, self.basis.dim)
 
     def _factors(self, queries: Floats) -> list[Floats]:
         profile, degree = column_profile(self.kernel, "trigonometric"), self.basis.terms - 1

@@ -153,7 +153,7 @@ def chosen_tree(tally: Tally, epsilon: Fraction, noise: ReleaseNoise) -> list[in
     """
     basis = tally.basis
     assert isinstance(basis, Marginals)
-    positions = {each.members: i for i, each in enumerate(basis.sets)}
+    positions = {members: i for i, members in enumerate(basis.sets)}
     single = [position for members, position in positions.items() if len(members) == 1]
     pairs = [members for members in positions if len(members) == 2]
     edges = _tree_size(pairs, len(basis.encodings))

@@ -126,7 +126,7 @@ class HeldOut:
         """
         if not isinstance(function, TableFunction):
             return cls(function, function, 0)
-        block = function.reading.independent_rows
+        block = function.reading.basis.independent_rows
         blocks = function.rows // block
         apart = max(_FEWEST_ROWS, round(part * blocks)) if part > 0.0 else 0
         if apart == 0 or blocks - apart < _FEWEST_ROWS:
@@ -150,16 +150,16 @@ class HeldOut:
         f = self.whole
         assert isinstance(f, TableFunction)
         first = f.rows - self.rows
-        cells = f.reading.cells(f.basis.prepare_queries(points))[:, first:]
+        cells = f.reading.basis.cells(f.basis.prepare_queries(points))[:, first:]
         counts = f.table[np.arange(first, f.rows), cells].astype(np.float64)
-        block = f.reading.independent_rows
+        block = f.reading.basis.independent_rows
         blocks = counts.shape[1] // block
         means = counts[:, : blocks * block].reshape(len(points), blocks, block).mean(axis=2)
         sums = f.reading.unfold(means.mean(axis=1), f.count)
-        keep = 1.0 / (1.0 - f.reading.fold_rate)
+        keep = 1.0 / (1.0 - f.reading.basis.fold_rate)
         variance = np.maximum(means.var(axis=1, ddof=1) / blocks, f.noise.variance / self.rows)
         # f̂/N̂ with both estimated, as in TableFunction.query.
-        slope = keep * f.reading.fold_rate + sums / f.count
+        slope = keep * f.reading.basis.fold_rate + sums / f.count
         errors: Floats = np.sqrt(keep**2 * variance + slope**2 * f.count_stderr**2) / f.count
         return sums / f.count, errors
 

@@ -343,7 +343,7 @@ def fit_marginals(table: NoisyTable, seed: int) -> FittedMarginals:
         if a column alone was not released.
     """
     basis = cast(Marginals, table.basis)
-    if {(i,) for i in range(len(basis.sizes))} - {each.members for each in basis.sets}:
+    if {(i,) for i in range(len(basis.sizes))} - set(basis.sets):
         raise UsageError(
             "the released marginals must contain every column alone",
             got="some only",
@@ -351,14 +351,12 @@ def fit_marginals(table: NoisyTable, seed: int) -> FittedMarginals:
         )
     cells = [basis.marginal(table.table, i) / table.count for i in range(len(basis.sets))]
     mixture = _fit(basis, cells, seed)
-    truth = [
-        _cells_of(mixture, each.members, cell.shape) for each, cell in zip(basis.sets, cells, strict=True)
-    ]
+    truth = [_cells_of(mixture, each, cell.shape) for each, cell in zip(basis.sets, cells, strict=True)]
     random = np.random.default_rng([seed, 1])
     deviation = math.sqrt(table.cell_variance) / table.count
     again = _fit(basis, [each + deviation * random.standard_normal(each.shape) for each in truth], seed + 1)
     errors = [
-        0.5 * np.abs(_cells_of(again, each.members, true.shape) - true).sum()
+        0.5 * np.abs(_cells_of(again, each, true.shape) - true).sum()
         for each, true in zip(basis.sets, truth, strict=True)
     ]
     return FittedMarginals(table, mixture, np.array(errors))
@@ -379,7 +377,7 @@ def error_before_fitting(
 
 
 def _fit(basis: Marginals, cells: Sequence[Floats], seed: int) -> ProductMixture:
-    by_members = {each.members: values for each, values in zip(basis.sets, cells, strict=True)}
+    by_members = dict(zip(basis.sets, cells, strict=True))
     single = [by_members[i,] for i in range(len(basis.sizes))]
     pairs = {(each[0], each[1]): values for each, values in by_members.items() if len(each) == 2}
     return fit_mixture(basis.sizes, single, pairs, seed=seed)
@@ -540,7 +538,7 @@ class PrivateSynthesizer(PrivateModel):
                 got=type(function).__name__,
                 remedy="count them with hushsum.methods.marginals",
             )
-        declared = [each.column for each in basis.encodings]
+        declared = list(basis.encodings)
         named = basis.columns is not None
         self.columns = dict(zip(basis.columns or (), declared, strict=True)) if named else declared
         self.n_features_in_ = len(declared)
@@ -567,7 +565,7 @@ class PrivateSynthesizer(PrivateModel):
         if not isinstance(table, NoisyTable) or not isinstance(basis := table.basis, Marginals):
             raise ValueError("part")
         errors = np.asarray(bundle.arrays[_ERRORS], np.float64)
-        if [each.column for each in basis.encodings] != list(self._declared().values()):
+        if list(basis.encodings) != list(self._declared().values()):
             raise ValueError("columns")
         if errors.shape != (len(basis.sets),):
             raise ValueError("errors")
@@ -593,13 +591,12 @@ class PrivateSynthesizer(PrivateModel):
         fitted: FittedMarginals = self._reading()
         random = np.random.default_rng(int(generator_of(random_state).randint(np.iinfo(np.int32).max)))
         codes = fitted.mixture.sample(number, random)
-        drawn = [each.column.drawn(codes[:, i], random) for i, each in enumerate(fitted.basis.encodings)]
+        drawn = [each.drawn(codes[:, i], random) for i, each in enumerate(fitted.basis.encodings)]
         if self.columns is None:
             return np.column_stack([np.asarray(each, np.float64) for each in drawn])
         names = fitted.basis.columns or [f"x{i}" for i in range(len(drawn))]
         columns = [
-            arrow_column(each.column, values)
-            for each, values in zip(fitted.basis.encodings, drawn, strict=True)
+            arrow_column(each, values) for each, values in zip(fitted.basis.encodings, drawn, strict=True)
         ]
         return pyarrow().table(columns, names=list(names))
 

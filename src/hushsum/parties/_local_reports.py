@@ -41,12 +41,12 @@ from hushsum.privacy import (
     check_declared_delta,
     exact,
     hadamard_response,
+    local_source,
 )
 from hushsum.privacy.accounting import shuffled_epsilon
-from hushsum.privacy.noise import NoiseSource
 from hushsum.records import DeclaredBounds, declared_bounds
 from hushsum.releases import ReportedFunction
-from hushsum.tables import HashReading, HashRows, basis_as_json, basis_from_json
+from hushsum.tables import HashRows, RowReading, basis_as_json, basis_from_json
 from hushsum.version import PRODUCER
 
 ONE_REPORT: Final = "every person sends one report, which is counted once: several reports of a person add up"
@@ -208,7 +208,7 @@ def make_report(terms: ReportTerms, record: object, *, insecure_noise_seed: int 
     batch = terms.basis.prepare(record)
     if len(batch) != 1:
         raise UsageError("record", "must be one record", got="none or several")
-    with NoiseSource.for_release(insecure_noise_seed) as source:
+    with local_source(insecure_noise_seed) as source:
         # All rows are hashed, so that the time does not depend on the row that is drawn.
         cells = terms.basis.cells(batch)[0]
         row, column, negative = hadamard_response(
@@ -273,7 +273,7 @@ def collect_reports(
     if not 1 <= sure <= number:
         raise UsageError("honest", "must be at least 1 and at most the number of reports", got=f"{sure}")
     table = _hadamard(sums)[:, : terms.basis.width].astype(np.int32)
-    claim, reading = _claim(terms, sure, delta, secure=secure), HashReading(terms.basis, terms.basis.kernel)
+    claim, reading = _claim(terms, sure, delta, secure=secure), RowReading(terms.basis, terms.basis.kernel)
     return ReportedFunction(reading, table, number, sure, terms.epsilon, claim, PRODUCER)
 
 

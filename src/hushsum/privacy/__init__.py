@@ -18,6 +18,9 @@ from hushsum.privacy._calibration import (
     calibrate,
     gamma_noise,
     laplace_noise,
+    noise_shares,
+    protecting_distance,
+    protecting_noises,
     pure_mechanism,
     root_above,
 )
@@ -61,9 +64,9 @@ from hushsum.privacy._hadamard_response import (
     SHUFFLED_MECHANISM,
     Response,
     hadamard_response,
+    local_source,
     sign_gain,
 )
-from hushsum.privacy._noise_shares import noise_shares, protecting_distance, protecting_noises
 from hushsum.privacy._over_time import (
     DECAY_BITS,
     MOST_STEPS,
@@ -138,10 +141,10 @@ __all__ = [
     "check_declared_delta", "check_mechanism", "checked_unit", "choice_claim", "choose_positions",
     "debit_stands", "draw_candidates", "exact", "flip_coins", "gamma_noise", "gaussian_sigma",
     "hadamard_response", "in_plain_words", "known_mechanisms", "laplace_noise", "largest_leverage",
-    "largest_precision", "lattice_variance", "lattice_variances", "length_above", "noise_shares",
-    "path_scale", "perturb_lattice", "protecting_distance", "protecting_noises", "pure_mechanism",
-    "random_places", "release_noise", "root_above", "root_coefficients", "rounded", "rounded_reach",
-    "sample_delta", "sign_gain", "spend", "spend_json", "spent_delta", "spent_epsilon", "spent_rho", "stage",
-    "standard_normal", "strategy_as_json", "strategy_from_json", "stream_noise", "table_noise",
-    "unit_in_words", "what_was_spent",
+    "largest_precision", "lattice_variance", "lattice_variances", "length_above", "local_source",
+    "noise_shares", "path_scale", "perturb_lattice", "protecting_distance", "protecting_noises",
+    "pure_mechanism", "random_places", "release_noise", "root_above", "root_coefficients", "rounded",
+    "rounded_reach", "sample_delta", "sign_gain", "spend", "spend_json", "spent_delta", "spent_epsilon",
+    "spent_rho", "stage", "standard_normal", "strategy_as_json", "strategy_from_json", "stream_noise",
+    "table_noise", "unit_in_words", "what_was_spent",
 ]  # fmt: skip

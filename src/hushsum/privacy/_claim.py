@@ -584,15 +584,20 @@ arithmetic='integers')
         """The claim for a file's header; rationals as strings, exactly; assumptions and trust where there
         are any.
         """
-        numbers = ((name, getattr(self.promise, name)) for name in _NUMBERS)
-        stored: dict[str, Any] = {name: None if number is None else str(number) for name, number in numbers}
-        stored |= {name: getattr(self, name) for name in ("unit", "records_per_unit", "arithmetic", "secure")}
-        stored |= {"relation": str(self.relation), "mechanism": str(self.mechanism)}
-        if self.assumptions:
-            stored["assumptions"] = list(self.assumptions)
+        assumed: dict[str, Any] = {"assumptions": list(self.assumptions)} if self.assumptions else {}
         if self.trust is not None:
-            stored["trust"] = self.trust.as_json()
-        return stored
+            assumed["trust"] = self.trust.as_json()
+        numbers = ((name, getattr(self.promise, name)) for name in _NUMBERS)
+        return {
+            **assumed,
+            **{name: None if number is None else str(number) for name, number in numbers},
+            "unit": self.unit,
+            "records_per_unit": self.records_per_unit,
+            "relation": str(self.relation),
+            "mechanism": str(self.mechanism),
+            "arithmetic": self.arithmetic,
+            "secure": self.secure,
+        }
 
     def in_numbers(self) -> dict[str, Any]:
         """The claim for a program that computes: numbers, the rationals behind them, and the sentence."""

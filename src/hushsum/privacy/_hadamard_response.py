@@ -64,6 +64,11 @@ def hadamard_response(
     return Response(row, column, ((cell_of(row) & column).bit_count() % 2 == 1) != other)
 
 
+def local_source(insecure_noise_seed: int | None) -> NoiseSource:
+    """The randomness of one report; with a seed, one that can be repeated, for tests."""
+    return NoiseSource.for_release(insecure_noise_seed)
+
+
 def sign_gain(epsilon: Fraction) -> float:
     """The mean of a noisy sign over the true one, tanh(ε/2).
 

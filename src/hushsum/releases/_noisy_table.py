@@ -696,7 +696,7 @@ class TableFunction(NoisyTable):
 
     @property
     def _number_slope(self) -> float:
-        rate = self.reading.fold_rate
+        rate = self.reading.basis.fold_rate
         return rate / (1.0 - rate)
 
     @property
@@ -764,7 +764,7 @@ class TableFunction(NoisyTable):
         readings = self._read(points, options.threads)
         count, number_variance = self._counts
         sums, number = self.reading.unfold(readings.mean, count), max(count, 1.0)
-        rate = self.reading.fold_rate
+        rate = self.reading.basis.fold_rate
         keep = 1.0 / (1.0 - rate)
         most = self._largest_variance(readings.mean, _RARE)
         enough = readings.blocks >= _FEWEST_BLOCKS
@@ -786,9 +786,9 @@ class TableFunction(NoisyTable):
     def _simulation(self, points: Points, keep: float, variance: Floats, common: Floats) -> Simulation | None:
         if len(points) > MOST_QUERIES or len(points) * self.rows > MOST_NUMBERS:
             return None
-        cells = self.reading.cells(self.basis.prepare_queries(points))
+        cells = self.reading.basis.cells(self.basis.prepare_queries(points))
         rows = keep * self._values(cells).astype(np.float64)
-        block = self.reading.independent_rows
+        block = self.reading.basis.independent_rows
         return partial(multiplier_maxima, rows=rows, block=block, variance=variance, common=common)
 
     def error_bound(self, Q: object, *, failure: float = 0.05) -> Floats:
@@ -801,7 +801,7 @@ class TableFunction(NoisyTable):
         mean = self._read(Q, 1).mean
         largest = self._largest_variance(mean, failure / 2.0)
         factor = median_of_means_bound(1.0, self._blocks, failure / 2.0)
-        return factor * np.sqrt(self._blocks * largest) / (1.0 - self.reading.fold_rate)
+        return factor * np.sqrt(self._blocks * largest) / (1.0 - self.reading.basis.fold_rate)
 
     @cached_property
     def _quick(self) -> Callable[[object], Floats | None]:
@@ -824,16 +824,17 @@ class TableFunction(NoisyTable):
     @cached_property
     def _blocks(self) -> int:
         """How many independent blocks of rows there are; rows of a block share random numbers."""
-        return -(-self.rows // self.reading.independent_rows)
+        return -(-self.rows // self.reading.basis.independent_rows)
 
     def _median_of_means(self, batch: Batch, failure: float) -> Floats:
         """Groups of whole blocks, ⌈8 ln(2/failure)⌉ of them or as many as there are blocks."""
         groups = min(groups_for(failure / 2.0), self._blocks)
-        edges = np.linspace(0, self._blocks, groups + 1).astype(np.int64) * self.reading.independent_rows
+        block = self.reading.basis.independent_rows
+        edges = np.linspace(0, self._blocks, groups + 1).astype(np.int64) * block
         edges[-1] = self.rows
         medians = np.empty(len(batch))
         step = max(1, _CELLS_AT_A_TIME // self.rows)
-        cells = self.reading.cells(batch)
+        cells = self.reading.basis.cells(batch)
         for start in range(0, len(batch), step):
             values = self._values(cells[start : start + step]).astype(np.float64)
             means = np.add.reduceat(values, edges[:-1], axis=1) / np.diff(edges)

@@ -128,13 +128,13 @@ class ReportedFunction(LocalFunction):
         that hashing can have at the answer.
         """
         sums, variance = self._sums(points, options.threads)
-        keep = 1.0 / (1.0 - self.reading.fold_rate)
+        keep = 1.0 / (1.0 - self.reading.basis.fold_rate)
         # At most one ±1 per report, times the gain.
         signs = keep**2 * self.reports / sign_gain(self.local_epsilon) ** 2
         variance = np.maximum(variance, signs)
         most = np.clip(sums + _RARE * np.sqrt(variance), 0.0, self.reports)
         # Folding hash values adds a part of the other records to a query's cells.
-        folded = (self.reports - most) * self.reading.fold_rate
+        folded = (self.reports - most) * self.reading.basis.fold_rate
         largest = signs + keep**2 * self.reports * (most + folded) / self.table.shape[0]
         scale = 1.0 if options.of == "sum" else 1.0 / max(self.reports, 1)
         answers = normal_answers(
@@ -185,7 +185,7 @@ class ReportedFunction(LocalFunction):
         batch = self.reading.basis.prepare_queries(points)
         averages = self.reading.read(self.table, batch, threads=threads)
         scale = self.table.shape[0] / sign_gain(self.local_epsilon)
-        keep = 1.0 / (1.0 - self.reading.fold_rate)
+        keep = 1.0 / (1.0 - self.reading.basis.fold_rate)
         variance = np.nan_to_num((keep * scale) ** 2 * averages.variance, nan=0.0)
         return self.reading.unfold(scale * averages.mean, float(self.reports)), variance
 

@@ -3,27 +3,35 @@
 Importing this package registers every basis of the core.
 """
 
-from hushsum.tables._adjacency_rows import AdjacencyRows
 from hushsum.tables._base import (
     Basis,
     Cells,
     LinearReading,
     Reading,
     RowAverages,
-    RowReading,
     SampledReading,
     Table,
+    all_bases,
+    basis_as_json,
+    basis_from_json,
     counted_alone,
+    load_baselines,
     probed_covariance,
+    reading_as_json,
+    reading_from_json,
+    register,
 )
 from hushsum.tables._bins import Bins, BinsReading, cell_errors
 from hushsum.tables._declared_box import (
     DEFAULT_SCALE,
     HEAPED_SHARE,
+    MAX_FREQUENCY,
     MAX_SCALE,
     RACE,
     BoxBasis,
     BoxReading,
+    FourierSeries,
+    SeriesReading,
     blocks,
     check_columns_of,
     check_power,
@@ -31,7 +39,6 @@ from hushsum.tables._declared_box import (
     cosine_and_sine,
     exponential_of_minus,
     gaussian_width,
-    larger,
     outer_products,
     queries_of,
 )
@@ -54,7 +61,6 @@ from hushsum.tables._fourier_features import (
     predicted_error,
     squared_diameter,
 )
-from hushsum.tables._fourier_series import MAX_FREQUENCY, FourierSeries, SeriesReading
 from hushsum.tables._grid import (
     CORNER_CELLS,
     HIGHEST_DEGREE,
@@ -75,27 +81,18 @@ from hushsum.tables._grid import (
 )
 from hushsum.tables._hash_rows import (
     LARGE_TABLE,
+    AdjacencyRows,
     DividedReading,
     DividedRows,
-    HashReading,
     HashRows,
     IncrementRows,
+    RowReading,
     groups_for,
     median_of_means_bound,
     rows_for_laplace,
 )
 from hushsum.tables._marginals import MOST_CELLS, MOST_COLUMNS, Marginals
-from hushsum.tables._moments import ClassMoments, Moments
-from hushsum.tables._monomials import MOST_SQUARED, PUBLIC_ROWS, SQUARE_WEIGHT, Monomials
-from hushsum.tables._registry import (
-    all_bases,
-    basis_as_json,
-    basis_from_json,
-    load_baselines,
-    reading_as_json,
-    reading_from_json,
-    register,
-)
+from hushsum.tables._moments import MOST_SQUARED, PUBLIC_ROWS, SQUARE_WEIGHT, ClassMoments, Moments, Monomials
 
 __all__ = [
     "AMPLITUDE", "CORNER_CELLS", "DEFAULT_SCALE", "HEAPED_SHARE", "HIGHEST_DEGREE", "LARGE_TABLE", "LENGTH",
@@ -104,13 +101,13 @@ __all__ = [
     "TYPICAL_PAIR_VARIANCE", "WHOLE", "WIDEST", "AdjacencyRows", "Basis", "Bins", "BinsReading", "BoxBasis",
     "BoxReading", "Cells", "ClassMoments", "DividedReading", "DividedRows", "Explained", "FeatureError",
     "FeatureReading", "FourierFeatures", "FourierSeries", "GridColumn", "GridReader", "GridReading",
-    "GridWeights", "HashReading", "HashRows", "IncrementRows", "LinearReading", "Marginals", "Moments",
-    "Monomials", "Reading", "RowAverages", "RowReading", "SampledReading", "SeriesReading", "Table",
-    "all_bases", "basis_as_json", "basis_from_json", "blocks", "cell_errors", "chance_error",
-    "check_columns_of", "check_power", "column_factors", "contracted", "cosine_and_sine", "counted_alone",
-    "explain", "exponential_of_minus", "feature_sensitivity", "gaussian_width", "groups_for",
-    "inner_products", "larger", "least_similarity", "load_baselines", "median_of_means_bound",
-    "outer_products", "pair_variance", "pairs_for_laplace", "part_table", "predicted_error",
-    "probed_covariance", "profiles_of", "queries_of", "reading_as_json", "reading_from_json", "register",
-    "rows_for_laplace", "spline_values", "squared_diameter",
+    "GridWeights", "HashRows", "IncrementRows", "LinearReading", "Marginals", "Moments", "Monomials",
+    "Reading", "RowAverages", "RowReading", "SampledReading", "SeriesReading", "Table", "all_bases",
+    "basis_as_json", "basis_from_json", "blocks", "cell_errors", "chance_error", "check_columns_of",
+    "check_power", "column_factors", "contracted", "cosine_and_sine", "counted_alone", "explain",
+    "exponential_of_minus", "feature_sensitivity", "gaussian_width", "groups_for", "inner_products",
+    "least_similarity", "load_baselines", "median_of_means_bound", "outer_products", "pair_variance",
+    "pairs_for_laplace", "part_table", "predicted_error", "probed_covariance", "profiles_of", "queries_of",
+    "reading_as_json", "reading_from_json", "register", "rows_for_laplace", "spline_values",
+    "squared_diameter",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Counting and reading.
+"""Counting and reading, the registered bases by name, and their JSON in the headers of files.
 
 A `Basis` is a public, integer-valued vector of each record. Everything linear in Hushsum is one: a tally is
 the sum of the vectors, so it is added to, merged and made private by code that depends on this module only. A
@@ -10,23 +10,35 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib
 import types
 import typing
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias, cast, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+    runtime_checkable,
+)
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, RoleType
-from hushsum.errors import UsageError
+from hushsum.errors import FileRefused, UsageError, shown
 from hushsum.files import canonical_json
 from hushsum.kernels import Batch, Kernel, dense_batch, kernel_as_json, kernel_from_json
 from hushsum.privacy import PERSON, RECORD, Relation, Sensitivity, UnitChange, checked_unit
-from hushsum.records import Bounds, columns_of, part_of
+from hushsum.records import Bounds, DeclaredColumn, column_from_json, columns_of, part_of
 
 if TYPE_CHECKING:
     from hushsum.files import PackedTable
@@ -69,18 +81,6 @@ def counted_alone(reading: LinearReading, records: Batch, queries: Batch) -> Flo
         reading.basis.accumulate(table, part_of(records, i, i + 1), step=1, threads=1)
         answers[i] = reading.evaluate(table, queries, threads=1)
     return answers
-
-
-def shared_rows(one: NDArray[np.int32], other: NDArray[np.int32]) -> Floats:
-    """The part of the rows in which two records have the same cell, for all pairs; cells by record and row.
-
-    >>> shared_rows(np.array([[1, 2]], np.int32), np.array([[1, 2], [1, 3]], np.int32))
-    array([[1. , 0.5]])
-    """
-    shared = np.empty((len(one), len(other)))
-    for i, cells in enumerate(one):
-        shared[i] = np.count_nonzero(other == cells, axis=1)
-    return np.asarray(shared / one.shape[1])
 
 
 Table = NDArray[np.int64] | NDArray[np.int32]
@@ -208,12 +208,8 @@ class Basis(Protocol, metaclass=RoleType):
         own = self.counted_kernel()
         chosen = own if kernel is None else kernel
         if chosen is None:
-            raise UsageError(
-                "kernel",
-                f"must be given, because a {self.name} table serves several",
-                got="none",
-                remedy="give the one to read",
-            )
+            rule = f"must be given, because a {self.name} table serves several"
+            raise UsageError("kernel", rule, got="none", remedy="give the one to read")
         if own is not None and chosen != own:
             raise UsageError(
                 "kernel",
@@ -333,51 +329,6 @@ class Reading(Protocol, metaclass=RoleType):
 
 
 @runtime_checkable
-class RowReading(Reading, Protocol):
-    """Rows that each estimate the same kernel sum by the one cell in which a query falls."""
-
-    @property
-    @abstractmethod
-    def fold_rate(self) -> float:
-        """The chance that two different hash values share a cell; 0 where every value has its own."""
-
-    @property
-    @abstractmethod
-    def independent_rows(self) -> int:
-        """How many consecutive rows share random numbers; blocks of that many are independent."""
-
-    @abstractmethod
-    def cells(self, batch: Batch) -> NDArray[np.int32]:
-        """The cell of each record in each row, shape (len(batch), rows)."""
-
-    @abstractmethod
-    def read(self, table: Cells, batch: Batch, *, threads: int) -> RowAverages:
-        """The table's answers at prepared queries."""
-
-    @abstractmethod
-    def sums(self, table: Cells, batch: Batch, *, count: float, scale: float, threads: int) -> Floats:
-        """``scale`` times the kernel sums at prepared queries: read and unfold in one step."""
-
-    @abstractmethod
-    def reader(self, table: Cells, *, count: float, scale: float) -> Callable[[object], Floats | None]:
-        """The same for plain arrays, quickly; None for anything that needs checking or converting."""
-
-    @abstractmethod
-    def unfold(self, mean: Floats, count: float) -> Floats:
-        """Kernel sums from mean cells: removes what other records add by sharing a cell."""
-
-    def noise_covariance(self, batch: Batch) -> Floats:
-        """Two queries share the noise of the rows in which they have one cell."""
-        cells = self.cells(batch)
-        return np.asarray(shared_rows(cells, cells) / (cells.shape[1] * (1.0 - self.fold_rate) ** 2))
-
-    def record_answers(self, records: Batch, queries: Batch) -> Floats:
-        """The part of the rows in which a record and a query have one cell, with the fold removed."""
-        shared = shared_rows(self.cells(records), self.cells(queries))
-        return np.asarray((shared - self.fold_rate) / (1.0 - self.fold_rate))
-
-
-@runtime_checkable
 class LinearReading(Reading, Protocol):
     """Answers that are linear in the whole table: f̂(q) = Σ_j r_j(q)·table_j, with public r."""
 
@@ -439,6 +390,17 @@ class SampledReading(LinearReading, Protocol):
         """What each row says, shape (len(batch), rows), and how many consecutive rows are a block."""
 
 
+def check_integer(name: str, value: object, least: int, most: int, remedy: str | None = None) -> None:
+    """Refuse a field of a basis that is no integer in its range."""
+    if type(value) is not int or not least <= value <= most:
+        raise UsageError(name, f"must be an integer from {least} to {most}", got=shown(value), remedy=remedy)
+
+
+def slices(length: int, step: int) -> Iterator[slice]:
+    """The ranges of so many consecutive places, the last of them perhaps shorter."""
+    return (slice(start, start + max(1, step)) for start in range(0, length, max(1, step)))
+
+
 def _encoded(value: object) -> Any:
     if isinstance(value, tuple):
         return [_encoded(each) for each in value]
@@ -461,6 +423,8 @@ def _decoded(hint: Any, value: Any) -> Any:
         return tuple(_decoded(typing.get_args(kind)[0], each) for each in value)
     if Kernel in kind.__mro__:
         return kernel_from_json(value)
+    if kind is DeclaredColumn:
+        return column_from_json(value)
     if hasattr(kind, "from_json"):
         return kind.from_json(value)
     if kind is float and type(value) is int:
@@ -473,3 +437,63 @@ def _decoded(hint: Any, value: Any) -> Any:
 @runtime_checkable
 class _AsJson(Protocol):
     def as_json(self) -> Any: ...
+
+
+B = TypeVar("B", bound=type[Basis])
+_BASES: dict[str, type[Basis]] = {}
+
+
+def register(basis: B) -> B:
+    """Make a basis known by its name, for files."""
+    _BASES[basis.name] = basis
+    return basis
+
+
+def load_baselines() -> None:
+    """Import the published methods that stand apart: they register their bases, methods, files and audits."""
+    importlib.import_module("hushsum.baselines")
+
+
+def all_bases() -> list[type[Basis]]:
+    """The registered bases, in the order of their names."""
+    load_baselines()
+    return [_BASES[name] for name in sorted(_BASES)]
+
+
+def basis_as_json(basis: Basis) -> dict[str, Any]:
+    """A basis for a file's header."""
+    return basis.description()
+
+
+def basis_from_json(data: dict[str, Any]) -> Basis:
+    """The basis that a file's header describes."""
+    name = data.get("name")
+    if name not in _BASES:
+        load_baselines()
+    if name not in _BASES:
+        raise FileRefused(
+            f"the file uses the basis {name!r}, which this version of Hushsum does not have",
+            remedy="install a later one",
+        )
+    basis = _BASES[name].from_parameters(data["parameters"])
+    if canonical_json(basis.parameters()) != canonical_json(data["parameters"]):
+        raise ValueError("a basis has one description")
+    kernel = basis.counted_kernel()
+    if kernel is not None and basis.bounds is not None and basis.bounds.dim != kernel.dim:
+        raise ValueError("bounds of another number of columns")
+    return basis
+
+
+def reading_as_json(reading: Reading) -> dict[str, Any]:
+    """``basis`` and ``kernel`` of a file's header; no kernel where the basis is counted for one."""
+    counted = reading.basis.counted_kernel() is not None
+    return {
+        "basis": basis_as_json(reading.basis),
+        "kernel": None if counted else kernel_as_json(reading.kernel),
+    }
+
+
+def reading_from_json(header: Mapping[str, Any]) -> Reading:
+    """The reading that a file's header describes."""
+    kernel = header["kernel"]
+    return basis_from_json(header["basis"]).reading(None if kernel is None else kernel_from_json(kernel))

@@ -15,9 +15,9 @@ from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels import COLUMNS, Batch, Kernel, check_columns
 from hushsum.privacy import Relation, Sensitivity
-from hushsum.records import MOST_CELLS, Bounds, CellGrid, columns_in_words
-from hushsum.tables._base import Basis, LinearReading, Table
-from hushsum.tables._registry import register
+from hushsum.records import MOST_CELLS, Bounds, CellGrid
+from hushsum.tables._base import Basis, LinearReading, Table, register, slices
+from hushsum.tables._declared_box import check_columns_of
 
 _PAIRS_AT_A_TIME = 1 << 21
 _LATTICE_SLOPE, _LATTICE_CURVATURE = 2.0, 5.4
@@ -91,17 +91,15 @@ class BinsReading(LinearReading):
 
     def __post_init__(self) -> None:
         COLUMNS.check(self.kernel, "a histogram")
-        if self.kernel.dim != self.basis.bounds.dim:
-            raise UsageError(
-                "kernel",
-                f"must have {columns_in_words(self.basis.bounds.dim)}, one for each bound",
-                got=f"{self.kernel.dim}",
-                remedy="make one with that dim",
-            )
+        check_columns_of(self.kernel, self.basis.bounds.dim)
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """Kernel sums of the cells' middles, weighted by the table."""
-        return self._weighted(table.reshape(-1).astype(np.float64), batch)
+        weights = table.reshape(-1).astype(np.float64)
+        total = np.zeros(len(batch))
+        for cells, values in self._blocks(batch):
+            total += weights[cells] @ values
+        return total
 
     def noise_gain(self, batch: Batch) -> Floats:
         """Σ k² over the cells' middles."""
@@ -120,14 +118,11 @@ class BinsReading(LinearReading):
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
         """The squared error of reading records at the middles of their cells: `cell_errors`."""
         held = table.reshape(-1).astype(np.float64)
+        queries, width = batch.arrays[0].astype(np.float64), self.basis.grid.width
         errors = np.empty(len(batch))
-        queries = batch.arrays[0].astype(np.float64)
-        step = max(1, _PAIRS_AT_A_TIME // self.basis.grid.cells)
-        for start in range(0, len(batch), step):
-            part = queries[start : start + step]
-            errors[start : start + step] = cell_errors(
-                self.kernel, self._centres, self.basis.grid.width, held, Batch((part,), len(part))
-            )
+        for at in slices(len(batch), _PAIRS_AT_A_TIME // self.basis.grid.cells):
+            part = Batch((queries[at],), len(queries[at]))
+            errors[at] = cell_errors(self.kernel, self._centres, width, held, part)
         return errors
 
     def total(self, table: Table) -> tuple[float, float]:
@@ -138,17 +133,9 @@ class BinsReading(LinearReading):
     def _centres(self) -> Floats:
         return self.basis.grid.centres() - self.basis.bounds.centre
 
-    def _weighted(self, weights: Floats, batch: Batch) -> Floats:
-        total = np.zeros(len(batch))
-        for cells, values in self._blocks(batch):
-            total += weights[cells] @ values
-        return total
-
     def _blocks(self, batch: Batch) -> Iterator[tuple[slice, Floats]]:
         """Kernel values of some cells at all queries, block by block."""
-        step = max(1, _PAIRS_AT_A_TIME // max(len(batch), 1))
-        for start in range(0, self.basis.grid.cells, step):
-            cells = slice(start, start + step)
+        for cells in slices(self.basis.grid.cells, _PAIRS_AT_A_TIME // max(len(batch), 1)):
             some = self._centres[cells]
             yield cells, self.kernel._pairwise(Batch((some,), len(some)), batch)
 

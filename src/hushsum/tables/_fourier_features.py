@@ -30,8 +30,7 @@ from hushsum.kernels import (
 )
 from hushsum.privacy import IntegerNoise, Relation, Sensitivity
 from hushsum.records import Bounds
-from hushsum.tables._base import Basis, RowAverages, SampledReading, Table
-from hushsum.tables._registry import register
+from hushsum.tables._base import Basis, RowAverages, SampledReading, Table, register, slices
 
 AMPLITUDE = _native.WAVE_AMPLITUDE
 LENGTH = _native.WAVE_LENGTH
@@ -79,9 +78,8 @@ def pair_variance(density: float, dim: int) -> float:
     0.0225
     """
     if not 0.0 < density <= 1.0:
-        raise UsageError(
-            "density", "must be above 0 and at most 1", got=f"{density}", remedy="give the mean similarity"
-        )
+        rule, remedy = "must be above 0 and at most 1", "give the mean similarity"
+        raise UsageError("density", rule, got=f"{density}", remedy=remedy)
     a: float = (math.pow(density, -2.0 / dim) - 1.0) / 2.0
     moved = math.pow(1.0 + 6.0 * a, -dim / 2.0)
     squared = math.pow((1.0 + a) * (1.0 + 3.0 * a), -dim / 2.0)
@@ -428,29 +426,26 @@ class FourierFeatures(Basis):
         SPECTRAL.check(self.kernel, "fourier_features")
         dim = self._spectral.dim
         if self.structured and not self._spectral.rotation_invariant:
-            raise UsageError(
-                "structured", "is for kernels of the Euclidean distance", got=f"it for {self._spectral.name}"
-            )
-        object.__setattr__(self, "structured", bool(self.structured))
-        if features * (self._size // 2 if self.structured else dim) > MAX_NUMBERS:
-            raise UsageError(
-                f"features × columns must be at most {MAX_NUMBERS}, got {features * dim}; use fewer features"
-            )
-        check_columns(self.columns, dim)
+            rule = "is for kernels of the Euclidean distance"
+            raise UsageError("structured", rule, got=f"it for {self._spectral.name}")
         orthogonal = bool(self.orthogonal) and self._spectral.rotation_invariant and dim > 1
-        orthogonal |= self.structured
-        fields = (("features", features), ("seed", integer_seed(self.seed)), ("orthogonal", orthogonal))
-        for field, value in fields:
-            object.__setattr__(self, field, value)
-        object.__setattr__(self, "groups", positive_integer("groups", self.groups, at_most=MAX_GROUPS))
+        settled: dict[str, object] = {
+            "features": features,
+            "seed": integer_seed(self.seed),
+            "orthogonal": orthogonal or bool(self.structured),
+            "groups": positive_integer("groups", self.groups, at_most=MAX_GROUPS),
+            "structured": bool(self.structured),
+        }
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+        if features * (self._size // 2 if self.structured else dim) > MAX_NUMBERS:
+            rule = f"× columns must be at most {MAX_NUMBERS}"
+            raise UsageError("features", rule, got=features * dim, remedy="use fewer features")
+        check_columns(self.columns, dim)
         unit = self.groups * self.block
         if self.groups > 1 and features % unit:
-            raise UsageError(
-                "features",
-                f"must be a multiple of {unit}, groups × the rows of a block",
-                got=features,
-                remedy=f"use {-(-features // unit) * unit}",
-            )
+            rule = f"must be a multiple of {unit}, groups × the rows of a block"
+            raise UsageError("features", rule, got=features, remedy=f"use {-(-features // unit) * unit}")
 
     @property
     def _spectral(self) -> SpectralKernel:
@@ -601,15 +596,9 @@ class FourierFeatures(Basis):
     def _group_maps(self) -> list[FeatureMap]:
         rows = self.row_groups()
         if self.structured:
-            signs, scales = self._structure
-            return [
-                _native.StructuredFeatureMap(
-                    np.ascontiguousarray(signs[group :: self.groups]),
-                    scales[rows == group],
-                    self._spectral.dim,
-                )
-                for group in range(self.groups)
-            ]
+            maps, dim, (signs, scales) = range(self.groups), self._spectral.dim, self._structure
+            dealt = [np.ascontiguousarray(signs[group :: self.groups]) for group in maps]
+            return [_native.StructuredFeatureMap(dealt[group], scales[rows == group], dim) for group in maps]
         return [_native.FeatureMap(self.frequencies[rows == group]) for group in range(self.groups)]
 
     def row_groups(self) -> NDArray[np.int64]:
@@ -686,10 +675,10 @@ class FeatureReading(SampledReading):
     def weighted_sums(self, points: Batch, weights: Floats, batch: Batch) -> Floats:
         """Σ weight·k(point, q) at prepared queries, without features."""
         sums = np.empty(len(batch))
-        step = max(1, _WAVES_AT_A_TIME // len(points))
-        for first in range(0, len(batch), step):
-            part = Batch((batch.arrays[0][first : first + step],), min(step, len(batch) - first))
-            sums[first : first + step] = weights @ self.kernel.prepared_similarity(points, part)
+        for at in slices(len(batch), _WAVES_AT_A_TIME // len(points)):
+            queries = batch.arrays[0][at]
+            part = Batch((queries,), len(queries))
+            sums[at] = weights @ self.kernel.prepared_similarity(points, part)
         return sums
 
     def total(self, table: Table) -> None:

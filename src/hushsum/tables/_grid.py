@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -18,8 +18,7 @@ from hushsum.errors import UsageError
 from hushsum.kernels import PROFILES, Batch, Kernel, Profile, ProfileKernel, check_columns, positive_integer
 from hushsum.privacy import Relation, Sensitivity
 from hushsum.records import Bounds
-from hushsum.tables._base import Basis, LinearReading, Table
-from hushsum.tables._registry import register
+from hushsum.tables._base import Basis, LinearReading, Table, register, slices
 
 LOWEST_DEGREE, HIGHEST_DEGREE = 2, 5
 
@@ -74,18 +73,9 @@ def dual_response(degree: int, frequency: Floats) -> Floats:
     ``frequency`` is in radians per cell. The transform is that of the spline over the sum of its squared
     copies, which is the cosine series of the spline of degree 2·degree + 1 at integers.
     """
-    return sinc_power(degree, frequency) / gram_response(degree, frequency)
-
-
-def sinc_power(degree: int, frequency: Floats) -> Floats:
-    """The Fourier transform of a spline."""
-    transform: Floats = np.sinc(frequency / (2.0 * np.pi)) ** (degree + 1)
-    return transform
-
-
-def gram_response(degree: int, frequency: Floats) -> Floats:
-    """The transform of the inner products of a spline with its neighbours."""
-    return inner_products(degree) @ np.cos(np.arange(-degree, degree + 1)[:, None] * frequency)
+    spline = np.sinc(frequency / (2.0 * np.pi)) ** (degree + 1)
+    neighbours = np.cos(np.arange(-degree, degree + 1)[:, None] * frequency)
+    return np.asarray(spline / (inner_products(degree) @ neighbours))
 
 
 def inner_products(degree: int) -> Floats:
@@ -141,8 +131,7 @@ class ColumnFactors:
         place = inside * self.steps
         left = np.minimum(place.astype(np.int64), self.steps - 1)
         lower = self.rows[left]
-        result: Floats = lower + (place - left)[:, None] * (self.rows[left + 1] - lower)
-        return result
+        return np.asarray(lower + (place - left)[:, None] * (self.rows[left + 1] - lower))
 
     def at(self, distance: Floats) -> Floats:
         """c at any distances in cells."""
@@ -152,14 +141,12 @@ class ColumnFactors:
         lower = self.mesh[left]
         values = lower + (place - left) * (self.mesh[left + 1] - lower)
         far = self.tail * np.exp(-away / self.scale) if self.tail else 0.0
-        result: Floats = np.where(away <= self.reach, values, far)
-        return result
+        return np.where(away <= self.reach, values, far)
 
     def shape(self, distance: Floats) -> Floats:
         """What the factors stand for: the profile at distances in cells."""
         away = np.abs(distance) / self.scale
-        result: Floats = np.exp(-0.5 * away * away) if self.gaussian else np.exp(-away)
-        return result
+        return np.asarray(np.exp(-0.5 * away * away) if self.gaussian else np.exp(-away))
 
     def read(self, inside: Floats, distance: Floats) -> Floats:
         """What a record counts that lies ``inside`` ∈ [0, 1) of a cell, for queries at a distance from it, in
@@ -245,8 +232,7 @@ def _refined(rough: Floats, factor: int, count: int) -> Floats:
             weights[i] *= (between - other) / float(node - other)
     cells = -(-count // factor)
     neighbours = rough[np.abs(np.arange(cells)[:, None] + around)]
-    refined: Floats = (neighbours @ weights).reshape(-1)[:count]
-    return refined
+    return np.asarray((neighbours @ weights).reshape(-1)[:count])
 
 
 def _eigenvalue(degree: int, rate: float) -> float:
@@ -354,30 +340,28 @@ class GridReader:
         queries = batch.arrays[0].astype(np.float64)
         heights = np.array([term.height for term in self.terms])
         gain = np.empty(len(queries))
-        most = max(column.nodes for column in self.columns) * len(heights)
         if len(heights) == 1 and self._has_reach(self.terms[0]):
             return np.asarray(heights[0] ** 2 * self._window_gains(self.terms[0], queries))
-        step = max(1, _NUMBERS_READ_AT_A_TIME // max(most, len(heights) ** 2))
-        for start in range(0, len(queries), step):
-            part = queries[start : start + step]
+        most = max(column.nodes for column in self.columns) * len(heights)
+        for at in slices(len(queries), _NUMBERS_READ_AT_A_TIME // max(most, len(heights) ** 2)):
+            part = queries[at]
             if len(self.columns) == 1:
                 # The terms can be added before they are squared.
                 factor = sum(each.height * self._all(each, part, 0) for each in self.terms)
-                gain[start : start + step] = np.square(factor).sum(axis=1)
+                gain[at] = np.square(factor).sum(axis=1)
                 continue
             inner = np.ones((len(part), len(heights), len(heights)))
             for column in range(len(self.columns)):
                 factors = np.stack([self._all(each, part, column) for each in self.terms], axis=1)
                 inner *= factors @ factors.transpose(0, 2, 1)
-            gain[start : start + step] = np.einsum("i,qij,j->q", heights, inner, heights)
+            gain[at] = np.einsum("i,qij,j->q", heights, inner, heights)
         return gain
 
     def covariances(self, batch: Batch) -> Floats:
         """Σ over nodes of the products of the coefficients of each pair of queries, in the same way."""
         queries = batch.arrays[0].astype(np.float64)
-        factors = [
-            [self._all(each, queries, column) for column in range(len(self.columns))] for each in self.terms
-        ]
+        places = range(len(self.columns))
+        factors = [[self._all(each, queries, column) for column in places] for each in self.terms]
         if len(self.columns) == 1:
             factor: Floats = np.zeros((len(queries), self.columns[0].nodes))
             for term, (values,) in zip(self.terms, factors, strict=True):
@@ -406,8 +390,7 @@ class GridReader:
     def _along(self, values: Floats, column: int) -> Floats:
         """Values of a column as places in cells, counted from the first node."""
         nodes = self.columns[column]
-        along: Floats = (values - nodes.first) / nodes.spacing
-        return along
+        return np.asarray((values - nodes.first) / nodes.spacing)
 
     def _all(self, term: Term, queries: Floats, column: int) -> Floats:
         """Factors of all nodes along one column, shape (queries, nodes)."""
@@ -444,16 +427,17 @@ class GridReader:
         """The nodes near each query, gathered."""
         flat = table.reshape(-1)
         sums = np.empty(len(queries))
-        step = max(1, _NUMBERS_READ_AT_A_TIME // math.prod(2 * factors.reach for factors in term.factors))
-        for start in range(0, len(queries), step):
-            part = queries[start : start + step]
+        for at in slices(
+            len(queries), _NUMBERS_READ_AT_A_TIME // math.prod(2 * each.reach for each in term.factors)
+        ):
+            part = queries[at]
             nodes = np.zeros((len(part), 1), np.int64)
             factors = []
             for column, own in enumerate(self.columns):
                 near, values, where = self._near(term, part, column)
                 factors.append(values[where])
                 nodes = (nodes[:, :, None] * own.nodes + near[where, None, :]).reshape(len(part), -1)
-            sums[start : start + step] = _contracted(flat[nodes], factors[::-1])
+            sums[at] = _contracted(flat[nodes], factors[::-1])
         return sums
 
     def _lattice_sums(self, table: Floats, lattice: Sequence[tuple[Floats, NDArray[np.intp]]]) -> Floats:
@@ -480,13 +464,10 @@ class GridReader:
         """All nodes, one column after the other."""
         values = table.reshape(self.columns[0].nodes, -1)
         sums = np.zeros(len(queries))
-        step = max(1, _NUMBERS_READ_AT_A_TIME // max(values.shape))
-        for start in range(0, len(queries), step):
-            part = queries[start : start + step]
+        for at in slices(len(queries), _NUMBERS_READ_AT_A_TIME // max(values.shape)):
             for term in terms:
-                factors = [self._all(term, part, column) for column in range(len(self.columns))]
-                kept = _contracted(factors[0] @ values, factors[:0:-1])
-                sums[start : start + step] += term.height * kept
+                factors = [self._all(term, queries[at], column) for column in range(len(self.columns))]
+                sums[at] += term.height * _contracted(factors[0] @ values, factors[:0:-1])
         return sums
 
 
@@ -501,10 +482,8 @@ def _distinct(along: Floats) -> tuple[Floats, NDArray[np.intp] | slice]:
 def _term(
     columns: Sequence[GridColumn], height: float, scales: Sequence[float], gaussian: Sequence[bool]
 ) -> Term:
-    factors = (
-        column_factors(column.degree, scale / column.spacing, normal)
-        for column, scale, normal in zip(columns, scales, gaussian, strict=True)
-    )
+    listed = zip(columns, scales, gaussian, strict=True)
+    factors = (column_factors(each.degree, scale / each.spacing, normal) for each, scale, normal in listed)
     return Term(height, tuple(factors))
 
 
@@ -576,12 +555,11 @@ class GridConstants:
 
     def as_json(self) -> dict[str, Any]:
         """For the header of a file."""
-        profiles = [[each.height, list(each.scales), list(each.gaussian)] for each in self.profiles]
-        bounds = {
-            name: [each.height, each.wider, each.part, each.floor]
-            for name, each in (("bound", self.bound), ("typical", self.typical))
+        return {
+            "profiles": [[each.height, list(each.scales), list(each.gaussian)] for each in self.profiles],
+            "bound": list(astuple(self.bound)),
+            "typical": list(astuple(self.typical)),
         }
-        return {"profiles": profiles, **bounds}
 
     @classmethod
     def from_json(cls, data: Any, columns: Sequence[GridColumn]) -> GridConstants:
@@ -601,14 +579,11 @@ class GridConstants:
                 _stored(scale, 1e-9 * column.spacing, most)
             _stored(height, -_LARGEST_CONSTANT, _LARGEST_CONSTANT)
             profiles.append(Profile(height, tuple(scales), tuple(gaussian)))
-        bounds = []
-        for numbers in (data["bound"], data["typical"]):
-            for number, most in zip(
-                numbers, (_LARGEST_CONSTANT, max(_WIDER), *[_LARGEST_CONSTANT] * 2), strict=True
-            ):
+        limits = (_LARGEST_CONSTANT, max(_WIDER), _LARGEST_CONSTANT, _LARGEST_CONSTANT)
+        for name in ("bound", "typical"):
+            for number, most in zip(data[name], limits, strict=True):
                 _stored(number, 0.0, most)
-            bounds.append(ErrorBound(*numbers))
-        return cls(tuple(profiles), *bounds)
+        return cls(tuple(profiles), ErrorBound(*data["bound"]), ErrorBound(*data["typical"]))
 
 
 def _stored(value: object, least: float, most: float) -> None:
@@ -631,26 +606,42 @@ class ReadingErrors:
 
     Parameters
     ----------
-    kernel : ProfileKernel
-        What the answers are for.
-    reader : GridReader
-        How they are read.
-    profiles : tuple of Profile
-        As which the reader reads the kernel.
-    rounding : float
-        The largest error of one record by the rounding of its place and its weights.
-    typical_rounding : float
-        The root mean square of that error over places in a cell.
-    stored : GridConstants, optional
-        From a file; computed where there are none.
+    reading : GridReading
+        Its stored constants, from a file, are taken where there are any.
     """
 
-    kernel: ProfileKernel
-    reader: GridReader
-    profiles: tuple[Profile, ...]
-    rounding: float
-    typical_rounding: float
-    stored: GridConstants | None = None
+    reading: GridReading
+
+    @property
+    def reader(self) -> GridReader:
+        """How the grid is read."""
+        return self.reading.reader
+
+    @cached_property
+    def roundings(self) -> tuple[float, float]:
+        """How far an answer may move, in units of one record, by the rounding of its place and its weights;
+        and the root mean square of that over places in a cell, from above.
+
+        A place is moved by half a step, and the slope of a kernel is at most about 1/width. Of n weights,
+        each is off by at most half a unit, independently of the others: the sum by less than √n units.
+
+        Each rounding is uniform within half a step, of variance 1/12, and independent of the others. What is
+        added to the largest weight is taken from another one, so that an answer moves by a difference of two
+        coefficients, which is at most about the size of the kernel.
+        """
+        basis, kernel = self.reading.basis, self.reading.profile_kernel
+        smooth = [degree for degree in basis.degrees if degree]
+        if not smooth:
+            return 0.0, 0.0
+        places, parts = _PLACES[len(basis.cells)], _PARTS[len(basis.cells)]
+        widths = zip(basis.spacing, kernel.column_widths(), strict=True)
+        steepest = max(spacing / width for spacing, width in widths)
+        joined = math.sqrt(math.prod(degree + 1 for degree in smooth)) / WHOLE
+        moved = steepest / (2.0 * places) * len(smooth)
+        largest = moved + joined + sum(degree + 1.0 for degree in smooth) / parts
+        spread = steepest * math.sqrt(len(smooth)) / places, joined, math.sqrt(sum(smooth)) / parts
+        size = kernel.size_bound()
+        return size * largest, size / math.sqrt(12.0) * math.hypot(*spread)
 
     def bound(self, table: NDArray[np.integer], batch: Batch, variance: float) -> Floats:
         """The largest error of the sums at each query, but for the floor, in units of the table, whose cells
@@ -705,7 +696,7 @@ class ReadingErrors:
         inside = rng.uniform(size=(_PAIRS // 8, len(self.reader.columns)))
         peak = float(self._kernel_at(np.zeros((1, inside.shape[1])))[0])
         errors = _read(self.reader.terms, inside, np.zeros_like(inside)) - peak
-        return math.hypot(float(np.sqrt(np.mean(errors**2))), self.typical_rounding)
+        return math.hypot(float(np.sqrt(np.mean(errors**2))), self.roundings[1])
 
     @cached_property
     def constants(self) -> GridConstants:
@@ -714,23 +705,24 @@ class ReadingErrors:
         The typical one is the root mean square over places in a cell; of kernels with a corner, as if the
         error were anywhere within its bound with the same probability.
         """
-        if self.stored is not None:
-            return self.stored
-        one = self.profiles[0]
+        if self.reading.stored is not None:
+            return self.reading.stored
+        profiles = self.reading.profiles
+        one = profiles[0]
         if all(column.degree == 0 for column in self.reader.columns):
             bound = typical = ErrorBound()
-        elif self.kernel.smooth and len(self.profiles) == 1 and all(one.gaussian):
+        elif self.reading.profile_kernel.smooth and len(profiles) == 1 and all(one.gaussian):
             bound, typical = self._product_bound(one), self._product_bound(one, typical=True)
         else:
             bound = self._sampled_bound()
             typical = bound.scaled(1.0 / math.sqrt(3.0))
-        return GridConstants(self.profiles, bound, typical)
+        return GridConstants(profiles, bound, typical)
 
     def _terms_of(self, bound: ErrorBound) -> tuple[Term, ...]:
         """The kernels of a bound, with their heights."""
         columns = self.reader.columns
         if bound.wider:
-            one = self.profiles[0]
+            one = self.reading.profiles[0]
             wider = [bound.wider if each.degree else 1.0 for each in columns]
             scales = [factor * width for factor, width in zip(wider, one.scales, strict=True)]
             return (_term(columns, bound.height, scales, one.gaussian),)
@@ -763,7 +755,7 @@ class ReadingErrors:
                 best = cost, wider, height, floor
         assert best is not None
         _, wider, height, floor = best
-        rounding = self.typical_rounding if typical else self.rounding
+        rounding = self.roundings[1 if typical else 0]
         size = abs(one.height)
         return ErrorBound(size * height + rounding, wider, floor=size * floor)
 
@@ -776,7 +768,7 @@ class ReadingErrors:
         rng = np.random.default_rng(0)
         spacing = np.array([each.spacing for each in columns])
         # Distances in which the kernel falls off alike along all columns.
-        units = np.array(self.kernel.column_widths()) / self.kernel.width
+        units = np.array(self.reading.profile_kernel.column_widths()) / self.reading.profile_kernel.width
         steps, side = spacing / units, spacing * [each.nodes for each in columns] / units
         inside = rng.uniform(size=(_PAIRS, len(columns)))
         direction = rng.normal(size=inside.shape)
@@ -789,7 +781,7 @@ class ReadingErrors:
         away *= units
         cells = away / spacing
         exact, read = self._kernel_at(away), _read(self.reader.terms, inside, cells)
-        errors, small = np.abs(read - exact), _SMALL * self.kernel.size_bound()
+        errors, small = np.abs(read - exact), _SMALL * self.reading.profile_kernel.size_bound()
         corners = self._corner_terms()
         # Both as the grid reads them, since that is how the bound is read.
         sizes = [Term(abs(term.height), term.factors) for term in self.reader.terms]
@@ -798,14 +790,14 @@ class ReadingErrors:
         part = _MARGIN * float((errors / np.maximum(kept, small))[far & seen].max(initial=0.0))
         floor = _MARGIN * float(errors[far & ~seen].max(initial=0.0))
         left = np.maximum(errors - part * kept, 0.0)
-        height = _MARGIN * float((left / np.maximum(near, _FAR))[~far].max(initial=0.0)) + self.rounding
+        height = _MARGIN * float((left / np.maximum(near, _FAR))[~far].max(initial=0.0)) + self.roundings[0]
         return ErrorBound(height, part=part, floor=floor)
 
     def _corner_terms(self) -> list[Term]:
         """Where the kernel has corners: at the query; along every column for a product over columns."""
         columns = self.reader.columns
         narrow = tuple(column_factors(each.degree, CORNER_CELLS, True) for each in columns)
-        if self.kernel.column_profile() is None or len(columns) == 1:
+        if self.reading.profile_kernel.column_profile() is None or len(columns) == 1:
             return [Term(1.0, narrow)]
         return [
             Term(term.height, (*term.factors[:i], narrow[i], *term.factors[i + 1 :]))
@@ -816,7 +808,7 @@ class ReadingErrors:
     def _kernel_at(self, away: Floats) -> Floats:
         rows = away.astype(np.float32)
         origin = Batch((np.zeros((1, rows.shape[1]), np.float32),), 1)
-        return self.kernel.prepared_similarity(Batch((rows,), len(rows)), origin)[:, 0]
+        return self.reading.profile_kernel.prepared_similarity(Batch((rows,), len(rows)), origin)[:, 0]
 
 
 def _read(terms: Sequence[Term], inside: Floats, away: Floats) -> Floats:
@@ -831,11 +823,9 @@ def _read(terms: Sequence[Term], inside: Floats, away: Floats) -> Floats:
 
 
 def _sum_of_squares(table: NDArray[np.integer]) -> float:
-    flat, total = table.reshape(-1), 0.0
-    for start in range(0, len(flat), _CELLS_AT_A_TIME):
-        part = flat[start : start + _CELLS_AT_A_TIME].astype(np.float64)
-        total += float(part @ part)
-    return total
+    flat = table.reshape(-1)
+    parts = (flat[at].astype(np.float64) for at in slices(len(flat), _CELLS_AT_A_TIME))
+    return sum(float(part @ part) for part in parts)
 
 
 def _square(factors: ColumnFactors) -> ColumnFactors:
@@ -937,28 +927,22 @@ class GridWeights(Basis):
     def __post_init__(self) -> None:
         dim = len(self.bounds.low)
         if dim > MAX_DIM:
-            raise UsageError(
-                f"a grid takes 1 to {MAX_DIM} columns, got {dim}; use fourier_features or race for more"
-            )
+            remedy = "use fourier_features or race for more"
+            raise UsageError(f"a grid takes 1 to {MAX_DIM} columns", got=dim, remedy=remedy)
         cells = tuple(positive_integer("cells", n, at_most=MAX_CELLS) for n in self.cells)
         if len(cells) != dim:
             raise UsageError("cells", f"must be {dim} numbers, one for each column", got=len(cells))
         degrees = tuple(self.degrees)
         allowed = (0, *range(LOWEST_DEGREE, HIGHEST_DEGREE + 1))
         if len(degrees) != dim or any(type(each) is not int or each not in allowed for each in degrees):
-            raise UsageError(
-                "degree",
-                f"must be {LOWEST_DEGREE} to {HIGHEST_DEGREE}",
-                got=", ".join(str(each) for each in degrees),
-                remedy=f"{DEFAULT_DEGREE} is a common choice",
-            )
+            rule, got = f"must be {LOWEST_DEGREE} to {HIGHEST_DEGREE}", ", ".join(map(str, degrees))
+            raise UsageError("degree", rule, got=got, remedy=f"{DEFAULT_DEGREE} is a common choice")
         check_columns(self.columns, dim)
         object.__setattr__(self, "cells", cells)
         object.__setattr__(self, "degrees", degrees)
         if math.prod(self.nodes) > MAX_CELLS:
-            raise UsageError(
-                f"a grid may have {MAX_CELLS} nodes, got more; use fewer cells, a larger bandwidth or spacing"
-            )
+            remedy = "use fewer cells, a larger bandwidth or spacing"
+            raise UsageError(f"a grid may have {MAX_CELLS} nodes", got="more", remedy=remedy)
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -975,18 +959,15 @@ class GridWeights(Basis):
     @property
     def spacing(self) -> tuple[float, ...]:
         """The distance of nodes along each column."""
-        return tuple(
-            (high - low) / n
-            for low, high, n in zip(self.bounds.low, self.bounds.high, self.cells, strict=True)
-        )
+        sides = zip(self.bounds.low, self.bounds.high, self.cells, strict=True)
+        return tuple((high - low) / n for low, high, n in sides)
 
     def grid_columns(self) -> tuple[GridColumn, ...]:
         """The nodes along each column, relative to the centre of the box."""
+        listed = zip(self.cells, self.nodes, self.spacing, self.degrees, strict=True)
         return tuple(
             GridColumn(nodes, spacing, -spacing * (0.5 * n + (0.5 * (degree - 1) if degree else 0.0)), degree)
-            for n, nodes, spacing, degree in zip(
-                self.cells, self.nodes, self.spacing, self.degrees, strict=True
-            )
+            for n, nodes, spacing, degree in listed
         )
 
     def sensitivity(self, relation: Relation) -> Sensitivity:
@@ -998,9 +979,8 @@ class GridWeights(Basis):
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
         """Add ``step`` times each record's weights to the nodes around it."""
         flat = table.reshape(-1)
-        block = max(1, _NUMBERS_AT_A_TIME // math.prod(degree + 1 for degree in self.degrees))
-        for start in range(0, len(batch), block):
-            nodes, weights = self.weights(batch.arrays[0][start : start + block])
+        for at in slices(len(batch), _NUMBERS_AT_A_TIME // math.prod(degree + 1 for degree in self.degrees)):
+            nodes, weights = self.weights(batch.arrays[0][at])
             np.add.at(flat, nodes.reshape(-1), (step * weights).reshape(-1))
 
     def weights(self, rows: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -1010,21 +990,19 @@ class GridWeights(Basis):
         nodes = np.zeros((len(rows), 1), np.int64)
         weights = np.ones((len(rows), 1), np.int64)
         largest = np.zeros(len(rows), np.int64)
-        whole = 1
-        for column, (number, spacing, degree) in enumerate(
-            zip(self.cells, self.spacing, self.degrees, strict=True)
-        ):
+        whole, places, most = 1, _PLACES[len(self.cells)], _PARTS[len(self.cells)]
+        axes = zip(self.cells, self.spacing, self.degrees, strict=True)
+        for column, (number, spacing, degree) in enumerate(axes):
             along = rows[:, column].astype(np.float64) / spacing + 0.5 * number
             if degree == 0:
                 around = np.clip(np.floor(along + 0.5), 0, number).astype(np.int64)[:, None]
                 parts = np.ones((len(rows), 1), np.int64)
             else:
-                places = _PLACES[len(self.cells)]
                 place = np.clip(np.floor(along * places), 0, number * places - 1).astype(np.int64)
                 cell, inside = np.divmod(place, places)
                 around = cell[:, None] + np.arange(degree + 1)
-                parts = part_table(degree, _PARTS[len(self.cells)], places)[inside].astype(np.int64)
-                whole *= _PARTS[len(self.cells)]
+                parts = part_table(degree, most, places)[inside].astype(np.int64)
+                whole *= most
             largest = largest * parts.shape[1] + parts.argmax(axis=1)
             nodes = (nodes[:, :, None] * self.nodes[column] + around[:, None, :]).reshape(len(rows), -1)
             weights = (weights[:, :, None] * parts[:, None, :]).reshape(len(rows), -1)
@@ -1052,44 +1030,40 @@ class GridReading(LinearReading):
         PROFILES.check(self.kernel, "a grid")
         dim = self.basis.bounds.dim
         if self.kernel.dim != dim:
-            raise UsageError(
-                "bounds", f"must have one (low, high) for each of {self.kernel.dim} columns", got=f"{dim}"
-            )
-        smooth = zip(self.basis.spacing, self._profiles.column_widths(), self.basis.degrees, strict=True)
-        coarsest = max((spacing / width for spacing, width, degree in smooth if degree), default=0.0)
-        if self._profiles.smooth and coarsest > 1.25:
-            raise UsageError(
-                "bandwidth",
-                "must be at least 0.8 of the grid's spacing",
-                got=f"{1.0 / coarsest:.3g}",
-                remedy="make a finer grid, or read a wider kernel",
-            )
-        widths = zip(self.basis.spacing, self._profiles.column_widths(), strict=True)
-        widest = max(width / spacing for spacing, width in widths)
-        if self._profiles.smooth and widest > WIDEST:
-            raise UsageError(
-                "bandwidth",
-                f"must be at most {WIDEST:,.0f} times the grid's spacing",
-                got=f"{widest:.3g}",
-                remedy="make a coarser grid, or read a narrower kernel",
-            )
+            rule = f"must have one (low, high) for each of {self.kernel.dim} columns"
+            raise UsageError("bounds", rule, got=f"{dim}")
+        if not self.profile_kernel.smooth:
+            return
+        widths = zip(self.basis.spacing, self.profile_kernel.column_widths(), self.basis.degrees, strict=True)
+        found = [(spacing / width, width / spacing, degree) for spacing, width, degree in widths]
+        coarsest = max((coarse for coarse, _, degree in found if degree), default=0.0)
+        if coarsest > 1.25:
+            rule = "must be at least 0.8 of the grid's spacing"
+            remedy = "make a finer grid, or read a wider kernel"
+            raise UsageError("bandwidth", rule, got=f"{1.0 / coarsest:.3g}", remedy=remedy)
+        widest = max(wide for _, wide, _ in found)
+        if widest > WIDEST:
+            rule = f"must be at most {WIDEST:,.0f} times the grid's spacing"
+            remedy = "make a coarser grid, or read a narrower kernel"
+            raise UsageError("bandwidth", rule, got=f"{widest:.3g}", remedy=remedy)
 
     @property
-    def _profiles(self) -> ProfileKernel:
+    def profile_kernel(self) -> ProfileKernel:
+        """The kernel, as one that is a sum of profiles."""
         assert isinstance(self.kernel, ProfileKernel)
         return self.kernel
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """Kernel sums: the projection of the kernel, summed over the nodes."""
-        return self._reader.sums(table.reshape(self.basis.nodes), batch) / WHOLE
+        return self.reader.sums(table.reshape(self.basis.nodes), batch) / WHOLE
 
     def noise_gain(self, batch: Batch) -> Floats:
         """The sum of the squared coefficients over the nodes, in units of whole records."""
-        return self._reader.gains(batch) / float(WHOLE) ** 2
+        return self.reader.gains(batch) / float(WHOLE) ** 2
 
     def noise_covariance(self, batch: Batch) -> Floats:
         """Products over columns of the inner products of coefficients."""
-        return self._reader.covariances(batch) / float(WHOLE) ** 2
+        return self.reader.covariances(batch) / float(WHOLE) ** 2
 
     def record_answers(self, records: Batch, queries: Batch) -> Floats:
         """The kernel itself, which a grid reads nearly exactly."""
@@ -1114,71 +1088,32 @@ class GridReading(LinearReading):
 
     def total_covariance(self, batch: Batch) -> Floats:
         """The sum of the coefficients over the nodes."""
-        return self._reader.sums(np.ones(self.basis.nodes, np.int64), batch) / float(WHOLE) ** 2
+        return self.reader.sums(np.ones(self.basis.nodes, np.int64), batch) / float(WHOLE) ** 2
 
     @cached_property
     def errors(self) -> ReadingErrors:
         """How far the reading of one record may be from the kernel."""
-        return ReadingErrors(
-            self._profiles,
-            self._reader,
-            self._terms,
-            rounding=self._rounding,
-            typical_rounding=self._typical_rounding,
-            stored=self.stored,
-        )
+        return ReadingErrors(self)
 
     def constants_as_json(self) -> dict[str, Any] | None:
         """The profiles of the kernel and the bounds of errors; None for a kernel of very many profiles."""
-        return self.errors.constants.as_json() if len(self._terms) <= MOST_STORED else None
+        return self.errors.constants.as_json() if len(self.profiles) <= MOST_STORED else None
 
     def with_constants(self, data: Any) -> GridReading:
         """The reading with the constants of a file."""
         return replace(self, stored=GridConstants.from_json(data, self.basis.grid_columns()))
 
     @cached_property
-    def _terms(self) -> tuple[Profile, ...]:
+    def profiles(self) -> tuple[Profile, ...]:
+        """The sum of profiles as which the kernel is read."""
         if self.stored is not None:
             return self.stored.profiles
-        return profiles_of(self._profiles, self.basis.grid_columns())
+        return profiles_of(self.profile_kernel, self.basis.grid_columns())
 
     @cached_property
-    def _reader(self) -> GridReader:
-        return GridReader.of(self._terms, self.basis.grid_columns())
-
-    @property
-    def _rounding(self) -> float:
-        """How far an answer may move, in units of one record, by the rounding of its place and its weights.
-
-        A place is moved by half a step, and the slope of a kernel is at most about 1/width. Of n weights,
-        each is off by at most half a unit, independently of the others: the sum by less than √n units.
-        """
-        smooth = [degree for degree in self.basis.degrees if degree]
-        moved = self._steepest / (2.0 * _PLACES[len(self.basis.cells)])
-        joined = math.sqrt(math.prod(degree + 1 for degree in smooth)) / WHOLE
-        parts = sum(degree + 1.0 for degree in smooth) / _PARTS[len(self.basis.cells)]
-        return self._profiles.size_bound() * (moved * len(smooth) + joined + parts) if smooth else 0.0
-
-    @property
-    def _typical_rounding(self) -> float:
-        """The root mean square of the same over places in a cell, from above.
-
-        Each rounding is uniform within half a step, of variance 1/12, and independent of the others. What is
-        added to the largest weight is taken from another one, so that an answer moves by a difference of two
-        coefficients, which is at most about the size of the kernel.
-        """
-        smooth = [degree for degree in self.basis.degrees if degree]
-        moved = self._steepest * math.sqrt(len(smooth)) / _PLACES[len(self.basis.cells)]
-        joined = math.sqrt(math.prod(degree + 1 for degree in smooth)) / WHOLE
-        parts = math.sqrt(sum(smooth)) / _PARTS[len(self.basis.cells)]
-        size = self._profiles.size_bound() / math.sqrt(12.0)
-        return size * math.hypot(moved, joined, parts) if smooth else 0.0
-
-    @property
-    def _steepest(self) -> float:
-        """The largest spacing in widths of the kernel."""
-        widths = self._profiles.column_widths()
-        return max(spacing / width for spacing, width in zip(self.basis.spacing, widths, strict=True))
+    def reader(self) -> GridReader:
+        """How the grid is read."""
+        return GridReader.of(self.profiles, self.basis.grid_columns())
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,5 @@
-"""The hash rows of the RACE sketch: every record adds 1 to one cell of every row.
+"""The hash rows of the RACE sketch: every record adds 1 to one cell of every row; also those of a
+graph, whose records are adjacency rows, the sets of neighbours of its nodes.
 
 Letters as in Coleman and Shrivastava (CCS 2021): R rows of W cells, f̂ the answer, N̂ the number of records.
 """
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from hushsum._native import CounterTable
 from hushsum._types import Floats, Integers
-from hushsum.errors import Parameter, UsageError, shown
+from hushsum.errors import ClaimError, Parameter, UsageError, shown
 from hushsum.kernels import (
     HASHABLE,
     Batch,
@@ -33,10 +34,9 @@ from hushsum.kernels import (
     integer_seed,
     positive_integer,
 )
-from hushsum.privacy import Relation, Sensitivity
-from hushsum.records import Bounds, as_dense
-from hushsum.tables._base import Basis, Cells, RowAverages, RowReading, SampledReading, Table
-from hushsum.tables._registry import register
+from hushsum.privacy import ADJACENCY_ROW, DIRECTED_EDGE, EDGE, Relation, Sensitivity, UnitChange
+from hushsum.records import Bounds, Graph, as_dense
+from hushsum.tables._base import Basis, Cells, Reading, RowAverages, SampledReading, Table, register
 
 MAX_ROWS = 1 << 24
 MAX_WIDTH = 1 << 30
@@ -48,35 +48,10 @@ MAX_NUMBERS = 1 << 32
 """Random numbers behind the hash functions: a file that requires more is refused before any is made."""
 
 
-def checked_size(rows: int, width: int) -> tuple[int, int]:
-    """Rows and width of a table of hash rows, each in its range."""
-    rows = positive_integer("rows", rows, at_most=MAX_ROWS)
-    width = positive_integer("width", width, at_most=MAX_WIDTH)
-    if width < 2:
-        raise UsageError(
-            "width", "must be at least 2", got="1", remedy="with one cell every record looks alike, try 1000"
-        )
-    return rows, width
-
-
-def check_table(
-    basis: Basis, kernel: Kernel, rows: int, width: int, *, numbers: int, most_cells: int
-) -> None:
-    """Check the size of a table, of which a row needs so many random numbers, and its columns and bounds."""
-    if rows * numbers > MAX_NUMBERS:
-        raise UsageError(
-            "rows", f"× columns × power must be at most {MAX_NUMBERS}", got="more", remedy="use fewer rows"
-        )
-    if rows * width > most_cells:
-        raise UsageError(
-            "rows",
-            ("× ", Parameter("width"), f" must be at most {most_cells}"),
-            got=rows * width,
-            remedy="use fewer rows",
-        )
-    check_columns(basis.columns, kernel.dim or 1)
-    if basis.bounds is not None and not isinstance(kernel, ColumnKernel):
-        raise UsageError("bounds", f"must be left out: the {kernel.name} kernel takes none")
+def fold_rate(kernel: HashableKernel, width: int) -> float:
+    """The probability that different hash values share a cell: 1/W, or 0 where every value has its own."""
+    distinct = kernel.distinct_hashes()
+    return 1.0 / width if distinct is None or distinct > width else 0.0
 
 
 @runtime_checkable
@@ -89,9 +64,28 @@ class RowsBasis(Basis, Protocol):
     width: int
     seed: int
 
-    def _settle(self, rows: int, width: int) -> None:
-        for field, value in (("rows", rows), ("width", width), ("seed", integer_seed(self.seed))):
-            object.__setattr__(self, field, value)
+    def _settle(self, *, numbers: int, most_cells: int, distinct: int | None = None) -> None:
+        """Check the size of the table, of which a row needs so many random numbers, its columns and bounds.
+
+        A kernel of ``distinct`` hash values gets only as many cells.
+        """
+        rows = positive_integer("rows", self.rows, at_most=MAX_ROWS)
+        width = positive_integer("width", self.width, at_most=MAX_WIDTH)
+        if width < 2:
+            remedy = "with one cell every record looks alike, try 1000"
+            raise UsageError("width", "must be at least 2", got="1", remedy=remedy)
+        width = width if distinct is None else min(width, distinct)
+        if rows * numbers > MAX_NUMBERS:
+            rule = f"× columns × power must be at most {MAX_NUMBERS}"
+            raise UsageError("rows", rule, got="more", remedy="use fewer rows")
+        if rows * width > most_cells:
+            size = ("× ", Parameter("width"), f" must be at most {most_cells}")
+            raise UsageError("rows", size, got=rows * width, remedy="use fewer rows")
+        check_columns(self.columns, self.kernel.dim or 1)
+        if self.bounds is not None and not isinstance(self.kernel, ColumnKernel):
+            raise UsageError("bounds", f"must be left out: the {self.kernel.name} kernel takes none")
+        for name, value in (("rows", rows), ("width", width), ("seed", integer_seed(self.seed))):
+            object.__setattr__(self, name, value)
 
     def counted_kernel(self) -> Kernel:
         """The kernel of the hash functions."""
@@ -154,12 +148,8 @@ class HashRows(RowsBasis):
 
     def __post_init__(self) -> None:
         HASHABLE.check(self.kernel, "race")
-        rows, width = checked_size(self.rows, self.width)
-        distinct = self._hashable.distinct_hashes()
-        width = width if distinct is None else min(width, distinct)
-        numbers = self._hashable.numbers_per_row()
-        check_table(self, self.kernel, rows, width, numbers=numbers, most_cells=MAX_CELLS)
-        self._settle(rows, width)
+        numbers, distinct = self._hashable.numbers_per_row(), self._hashable.distinct_hashes()
+        self._settle(numbers=numbers, most_cells=MAX_CELLS, distinct=distinct)
 
     @property
     def _hashable(self) -> HashableKernel:
@@ -190,8 +180,7 @@ class HashRows(RowsBasis):
     @cached_property
     def fold_rate(self) -> float:
         """1/W, or 0 where every hash value has its own cell."""
-        distinct = self._hashable.distinct_hashes()
-        return 1.0 / self.width if distinct is None or distinct > self.width else 0.0
+        return fold_rate(self._hashable, self.width)
 
     @cached_property
     def independent_rows(self) -> int:
@@ -203,30 +192,30 @@ class HashRows(RowsBasis):
         """The native hash functions."""
         return self._hashable.hasher(rows=self.rows, width=self.width, seed=self.seed)
 
-    def _reading(self, kernel: Kernel) -> HashReading:
-        return HashReading(self, kernel)
+    def _reading(self, kernel: Kernel) -> RowReading:
+        return RowReading(self, kernel)
+
+
+def shared_rows(one: NDArray[np.int32], other: NDArray[np.int32]) -> Floats:
+    """The part of the rows in which two records have the same cell, for all pairs; cells by record and row.
+
+    >>> shared_rows(np.array([[1, 2]], np.int32), np.array([[1, 2], [1, 3]], np.int32))
+    array([[1. , 0.5]])
+    """
+    shared = np.empty((len(one), len(other)))
+    for i, cells in enumerate(one):
+        shared[i] = np.count_nonzero(other == cells, axis=1)
+    return np.asarray(shared / one.shape[1])
 
 
 @dataclass(frozen=True)
-class HashReading(RowReading):
-    """The mean over rows of the cell in which a query falls (Algorithm 2), with the fold removed."""
+class RowReading(Reading):
+    """The mean over rows of the cell in which a query falls (Algorithm 2), with the fold removed: each row
+    estimates the same kernel sum.
+    """
 
     basis: HashRows
     kernel: Kernel
-
-    @property
-    def fold_rate(self) -> float:
-        """1/W, or 0 where every hash value has its own cell."""
-        return self.basis.fold_rate
-
-    @property
-    def independent_rows(self) -> int:
-        """How many consecutive rows share random numbers."""
-        return self.basis.independent_rows
-
-    def cells(self, batch: Batch) -> NDArray[np.int32]:
-        """The cell of each record in each row."""
-        return self.basis.cells(batch)
 
     def read(self, table: Cells, batch: Batch, *, threads: int) -> RowAverages:
         """Mean and variance over rows of each query's cell, before normalisation."""
@@ -235,13 +224,14 @@ class HashReading(RowReading):
         return RowAverages(mean, variance, -(-self.basis.rows // block))
 
     def sums(self, table: Cells, batch: Batch, *, count: float, scale: float, threads: int) -> Floats:
-        """``scale`` times the kernel sums."""
+        """``scale`` times the kernel sums at prepared queries: read and unfold in one step."""
         slope, shift = self._line(count, scale)
         return self.basis.hasher.means(*batch.arrays, _native_table(table), slope, shift, threads)
 
     def reader(self, table: Cells, *, count: float, scale: float) -> Callable[[object], Floats | None]:
-        """A native reader of plain arrays, where the hash functions have one and bounds do not move the
-        origin.
+        """The same for plain arrays, quickly; None for anything that needs checking or converting.
+
+        It is native, where the hash functions have a reader and bounds do not move the origin.
         """
         make = getattr(self.basis.hasher, "reader", None)
         # Queries that get a coordinate more, as of an asymmetric kernel, are prepared first.
@@ -258,8 +248,18 @@ class HashReading(RowReading):
 
     def _line(self, count: float, scale: float) -> tuple[float, float]:
         """Slope and shift that take a mean cell to ``scale`` times the kernel sum."""
-        slope = scale / (1.0 - self.fold_rate)
-        return slope, -count * self.fold_rate * slope
+        slope = scale / (1.0 - self.basis.fold_rate)
+        return slope, -count * self.basis.fold_rate * slope
+
+    def noise_covariance(self, batch: Batch) -> Floats:
+        """Two queries share the noise of the rows in which they have one cell."""
+        cells = self.basis.cells(batch)
+        return np.asarray(shared_rows(cells, cells) / (cells.shape[1] * (1.0 - self.basis.fold_rate) ** 2))
+
+    def record_answers(self, records: Batch, queries: Batch) -> Floats:
+        """The part of the rows in which a record and a query have one cell, with the fold removed."""
+        shared, rate = shared_rows(self.basis.cells(records), self.basis.cells(queries)), self.basis.fold_rate
+        return np.asarray((shared - rate) / (1.0 - rate))
 
 
 def _native_table(table: Cells) -> Any:
@@ -286,12 +286,9 @@ def median_of_means_bound(row_variance: float, rows: int, failure: float) -> flo
     3.096
     """
     if rows < groups_for(failure):
-        raise UsageError(
-            "rows",
-            f"must be at least 8·ln(1/failure) = {groups_for(failure)} for this bound",
-            got=f"{rows}",
-            remedy="use more rows or a larger failure probability",
-        )
+        rule = f"must be at least 8·ln(1/failure) = {groups_for(failure)} for this bound"
+        remedy = "use more rows or a larger failure probability"
+        raise UsageError("rows", rule, got=f"{rows}", remedy=remedy)
     return math.sqrt(32.0 * row_variance * math.log(1.0 / failure) / rows)
 
 
@@ -378,17 +375,11 @@ class DividedRows(RowsBasis):
 
     def __post_init__(self) -> None:
         DIVIDED.check(self.kernel, "rows that are divided")
-        rows, width = checked_size(self.rows, self.width)
-        if rows < self.fewest_rows:
-            raise UsageError(
-                "rows",
-                f"must be at least {self.fewest_rows}, {_FEWEST} for each component of the kernel",
-                got=rows,
-                remedy="use more rows, or fewer components",
-            )
         numbers = max(kernel.numbers_per_row() for _, kernel in self._components)
-        check_table(self, self.kernel, rows, width, numbers=numbers, most_cells=MAX_DIVIDED_CELLS)
-        self._settle(rows, width)
+        self._settle(numbers=numbers, most_cells=MAX_DIVIDED_CELLS)
+        if self.rows < self.fewest_rows:
+            rule = f"must be at least {self.fewest_rows}, {_FEWEST} for each component of the kernel"
+            raise UsageError("rows", rule, got=self.rows, remedy="use more rows, or fewer components")
 
     @property
     def _components(self) -> tuple[tuple[float, HashableKernel], ...]:
@@ -439,12 +430,10 @@ class DividedRows(RowsBasis):
         """The components with their rows and hash functions."""
         found = []
         for number, (weight, kernel) in enumerate(self._components):
-            rows, distinct = self._rows_of_parts[number], kernel.distinct_hashes()
-            # A kernel with fewer values than cells leaves the others of its rows empty.
-            fold_rate = 1.0 / self.width if distinct is None or distinct > self.width else 0.0
-            own = derived_seed("combination", self.seed, number)
+            rows, own = self._rows_of_parts[number], derived_seed("combination", self.seed, number)
             hasher = kernel.hasher(rows=len(rows), width=self.width, seed=own)
-            found.append(_Part(weight, kernel, rows, hasher, fold_rate))
+            # A kernel with fewer values than cells leaves the others of its rows empty.
+            found.append(_Part(weight, kernel, rows, hasher, fold_rate(kernel, self.width)))
         return found
 
     def _split(self, batch: Batch) -> list[Batch]:
@@ -625,24 +614,13 @@ class IncrementRows(RowsBasis):
 
     def __post_init__(self) -> None:
         PROJECTED.check(self.kernel, "increments")
-        rows = positive_integer("rows", self.rows, at_most=MAX_ROWS)
-        width = positive_integer("width", self.width, at_most=MAX_WIDTH)
         whole = all(type(weight) is int and abs(weight) <= MOST_WEIGHT for weight in self.weights)
         if len(self.weights) != 2 or not whole or not any(self.weights):
-            raise UsageError(
-                "weights",
-                f"must be two integers from −{MOST_WEIGHT} to {MOST_WEIGHT}, not both 0",
-                got=shown(self.weights),
-                remedy="give those of a record and of its opposite",
-            )
-        if width < 2 or rows * width > MAX_DIVIDED_CELLS:
-            raise UsageError(
-                "width", f"must be at least 2, and rows × width at most {MAX_DIVIDED_CELLS}", got=width
-            )
-        check_columns(self.columns, self.kernel.dim or 1)
-        distinct = self._projected.distinct_hashes()
-        width = width if distinct is None else min(width, distinct)
-        self._settle(rows, width)
+            rule = f"must be two integers from −{MOST_WEIGHT} to {MOST_WEIGHT}, not both 0"
+            remedy = "give those of a record and of its opposite"
+            raise UsageError("weights", rule, got=shown(self.weights), remedy=remedy)
+        numbers, distinct = self._projected.numbers_per_row(), self._projected.distinct_hashes()
+        self._settle(numbers=numbers, most_cells=MAX_DIVIDED_CELLS, distinct=distinct)
 
     @property
     def _projected(self) -> ProjectionKernel:
@@ -682,8 +660,7 @@ class IncrementRows(RowsBasis):
     @cached_property
     def fold_rate(self) -> float:
         """1/W, or 0 where every hash value has its own cell."""
-        distinct = self._projected.distinct_hashes()
-        return 1.0 / self.width if distinct is None or distinct > self.width else 0.0
+        return fold_rate(self._projected, self.width)
 
     @cached_property
     def hasher(self) -> Hasher:
@@ -712,8 +689,10 @@ class IncrementReading(SampledReading):
         rate, block = self.basis.fold_rate, self._block
         keep = 1.0 / (1.0 - rate)
         mean, variance = self.basis.hasher.read(*batch.arrays, np.ascontiguousarray(table), block, threads)
-        folded = rate * float(table.sum(dtype=np.int64)) / self.basis.rows
-        return RowAverages(keep * (mean - folded), keep**2 * variance, -(-self.basis.rows // block))
+        return RowAverages(keep * (mean - self._folded(table)), keep**2 * variance, self._blocks)
+
+    def _folded(self, table: Table) -> float:
+        return self.basis.fold_rate * float(table.sum(dtype=np.int64)) / self.basis.rows
 
     def noise_gain(self, batch: Batch) -> Floats:
         """Of a coefficient a − b in one cell of each row, and −b in the others."""
@@ -733,17 +712,139 @@ class IncrementReading(SampledReading):
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
         """A bound: an answer of one row is at most S·N in size."""
         most = sum(map(abs, self.basis.weights)) * max(count, 1.0)
-        blocks = -(-self.basis.rows // self._block)
-        return np.full(len(batch), most**2 / blocks)
+        return np.full(len(batch), most**2 / self._blocks)
 
     def rows(self, table: Table, batch: Batch) -> tuple[Floats, int]:
         """What each row says."""
-        rate = self.basis.fold_rate
         cells = self.basis.hasher.cells(*batch.arrays, self.basis.rows)
         values = np.asarray(table[np.arange(self.basis.rows), cells], np.float64)
-        folded = rate * float(table.sum(dtype=np.int64)) / self.basis.rows
-        return (values - folded) / (1.0 - rate), self._block
+        return (values - self._folded(table)) / (1.0 - self.basis.fold_rate), self._block
 
     @property
     def _block(self) -> int:
         return self.basis._projected.independent_rows()
+
+    @property
+    def _blocks(self) -> int:
+        return -(-self.basis.rows // self._block)
+
+
+@register
+@dataclass(frozen=True)
+class AdjacencyRows(HashRows):
+    r"""`HashRows` of the nodes of a graph, each the set of its neighbours; made by
+    ``hs.methods.count_graph``.
+
+    Parameters
+    ----------
+    graph : Graph
+        Directed or not, and which nodes are records. The other parameters are those of `HashRows`.
+
+    Privacy
+    -------
+    *One adjacency row* is one record: Δ1 = R, Δ2² = R, and the count moves by 1 (add/remove); Δ1 = 2R,
+    Δ2² = 2R, and the count is public (replace).
+
+    *One edge.* Neighbouring graphs differ in one edge, with all lines that list it. A row that changes leaves
+    one cell of a hash row and enters another; a node that becomes a record enters one. So in each of the R
+    hash rows, for an edge from u to v that appears (and, with opposite signs, disappears):
+
+    ============================================  ===========================  =======  =======  ======
+    what the edge does                            cells                        L1       L2²      count
+    ============================================  ===========================  =======  =======  ======
+    undirected, u and v are records               u: −a +a′, v: −b +b′         ≤ 4      ≤ 8      0
+    undirected, v becomes one                     u: −a +a′, v: +b′            ≤ 3      ≤ 5      1
+    undirected, u and v become records            +a′ +b′                      ≤ 2      ≤ 4      2
+    directed, u and v are records                 u: −a +a′                    ≤ 2      ≤ 2      0
+    directed, v becomes one (the empty set)       u: −a +a′, v: +e             ≤ 3      ≤ 5      1
+    directed, u becomes one                       +a′                          ≤ 1      ≤ 1      1
+    directed, u and v become records              +a′ +e                       ≤ 2      ≤ 4      2
+    a self-loop, its node becomes a record        +e                           ≤ 1      ≤ 1      1
+    a self-loop at a record, an edge listed twice  none                        0        0        0
+    ============================================  ===========================  =======  =======  ======
+
+    8 is attained by (−2, +2): a = b if u and v have the same neighbours, and a′ = b′ by folding; 5 is (−1,
+    +2). With declared nodes only the cases happen in which both ends are records, and the number of records
+    is public. Where the files list rows, v never becomes a record by a directed edge. The maxima over the
+    cases that are possible:
+
+    ======================  ==========  ====  ====  ===============  =====
+    graph                   nodes       Δ1    Δ2²   largest change   count
+    ======================  ==========  ====  ====  ===============  =====
+    undirected              declared    4R    8R    2                0
+    undirected              otherwise   4R    8R    2                2
+    directed                declared    2R    2R    1                0
+    directed                of edges    3R    5R    2                2
+    directed, rows listed   as listed   2R    2R    1                1
+    ======================  ==========  ====  ====  ===============  =====
+
+    *Replace*: one edge disappears and another appears, so Δ1, Δ2 and the largest change double at most. They
+    double but where both ends of directed edges become records: there the two empty sets cancel, if both
+    exist, and what is left is +a −a′ −e of the edge that goes with −b +b′ of the one that comes, (−3, +2):
+    Δ1 = 5R, Δ2² = 13R, largest 3. The count falls by at most its bound and then rises by at most its bound,
+    so its bound stays.
+
+    *Edges in up to k merged lists* change each of them: all bounds times k (Δ2² times k²).
+
+    *One node* is not offered. Removing a node changes the rows of all its neighbours, and a projection to
+    bounded degree does not help: see ``docs/how-to/count-a-graph.md``.
+    """
+
+    name: ClassVar[str] = "adjacency-rows"
+    in_pages: ClassVar[bool] = True
+
+    graph: Graph = field(default_factory=Graph)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kernel.dim is not None:
+            raise UsageError(
+                "kernel",
+                "must compare sets, because a node is the set of its neighbours",
+                got=self.kernel.name,
+                remedy="use jaccard",
+            )
+
+    @classmethod
+    def of(cls, rows: HashRows, graph: Graph) -> AdjacencyRows:
+        """The same hash functions, for the rows of a graph."""
+        return cls(**{each.name: getattr(rows, each.name) for each in fields(HashRows)}, graph=graph)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """One adjacency row, or one edge."""
+        return ADJACENCY_ROW, DIRECTED_EDGE if self.graph.directed else EDGE
+
+    @property
+    def assumptions(self) -> dict[str, str]:
+        """With declared nodes the claim about edges publishes how many there are."""
+        if self.graph.nodes is None:
+            return {}
+        return dict.fromkeys((EDGE, DIRECTED_EDGE), "the list of nodes is public")
+
+    def graph_in_words(self, edge_lists: int) -> str:
+        """What kind of graph is counted, and how many merged lists of edges."""
+        return str(self.graph) + (f", an edge in up to {edge_lists} lists" if edge_lists > 1 else "")
+
+    def unit_change(self, unit: str, per_unit: int, relation: Relation) -> UnitChange:
+        """How far one row, or one edge in up to ``per_unit`` lists, moves the sum; the proof is above."""
+        if unit not in self.units:
+            raise ClaimError(
+                "unit", f"must be {self.units[0]!r} or {self.units[1]!r} for this graph", got=repr(unit)
+            )
+        if unit == ADJACENCY_ROW:
+            return UnitChange.of_records(self.sensitivity(relation), None, relation)
+        return self._edge(relation is Relation.REPLACE).times(per_unit)
+
+    def _edge(self, replaced: bool) -> UnitChange:
+        """One edge present or absent, or another one in its place, as proven above."""
+        graph, rows = self.graph, self.rows
+        if graph.directed and graph.nodes is None and not graph.rows_listed:
+            l1, l2_squared, largest = (5, 13, 3) if replaced else (3, 5, 2)
+            return UnitChange(Sensitivity(l1 * rows, l2_squared * rows, largest), 2, l1)
+        steps = 2 if replaced else 1
+        if graph.directed:
+            edge = Sensitivity(2 * rows, 2 * rows, 1)
+            return UnitChange(edge.times(steps), 1 if graph.rows_listed else 0, 2 * steps)
+        edge = Sensitivity(4 * rows, 8 * rows, 2)
+        return UnitChange(edge.times(steps), 2 if graph.nodes is None else 0, 4 * steps)

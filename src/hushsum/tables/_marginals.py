@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,54 +20,13 @@ from hushsum.records import (
     Bounds,
     DeclaredColumn,
     NumberColumn,
-    column_from_json,
     mixed_columns,
     numbers_with_missing,
 )
-from hushsum.tables._base import Basis, LinearReading, Table
-from hushsum.tables._registry import register
+from hushsum.tables._base import Basis, LinearReading, Table, register
 
 MOST_CELLS = 1 << 24
 MOST_COLUMNS = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnEncoding:
-    """A declared column as a field of a basis: compared, hashed and stored by its declaration."""
-
-    column: DeclaredColumn
-
-    @property
-    def size(self) -> int:
-        """How many labels a value may have."""
-        return self.column.size
-
-    def as_json(self) -> dict[str, Any]:
-        """The declaration."""
-        return self.column.as_json()
-
-    @classmethod
-    def from_json(cls, data: Any) -> ColumnEncoding:
-        """The encoding of a file's header."""
-        return cls(column_from_json(data))
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnSet:
-    """The columns of one marginal, by position, rising."""
-
-    members: tuple[int, ...]
-
-    def as_json(self) -> list[int]:
-        """The positions."""
-        return list(self.members)
-
-    @classmethod
-    def from_json(cls, data: Any) -> ColumnSet:
-        """The columns of a file's header."""
-        if not isinstance(data, list) or not all(type(each) is int for each in data):
-            raise ValueError("columns of a marginal")
-        return cls(tuple(data))
 
 
 @register
@@ -81,10 +40,10 @@ class Marginals(Basis):
 
     Parameters
     ----------
-    encodings : tuple of ColumnEncoding
+    encodings : tuple of DeclaredColumn
         What each column may hold.
-    sets : tuple of ColumnSet
-        The columns of each marginal.
+    sets : tuple of tuples of int
+        The columns of each marginal, by position, rising.
     columns : tuple of str, optional
         What the columns are called, in their order.
 
@@ -102,36 +61,26 @@ class Marginals(Basis):
 
     name: ClassVar[str] = "marginals"
 
-    encodings: tuple[ColumnEncoding, ...]
-    sets: tuple[ColumnSet, ...]
+    encodings: tuple[DeclaredColumn, ...]
+    sets: tuple[tuple[int, ...], ...]
     columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         dim = len(self.encodings)
         if not 1 <= dim <= MOST_COLUMNS:
-            raise UsageError(
-                "columns", f"must be 1 to {MOST_COLUMNS} declarations", got=dim, remedy="declare each column"
-            )
+            rule = f"must be 1 to {MOST_COLUMNS} declarations"
+            raise UsageError("columns", rule, got=dim, remedy="declare each column")
         check_columns(self.columns, dim)
-        members = [each.members for each in self.sets]
-        if (
-            not members
-            or len(set(members)) != len(members)
-            or not all(_in_order(each, dim) for each in members)
-        ):
-            raise UsageError(
-                "marginals",
-                "must be different sets of columns, each with its columns once and in their order",
-                got="others",
-                remedy="list each set once",
-            )
+        listed = len(set(self.sets)) == len(self.sets) and all(_in_order(each, dim) for each in self.sets)
+        if not self.sets or not listed:
+            rule = "must be different sets of columns, each with its columns once and in their order"
+            raise UsageError("marginals", rule, got="others", remedy="list each set once")
         if self.shape[1] > MOST_CELLS:
-            raise UsageError(
-                "marginals",
+            rule, remedy = (
                 f"must have at most {MOST_CELLS} cells together",
-                got=self.shape[1],
-                remedy="use fewer bins or fewer marginals",
+                "use fewer bins or fewer marginals",
             )
+            raise UsageError("marginals", rule, got=self.shape[1], remedy=remedy)
 
     @classmethod
     def of(
@@ -142,8 +91,8 @@ class Marginals(Basis):
     ) -> Marginals:
         """Marginals of declared columns, each a list of positions."""
         return cls(
-            tuple(ColumnEncoding(each) for each in encodings),
-            tuple(ColumnSet(tuple(int(i) for i in each)) for each in sets),
+            tuple(encodings),
+            tuple(tuple(int(i) for i in each) for each in sets),
             None if columns is None else tuple(columns),
         )
 
@@ -155,7 +104,7 @@ class Marginals(Basis):
     def set_names(self) -> list[tuple[str, ...]]:
         """The names of the columns of each marginal; x0, x1, … where they have none."""
         names = self.columns or [f"x{i}" for i in range(len(self.encodings))]
-        return [tuple(names[i] for i in each.members) for each in self.sets]
+        return [tuple(names[i] for i in each) for each in self.sets]
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -165,7 +114,7 @@ class Marginals(Basis):
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Where each marginal begins in the table, and where the last one ends."""
-        cells = [math.prod(self.sizes[i] for i in each.members) for each in self.sets]
+        cells = [math.prod(self.sizes[i] for i in each) for each in self.sets]
         # Python integers, which do not overflow, until the limit is checked.
         ends = list(itertools.accumulate(cells, initial=0))
         return np.array([min(end, MOST_CELLS + 1) for end in ends], np.int64)
@@ -183,7 +132,7 @@ class Marginals(Basis):
     def cells(self, codes: NDArray[np.int32], marginal: int) -> NDArray[np.int64]:
         """The cell of each record in one marginal, counted from its start; the last column is fastest."""
         index = np.zeros(len(codes), np.int64)
-        for column in self.sets[marginal].members:
+        for column in self.sets[marginal]:
             index = index * self.sizes[column] + codes[:, column]
         return index
 
@@ -196,7 +145,7 @@ class Marginals(Basis):
     def marginal(self, table: Table, marginal: int) -> Table:
         """One marginal of a table, as an array with an axis for each of its columns."""
         part = table.reshape(-1)[self.starts[marginal] : self.starts[marginal + 1]]
-        return part.reshape([self.sizes[i] for i in self.sets[marginal].members])
+        return part.reshape([self.sizes[i] for i in self.sets[marginal]])
 
     def only(self, chosen: Sequence[int]) -> tuple[Marginals, NDArray[np.int64]]:
         """The basis of some marginals alone, and their cells in this table."""
@@ -225,8 +174,7 @@ class Marginals(Basis):
         return np.column_stack(columns)
 
     def _number_columns(self) -> dict[int, NumberColumn]:
-        listed = enumerate(each.column for each in self.encodings)
-        return {i: each for i, each in listed if isinstance(each, NumberColumn)}
+        return {i: each for i, each in enumerate(self.encodings) if isinstance(each, NumberColumn)}
 
     def _prepare(self, data: object, *, clip: bool) -> Batch:
         """Codes of each record, shape (n, columns); a batch that was prepared already is checked."""
@@ -234,18 +182,13 @@ class Marginals(Basis):
             codes = data.arrays[0]
             fits = codes.ndim == 2 and codes.shape[1] == len(self.sizes) and codes.dtype == np.int32
             if not fits or (codes < 0).any() or (codes >= np.array(self.sizes)).any():
-                raise DataRefused(
-                    "codes must be those of the declared columns", got="others", remedy="give the records"
-                )
+                rule = "codes must be those of the declared columns"
+                raise DataRefused(rule, got="others", remedy="give the records")
             return data
         names = self.columns or [f"x{i}" for i in range(len(self.encodings))]
         found = mixed_columns(data, count=len(self.encodings), names=self.columns)
-        codes = np.column_stack(
-            [
-                each.column.codes(chunks, f"column {name!r}")
-                for each, chunks, name in zip(self.encodings, found, names, strict=True)
-            ]
-        )
+        listed = zip(self.encodings, found, names, strict=True)
+        codes = np.column_stack([each.codes(chunks, f"column {name!r}") for each, chunks, name in listed])
         return Batch((np.ascontiguousarray(codes, np.int32),), len(codes))
 
     def _reading(self, kernel: Kernel) -> MarginalsReading:
@@ -267,21 +210,14 @@ class MarginalsReading(LinearReading):
         dim = len(self.basis.encodings)
         kernel = self.kernel
         if not isinstance(kernel, CategoricalKernel) or kernel.dim != dim or kernel.agreement_power() > 2:
-            raise UsageError(
-                "kernel",
-                f"must be a Hamming kernel of {dim} columns with power 1 or 2 to read marginals",
-                got=kernel.name,
-                remedy="make one with that dim",
-            )
+            rule = f"must be a Hamming kernel of {dim} columns with power 1 or 2 to read marginals"
+            raise UsageError("kernel", rule, got=kernel.name, remedy="make one with that dim")
         power = kernel.agreement_power()
         enough = len(self.basis.sets) >= (dim if power == 1 else dim + math.comb(dim, 2))
-        if not enough or not self._needed.keys() <= {each.members for each in self.basis.sets}:
-            raise UsageError(
-                "kernel",
-                f"with power {power} reads all marginals of up to {power} columns",
-                got="a table without some of them",
-                remedy="count those too, or use power 1",
-            )
+        if not enough or not self._needed.keys() <= set(self.basis.sets):
+            rule = f"with power {power} reads all marginals of up to {power} columns"
+            remedy = "count those too, or use power 1"
+            raise UsageError("kernel", rule, got="a table without some of them", remedy=remedy)
 
     @cached_property
     def _needed(self) -> dict[tuple[int, ...], float]:
@@ -295,11 +231,7 @@ class MarginalsReading(LinearReading):
 
     @cached_property
     def _weights(self) -> list[tuple[int, float]]:
-        return [
-            (i, self._needed[each.members])
-            for i, each in enumerate(self.basis.sets)
-            if each.members in self._needed
-        ]
+        return [(i, self._needed[each]) for i, each in enumerate(self.basis.sets) if each in self._needed]
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """The weighted cells in which a query falls."""

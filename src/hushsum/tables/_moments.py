@@ -1,4 +1,4 @@
-"""Sums of products of columns: of all records, and by class."""
+"""Sums of records' coordinates and of products of two of them: of all records, and by class."""
 
 from __future__ import annotations
 
@@ -11,16 +11,246 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.errors import DataRefused, UsageError, shown
-from hushsum.kernels import Batch, Kernel, check_parameters, dense_batch
+from hushsum.errors import DataRefused, UsageError
+from hushsum.kernels import (
+    INNER_PRODUCT,
+    Batch,
+    InnerProductKernel,
+    Kernel,
+    check_columns,
+    check_parameters,
+    dense_batch,
+)
 from hushsum.privacy import Relation, Sensitivity
-from hushsum.records import FEWEST_BITS, UnitBall, clipped_to_ball, whole_length, whole_vectors
-from hushsum.tables._base import Basis, LinearReading, Table
-from hushsum.tables._monomials import MOST_SQUARED, PRODUCT_WEIGHT, SQUARE_WEIGHT, square_weights
-from hushsum.tables._registry import register
+from hushsum.records import (
+    FEWEST_BITS,
+    MOST_BITS,
+    Bounds,
+    UnitBall,
+    clipped_to_ball,
+    whole_length,
+    whole_vectors,
+)
+from hushsum.tables._base import Basis, LinearReading, Table, check_integer, register, slices
+
+MOST_SQUARED = 4096
+"""Columns of which all products of two are counted: 8.4 million cells."""
+
+SQUARE_WEIGHT, PRODUCT_WEIGHT = 5, 7
+"""Weights of z_i² and of z_i·z_j. Their quotient is nearly √2, and not above it: then a record's vector is no
+longer than the squared length of the record, in whatever direction it points.
+"""
+
+PUBLIC_ROWS = "the rows that the transformation was learned from are public"
+"""What a claim about transformed records assumes."""
+
+_NUMBERS_AT_A_TIME = 1 << 22
+
+
+@register
+@dataclass(frozen=True)
+class Monomials(Basis):
+    """Sums of the records' coordinates, or of all products of two of them, as integers.
+
+    A record x is shortened to the radius of the kernel where it is longer, and rounded to integers z of
+    length at most S = 2^bits (`whole_vectors`). For degree 1 it adds z; for degree 2 it adds 5·z_i² in every
+    column and 7·z_i·z_j for every pair i < j. Sums of integers do not depend on the order of records.
+    An answer is linear in these sums, and has no error but noise: rounding is unbiased up to 2^−bits.
+
+    Parameters
+    ----------
+    kernel : InnerProductKernel
+        Its degree decides what is counted.
+    bits : int
+        Of a whole number. More resolve finer; in d columns a coordinate has about 2^bits/√d steps.
+    columns : tuple of str, optional
+        What the columns are called, in their order.
+    transform : str, optional
+        Digest of the public transformation that made the vectors, so that only tallies of one merge.
+
+    Privacy
+    -------
+    z depends on its record alone, bit for bit, and ‖z‖ ≤ S. One record present or absent, degree 1: Δ2² = S²
+    and Δ1 ≤ √d·‖z‖ ≤ ⌊√(d·S²)⌋. One record replaced: ‖z − z'‖ ≤ 2S (opposite records), so Δ2² = 4S² and
+    Δ1 ≤ ⌊√(4d·S²)⌋.
+
+    Degree 2, with weights a = 5 and b = 7, b² ≤ 2a²: one record's vector has the squared length
+    a²·Σ z_i⁴ + b²·Σ_{i<j} z_i²z_j² ≤ a²·‖z‖⁴, so Δ2² = a²S⁴; and Σ|·| = a‖z‖² + b(‖z‖₁² − ‖z‖²)/2 ≤
+    (a + b(d − 1)/2)·S², since ‖z‖₁² ≤ d‖z‖². Replaced: the same weights give at most a²·‖zzᵀ − z'z'ᵀ‖²_F
+    = a²(‖z‖⁴ + ‖z'‖⁴ − 2(z·z')²) ≤ 2a²S⁴, and Δ1 is at most √cells times the root of that, by
+    Cauchy and Schwarz. One cell moves by at most a·S² (b·S²/2 off the diagonal); replaced, by b·S².
+
+    Notes
+    -----
+    The weight √2 of products makes the noise of an answer (x·q)² the same in every direction of q. Without it
+    a cell off the diagonal has √2 times the noise for the same claim.
+    """
+
+    name: ClassVar[str] = "monomials"
+    in_pages: ClassVar[bool] = True
+    fractional: ClassVar[bool] = True
+
+    kernel: Kernel
+    bits: int = 12
+    columns: tuple[str, ...] | None = None
+    transform: str | None = None
+
+    def __post_init__(self) -> None:
+        INNER_PRODUCT.check(self.kernel, "monomials")
+        check_integer("bits", self.bits, FEWEST_BITS, MOST_BITS, "try 12")
+        most = MOST_SQUARED if self._product.inner_degree() == 2 else 1 << 2 * self.bits
+        if self._product.dim > most:
+            rule = f"must be at most {most} for the {self.kernel.name} kernel"
+            remedy = "select columns, or learn fewer directions on public data"
+            raise UsageError("dim", rule, got=self._product.dim, remedy=remedy)
+        check_columns(self.columns, self._product.dim)
+
+    @property
+    def _product(self) -> InnerProductKernel:
+        assert isinstance(self.kernel, InnerProductKernel)
+        return self.kernel
+
+    @property
+    def bounds(self) -> None:
+        """None: the ball of the kernel's radius bounds the records."""
+        return
+
+    @property
+    def box(self) -> Bounds:
+        """The box around the ball."""
+        radius, dim = float(self._product.radius), self._product.dim
+        return Bounds((-radius,) * dim, (radius,) * dim)
+
+    @property
+    def assumptions(self) -> dict[str, str]:
+        """That of a transformation, for every unit."""
+        return {} if self.transform is None else dict.fromkeys(self.units, PUBLIC_ROWS)
+
+    def counted_kernel(self) -> Kernel:
+        """The inner product whose monomials are counted."""
+        return self.kernel
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """One row of d cells, or of d·(d + 1)/2."""
+        dim = self._product.dim
+        return 1, dim if self._product.inner_degree() == 1 else dim * (dim + 1) // 2
+
+    @property
+    def unit(self) -> float:
+        """What a cell holds for a record of the declared length along one column, but for its weight."""
+        return float(whole_length(self._product.dim, self.bits)) ** self._product.inner_degree()
+
+    def sensitivity(self, relation: Relation) -> Sensitivity:
+        """See the class: proven there for both relations."""
+        dim, square, replaced = self._product.dim, 1 << 2 * self.bits, relation is Relation.REPLACE
+        if self._product.inner_degree() == 1:
+            length = square << 2 if replaced else square
+            return Sensitivity(math.isqrt(dim * length), length, math.isqrt(length))
+        entry = SQUARE_WEIGHT * square
+        if not replaced:
+            return Sensitivity(entry + PRODUCT_WEIGHT * (dim - 1) * square // 2, entry**2, entry)
+        if dim == 1:
+            return Sensitivity(entry, entry**2, entry)
+        return Sensitivity(math.isqrt(self.shape[1] * 2 * entry**2), 2 * entry**2, PRODUCT_WEIGHT * square)
+
+    def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
+        """Add ``step`` times each record's monomials.
+
+        Matrix products of integers in double precision are exact in any order while every sum stays
+        below 2⁵³, which blocks of 2¹² records of 20 bits keep.
+        """
+        rows, dim = batch.arrays[0], self._product.dim
+        at_a_time = max(1, min(_NUMBERS_AT_A_TIME // dim, 1 << (52 - 2 * self.bits)))
+        upper = np.triu_indices(dim) if self._product.inner_degree() == 2 else None
+        for at in slices(len(rows), at_a_time):
+            whole = whole_vectors(rows[at].astype(np.float64), self._product.radius, self.bits)
+            if upper is None:
+                table[0] += step * whole.sum(axis=0)
+                continue
+            real = whole.astype(np.float64)
+            table[0] += step * square_weights(dim) * (real.T @ real)[upper].astype(np.int64)
+
+    def moments(self, table: Table) -> Floats:
+        """Of degree 2: Σ x xᵀ/radius², symmetric, shape (dim, dim)."""
+        dim = self._product.dim
+        return symmetric(table[0] / (square_weights(dim) * self.unit), dim)
+
+    def _reading(self, kernel: Kernel) -> MonomialReading:
+        return MonomialReading(self, kernel)
+
+
+def symmetric(triangle: Floats, dim: int) -> Floats:
+    """The symmetric matrix with these numbers in its upper triangle, row by row."""
+    upper = np.zeros((dim, dim))
+    upper[np.triu_indices(dim)] = triangle
+    whole: Floats = upper + np.triu(upper, 1).T
+    return whole
+
+
+def square_weights(dim: int) -> NDArray[np.int64]:
+    """Of the cells of degree 2, in the order of the upper triangle."""
+    first, second = np.triu_indices(dim)
+    return np.where(first == second, SQUARE_WEIGHT, PRODUCT_WEIGHT)
+
+
+@dataclass(frozen=True)
+class MonomialReading(LinearReading):
+    """Inner products of queries with sums of vectors, or with the matrix of second moments: exact up to noise
+    and rounding.
+    """
+
+    basis: Monomials
+    kernel: Kernel
+
+    def _queries(self, batch: Batch) -> Floats:
+        """In units of the radius."""
+        assert isinstance(self.kernel, InnerProductKernel)
+        return np.asarray(batch.arrays[0].astype(np.float64) / self.kernel.radius)
+
+    def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
+        """q·Σx, or qᵀ(Σ x xᵀ)q, in units of the radius."""
+        queries = self._queries(batch)
+        if self.basis.shape[1] == queries.shape[1] and self.basis._product.inner_degree() == 1:
+            return np.asarray(queries @ (table[0] / self.basis.unit))
+        return np.asarray(((queries @ self.basis.moments(table)) * queries).sum(axis=1))
+
+    def noise_gain(self, batch: Batch) -> Floats:
+        """The sum of the squared weights of the cells in an answer."""
+        squares = self._queries(batch) ** 2
+        total = squares.sum(axis=1)
+        if self.basis._product.inner_degree() == 1:
+            return np.asarray(total / self.basis.unit**2)
+        fourth = (squares**2).sum(axis=1)
+        gain = fourth / SQUARE_WEIGHT**2 + 2.0 * (total**2 - fourth) / PRODUCT_WEIGHT**2
+        return np.asarray(gain / self.basis.unit**2)
+
+    def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """Of the rounding of records to integers: independent between records, uniform within half a step of
+        each column. The square of a rounded product has a mean error too.
+        """
+        squares = np.square(self._queries(batch)).sum(axis=1)
+        step, number = 1.0 / whole_length(self.kernel.dim or 1, self.basis.bits), max(count, 0.0)
+        mean = number * squares * step**2 / 12.0
+        if self.basis._product.inner_degree() == 1:
+            return np.asarray(mean)
+        return np.asarray(number * np.square(squares) * step**2 / 3.0 + mean**2)
+
+    def bias_bound(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
+        """Half a step in every column, of the same sign for all records, as if they were equal."""
+        queries = np.abs(self._queries(batch))
+        step, lengths = 1.0 / whole_length(self.kernel.dim or 1, self.basis.bits), queries.sum(axis=1)
+        if self.basis._product.inner_degree() == 1:
+            return np.asarray(max(count, 0.0) * lengths * step / 2.0)
+        products = np.sqrt(np.square(queries).sum(axis=1)) * lengths * step
+        return np.asarray(max(count, 0.0) * (products + np.square(lengths * step) / 4.0))
+
+    def total(self, table: Table) -> None:
+        """None: the sums do not hold the number of records."""
+        return
+
 
 MOST_FEATURES = 4096
-MOST_BITS = 20
 _TARGET_SHIFT = 2
 """The target's square is counted in units 2² times coarser: it is one cell, and needs little precision."""
 
@@ -101,21 +331,14 @@ class Moments(Basis):
     columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if type(self.bits) is not int or not 4 <= self.bits <= MOST_BITS:
-            raise UsageError(
-                "bits", f"must be an integer from 4 to {MOST_BITS}", got=shown(self.bits), remedy="try 12"
-            )
+        check_integer("bits", self.bits, 4, MOST_BITS, "try 12")
         if self.ball.features > MOST_FEATURES:
-            raise UsageError(
-                "moments",
-                f"take at most {MOST_FEATURES - 1} columns and a target",
-                got=self.ball.columns - 1,
-                remedy="select columns, or use the sketch",
-            )
+            rule = f"take at most {MOST_FEATURES - 1} columns and a target"
+            remedy = "select columns, or use the sketch"
+            raise UsageError("moments", rule, got=self.ball.columns - 1, remedy=remedy)
         if self.columns is not None and len(self.columns) != self.ball.columns:
-            raise UsageError(
-                "columns", f"must be {self.ball.columns} names, the target's last", got=len(self.columns)
-            )
+            rule = f"must be {self.ball.columns} names, the target's last"
+            raise UsageError("columns", rule, got=len(self.columns))
 
     @property
     def bounds(self) -> None:
@@ -153,18 +376,13 @@ class Moments(Basis):
         largest = max(entry * self.unit, target)
         if relation is Relation.ADD_REMOVE:
             reach = min(number * entry, math.isqrt(number * square) + 1)
-            return Sensitivity(
-                l1=_half_up(reach**2 + square) + self.unit * reach + target,
-                l2_squared=_half_up(square**2 + entry**2 * square) + square**2 + target**2,
-                largest=largest,
-            )
+            l1 = _half_up(reach**2 + square) + self.unit * reach + target
+            l2_squared = _half_up(square**2 + entry**2 * square) + square**2 + target**2
+            return Sensitivity(l1, l2_squared, largest)
         reach = min(number * entry, math.isqrt(2 * number * square) + 1)
         diagonal = min((number - 1) * entry**2, 2 * square)
-        return Sensitivity(
-            l1=_half_up((reach + self.unit) ** 2) + _half_up(diagonal) + target,
-            l2_squared=4 * square**2 + entry**2 * square + target**2,
-            largest=2 * largest,
-        )
+        l1 = _half_up((reach + self.unit) ** 2) + _half_up(diagonal) + target
+        return Sensitivity(l1, 4 * square**2 + entry**2 * square + target**2, 2 * largest)
 
     def prepare(self, data: object) -> Batch:
         """Records with the target in the last column, as integers (φ, v)."""
@@ -200,9 +418,8 @@ class Moments(Basis):
         rows: NDArray[np.int64] = batch.arrays[0]
         features = self.ball.features
         upper = np.triu_indices(features)
-        at_a_time = min(_ROWS_AT_A_TIME, 1 << (52 - 2 * self.bits))
-        for start in range(0, len(rows), at_a_time):
-            part = rows[start : start + at_a_time]
+        for at in slices(len(rows), min(_ROWS_AT_A_TIME, 1 << (52 - 2 * self.bits))):
+            part = rows[at]
             real = part.astype(np.float64)
             products = real.T @ real
             sums = np.concatenate((products[:-1, :-1][upper], products[:-1, -1])).astype(np.int64)
@@ -235,8 +452,7 @@ class MomentsReading(LinearReading):
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """qᵀ (Σ z zᵀ) q."""
         queries = batch.arrays[0].astype(np.float64)
-        values: Floats = ((queries @ self.basis.matrix(table)) * queries).sum(axis=1)
-        return values
+        return np.asarray(((queries @ self.basis.matrix(table)) * queries).sum(axis=1))
 
     def noise_gain(self, batch: Batch) -> Floats:
         """The sum of the squared weights of the cells in qᵀ (Σ z zᵀ) q."""
@@ -244,10 +460,8 @@ class MomentsReading(LinearReading):
         inner, last = squares[:, :-1], squares[:, -1]
         total = inner.sum(axis=1)
         triangle = 2.0 * total**2 - (inner**2).sum(axis=1)
-        gain: Floats = (
-            triangle + 4.0 * total * last + (1 << 2 * _TARGET_SHIFT) * last**2
-        ) / self.basis.unit**4
-        return gain
+        gain = triangle + 4.0 * total * last + (1 << 2 * _TARGET_SHIFT) * last**2
+        return np.asarray(gain / self.basis.unit**4)
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
         """Of the rounding of records to integers: independent between records, uniform within half a step of
@@ -274,7 +488,6 @@ _MOST_WEIGHT = 1 << 40
 MOST_CLASSES = 1 << 16
 _FINE_WEIGHT = 256
 """Of class means where a part of it is taken from every class: thirds and tenths of it are nearly whole."""
-_NUMBERS_AT_A_TIME = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,17 +623,9 @@ class ClassMoments(Basis):
             return cls(classes, dim, radius, 0, mean, count, bits, transform, shared)
         length = SQUARE_WEIGHT * unit**2 / math.sqrt(moment_share)
         mean = max(1, round(length * math.sqrt(means) / unit / added))
-        return cls(
-            classes,
-            dim,
-            radius,
-            classes if by_class else 1,
-            mean,
-            max(1, round(length * math.sqrt(count_share))),
-            bits,
-            transform,
-            math.floor(mean * taken),
-        )
+        count = max(1, round(length * math.sqrt(count_share)))
+        matrices = classes if by_class else 1
+        return cls(classes, dim, radius, matrices, mean, count, bits, transform, math.floor(mean * taken))
 
     def __post_init__(self) -> None:
         rules = (
@@ -433,15 +638,10 @@ class ClassMoments(Basis):
             ("shared_weight", self.shared_weight, 0, max(0, self.mean_weight - 1) // max(1, self.classes)),
         )
         for name, value, least, most in rules:
-            if type(value) is not int or not least <= value <= most:
-                raise UsageError(name, f"must be an integer from {least} to {most}", got=shown(value))
+            check_integer(name, value, least, most)
         if self.moments not in (0, 1, self.classes):
-            raise UsageError(
-                "moments",
-                "must be none, one, or one for each class",
-                got=self.moments,
-                remedy="give one of these",
-            )
+            rule = "must be none, one, or one for each class"
+            raise UsageError("moments", rule, got=self.moments, remedy="give one of these")
         # Checks the radius.
         object.__setattr__(self, "radius", self.counted_kernel().radius)
 
@@ -506,12 +706,9 @@ class ClassMoments(Basis):
         batch = dense_batch(data, self.dim + 1, None, clip=True, columns=None)
         codes = batch.arrays[0][:, 0]
         if not (np.isin(codes, np.arange(self.classes))).all():
-            raise DataRefused(
-                "X",
-                f"must have a class from 0 to {self.classes - 1} in its first column",
-                got="another number",
-                remedy="give the place of the label in the list of classes",
-            )
+            rule = f"must have a class from 0 to {self.classes - 1} in its first column"
+            remedy = "give the place of the label in the list of classes"
+            raise DataRefused("X", rule, got="another number", remedy=remedy)
         return batch
 
     def accumulate(self, table: NDArray[np.int64], batch: Batch, *, step: int, threads: int) -> None:
@@ -520,8 +717,8 @@ class ClassMoments(Basis):
         """
         rows, width = batch.arrays[0], self.dim + 1
         upper = np.triu_indices(self.dim) if self.moments else None
-        for start in range(0, len(rows), at_a_time := max(1, _NUMBERS_AT_A_TIME // width)):
-            part = rows[start : start + at_a_time]
+        for at in slices(len(rows), _NUMBERS_AT_A_TIME // width):
+            part = rows[at]
             codes = part[:, 0].astype(np.int64)
             whole = whole_vectors(part[:, 1:].astype(np.float64), self.radius, self.bits)
             for code in np.unique(codes).tolist():
@@ -545,8 +742,7 @@ class ClassMoments(Basis):
         """Σ x of each class in units of the radius, shape (classes, dim)."""
         cells = table[0, : self.classes * (self.dim + 1)].reshape(self.classes, -1)[:, :-1]
         if self.shared_weight:
-            everything = cells.sum(axis=0) / self._total_weight
-            return np.asarray((cells + self.shared_weight * everything) / (self.mean_weight * self.unit))
+            cells = cells + self.shared_weight * (cells.sum(axis=0) / self._total_weight)
         return np.asarray(cells / (self.mean_weight * self.unit))
 
     @property

@@ -107,7 +107,7 @@ def test_expected_errors_are_of_the_size_of_the_errors(model: PrivateSynthesizer
     fitted = model._reading()
     true = [fitted.basis.marginal(table, i) / N for i in range(len(fitted.basis.sets))]
     found = [
-        0.5 * np.abs(fitted.mixture.marginal(each.members) - cells).sum()
+        0.5 * np.abs(fitted.mixture.marginal(each) - cells).sum()
         for each, cells in zip(fitted.basis.sets, true, strict=True)
     ]
     expected = list(model.expected_errors().values())

@@ -8,7 +8,7 @@ import pytest
 import hushsum as hs
 from hushsum.files import TablePacker
 from hushsum.kernels import Kernel
-from hushsum.tables import HashReading, HashRows
+from hushsum.tables import HashRows, RowReading
 
 RNG = np.random.default_rng(4)
 DENSE = RNG.normal(size=(700, 5)).astype(np.float32)
@@ -42,8 +42,8 @@ def test_means_are_those_of_read(
 def test_readers_answer_plain_arrays_only(kernel: Kernel) -> None:
     basis = HashRows(kernel, 20, 50, 2)
     table = RNG.integers(-100, 100, (20, 50)).astype(np.int32)
-    reader = HashReading(basis, kernel).reader(table, count=9.0, scale=0.5)
-    expected = HashReading(basis, kernel).sums(table, basis.prepare(DENSE), count=9.0, scale=0.5, threads=1)
+    reader = RowReading(basis, kernel).reader(table, count=9.0, scale=0.5)
+    expected = RowReading(basis, kernel).sums(table, basis.prepare(DENSE), count=9.0, scale=0.5, threads=1)
     for queries in (DENSE, DENSE.astype(np.float64)):
         np.testing.assert_array_equal(reader(queries), expected)
     np.testing.assert_array_equal(reader(DENSE[3]), expected[3:4])
@@ -68,7 +68,7 @@ def test_readers_of_sets_answer_a_few_arrays_of_integers(packed: bool) -> None:
     basis = HashRows(kernel, 300, 50, 2)
     table = RNG.integers(-100, 100, (300, 50))
     cells = TablePacker((300, 50), unit=1).add(table.reshape(-1)).finish() if packed else table
-    reading = HashReading(basis, kernel)
+    reading = RowReading(basis, kernel)
     reader = reading.reader(cells, count=9.0, scale=0.5)
     sets = [RNG.integers(-(2**60), 2**60, size) for size in (3, 0, 40, 1)]
     expected = reading.sums(table, basis.prepare(sets), count=9.0, scale=0.5, threads=1)
@@ -92,7 +92,7 @@ def test_readers_of_sets_answer_a_few_arrays_of_integers(packed: bool) -> None:
 
 def test_a_table_of_another_shape_has_no_reader() -> None:
     kernel = hs.JaccardKernel()
-    reading = HashReading(HashRows(kernel, 4, 50, 2), kernel)
+    reading = RowReading(HashRows(kernel, 4, 50, 2), kernel)
     for shape in ((5, 50), (4, 49)):
         table = np.zeros(shape, np.int64)
         for cells in (table, TablePacker(shape, unit=1).add(table.reshape(-1)).finish()):

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from hushsum.privacy import Response, hadamard_response, sign_gain
-from hushsum.privacy.noise import NoiseSource
+from hushsum.privacy import Response, hadamard_response, local_source, sign_gain
 
 ROWS, ORDER, CELL = 3, 8, 5
 
 
 def responses(epsilon: Fraction, number: int) -> list[Response]:
     made = []
-    with NoiseSource.for_release(7) as source:
+    with local_source(7) as source:
         for _ in range(number):
             made.append(
                 hadamard_response(lambda row: CELL, rows=ROWS, order=ORDER, epsilon=epsilon, source=source)
@@ -62,6 +61,6 @@ def test_only_the_drawn_row_is_looked_up() -> None:
         seen.append(row)
         return 0
 
-    with NoiseSource.for_release(1) as source:
+    with local_source(1) as source:
         made = hadamard_response(cell_of, rows=9, order=2, epsilon=Fraction(1), source=source)
     assert seen == [made.row]

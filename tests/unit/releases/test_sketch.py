@@ -38,7 +38,7 @@ def f() -> TableFunction:
 
 def read_cells(f: TableFunction) -> Floats:
     """The cell of each query in each row, one at a time."""
-    cells = f.reading.cells(f.basis.prepare_queries(QUERIES))
+    cells = f.reading.basis.cells(f.basis.prepare_queries(QUERIES))
     return np.array([[float(f.table[r, cells[q, r]]) for r in range(f.rows)] for q in range(len(QUERIES))])
 
 

@@ -76,15 +76,15 @@ def test_rows_share_the_noise_of_shared_cells() -> None:
     reading = hs.race(hs.EuclideanKernel(dim=1, bandwidth=0.5), rows=300, width=20, bounds=(0, 1)).reading
     assert isinstance(reading, RowReading)
     queries = reading.basis.prepare_queries(np.array([[0.2], [0.3], [0.9]]))
-    cells = reading.cells(queries)
+    cells = reading.basis.cells(queries)
     coefficients = np.zeros((3, 300, 20))
     for query in range(3):
-        coefficients[query, np.arange(300), cells[query]] = 1.0 / (300 * (1.0 - reading.fold_rate))
+        coefficients[query, np.arange(300), cells[query]] = 1.0 / (300 * (1.0 - reading.basis.fold_rate))
     flat = coefficients.reshape(3, -1)
     np.testing.assert_allclose(reading.noise_covariance(queries), flat @ flat.T, rtol=1e-9)
     table = np.zeros((300, 20), np.int64)
     record = reading.basis.prepare(np.array([[0.25]]))
-    table[np.arange(300), reading.cells(record)[0]] = 1
+    table[np.arange(300), reading.basis.cells(record)[0]] = 1
     alone = reading.sums(table, queries, count=1.0, scale=1.0, threads=1)
     np.testing.assert_allclose(reading.record_answers(record, queries)[0], alone, atol=1e-6)
 

@@ -105,10 +105,10 @@ def test_the_typical_rounding_is_what_integer_weights_err(dim: int, degree: int)
         read = reading.evaluate(table, Batch((query[None],), 1), threads=1)[0]
         inside = (place.astype(np.float64) / spacing + 0.5 * np.array(basis.cells)) % 1.0
         away = (query.astype(np.float64) - place) / spacing
-        errors.append(read - _read(reading.errors.reader.terms, inside[None], away[None])[0])
+        errors.append(read - _read(reading.reader.terms, inside[None], away[None])[0])
     measured = float(np.sqrt(np.mean(np.square(errors))))
-    assert measured < reading.errors.typical_rounding < 6.0 * measured
-    assert max(map(abs, errors)) < reading.errors.rounding
+    assert measured < reading.errors.roundings[1] < 6.0 * measured
+    assert max(map(abs, errors)) < reading.errors.roundings[0]
 
 
 def _file(kernel: ProfileKernel) -> tuple[CoefficientFunction, bytes]:

@@ -5,7 +5,6 @@ integer tables that move by vectors, ``zcdp`` the rest; ``conversions``
 moves claims between relations and groups.
 """
 
-from hushsum.privacy.accounting._binomial import binomial_delta, binomial_trials
 from hushsum.privacy.accounting._composition import GaussianTable, LaplaceTable, compose, noise_allowed
 from hushsum.privacy.accounting._gaussian import (
     SMALLEST_SHARE,
@@ -24,6 +23,13 @@ from hushsum.privacy.accounting._gaussian import (
     vector_delta,
     vector_variances,
 )
+from hushsum.privacy.accounting._loss_moments import (
+    binomial_delta,
+    binomial_trials,
+    skellam_delta,
+    skellam_rho,
+    skellam_variances,
+)
 from hushsum.privacy.accounting._parameters import (
     at_least_one,
     check_delta,
@@ -41,7 +47,6 @@ from hushsum.privacy.accounting._parameters import (
     zcdp_rho,
 )
 from hushsum.privacy.accounting._shuffling import local_epsilon_for, shuffled_delta, shuffled_epsilon
-from hushsum.privacy.accounting._skellam import skellam_delta, skellam_rho, skellam_variances
 
 __all__ = [
     "SMALLEST_SHARE", "DiscreteGaussian", "GaussianTable", "LaplaceTable", "Variances",

@@ -173,8 +173,9 @@ class NoiseStream:
 def check_parameter(name: str, value: Fraction, smallest: Fraction, largest: Fraction) -> Fraction:
     """The parameter as a Fraction within its range."""
     if not isinstance(value, (int, Fraction)):
-        got = type(value).__name__
-        raise UsageError(name, "must be a Fraction or an integer", got=got, remedy="use Fraction(...)")
+        raise UsageError(
+            name, "must be a Fraction or an integer", got=type(value).__name__, remedy="use Fraction(...)"
+        )
     if not smallest <= value <= largest:
         # Not as a float: a number so large has none.
         got, other = ("less", "smaller") if value < smallest else ("more", "larger")
