@@ -54,7 +54,7 @@ def federated(X: Floats, Q: Floats, epsilon: float, sites: int, rng: np.random.G
     shape = sites / honest  # the sum of n numbers of shape 1/(n − t)
     noise = rng.negative_binomial(shape, success, (2, ROWS, WIDTH))
     table = np.asarray(f.table) + noise[0] - noise[1]
-    cells = f.reading.cells(f.basis.prepare_queries(Q))
+    cells = f.reading.basis.cells(f.basis.prepare_queries(Q))
     mean = table[np.arange(ROWS), cells].mean(axis=1)
     return np.asarray(f.reading.unfold(mean, float(len(X))) / len(X))
 
