@@ -15,11 +15,20 @@ import pytest
 
 from hushsum.errors import FileRefused, LedgerUnavailable
 from hushsum.ledger import DatasetTerms, Ledger
-from hushsum.parties import Address, Participant, StateFolder, _runtime
+from hushsum.parties import (
+    Address,
+    Participant,
+    RunSpending,
+    StateFolder,
+    _runtime,
+)
 from hushsum.parties import _messages as control_messages
-from hushsum.parties.runs import OwnerMachine, RunSpending, owner_spending
 from hushsum.parties.secure_aggregation import MASKED, SiteState
-from hushsum.parties.summarization import RunTerms
+from hushsum.parties.summarization import (
+    OwnerMachine,
+    RunTerms,
+    owner_spending,
+)
 from hushsum.privacy import Booking, stage
 from tests.aggregation_runs import Run, small_terms
 from tests.unit.parties.summarization.parties import identities, opening_for, records, terms_for

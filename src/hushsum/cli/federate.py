@@ -13,7 +13,10 @@ from hushsum.cli.error_wording import Command, Group, help_of
 from hushsum.cli.output import tell, warn, write_facts, write_json
 from hushsum.cli.summarize import show_secret_file
 from hushsum.parties import ParticipantPatience, PartySpec, Patience
-from hushsum.parties.runs import SiteRequest, TermsRequest
+from hushsum.parties.secure_aggregation import (
+    SiteRequest,
+    TermsRequest,
+)
 
 if TYPE_CHECKING:
     from hushsum.privacy import Claim
@@ -65,7 +68,10 @@ def terms(
     hushsum federate terms a.tally --site 3f5a… --site 77c0… --site 91be… --epsilon 1 -o run.terms
     """
     from hushsum.operations import read_key
-    from hushsum.parties.runs import terms_as_json, write_terms
+    from hushsum.parties.secure_aggregation import (
+        terms_as_json,
+        write_terms,
+    )
 
     key = None if encryption_key_file is None else read_key(encryption_key_file)
     agreed = write_terms(tally, request, sites, output, encryption_key=key)
@@ -94,7 +100,10 @@ def show(
     hushsum federate show run.terms
     """
     from hushsum.kernels import kernel_in_words
-    from hushsum.parties.runs import read_terms, terms_as_json
+    from hushsum.parties.secure_aggregation import (
+        read_terms,
+        terms_as_json,
+    )
     from hushsum.privacy import unit_in_words
 
     agreed = read_terms(file)
@@ -134,7 +143,9 @@ def server(
     hushsum federate server --terms run.terms --key server.key --listen 0.0.0.0:7000 -o all.hush
     """
     from hushsum.parties import parse_address
-    from hushsum.parties.runs import run_server
+    from hushsum.parties.secure_aggregation import (
+        run_server,
+    )
 
     where = parse_address(listen, "listen")
     made = run_server(
@@ -193,7 +204,9 @@ def site(
     """
     from hushsum.operations import read_key
     from hushsum.parties import parse_address
-    from hushsum.parties.runs import join_as_site
+    from hushsum.parties.secure_aggregation import (
+        join_as_site,
+    )
 
     where = parse_address(server, "server", pinned=True)
     if request.ledger.given() is None:

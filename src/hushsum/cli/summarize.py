@@ -13,10 +13,16 @@ from hushsum.cli.declared_options import Without, with_declared_options
 from hushsum.cli.error_wording import Command, Group, help_of
 from hushsum.cli.output import progress_bar, tell, warn, write, write_facts, write_json
 from hushsum.parties import ParticipantPatience, Patience
-from hushsum.parties.runs import CuratorRequest, OwnerRequest, ValidationRequest
+from hushsum.parties.summarization import (
+    CuratorRequest,
+    OwnerRequest,
+    ValidationRequest,
+)
 
 if TYPE_CHECKING:
-    from hushsum.parties.runs import Summarized
+    from hushsum.parties.summarization import (
+        Summarized,
+    )
 
 summarize = typer.Typer(
     name="summarize",
@@ -100,7 +106,9 @@ def owner(
     hushsum summarize owner data.parquet --curator curator.example:7000@3f5a… --key owner.key
     """
     from hushsum.parties import parse_address
-    from hushsum.parties.runs import offer_records
+    from hushsum.parties.summarization import (
+        offer_records,
+    )
 
     where = parse_address(curator, "curator", pinned=True)
     if request.ledger.given() is None:
@@ -144,7 +152,9 @@ def curator(
     --validation v.parquet --size 2000 --epsilon 2 --delta 1e-5 --bandwidth 3 -o summary.parquet
     """
     from hushsum.parties import parse_address
-    from hushsum.parties.runs import collect_summary
+    from hushsum.parties.summarization import (
+        collect_summary,
+    )
 
     where, size = parse_address(listen, "listen"), request.run.size
     if request.pace <= 0:
@@ -208,7 +218,9 @@ def validation(
     hushsum summarize validation v.parquet --hashes owners.secret --epsilon 2 --delta 1e-5 --bandwidth 3
     -o v.target
     """
-    from hushsum.parties.runs import release_validation
+    from hushsum.parties.summarization import (
+        release_validation,
+    )
 
     if request.ledger.given() is None:
         warn(_NO_LEDGER.format("release"))

@@ -31,6 +31,7 @@ from hushsum.parties._runtime import (
     ParticipantPatience,
     PartySpec,
     Patience,
+    RunSpending,
     listener,
     parse_address,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "PartySpec",
     "Patience",
     "ReportTerms",
+    "RunSpending",
     "StateFolder",
     "TlsConnection",
     "are_functions",

@@ -8,21 +8,22 @@ What must survive a crash, the machines store before it can be read.
 
 from __future__ import annotations
 
+import hashlib
 import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final, NoReturn, Protocol
 
 from hushsum.declaration import Parameter
-from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused, UsageError
+from hushsum.errors import AlreadyPublished, FileRefused, HushsumError, PeerLost, PeerRefused, UsageError
 from hushsum.operations import LedgerOptions
 from hushsum.parties import _messages as messages
 from hushsum.parties._tls import Identity, TlsConnection, connect, fingerprint_of, incoming, secured, short
-from hushsum.privacy import Claim
+from hushsum.privacy import Booking, Claim, StagedRelease, stage
 
 Log = Callable[[str], None]
 NO_LEDGER: Final = LedgerOptions()
@@ -101,6 +102,74 @@ class Result:
         ended: Any = self
         values = {each.name: getattr(self, each.name) for each in fields(ended)}
         return {name: each.in_numbers() if isinstance(each, Claim) else each for name, each in values.items()}
+
+
+class RunSpending:
+    """Debits a party's ledger once per run, under a key that a retry repeats; without a ledger nothing."""
+
+    def __init__(
+        self,
+        protocol: str,
+        ledger: LedgerOptions | None,
+        fingerprint: str,
+        run: str,
+        claim: Claim,
+        subject: Mapping[str, object],
+    ) -> None:
+        self.claim, self._subject = claim, subject
+        self.key: str | None = None
+        self._booking: Booking | None = None
+        self._staged: StagedRelease | None = None
+        if ledger is not None:
+            named = f"{run} {fingerprint}".encode()
+            self.key = f"{protocol}-{hashlib.sha256(named).hexdigest()[:40]}"
+            self._budget = ledger.budget()
+            self._booking = Booking(self._budget, self.key)
+
+    @property
+    def debited(self) -> bool:
+        """Whether the ledger holds this run."""
+        return self.key is not None and self._budget.find(self.key) is not None
+
+    def afford(self) -> None:
+        """Raise BudgetExhausted if less is left than the claim costs; debits nothing."""
+        if self._booking is not None and not self.debited:
+            self._budget.price(self.claim)
+
+    def staged_bytes(self, make: Callable[[], bytes]) -> bytes:
+        """Debit the claim, then make what the ledger keeps; a retry gets the bytes of the first attempt."""
+        try:
+            self._staged = stage(self._booking, self.claim, self._subject, make)
+        except AlreadyPublished:
+            raise UsageError("this run is closed in the ledger") from None
+        return self._staged.payload
+
+    def settle(self, *, sent: bool = False) -> None:
+        """Record that the run has ended; after a crash the bytes were staged by an earlier process.
+
+        A party that has ``sent`` nothing, and whose ledger does not hold this run, owes nothing.
+        """
+        if self._booking is None or not (sent or self.debited):
+            return
+        with suppress(AlreadyPublished):
+            staged = self._staged or stage(self._booking, self.claim, self._subject, _nothing)
+            staged.publish()
+
+    def in_words(self, *, sent: bool) -> str:
+        """What a site that was dropped, or lost the server, has spent."""
+        claim = self.claim
+        amount = f"ρ = {claim.rho:.15g}" if claim.epsilon is None else f"ε = {claim.epsilon:.15g}"
+        if self.debited:
+            spent = f"This site's ledger was debited {amount} for this run (entry {self.key})"
+        elif sent:
+            spent = f"This site's masked table may have left and {amount} counts as spent"
+        else:
+            return "Nothing was spent at this site."
+        return f"{spent}; that stays spent, and repeating the command spends nothing more."
+
+
+def _nothing() -> bytes:
+    raise UsageError("the ledger holds nothing that this run staged")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Secure aggregation of integer tables between sites, after Bonawitz et al. (CCS 2017).
 
 `SiteState` and `ServerState` are state machines without sockets and clocks: they turn messages into messages.
-The noise is drawn by the sites, inside the masks; `AggregationTerms` fix how much.
+The noise is drawn by the sites, inside the masks; `AggregationTerms` fix how much. `run_server` and
+`join_as_site` run them between processes, with files, keys, state folders and ledgers.
 
 All keys are for one run: they are derived from fresh X25519 pairs by HKDF-SHA256 with the digest of the terms
 as salt. A mask is the ChaCha20 keystream of its key, read as integers modulo 2³² or 2⁶⁴.
@@ -15,24 +16,32 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import (
-    FileRefused,
-    HushsumError,
-    Parameter,
-    PeerLost,
-    PeerRefused,
-    SecretRefused,
-    UsageError,
-)
-from hushsum.files import pack, stored_rational, unpack
+from hushsum.declaration import Parameter, check_fields
+from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused, SecretRefused, UsageError
+from hushsum.errors import Parameter as NameOf
+from hushsum.files import atomic_file, pack, stored_rational, unpack
 from hushsum.kernels import Kernel
-from hushsum.parties._kept_state import SecretStore
+from hushsum.operations import LedgerOptions, check_output
+from hushsum.parties._kept_state import EncryptedState, SecretStore, StateFolder
 from hushsum.parties._messages import COUNT, Field, Message, own_affairs, ready
+from hushsum.parties._runtime import (
+    NO_LEDGER,
+    Address,
+    Coordinator,
+    Log,
+    Participant,
+    PartySpec,
+    Patience,
+    Result,
+    RunSpending,
+    listener,
+)
 from hushsum.parties._tls import Identity, fingerprint_of, short, verify
 from hushsum.privacy import (
     AUTO,
@@ -53,7 +62,7 @@ from hushsum.privacy import (
 )
 from hushsum.releases import UNSEEN_SHARE, NoisyTable, function_type, largest_step
 from hushsum.tables import Basis, Reading, Table, reading_as_json, reading_from_json
-from hushsum.tally import TableRelease, Tally, claimed_unit, differing_parameters
+from hushsum.tally import TableRelease, Tally, claimed_unit, differing_parameters, load_tally, sums_with_share
 from hushsum.version import PRODUCER
 
 if TYPE_CHECKING:
@@ -320,7 +329,7 @@ class AggregationTerms(Message):
         if d < 0 or t < 0 or t + 2 * d >= n:
             raise UsageError(
                 "dropouts",
-                ("and ", Parameter("colluding"), f" must satisfy colluding + 2·dropouts < {n}, the sites"),
+                ("and ", NameOf("colluding"), f" must satisfy colluding + 2·dropouts < {n}, the sites"),
                 got=f"dropouts {d} and colluding {t}",
             )
         checked_unit(self.unit, self.reading.basis.units)
@@ -470,7 +479,7 @@ class AggregationTerms(Message):
             raise UsageError(
                 f"the tally must count the unit of the terms: {unit_in_words(self.unit, self.per_unit)}",
                 got="another cap",
-                remedy=("count with the same ", Parameter("max_per_unit")),
+                remedy=("count with the same ", NameOf("max_per_unit")),
             )
 
 
@@ -686,7 +695,7 @@ class SiteState:
             store.put("run", terms.digest)
         elif bound != terms.digest:
             raise PeerRefused(
-                "the state of this site belongs to another run", remedy=("give another ", Parameter("state"))
+                "the state of this site belongs to another run", remedy=("give another ", NameOf("state"))
             )
         if store.get("ended") is not None:
             raise PeerRefused("the run has ended at this site", remedy="agree on the terms of a new one")
@@ -960,8 +969,7 @@ class ServerState:
             store.put("run", terms.digest)
         elif bound != terms.digest:
             raise PeerRefused(
-                "the state of this server belongs to another run",
-                remedy=("give another ", Parameter("state")),
+                "the state of this server belongs to another run", remedy=("give another ", NameOf("state"))
             )
         self._recall()
 
@@ -1259,3 +1267,252 @@ def released_sum(terms: AggregationTerms, total: NDArray[np.int64], contribution
     if not terms.basis.fractional:
         return function
     return function.rounded_at_release(largest_step(noise.variance, UNSEEN_SHARE))
+
+
+KEYS_COMMAND = "hushsum federate keys"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermsRequest:
+    """What the released sum promises, and against whom.
+
+    A site knows its own share of noise: with ``colluding=0`` the claim does not hold against the sites
+    themselves.
+    """
+
+    release: ReleaseRequest
+    colluding: Annotated[
+        int,
+        Parameter(
+            help="Number of colluding sites against which the claim holds, alone or with the server.",
+            group="",
+            at_least=0,
+        ),
+    ] = 1
+    dropouts: Annotated[
+        int, Parameter(help="Number of sites that may leave before the sum is opened.", group="", at_least=0)
+    ] = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+def terms_as_json(terms: AggregationTerms) -> dict[str, Any]:
+    """What people agree on, for a machine."""
+    return {
+        "run": terms.run,
+        "digest": terms.digest.hex(),
+        "sites": list(terms.sites),
+        "dropouts": terms.dropouts,
+        "colluding": terms.colluding,
+        "rows": terms.basis.shape[0],
+        "width": terms.basis.shape[1],
+        "fingerprint": terms.basis.fingerprint,
+        "ring_bits": terms.ring_bits,
+        "claim": terms.claim.in_numbers(),
+    }
+
+
+def write_terms(
+    tally: str,
+    request: TermsRequest,
+    sites: Sequence[str],
+    output: str,
+    *,
+    encryption_key: bytes | None = None,
+) -> AggregationTerms:
+    """Write the terms of a run; of the tally only its public part is used."""
+    path = check_output(output, inputs=[tally])
+    counted = load_tally(tally, encryption_key=encryption_key)
+    terms = AggregationTerms.of(
+        counted, request.release, sites, dropouts=request.dropouts, colluding=request.colluding
+    )
+    with atomic_file(path, mode=0o644) as stream:
+        stream.write(terms.to_bytes())
+    return terms
+
+
+def read_terms(path: str) -> AggregationTerms:
+    """The terms in a file.
+
+    Raises
+    ------
+    UsageError
+        if there is no such file.
+    FileRefused
+        if it holds none.
+    """
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MOST_TERMS + 1)
+    except FileNotFoundError:
+        raise UsageError(f"no file {path!r}", remedy="make it with: hushsum federate terms") from None
+    except OSError:
+        raise UsageError(f"{path!r} cannot be read", remedy="give a file of terms") from None
+    try:
+        return AggregationTerms.from_bytes(data)
+    except FileRefused:
+        raise FileRefused(f"{path!r} holds no terms of an aggregation, or damaged ones") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated:
+    """The released function of a run, and which sites it contains."""
+
+    file: str
+    terms: AggregationTerms
+    survivors: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The result for a machine."""
+        return {"file": self.file, "survivors": list(self.survivors), **terms_as_json(self.terms)}
+
+
+def run_server(
+    terms_file: str,
+    party: PartySpec,
+    output: str,
+    listen: Address,
+    *,
+    patience: Patience,
+    log: Log,
+    listening: Callable[[int], None] = lambda _: None,
+) -> Aggregated:
+    """Carry the messages of a run, open the sum and write it as a released function.
+
+    Raises
+    ------
+    PeerLost
+        if too few sites replied in time.
+    """
+    terms = read_terms(terms_file)
+    identity = Identity.load(party.key, maker=KEYS_COMMAND)
+    path = check_output(output, inputs=[terms_file, party.key])
+    with _run_folder(party, output, terms) as folder, listener(listen, backlog=len(terms.sites) + 4) as place:
+        machine = ServerState(terms, EncryptedState(folder, identity))
+        listening(place.getsockname()[1])
+        Coordinator(identity, machine, patience=patience, log=log).serve(
+            place,
+            finish=lambda: released_sum(terms, machine.sum, len(machine.survivors)).save(path),
+            closed=lambda step: log(f"step {step!r} is complete"),
+        )
+    return Aggregated(output, terms, machine.survivors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteRequest:
+    """What a site takes part with: the terms it has agreed to, its key, state and ledger."""
+
+    terms: Annotated[str, Parameter(help="The terms that all have agreed to.", group="", metavar="FILE")]
+    party: PartySpec
+    ledger: LedgerOptions = NO_LEDGER
+
+
+@dataclass(frozen=True, slots=True)
+class SiteEnded(Result):
+    """How a run ended for a site."""
+
+    run: str
+    claim: Claim
+    idempotency_key: str | None
+
+
+def join_as_site(
+    request: SiteRequest,
+    tally_file: str,
+    server: Address,
+    *,
+    sites: Sequence[str] | None = None,
+    encryption_key: bytes | None = None,
+    patience: Patience,
+    log: Log,
+    approve: Callable[[Claim], None] = lambda _: None,
+) -> SiteEnded:
+    """Take part in a run with a tally; resumes after a crash with the same state.
+
+    ``sites`` are the fingerprints that this site got from the others by itself; None compares none. Terms
+    are written by one party, who could name keys of its own in place of the others': their noise would be
+    known to it. The ledger is debited after everything that can be refused was, and before the masked table
+    leaves.
+
+    Raises
+    ------
+    UsageError
+        if the tally does not count what the terms say, or the terms name other sites than ``sites``.
+    BudgetExhausted
+        if the ledger has too little left; nothing is sent then.
+    """
+    terms = read_terms(request.terms)
+    identity = Identity.load(request.party.key, maker=KEYS_COMMAND)
+    tally = load_tally(tally_file, encryption_key=encryption_key)
+    terms.check_tally(tally)
+    if identity.fingerprint not in terms.sites:
+        raise UsageError(
+            "key",
+            "must be the key of a site that the terms name",
+            got=f"one with the fingerprint {short(identity.fingerprint)}",
+        )
+    if sites is not None:
+        _check_sites(terms, sites, identity.fingerprint)
+    approve(terms.claim)
+    spending = site_spending(terms, request.ledger.given(), identity.fingerprint)
+    with _run_folder(request.party, tally_file, terms) as folder:
+        machine = SiteState(
+            identity,
+            terms,
+            lambda: sums_with_share(tally, terms.basis.shape[0], *terms.shares),
+            EncryptedState(folder, identity),
+            stage=spending.staged_bytes,
+        )
+        if machine.steps == 0:
+            spending.afford()
+
+        def answered() -> None:
+            done = machine.steps
+            log(f"answered step {done} of {len(STEPS)}: {STEPS[done - 1]}")
+
+        try:
+            Participant(identity, server, machine, patience=patience, log=log).take_part(answered)
+        except (PeerLost, PeerRefused) as error:
+            raise type(error)(f"{error}. {spending.in_words(sent=machine.sent_table)}") from None
+        spending.settle(sent=machine.sent_table)
+        machine.forget()
+    return SiteEnded(terms.run, terms.claim, spending.key)
+
+
+def site_spending(terms: AggregationTerms, ledger: LedgerOptions | None, fingerprint: str) -> RunSpending:
+    """What taking part costs the site with this fingerprint, and how its ledger describes it."""
+    subject = {
+        "kind": "secure aggregation",
+        "run": terms.run,
+        "fingerprint": terms.basis.fingerprint,
+        "rows": terms.basis.shape[0],
+    }
+    return RunSpending("federate", ledger, fingerprint, terms.digest.hex(), terms.claim, subject)
+
+
+def _check_sites(terms: AggregationTerms, known: Sequence[str], own: str) -> None:
+    """Refuse terms that name other keys than those that this site knows, its own aside."""
+    pinned, named = {fingerprint_of(each) for each in known} - {own}, set(terms.sites) - {own}
+    if pinned == named:
+        return
+    strange, missing = sorted(named - pinned), sorted(pinned - named)
+    listed = [f"also {short(each)}" for each in strange] + [f"not {short(each)}" for each in missing]
+    raise UsageError(
+        "terms",
+        "must name the sites whose fingerprints were given, and no others",
+        got=", ".join(listed[:4]) + (", …" if len(listed) > 4 else ""),
+    )
+
+
+def _run_folder(party: PartySpec, file: str, terms: AggregationTerms) -> StateFolder:
+    """The folder of one run among those of a party, named by what all have agreed to.
+
+    The same terms find the run again, unfinished or ended; other terms begin with new keys.
+
+    Privacy
+    -------
+    A key pair masks one table and a sum is opened once, because the mark that a run has ended is never
+    removed for the sake of another run.
+    """
+    return StateFolder(Path(party.state or f"{file}.federate") / terms.digest.hex()[:32])

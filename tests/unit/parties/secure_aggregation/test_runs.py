@@ -13,8 +13,10 @@ from hushsum.errors import HushsumError, PeerLost, PeerRefused
 from hushsum.ledger import DatasetTerms, Ledger
 from hushsum.operations._deliver import LedgerOptions
 from hushsum.parties import Address, Coordinator, Identity, MemoryStore, PartySpec, Patience, listener
-from hushsum.parties.runs import (
+from hushsum.parties.secure_aggregation import (
+    MASKED,
     Aggregated,
+    ServerState,
     SiteRequest,
     TermsRequest,
     join_as_site,
@@ -22,7 +24,6 @@ from hushsum.parties.runs import (
     run_server,
     write_terms,
 )
-from hushsum.parties.secure_aggregation import MASKED, ServerState
 from hushsum.privacy import ReleaseRequest
 from tests.free_ports import free_port
 

@@ -17,14 +17,21 @@ from hushsum.parties import (
     Identity,
     Participant,
     Patience,
+    RunSpending,
     StateFolder,
     TlsConnection,
     connect,
     incoming,
     secured,
 )
-from hushsum.parties.runs import OwnerMachine, RunSpending
-from hushsum.parties.summarization import HashSecret, Opening, RunTerms, SummaryFeatures, owners_claim
+from hushsum.parties.summarization import (
+    HashSecret,
+    Opening,
+    OwnerMachine,
+    RunTerms,
+    SummaryFeatures,
+    owners_claim,
+)
 from hushsum.records import ColumnBlocks
 
 FEATURES = SummaryFeatures(dim=2, bandwidth=1.0, features=20, seed=1)

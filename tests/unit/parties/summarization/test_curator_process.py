@@ -27,13 +27,14 @@ from hushsum.parties import (
     short,
 )
 from hushsum.parties import _messages as control_messages
-from hushsum.parties.runs import CuratorMachine, OwnerMachine
 from hushsum.parties.summarization import (
     Answer,
     Broadcast,
+    CuratorMachine,
     CuratorState,
     NoisyTarget,
     Opening,
+    OwnerMachine,
     RunTerms,
     release_target,
 )

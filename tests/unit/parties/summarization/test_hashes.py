@@ -12,9 +12,9 @@ import pytest
 
 from hushsum.errors import FileRefused, PeerRefused, UsageError
 from hushsum.parties import Coordinator, Identity
-from hushsum.parties.runs import CuratorMachine
 from hushsum.parties.summarization import (
     PUBLIC_SEED,
+    CuratorMachine,
     CuratorState,
     HashedTarget,
     HashSecret,
