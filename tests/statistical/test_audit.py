@@ -107,9 +107,9 @@ def test_no_neighbours_move_further_than_declared_and_a_fifth_less_is_caught(
 @pytest.mark.parametrize("norm", ["l1", "l2_squared", "largest"])
 def test_each_norm_alone_is_judged(norm: str) -> None:
     declared = Sensitivity(10, 10, 1)
-    assert SensitivityAudit(Relation.ADD_REMOVE, declared, declared, 1).holds
+    assert SensitivityAudit(declared, declared, 1).holds
     found = replace(declared, **{norm: getattr(declared, norm) + 1})
-    assert not SensitivityAudit(Relation.ADD_REMOVE, declared, found, 1).holds
+    assert not SensitivityAudit(declared, found, 1).holds
 
 
 @pytest.mark.parametrize("relation", list(Relation), ids=str)

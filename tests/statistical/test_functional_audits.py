@@ -249,12 +249,12 @@ def test_the_stated_power_is_that_of_simulations(actual: float) -> None:
     """Within six standard errors of 4,000 simulated audits of two normal laws."""
     from scipy.special import ndtr
 
-    from hushsum.auditing._smoke import _distance
+    from hushsum.auditing._smoke import _shown
 
     allowed, releases, tail = 1.5, 400, 1e-8 / 2
     rng = np.random.default_rng(6)
     hits = rng.binomial(releases, [ndtr(actual / 2), ndtr(-actual / 2)], size=(4000, 2))
-    broken = np.mean([_distance(int(more), int(less), releases, tail) > allowed for more, less in hits])
+    broken = np.mean([_shown(int(more), int(less), releases, tail) > allowed for more, less in hits])
     stated = separation_power(allowed, normal_chances(actual)(1.0), releases, tail)
     assert abs(broken - stated) <= 6.0 * math.sqrt(max(stated * (1 - stated), 1e-3) / 4000) + 0.01
 

@@ -29,15 +29,13 @@ from hushsum.auditing._noise import (
     most_hits_below,
     one_direction_power,
 )
-from hushsum.auditing._noise_cases import cases
+from hushsum.auditing._noise_cases import NoiseCase, noise_cases
 from hushsum.auditing._registry import (
     MechanismCase,
-    NoiseCase,
     audited_bases,
     audited_kernels,
     basis_cases,
     mechanism_cases,
-    noise_cases,
     pool_for,
     register_basis,
     register_mechanism,
@@ -74,7 +72,7 @@ __all__ = [
     "SensitivityAudit", "Separated", "SmokeCase", "Step", "Term", "allowed_distance", "at_most", "audit",
     "audit_calibration", "audit_choice", "audit_edges", "audit_gaussian", "audit_laplace", "audit_persons",
     "audit_sensitivity", "audit_separation", "audit_smoke", "audit_steps", "audited_bases", "audited_kernels",
-    "basis_cases", "basis_in_words", "binomial_bounds", "box_pool", "cases", "counted", "distribution_of",
+    "basis_cases", "basis_in_words", "binomial_bounds", "box_pool", "counted", "distribution_of",
     "laplace_draws", "laplace_power", "lattice_chances", "lower_bounds", "mechanism_cases", "most_hits_below",
     "neighbours", "noise_cases", "noise_steps", "normal_chances", "one_direction_power", "pool_for",
     "register_basis", "register_mechanism", "report_of", "rows_of", "run_steps", "separation_power",

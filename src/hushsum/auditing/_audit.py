@@ -1,15 +1,12 @@
 """Audits of everything, or of one basis, kernel or released function.
 
-The audit of a released function, from the public contents of its file.
+The audit of a released function uses the public contents of its file. Three questions: does the stated noise
+suffice for the claim (calibration), does one record of such a basis change as little as declared
+(sensitivity), does noise with these parameters hide it (noise)? The table itself is not looked at: whether
+*this* noise was drawn as stated cannot be seen from one table.
 
-Three questions: does the stated noise suffice for the claim (calibration), does one record of such a basis
-move as little as declared (sensitivity), does noise with these parameters hide it (noise)? The table itself
-is not looked at: whether *this* noise was drawn as stated cannot be seen from one table.
-
-Whether the noise that a released file states suffices for what it claims; from its public header alone.
-
-Nothing is taken over from the code that calibrates: the spent budget is computed forwards, from noise to
-claim, where the release went backwards.
+The calibration takes nothing over from the code that calibrates: the spent budget is computed forwards, from
+noise to claim, where the release went backwards.
 """
 
 from __future__ import annotations
@@ -21,18 +18,17 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum.auditing import _noise_cases, _table_cases  # noqa: F401  (registers them)
+from hushsum._types import Integers
+from hushsum.auditing import _table_cases  # noqa: F401  (registers them)
 from hushsum.auditing._noise import GaussianPair, NoiseAudit, audit_gaussian, audit_laplace, gaussian_draws
+from hushsum.auditing._noise_cases import NoiseCase, noise_cases
 from hushsum.auditing._registry import (
     MechanismCase,
-    NoiseCase,
     audited_bases,
     basis_cases,
     kernel_cases,
     mechanism_cases,
-    noise_cases,
     pool_for,
 )
 from hushsum.auditing._report import AuditReport, AuditRow, Half, report_of
@@ -60,6 +56,7 @@ from hushsum.privacy import (
     LAPLACE,
     PERSON,
     SKELLAM,
+    Calibration,
     Claim,
     IntegerNoise,
     Promise,
@@ -96,27 +93,30 @@ _DEFAULTS = (("power", 1), ("projection", "dense"))
 
 @dataclass(frozen=True, slots=True)
 class Randomness:
-    """Fresh randomness for every step, or the same in every run for tests. None of it protects anybody: the
-    noise hides made-up records.
+    """Fresh randomness for a step, or the same in every run for tests. None of it protects anybody: the noise
+    hides made-up records.
     """
 
     seed: int | None
+    step: int
 
-    def numbers(self, step: int) -> np.random.Generator:
+    def numbers(self) -> np.random.Generator:
         """For choosing neighbours."""
-        return np.random.default_rng(None if self.seed is None else [self.seed, step])
+        return np.random.default_rng(None if self.seed is None else [self.seed, self.step])
 
-    def noise(self, step: int) -> NoiseSource:
+    def noise(self) -> NoiseSource:
         """For the samplers under test."""
-        return NoiseSource.fresh() if self.seed is None else NoiseSource.insecure((self.seed << 16) + step)
+        return (
+            NoiseSource.fresh() if self.seed is None else NoiseSource.insecure((self.seed << 16) + self.step)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A test still to be run; it is given a number of its own for its randomness."""
+    """A test still to be run, with randomness of its own."""
 
     what: str
-    run: Callable[[Randomness, int], list[AuditRow]]
+    run: Callable[[Randomness], list[AuditRow]]
 
 
 def sensitivity_steps(
@@ -134,95 +134,89 @@ def sensitivity_steps(
     first = "" if searched.shape == basis.shape else f", first {searched.shape[0]} rows"
     for relation in relations:
         what = f"{basis_in_words(basis)}{first}, {relation}"
-        yield Step(what, partial(_records, searched, relation, what, thorough))
+        yield Step(what, partial(_records, what, searched, relation, thorough))
         if isinstance(basis, AdjacencyRows):
             named = f"{what}, {basis.units[1]}, {basis.graph}"
-            yield Step(named, partial(_edges, basis, relation, named, thorough))
+            yield Step(named, partial(_edges, named, basis, relation, thorough))
         if cap is not None and PERSON in basis.units:
             named = f"{what}, {cap} records a person"
-            yield Step(named, partial(_persons, searched, relation, named, thorough, cap))
-
-
-def noise_steps(*, thorough: bool) -> Iterator[Step]:
-    """The registered worst pairs of every sampler."""
-    for case in noise_cases(thorough=thorough):
-        yield Step(f"{case.sampler}, {case.pair}", partial(_noise, case))
-
-
-def smoke_steps(*, thorough: bool) -> Iterator[Step]:
-    """Whole releases of made-up neighbours."""
-    for case in CASES:
-        yield Step(str(case), partial(_smoke, case, 3000 if thorough else RELEASES))
-
-
-def mechanism_steps(*, thorough: bool) -> Iterator[Step]:
-    """Whole mechanisms with noise on functions, on made-up neighbours."""
-    for case in mechanism_cases(thorough=thorough):
-        yield Step(f"{case.name}, {case.pair}", partial(_mechanism, case, thorough))
+            yield Step(named, partial(_persons, named, searched, relation, thorough, cap))
 
 
 def _records(
-    basis: Basis, relation: Relation, what: str, thorough: bool, randomness: Randomness, step: int
+    what: str, basis: Basis, relation: Relation, thorough: bool, randomness: Randomness
 ) -> list[AuditRow]:
-    rng = randomness.numbers(step)
+    rng = randomness.numbers()
     pairs = neighbours(pool_for(basis, rng), relation, rng, thorough=thorough)
-    return [sensitivity_row(what, audit_sensitivity(basis, pairs, relation))]
+    return _sensitivity_rows(what, audit_sensitivity(basis, pairs, relation))
 
 
 def _persons(
-    basis: Basis, relation: Relation, what: str, thorough: bool, cap: int, randomness: Randomness, step: int
+    what: str, basis: Basis, relation: Relation, thorough: bool, cap: int, randomness: Randomness
 ) -> list[AuditRow]:
-    rng = randomness.numbers(step)
+    rng = randomness.numbers()
     pool, rounds = pool_for(basis, rng), 200 if thorough else 24
-    audit, count = audit_persons(basis, pool, relation, rng, cap=cap, rounds=rounds)
-    row = sensitivity_row(what, audit)
-    if count <= cap:
-        return [row]
-    return [row, AuditRow(what, Half.SENSITIVITY, "count", cap, count, 1.0, audit.pairs)]
+    return _sensitivity_rows(what, *audit_persons(basis, pool, relation, rng, cap=cap, rounds=rounds), cap)
 
 
 def _edges(
-    basis: AdjacencyRows, relation: Relation, what: str, thorough: bool, randomness: Randomness, step: int
+    what: str, basis: AdjacencyRows, relation: Relation, thorough: bool, randomness: Randomness
 ) -> list[AuditRow]:
-    audit, count = audit_edges(basis, relation, randomness.numbers(step), rounds=40 if thorough else 6)
-    row = sensitivity_row(what, audit)
-    allowed = basis.unit_change(basis.units[1], 1, relation).count
-    if count <= allowed:
-        return [row]
-    return [row, AuditRow(what, Half.SENSITIVITY, "count", allowed, count, 1.0, audit.pairs)]
+    found = audit_edges(basis, relation, randomness.numbers(), rounds=40 if thorough else 6)
+    return _sensitivity_rows(what, *found, basis.unit_change(basis.units[1], 1, relation).count)
 
 
-def _noise(case: NoiseCase, randomness: Randomness, step: int) -> list[AuditRow]:
-    with randomness.noise(step) as source:
-        return [noise_row(case.run(source, 1.0), case.pair)]
-
-
-def _smoke(case: SmokeCase, releases: int, randomness: Randomness, step: int) -> list[AuditRow]:
-    return [audit_smoke(case, seed=randomness.seed, releases=releases)]
-
-
-def _mechanism(case: MechanismCase, thorough: bool, randomness: Randomness, step: int) -> list[AuditRow]:
-    pair = case.set_up()
-    releases = max(pair.releases(), THOROUGH_RELEASES if thorough else 0)
-    what = f"{case.name}, {case.pair}"
-    return [audit_separation(what, pair, releases=releases, seed=randomness.seed)]
-
-
-def sensitivity_row(what: str, audit: SensitivityAudit) -> AuditRow:
-    """Δ1, or whichever norm went too far."""
+def _sensitivity_rows(what: str, audit: SensitivityAudit, count: int = 0, allowed: int = 0) -> list[AuditRow]:
+    """Δ1, or whichever norm is too large; and the change of the count if that is too large."""
     declared, found = audit.declared, audit.found
     norms = {
         "Δ1": (float(declared.l1), float(found.l1)),
         "Δ2": (math.sqrt(declared.l2_squared), math.sqrt(found.l2_squared)),
         "Δ∞": (float(declared.largest), float(found.largest)),
     }
-    quantity = next((name for name, (allowed, moved) in norms.items() if moved > allowed), "Δ1")
-    power = 1.0 if audit.catches else 0.0
-    return AuditRow(what, Half.SENSITIVITY, quantity, *norms[quantity], power, audit.pairs)
+    quantity = next((name for name, (most, moved) in norms.items() if moved > most), "Δ1")
+    rows = [
+        AuditRow(what, Half.SENSITIVITY, quantity, *norms[quantity], float(audit.catches), audit.pairs),
+        AuditRow(what, Half.SENSITIVITY, "count", allowed, count, 1.0, audit.pairs),
+    ]
+    return rows if count > allowed else rows[:1]
 
 
-def noise_row(audit: NoiseAudit, pair: str) -> AuditRow:
-    """The row of an audited sampler."""
+def noise_steps(*, thorough: bool) -> Iterator[Step]:
+    """The worst pairs of every sampler."""
+
+    def run(case: NoiseCase, randomness: Randomness) -> list[AuditRow]:
+        with randomness.noise() as source:
+            return [_noise_row(case.run(source, 1.0), case.pair)]
+
+    for case in noise_cases(thorough=thorough):
+        yield Step(f"{case.sampler}, {case.pair}", partial(run, case))
+
+
+def smoke_steps(*, thorough: bool) -> Iterator[Step]:
+    """Whole releases of made-up neighbours."""
+
+    def run(case: SmokeCase, randomness: Randomness) -> list[AuditRow]:
+        return [audit_smoke(case, seed=randomness.seed, releases=3000 if thorough else RELEASES)]
+
+    for case in CASES:
+        yield Step(str(case), partial(run, case))
+
+
+def mechanism_steps(*, thorough: bool) -> Iterator[Step]:
+    """Whole mechanisms with noise on functions, on made-up neighbours."""
+
+    def run(what: str, case: MechanismCase, randomness: Randomness) -> list[AuditRow]:
+        pair = case.set_up()
+        releases = max(pair.releases(), THOROUGH_RELEASES if thorough else 0)
+        return [audit_separation(what, pair, releases=releases, seed=randomness.seed)]
+
+    for case in mechanism_cases(thorough=thorough):
+        what = f"{case.name}, {case.pair}"
+        yield Step(what, partial(run, what, case))
+
+
+def _noise_row(audit: NoiseAudit, pair: str) -> AuditRow:
     return AuditRow(
         f"{audit.mechanism}, {pair}",
         Half.NOISE,
@@ -246,171 +240,141 @@ def basis_in_words(basis: Basis) -> str:
     return f"{basis.name}{counted}" + (f"({arguments})" if arguments else "")
 
 
+Amount = Fraction | float
+"""What noise spends: exact, or infinity where it does not bound the quantity."""
+
+
 def audit_calibration(function: NoisyTable) -> list[AuditRow]:
     """What the stated noise spends, against the claim; and whether anyone could know that noise."""
     claim = function.claim
     if function.stream_step is not None:
-        return [_spent_by_stream(claim, function.stream_step, function), _known(claim)]
-    change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
-    noises = protecting_noises(claim, function.noise, function.count_noise)
-    spent = [
-        _spent(claim, change, function.cells.size, *each, distance=protecting_distance(claim, each))
-        for each in noises
-    ]
-    # Of several noises, each of which protects the records of one site, the worst is reported.
-    rows = [max(spent, key=lambda row: row.lower_bound) if spent else _row("noise", Fraction(0), None)]
-    rows.append(_known(claim))
-    return rows
-
-
-def _known(claim: Claim) -> AuditRow:
-    return AuditRow(
-        "noise source", Half.CALIBRATION, "known seeds", 0.0, 0.0 if claim.secure else 1.0, 1.0, 0
-    )
-
-
-def _spent_by_stream(claim: Claim, step: StreamStep, function: NoisyTable) -> AuditRow:
-    """What all steps together spend, from the noise of every output."""
-    unit = stream_unit(
-        function.basis, claim.unit, claim.records_per_unit, claim.relation, removals=step.removals
-    )
-    promise = claim.promise
-    if promise.pure:
-        assert promise.epsilon is not None
-        spent = spent_epsilon(step.noise, unit) if step.noise.intervals else None
-        return _row("epsilon", promise.epsilon, spent)
-    rho = None if step.noise.intervals else spent_rho(step.noise, unit)
-    if promise.rho is not None:
-        return _row("rho", promise.rho, rho)
-    assert promise.epsilon is not None
-    if rho is None:
-        return _row("delta", promise.delta, None)
-    delta = min(zcdp_delta(rho, promise.epsilon), spent_delta(step.noise, unit, promise.epsilon))
-    return _row("delta", promise.delta, Fraction(delta))
-
-
-def _spent(
-    claim: Claim,
-    change: UnitChange,
-    cells: int,
-    table: IntegerNoise,
-    count: IntegerNoise,
-    *,
-    distance: float,
-) -> AuditRow:
-    """``distance`` is that of sums of shares (`hushsum.privacy.accounting`)."""
-    promise, moved, moves = claim.promise, change.table, change.count
-    if table.mechanism == BINOMIAL:
-        return _row("delta", promise.delta, _binomial_delta(promise, moved, moves, table, count))
-    if table.mechanism == SKELLAM:
-        return _skellam(promise, moved, moves, table, count)
-    if promise.pure or (table.mechanism == LAPLACE and promise.epsilon is not None):
-        assert promise.epsilon is not None
-        return _row(
-            "epsilon", promise.epsilon, _sum(_table_epsilon(moved, cells, table), _epsilon(moves, count))
-        )
-    rho = _sum(_rho(moved.l2_squared, table), _rho(moves**2, count))
-    if promise.rho is not None:
-        if rho is not None and distance:
-            rho = Fraction(rho_of_sum(rho, distance, cells + 1))
-        return _row("rho", promise.rho, rho)
-    assert promise.epsilon is not None
-    far = (cells + 1) * distance * (1 + 1e-9)
-    epsilon = promise.epsilon - 2 * Fraction(far)
-    if rho is None or epsilon <= 0:
-        return _row("delta", promise.delta, None)
-    deltas = [zcdp_delta(rho, epsilon)]
-    if moved.largest == 1 and moves <= 1:
-        deltas.append(
-            discrete_gaussian_delta(
-                epsilon,
-                cells=moved.l2_squared,
-                variance=table.parameter,
-                count_variance=count.parameter if moves else None,
-            )
-        )
+        spent = [_spent_by_stream(claim, function.stream_step, function)]
     else:
-        deltas.append(
-            vector_delta(
-                epsilon,
-                l2_squared=moved.l2_squared,
-                cells=cells,
-                variance=table.parameter,
-                count=moves,
-                count_variance=count.parameter if moves else None,
-            )
-        )
-    return _row("delta", promise.delta, Fraction(min(deltas) * math.exp(far) if far else min(deltas)))
+        change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
+        noises = protecting_noises(claim, function.noise, function.count_noise)
+        spent = [
+            _spent(claim, change, function.cells.size, each, protecting_distance(claim, each))
+            for each in noises
+        ]
+    # Of several noises, each of which protects the records of one site, the worst is reported.
+    rows = [_calibration_row(claim.promise, *each) for each in spent or [("noise", math.inf)]]
+    known = 0.0 if claim.secure else 1.0
+    return [
+        max(rows, key=lambda row: row.lower_bound),
+        AuditRow("noise source", Half.CALIBRATION, "known seeds", 0.0, known, 1.0, 0),
+    ]
 
 
-def _skellam(
-    promise: Promise, moved: Sensitivity, moves: int, table: IntegerNoise, count: IntegerNoise
-) -> AuditRow:
-    proven = moved.largest == 1 and moves <= 1 and (not moves or count.mechanism == SKELLAM)
-    variances = (table.parameter, count.parameter if moves else None)
-    if promise.rho is not None:
-        rho = skellam_rho(cells=moved.l2_squared, variance=variances[0], count_variance=variances[1])
-        return _row("rho", promise.rho, Fraction(rho) if proven else None)
-    if promise.epsilon is None or not promise.delta:
-        return _row("delta", promise.delta, None)
-    delta = skellam_delta(
-        promise.epsilon, cells=moved.l2_squared, variance=variances[0], count_variance=variances[1]
-    )
-    return _row("delta", promise.delta, Fraction(delta) if proven else None)
-
-
-def _binomial_delta(
-    promise: Promise, moved: Sensitivity, moves: int, table: IntegerNoise, count: IntegerNoise
-) -> Fraction | None:
-    if promise.epsilon is None or moved.largest > 1 or moves > 1:
-        return None
-    if moves and count.mechanism != BINOMIAL:
-        return None
-    trials, counted = int(table.parameter), int(count.parameter) if moves else None
-    return Fraction(
-        binomial_delta(promise.epsilon, cells=moved.l2_squared, trials=trials, count_trials=counted)
-    )
-
-
-def _row(quantity: str, claimed: Fraction, spent: Fraction | None) -> AuditRow:
+def _calibration_row(promise: Promise, quantity: str, spent: Amount) -> AuditRow:
     """The comparison is of exact rationals; floats are for the eye, and must not turn it over."""
-    shown = math.inf if spent is None else float(spent)
-    if spent is not None and spent <= claimed:
+    claimed = getattr(promise, quantity, Fraction(0))
+    shown = float(spent)
+    if spent <= claimed:
         shown = min(shown, float(claimed))
     elif shown <= float(claimed):
         shown = math.nextafter(float(claimed), math.inf)
     return AuditRow("stated noise", Half.CALIBRATION, quantity, float(claimed), shown, 1.0, 0)
 
 
-def _table_epsilon(moved: Sensitivity, cells: int, noise: IntegerNoise) -> Fraction | None:
+def _spent_by_stream(claim: Claim, step: StreamStep, function: NoisyTable) -> tuple[str, Amount]:
+    """What all steps together spend, from the noise of every output."""
+    unit = stream_unit(
+        function.basis, claim.unit, claim.records_per_unit, claim.relation, removals=step.removals
+    )
+    promise, noise = claim.promise, step.noise
+    if promise.pure:
+        return "epsilon", spent_epsilon(noise, unit) if noise.intervals else math.inf
+    rho = math.inf if noise.intervals else spent_rho(noise, unit)
+    if promise.rho is not None:
+        return "rho", rho
+    assert promise.epsilon is not None
+    if isinstance(rho, float):
+        return "delta", math.inf
+    return "delta", min(zcdp_delta(rho, promise.epsilon), spent_delta(noise, unit, promise.epsilon))
+
+
+def _spent(
+    claim: Claim, change: UnitChange, cells: int, noises: Calibration, distance: float
+) -> tuple[str, Amount]:
+    """The quantity of the claim that the noise of table and count spends, and how much of it; ``distance`` is
+    that of sums of shares (`hushsum.privacy.accounting`).
+    """
+    promise, moved, moves = claim.promise, change.table, change.count
+    table, count = noises
+    counted = count.parameter if moves else None
+    one_each = moved.largest == 1 and moves <= 1
+    proven = one_each and (not moves or count.mechanism == table.mechanism)
+    if table.mechanism == BINOMIAL:
+        if promise.epsilon is None or not proven:
+            return "delta", math.inf
+        trials, count_trials = int(table.parameter), None if counted is None else int(counted)
+        return "delta", binomial_delta(
+            promise.epsilon, cells=moved.l2_squared, trials=trials, count_trials=count_trials
+        )
+    if table.mechanism == SKELLAM and promise.rho is not None:
+        rho = skellam_rho(cells=moved.l2_squared, variance=table.parameter, count_variance=counted)
+        return "rho", rho if proven else math.inf
+    if table.mechanism == SKELLAM:
+        if promise.epsilon is None or not promise.delta or not proven:
+            return "delta", math.inf
+        return "delta", skellam_delta(
+            promise.epsilon, cells=moved.l2_squared, variance=table.parameter, count_variance=counted
+        )
+    if promise.pure or (table.mechanism == LAPLACE and promise.epsilon is not None):
+        return "epsilon", _sum(_table_epsilon(moved, cells, table), _epsilon(moves, count))
+    spent = _sum(_rho(moved.l2_squared, table), _rho(moves**2, count))
+    if promise.rho is not None:
+        if isinstance(spent, Fraction) and distance:
+            spent = rho_of_sum(spent, distance, cells + 1)
+        return "rho", spent
+    assert promise.epsilon is not None
+    far = (cells + 1) * distance * (1 + 1e-9)
+    epsilon = promise.epsilon - 2 * Fraction(far)
+    if isinstance(spent, float) or epsilon <= 0:
+        return "delta", math.inf
+    if one_each:
+        delta = discrete_gaussian_delta(
+            epsilon, cells=moved.l2_squared, variance=table.parameter, count_variance=counted
+        )
+    else:
+        delta = vector_delta(
+            epsilon,
+            l2_squared=moved.l2_squared,
+            cells=cells,
+            variance=table.parameter,
+            count=moves,
+            count_variance=counted,
+        )
+    return "delta", min(zcdp_delta(spent, epsilon), delta) * (math.exp(far) if far else 1)
+
+
+def _table_epsilon(moved: Sensitivity, cells: int, noise: IntegerNoise) -> Amount:
     """Pure ε of the table: of Laplace noise by Δ1, of the Gamma-radius distribution by Δ2, where the table
     has all cells that share its length or some of them.
     """
     if noise.mechanism != GAMMA:
         return _epsilon(moved.l1, noise)
-    return root_above(moved.l2_squared) / noise.parameter if noise.cells >= cells else None
+    return root_above(moved.l2_squared) / noise.parameter if noise.cells >= cells else math.inf
 
 
-def _epsilon(l1: int, noise: IntegerNoise) -> Fraction | None:
-    """Pure ε of a move of ``l1``; None for infinitely much, as without noise or with another kind of it."""
+def _epsilon(l1: int, noise: IntegerNoise) -> Amount:
+    """Pure ε of a change of ``l1``; infinite without noise or with another kind of it."""
     if l1 == 0:
         return Fraction(0)
     whole = noise.mechanism == LAPLACE and noise.parameter > 0 and noise.parts == 1
-    return Fraction(l1) / noise.parameter if whole else None
+    return Fraction(l1) / noise.parameter if whole else math.inf
 
 
-def _rho(l2_squared: int, noise: IntegerNoise) -> Fraction | None:
+def _rho(l2_squared: int, noise: IntegerNoise) -> Amount:
     if l2_squared == 0:
         return Fraction(0)
-    return (
-        Fraction(l2_squared) / (2 * noise.parameter)
-        if noise.mechanism == GAUSSIAN and noise.parameter > 0
-        else None
-    )
+    gaussian = noise.mechanism == GAUSSIAN and noise.parameter > 0
+    return Fraction(l2_squared) / (2 * noise.parameter) if gaussian else math.inf
 
 
-def _sum(table: Fraction | None, count: Fraction | None) -> Fraction | None:
-    return None if table is None or count is None else table + count
+def _sum(table: Amount, count: Amount) -> Amount:
+    # Not by adding infinity, for which a huge exact amount would have to be a float.
+    return math.inf if math.inf in (table, count) else table + count
 
 
 _MOST_SIMULATED = 1 << 25
@@ -420,7 +384,7 @@ _LARGEST_CAP = 16
 
 def released_steps(function: NoisyTable, *, thorough: bool) -> Iterator[Step]:
     """The tests of one released function."""
-    yield Step("stated noise", lambda randomness, step: audit_calibration(function))
+    yield Step("stated noise", lambda randomness: audit_calibration(function))
     claim = function.claim
     cap = min(claim.records_per_unit, _LARGEST_CAP) if claim.unit == PERSON else None
     yield from sensitivity_steps(function.basis, thorough=thorough, relations=[claim.relation], cap=cap)
@@ -450,7 +414,7 @@ def released_steps(function: NoisyTable, *, thorough: bool) -> Iterator[Step]:
         yield Step("noise of table and count", partial(_gaussian, noise, paired, cells, moved.largest))
 
 
-def _laplace(noise: IntegerNoise, whose: str, randomness: Randomness, step: int) -> list[AuditRow]:
+def _laplace(noise: IntegerNoise, whose: str, randomness: Randomness) -> list[AuditRow]:
     """One cell moved by about the scale, so that its loss is near 1, where a test needs the fewest draws.
 
     A scale claims k/scale for a move of every k; over many rows the losses concentrate, and nothing is seen.
@@ -459,21 +423,23 @@ def _laplace(noise: IntegerNoise, whose: str, randomness: Randomness, step: int)
     shift = max(1, round(noise.parameter))
     one = replace(noise, cells=1)
 
-    def draw(size: int) -> NDArray[np.int64]:
+    def draw(size: int) -> Integers:
         if noise.mechanism == LAPLACE:
             return noise.draw(size, source)
         return np.concatenate([one.draw(1, source) for _ in range(size)])
 
-    with randomness.noise(step) as source:
+    with randomness.noise() as source:
         try:
             audit = audit_laplace(draw, shift / noise.parameter, shift=shift)
         except UsageError:
             return [_untested(f"{noise.mechanism}, {whose} noise", "epsilon", float(shift / noise.parameter))]
-    return [noise_row(replace(audit, mechanism=noise.mechanism), f"{whose} noise, one cell moved by {shift}")]
+    return [
+        _noise_row(replace(audit, mechanism=noise.mechanism), f"{whose} noise, one cell moved by {shift}")
+    ]
 
 
 def _gaussian(
-    noise: IntegerNoise, count: IntegerNoise | None, cells: int, shift: int, randomness: Randomness, step: int
+    noise: IntegerNoise, count: IntegerNoise | None, cells: int, shift: int, randomness: Randomness
 ) -> list[AuditRow]:
     """The worst pair itself where it can be afforded; otherwise fewer cells, moved further."""
     pair = GaussianPair(
@@ -487,7 +453,7 @@ def _gaussian(
         cells = min(cells, _MOST_NOISY_CELLS)
         shift = max(1, round((float(noise.parameter) / cells) ** 0.5))
         count = None
-    with randomness.noise(step) as source:
+    with randomness.noise() as source:
         try:
             audit = audit_gaussian(
                 lambda size: noise.draw(size, source),
@@ -499,7 +465,7 @@ def _gaussian(
         except UsageError:
             return [_untested(GAUSSIAN, "mu", GaussianPair(float(noise.parameter), cells, shift).mu)]
     also = "" if count is None else " and the count"
-    return [noise_row(audit, f"{cells} cells{also} moved by {shift}")]
+    return [_noise_row(audit, f"{cells} cells{also} moved by {shift}")]
 
 
 def _untested(what: str, quantity: str, claimed: float) -> AuditRow:
@@ -546,8 +512,7 @@ def audit(target: Target = None, *, thorough: bool = False, seed: int | None = N
     >>> report.holds, report.weakest_power
     (True, 1.0)
     """
-    steps = audit_steps(target, thorough=thorough)
-    return run_steps(steps, seed=seed)
+    return run_steps(audit_steps(target, thorough=thorough), seed=seed)
 
 
 def audit_steps(target: Target = None, *, thorough: bool = False) -> list[Step]:
@@ -570,9 +535,8 @@ def audit_steps(target: Target = None, *, thorough: bool = False) -> list[Step]:
         return list(released_steps(target, thorough=thorough))
     if isinstance(target, Kernel):
         kernel_cases(target.name)
-        makers = [basis_cases(name).of_kernel for name in audited_bases()]
-        made = [make(target) for make in makers if make is not None]
-        bases = [basis for basis in made if basis is not None]
+        makers = (basis_cases(name).of_kernel for name in audited_bases())
+        bases = [basis for make in makers if make is not None and (basis := make(target)) is not None]
     elif isinstance(target, Basis):
         basis_cases(target.name)
         bases = [target]
@@ -590,10 +554,9 @@ def run_steps(
     steps: list[Step], *, seed: int | None = None, progress: Callable[[float], None] | None = None
 ) -> AuditReport:
     """Run tests one after the other; ``progress`` is called with the fraction done."""
-    randomness = Randomness(seed)
     rows = []
     for number, step in enumerate(steps):
-        rows += step.run(randomness, number)
+        rows += step.run(Randomness(seed, number))
         if progress is not None:
             progress((number + 1) / len(steps))
     return report_of(rows)

@@ -1,35 +1,30 @@
 """Audits of noise: lower bounds on the privacy loss of a sampler, from draws for its worst pair of inputs.
 
-Audits of mechanisms with a handful of outcomes: private choices, binary answers.
+A mechanism that keeps its claim is accused with probability at most `FALSE_ALARM`. ``power`` is the
+probability that a copy with a fifth less noise is caught. No sampling shows faults in tails that draws do not
+reach, such as noise cut off at forty deviations.
 
-For pure ε the largest log-ratio is reached by a single outcome, so it suffices to test each outcome in both
-directions, at an equal share of the false-alarm rate. Each side is drawn a Poisson number of times; then the
-counts of an outcome are independent Poisson variables, and given their sum the first is exactly binomial
-with the odds p/p': one Clopper–Pearson bound for the ratio instead of one for each side.
-
-The noise half of an audit: lower bounds on what a mechanism really gives away, by likelihood-ratio tests.
-
-Each test simulates only the cells in which the worst pair of neighbours differ, and reduces them to the
-statistic their likelihood ratio depends on (`tail_test` explains what is then counted). A mechanism that
-keeps its claim is accused with probability at most `FALSE_ALARM`. ``power`` is the chance that a copy with a
-fifth less noise is caught: exact for one direction, so that both together do at least as well.
-
-What no sampling sees: faults in tails that draws do not reach, such as noise cut off at forty deviations.
-
-The test behind the noise half: how often does a draw that is far enough go one move further?
-
-For additive noise Z and neighbours that move its statistic by s, an attacker who decides for the second
-dataset when the output reaches t is right with probability P(Z ≥ t − s) (*near*) and wrong with probability
-P(Z ≥ t) (*far*). Far implies near, so among the near draws the far ones are binomial, exactly, with the
-probability r = P(far)/P(near). A claim bounds r from below: pure ε by e^(−ε), a trade-off curve by g(y)/y at
-y = P(near), where g(y) is the least false alarm an attacker of power y must accept; g is convex with
-g(0) = 0, so g(y)/y grows with y. Hence
+*Noise that is added* (`audit_laplace`, `audit_gaussian`). Only the cells in which the worst pair of
+neighbours differ are simulated, and reduced to the statistic that their likelihood ratio depends on. For
+additive noise Z and neighbours that move the statistic by s, an attacker who decides for the second dataset
+when the output reaches t is right with probability P(Z ≥ t − s) (*near*) and wrong with probability P(Z ≥ t)
+(*far*). Far implies near, so among the near draws the far ones are binomial, exactly, with the probability r
+= P(far)/P(near). A claim bounds r from below: pure ε by e^(−ε), a trade-off curve by g(y)/y at y = P(near),
+where g(y) is the least false alarm that an attacker of power y must accept; g is convex with g(0) = 0, so
+g(y)/y grows with y. Hence
 
     claim broken  ⇐  upper bound on r  <  g(y)/y at the lower bound on y,
 
 each bound by Clopper and Pearson at a share of the false-alarm rate. One sample serves both events, which
 needs the square root of the draws that two independent samples need when ε is small. The test runs in both
-directions, since a sampler need not be symmetric, each at half the rate.
+directions, since a sampler need not be symmetric, each at half the rate. The power is exact for one
+direction, so both together have at least that.
+
+*Choices among a few outcomes* (`audit_choice`). For pure ε the largest log-ratio is reached by a single
+outcome, so each outcome is tested in both directions, at an equal share of the false-alarm rate. Each side is
+drawn a Poisson number of times; then the counts of an outcome are independent Poisson variables, and given
+their sum the first is exactly binomial with the odds p/p': one Clopper–Pearson bound for the ratio instead of
+one for each side.
 """
 
 from __future__ import annotations
@@ -41,7 +36,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
 from hushsum.errors import Parameter, UsageError
@@ -75,8 +69,7 @@ def at_most(hits: Floats, number: Floats, probability: Floats | float) -> Floats
 
     inside = np.clip(hits, 0.0, np.maximum(number - 1.0, 0.0))
     shares = betainc(np.maximum(number - inside, 1e-300), inside + 1.0, 1.0 - probability)
-    result: Floats = np.where(hits < 0, 0.0, np.where(hits >= number, 1.0, shares))
-    return result
+    return np.asarray(np.where(hits < 0, 0.0, np.where(hits >= number, 1.0, shares)))
 
 
 def most_hits_below(number: Floats, probability: Floats, tail: float) -> Floats:
@@ -94,20 +87,12 @@ def most_hits_below(number: Floats, probability: Floats, tail: float) -> Floats:
 
 
 FALSE_ALARM = 1e-8
-"""The chance that an audit accuses a mechanism that keeps its claim; for each row of a report."""
+"""The probability that an audit accuses a mechanism that keeps its claim; for each row of a report."""
 
 REQUIRED_POWER = 0.995
 MOST_DRAWS = 1 << 27
-QUANTILES = 129
-
-
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """How many of ``number`` draws were near and how many far, in one direction."""
-
-    number: int
-    near: int
-    far: int
+_QUANTILES = 129
+LEVELS: Floats = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +105,22 @@ class Events:
     near: int
     far: int
 
-    def count(self, statistics: Integers) -> tuple[Hits, Hits]:
-        """Hits upwards and downwards."""
-        number = len(statistics)
-        return (
-            Hits(number, _count(statistics >= self.near), _count(statistics >= self.far)),
-            Hits(number, _count(statistics <= -self.near), _count(statistics <= -self.far)),
+    def count(self, statistics: Integers) -> Integers:
+        """The numbers of near and of far draws, upwards and downwards; shape (2, 2)."""
+        return np.array(
+            [
+                [np.count_nonzero(side >= threshold) for threshold in (self.near, self.far)]
+                for side in (statistics, -statistics)
+            ]
         )
+
+
+def likely_hits(number: int, probability: float) -> Floats:
+    """The hits of ``number`` draws, at least 1, at 129 quantiles of their distribution: to average over."""
+    from scipy.special import ndtri
+
+    spread = math.sqrt(number * probability * (1.0 - probability))
+    return np.clip(np.rint(number * probability + ndtri(LEVELS) * spread), 1.0, number)
 
 
 def one_direction_power(
@@ -138,17 +132,13 @@ def one_direction_power(
     near_tail: float,
     far_tail: float,
 ) -> float:
-    """The chance that ``number`` draws of a mechanism with these probabilities break the claim.
+    """The probability that ``number`` draws of a mechanism with these probabilities break the claim.
 
-    Exact but for averaging over 129 quantiles of the number of near draws: for each, the critical number of
-    far draws is found exactly and its binomial probability summed. ``least_ratio`` is g(y)/y of the claim.
-    With ``near_tail`` = 0 the claim is taken not to depend on y.
+    Exact but for averaging over quantiles of the number of near draws: for each, the critical number of far
+    draws is found exactly and its binomial probability summed. ``least_ratio`` is g(y)/y of the claim. With
+    ``near_tail`` = 0 the claim is taken not to depend on y.
     """
-    from scipy.special import ndtri
-
-    levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
-    spread = np.sqrt(number * near * (1.0 - near))
-    hits = np.clip(np.rint(number * near + ndtri(levels) * spread), 1.0, number)
+    hits = likely_hits(number, near)
     lowest = lower_bounds(hits, number, near_tail) if near_tail else np.full(hits.shape, near)
     critical = most_hits_below(hits, least_ratio(lowest), far_tail)
     return float(at_most(critical, hits, far_given_near).mean())
@@ -179,10 +169,6 @@ def too_strong(quantity: str, value: float) -> UsageError:
     )
 
 
-def _count(event: NDArray[np.bool_]) -> int:
-    return int(np.count_nonzero(event))
-
-
 _REACH = 12.0
 _LARGEST_DEVIATION = 20_000.0
 
@@ -203,7 +189,7 @@ class LatticeDistribution:
     deviation: float
     survival: Floats | None
 
-    def reaches(self, threshold: int | NDArray[np.int64]) -> Floats:
+    def reaches(self, threshold: int | Integers) -> Floats:
         """P(T ≥ threshold), one value for each threshold.
 
         Up to a deviation of 20,000 by Fourier sums, right to 1e−13. Beyond, the normal distribution with the
@@ -214,19 +200,17 @@ class LatticeDistribution:
         if self.survival is None:
             from scipy.special import ndtr
 
-            smooth: Floats = ndtr((0.5 - thresholds) / self.deviation)
-            return smooth
+            return np.asarray(ndtr((0.5 - thresholds) / self.deviation))
         middle = len(self.survival) // 2
-        values: Floats = self.survival[np.clip(thresholds + middle, 0, len(self.survival) - 1)]
-        return values
+        return np.asarray(self.survival[np.clip(thresholds + middle, 0, len(self.survival) - 1)])
 
 
 @lru_cache(maxsize=64)
 def distribution_of(*terms: Term) -> LatticeDistribution:
     """The distribution of the sum of the terms.
 
-    >>> law = distribution_of(Term(cells=1, variance=1.0))
-    >>> round(float(law.reaches(1)), 4)
+    >>> noise = distribution_of(Term(cells=1, variance=1.0))
+    >>> round(float(noise.reaches(1)), 4)
     0.3005
     """
     deviation = math.sqrt(sum(term.cells * term.variance * term.weight**2 for term in terms))
@@ -247,7 +231,7 @@ def distribution_of(*terms: Term) -> LatticeDistribution:
     return LatticeDistribution(deviation, np.clip(survival, 0.0, 1.0))
 
 
-Draw = Callable[[int], NDArray[np.int64]]
+Draw = Callable[[int], Integers]
 """Gives as many independent draws of one cell's noise as requested."""
 
 LESS_NOISE = 0.8
@@ -311,7 +295,7 @@ def audit_laplace(
         )
     number = laplace_draws(claimed, shift=shift, less=less) if draws is None else draws
     directions = _counted(draw, number, Events(0, shift))
-    lowest = max(-math.log(binomial_bounds(hits.far, hits.near, _LAPLACE_TAIL)[1]) for hits in directions)
+    lowest = max(-math.log(binomial_bounds(far, near, _LAPLACE_TAIL)[1]) for near, far in directions)
     power = laplace_power(claimed, number, shift=shift, less=less)
     return NoiseAudit("discrete laplace", "epsilon", claimed, lowest, number, power)
 
@@ -329,7 +313,7 @@ def laplace_draws(epsilon: float, *, shift: int = 1, less: float = LESS_NOISE) -
 
 
 def laplace_power(epsilon: float, number: int, *, shift: int = 1, less: float = LESS_NOISE) -> float:
-    """The chance that one direction breaks the claim when the scale is ``less`` times what it should be."""
+    """The probability that one direction breaks the claim when the scale is ``less`` times the right one."""
     actual = epsilon / less
     near = 1.0 / (1.0 + math.exp(-actual / shift))
     return one_direction_power(
@@ -376,7 +360,7 @@ class GaussianPair:
         a, b = self.weights
         return self.shift * (a * self.cells + b)
 
-    def law(self, less: float = 1.0) -> LatticeDistribution:
+    def distribution(self, less: float = 1.0) -> LatticeDistribution:
         """The distribution of the statistic when every deviation is ``less`` times what it should be."""
         a, b = self.weights
         terms = [Term(self.cells, self.variance * less**2, a)]
@@ -389,17 +373,15 @@ class GaussianPair:
 
         Thresholds are the most powerful tests because the distribution is log-concave (Neyman and Pearson).
         """
-        law, move = self.law(), self.move
-        if law.survival is None:
+        distribution, move = self.distribution(), self.move
+        if distribution.survival is None:
             from scipy.special import ndtr, ndtri
 
-            smooth: Floats = ndtr(ndtri(power) - move / law.deviation) / power
-            return smooth
-        reach = len(law.survival) // 2
+            return np.asarray(ndtr(ndtri(power) - move / distribution.deviation) / power)
+        reach = len(distribution.survival) // 2
         far = np.arange(reach + move, -reach - 1, -1)
-        alarms, powers = law.reaches(far), law.reaches(far - move)
-        ratio: Floats = np.interp(power, powers, alarms) / power
-        return ratio
+        alarms, powers = distribution.reaches(far), distribution.reaches(far - move)
+        return np.asarray(np.interp(power, powers, alarms) / power)
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,12 +424,12 @@ def audit_gaussian(
     design = _design(pair, less, draws)
     a, b = pair.weights
 
-    def statistic(size: int) -> NDArray[np.int64]:
-        total: NDArray[np.int64] = a * draw(size * cells).reshape(size, cells).sum(axis=1)
+    def statistic(size: int) -> Integers:
+        total: Integers = a * draw(size * cells).reshape(size, cells).sum(axis=1)
         return total if count is None else total + b * count[0](size)
 
     directions = _counted(statistic, design.number, design.events, cells)
-    lowest = max(_mu_bound(pair, hits) for hits in directions)
+    lowest = max(_mu_bound(pair, design.number, *hits) for hits in directions)
     return NoiseAudit("discrete gaussian", "mu", pair.mu, lowest, design.number, design.power)
 
 
@@ -460,16 +442,16 @@ def gaussian_draws(pair: GaussianPair, *, less: float = LESS_NOISE) -> int:
     return _design(pair, less, None).number
 
 
-def _mu_bound(pair: GaussianPair, hits: Hits) -> float:
+def _mu_bound(pair: GaussianPair, number: int, near: int, far: int) -> float:
     from scipy.special import ndtri
 
-    near = binomial_bounds(hits.near, hits.number, _GAUSSIAN_TAIL)[0]
-    if near == 0.0:
+    likely = binomial_bounds(near, number, _GAUSSIAN_TAIL)[0]
+    if likely == 0.0:
         return 0.0
-    far = binomial_bounds(hits.far, hits.near, _GAUSSIAN_TAIL)[1] * near
-    claimed = float(pair.least_ratio(np.array([near]))[0]) * near
-    # The claim is broken exactly when far < claimed; on the scale of normal quantiles that reads as a μ.
-    return pair.mu * float((ndtri(near) - ndtri(far)) / (ndtri(near) - ndtri(claimed)))
+    unlikely = binomial_bounds(far, near, _GAUSSIAN_TAIL)[1] * likely
+    claimed = float(pair.least_ratio(np.array([likely]))[0]) * likely
+    # The claim is broken exactly when unlikely < claimed; on the scale of normal quantiles that reads as a μ.
+    return pair.mu * float((ndtri(likely) - ndtri(unlikely)) / (ndtri(likely) - ndtri(claimed)))
 
 
 @lru_cache(maxsize=256)
@@ -483,7 +465,7 @@ def _design(pair: GaussianPair, less: float, draws: int | None) -> _Design:
         )
     from scipy.special import ndtri
 
-    stated, weaker, move = pair.law(), pair.law(less), pair.move
+    stated, weaker, move = pair.distribution(), pair.distribution(less), pair.move
     nears = {round(-float(ndtri(level)) * stated.deviation) for level in _NEAR_LEVELS} | {0, 1, -(move // 2)}
     best: _Design | None = None
     for near in sorted(nears):
@@ -511,20 +493,16 @@ def _design(pair: GaussianPair, less: float, draws: int | None) -> _Design:
     return best
 
 
-def _counted(draw: Draw, number: int, events: Events, cells: int = 1) -> list[Hits]:
-    """The hits of ``number`` draws in both directions, a bounded piece of memory at a time."""
+def _counted(draw: Draw, number: int, events: Events, cells: int = 1) -> list[list[int]]:
+    """The near and far draws of ``number`` in both directions, a bounded piece of memory at a time."""
     step = max(1, _AT_A_TIME // cells)
-    totals = [Hits(0, 0, 0), Hits(0, 0, 0)]
+    found = np.zeros((2, 2), np.int64)
     for start in range(0, number, step):
-        parts = events.count(draw(min(step, number - start)))
-        totals = [
-            Hits(total.number + part.number, total.near + part.near, total.far + part.far)
-            for total, part in zip(totals, parts, strict=True)
-        ]
-    return totals
+        found += events.count(draw(min(step, number - start)))
+    return found.tolist()
 
 
-Choose = Callable[[int], NDArray[np.int64]]
+Choose = Callable[[int], Integers]
 """Gives as many independent outcomes, numbered from 0, as requested."""
 
 Distributions = Callable[[float], tuple[Sequence[float], Sequence[float]]]
@@ -570,25 +548,20 @@ def audit_choice(
     """
     first, second = _checked(distributions(epsilon))
     claimed = float(np.max(np.abs(np.log(first / second))))
-    weaker = _checked(distributions(epsilon / less))
-    power = _power_against(claimed, *weaker)
+    power = _power_against(claimed, *_checked(distributions(epsilon / less)))
     number = draws_for(power) if draws is None else draws
     if number is None:
         raise too_strong("epsilon", claimed)
-    rng = np.random.default_rng(seed)
-    sizes = rng.poisson(number, 2)
-    counts = [
-        _outcomes(choose(int(size)), len(first)) for choose, size in zip((left, right), sizes, strict=True)
-    ]
-    lowest = _bound(counts[0], counts[1])
-    return NoiseAudit(mechanism, "epsilon", claimed, lowest, int(sizes.sum()), power(number))
+    sizes = np.random.default_rng(seed).poisson(number, 2).tolist()
+    counts = [_outcomes(choose(size), len(first)) for choose, size in zip((left, right), sizes, strict=True)]
+    return NoiseAudit(mechanism, "epsilon", claimed, _bound(*counts), sum(sizes), power(number))
 
 
-def _bound(left: NDArray[np.int64], right: NDArray[np.int64]) -> float:
+def _bound(left: list[int], right: list[int]) -> float:
     """The largest of the lower bounds on all log-ratios, at least 0."""
     tail = FALSE_ALARM / (2 * len(left))
     best = 0.0
-    for one, other in zip(left.tolist(), right.tolist(), strict=True):
+    for one, other in zip(left, right, strict=True):
         for hits in (one, other):
             share = binomial_bounds(hits, one + other, tail)[0] if one + other else 0.0
             if 0.0 < share < 1.0:
@@ -597,16 +570,17 @@ def _bound(left: NDArray[np.int64], right: NDArray[np.int64]) -> float:
 
 
 def _power_against(claimed: float, left: Floats, right: Floats) -> Callable[[int], float]:
-    """The chance that the single most telling outcome breaks the claim; all together do at least as well."""
+    """The probability that the single most telling outcome breaks the claim; all together do at least as
+    well.
+    """
     from scipy.special import ndtri
 
     tail = FALSE_ALARM / (2 * len(left))
     least = 1.0 / (1.0 + math.exp(claimed))
-    levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
 
     def one(number: int, likely: float, unlikely: float) -> float:
         mean = number * (likely + unlikely)
-        sums = np.maximum(np.rint(mean + ndtri(levels) * math.sqrt(mean)), 0.0)
+        sums = np.maximum(np.rint(mean + ndtri(LEVELS) * math.sqrt(mean)), 0.0)
         critical = most_hits_below(sums, np.full(sums.shape, least), tail)
         return float(at_most(critical, sums, unlikely / (likely + unlikely)).mean())
 
@@ -617,16 +591,17 @@ def _power_against(claimed: float, left: Floats, right: Floats) -> Callable[[int
     return power
 
 
-def _outcomes(drawn: NDArray[np.int64], number: int) -> NDArray[np.int64]:
+def _outcomes(drawn: Integers, number: int) -> list[int]:
     if drawn.size and not (drawn.min() >= 0 and drawn.max() < number):
         raise UsageError(
             f"outcomes must be numbered from 0 to {number - 1}", got="another", remedy="number them so"
         )
-    return np.bincount(drawn, minlength=number).astype(np.int64)
+    counts: list[int] = np.bincount(drawn, minlength=number).tolist()
+    return counts
 
 
 def _checked(distributions: tuple[Sequence[float], Sequence[float]]) -> tuple[Floats, Floats]:
-    left, right = (np.asarray(law, dtype=np.float64) for law in distributions)
+    left, right = (np.asarray(each, dtype=np.float64) for each in distributions)
     if left.shape != right.shape or left.ndim != 1 or min(left.min(), right.min()) <= 0:
         raise UsageError(
             "distributions",

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushsum._types import Floats
-from hushsum.auditing._noise import NoiseAudit, audit_choice, audit_gaussian, audit_laplace
-from hushsum.auditing._registry import (
-    Choose,
-    Law,
-    MechanismCase,
-    NoiseCase,
-    register_mechanism,
-    register_noise,
-)
-from hushsum.auditing._smoke import (
-    Chances,
-    Separated,
-    allowed_distance,
-    lattice_chances,
-    normal_chances,
-)
+from hushsum._types import Floats, Integers
+from hushsum.auditing._noise import Draw, NoiseAudit, audit_choice, audit_gaussian, audit_laplace
+from hushsum.auditing._registry import MechanismCase, register_mechanism
+from hushsum.auditing._smoke import Chances, Separated, allowed_distance, lattice_chances, normal_chances
 from hushsum.kernels import GaussianKernel
 from hushsum.methods import (
     GAP_SHARE,
@@ -65,70 +52,76 @@ from hushsum.releases import CoefficientFunction
 from hushsum.tables import Bins
 from hushsum.tally import Tally
 
+Run = Callable[[NoiseSource, float], NoiseAudit]
+"""Runs an audit with noise from the source, times the given factor: 1 for the audit, less for a mutant."""
 
-def _laplace(epsilon: float, shift: int, *, thorough: bool = False) -> NoiseCase:
+
+@dataclass(frozen=True, slots=True)
+class NoiseCase:
+    """One worst pair of a sampler. ``sampler`` is the name of the function in `hushsum.privacy.noise`."""
+
+    sampler: str
+    pair: str
+    run: Run
+    thorough: bool = False
+
+
+def _summed(share: IntegerNoise, sites: int, source: NoiseSource) -> Draw:
+    """What the honest sites of a secure aggregation add together, without those that collude."""
+
+    def draw(size: int) -> Integers:
+        return np.asarray(share.draw(size * sites, source).reshape(sites, size).sum(axis=0))
+
+    return draw
+
+
+def _of_sites(noise: str, sites: int) -> str:
+    return f"{sites} shares of {noise}" if sites > 1 else noise
+
+
+def _moved(shift: int, cells: int = 1, *, count: bool = False, sites: int = 1) -> str:
+    pair = f"{cells} cells moved by {shift}" if cells > 1 else f"one cell moved by {shift}"
+    return pair + (" and the count" if count else "") + (f", {sites} honest sites" if sites > 1 else "")
+
+
+def _laplace(epsilon: float, shift: int, *, sites: int = 1, thorough: bool = False) -> NoiseCase:
+    """Laplace's distribution, whole or as the sum of shares."""
     claimed = exact("epsilon", epsilon)
 
     def run(source: NoiseSource, factor: float) -> NoiseAudit:
-        noise = laplace_noise(shift, claimed)
-        drawn = IntegerNoise(LAPLACE, noise.parameter * exact("factor", factor))
-        return audit_laplace(lambda size: drawn.draw(size, source), claimed, shift=shift)
+        scale = laplace_noise(shift, claimed).parameter * exact("factor", factor)
+        draw = _summed(IntegerNoise(LAPLACE, scale, parts=sites), sites, source)
+        return replace(audit_laplace(draw, claimed, shift=shift), mechanism=_of_sites(LAPLACE, sites))
 
-    return NoiseCase("discrete_laplace", f"one cell moved by {shift}", run, thorough)
+    sampler = "discrete_laplace" if sites == 1 else "discrete_laplace_share"
+    return NoiseCase(sampler, _moved(shift, sites=sites), run, thorough)
 
 
 def _gaussian(
-    variance: float, cells: int, *, count: float | None = None, shift: int = 1, thorough: bool = False
+    variance: float,
+    cells: int = 1,
+    *,
+    count: float | None = None,
+    shift: int = 1,
+    sites: int = 1,
+    sampler: str = "discrete_gaussian",
+    mechanism: str = GAUSSIAN,
+    thorough: bool = False,
 ) -> NoiseCase:
-    def run(source: NoiseSource, factor: float) -> NoiseAudit:
-        square = exact("factor", factor) ** 2
-        table = IntegerNoise(GAUSSIAN, exact("variance", variance) * square)
-        counts = None if count is None else IntegerNoise(GAUSSIAN, exact("variance", count) * square)
-        return audit_gaussian(
-            lambda size: table.draw(size, source),
-            variance,
-            cells=cells,
-            shift=shift,
-            count=None
-            if counts is None or count is None
-            else (lambda size: counts.draw(size, source), count),
-        )
-
-    pair = f"{cells} cells moved by {shift}" if cells > 1 else f"one cell moved by {shift}"
-    return NoiseCase("discrete_gaussian", pair + (" and the count" if count else ""), run, thorough)
-
-
-def _laplace_shares(scale: int, honest: int) -> NoiseCase:
-    """What the honest sites of a secure aggregation add, without those that collude: Laplace's
-    distribution."""
+    """Against one discrete Gaussian: the same, the sum of smaller ones, or Skellam noise, which at the
+    variance below is a Gaussian but for a few hundredths of a per cent.
+    """
 
     def run(source: NoiseSource, factor: float) -> NoiseAudit:
-        share = IntegerNoise(LAPLACE, scale * exact("factor", factor), parts=honest)
+        def draw(whole: float) -> Draw:
+            share = exact("variance", whole) * exact("factor", factor) ** 2 / sites
+            return _summed(IntegerNoise(mechanism, share), sites, source)
 
-        def draw(size: int) -> NDArray[np.int64]:
-            total: NDArray[np.int64] = share.draw(size * honest, source).reshape(honest, size).sum(axis=0)
-            return total
+        also = None if count is None else (draw(count), count)
+        audit = audit_gaussian(draw(variance), variance, cells=cells, shift=shift, count=also)
+        return replace(audit, mechanism=_of_sites(mechanism, sites))
 
-        return replace(audit_laplace(draw, 1, shift=scale), mechanism=f"{honest} shares of {LAPLACE}")
-
-    return NoiseCase("discrete_laplace_share", f"one cell moved by {scale}, {honest} honest sites", run)
-
-
-def _gaussian_shares(variance: float, honest: int, shift: int) -> NoiseCase:
-    """What the honest sites add, those that collude left out, against one discrete Gaussian."""
-
-    def run(source: NoiseSource, factor: float) -> NoiseAudit:
-        square = exact("factor", factor) ** 2
-        share = IntegerNoise(GAUSSIAN, exact("variance", variance) * square / honest)
-
-        def draw(size: int) -> NDArray[np.int64]:
-            total: NDArray[np.int64] = share.draw(size * honest, source).reshape(honest, size).sum(axis=0)
-            return total
-
-        audit = audit_gaussian(draw, variance, shift=shift)
-        return replace(audit, mechanism=f"{honest} shares of {GAUSSIAN}")
-
-    return NoiseCase("discrete_gaussian", f"one cell moved by {shift}, {honest} honest sites", run)
+    return NoiseCase(sampler, _moved(shift, cells, count=count is not None, sites=sites), run, thorough)
 
 
 def _binomial(trials: int, shift: int) -> NoiseCase:
@@ -139,25 +132,7 @@ def _binomial(trials: int, shift: int) -> NoiseCase:
         audit = audit_gaussian(lambda size: centred_binomial(size, drawn, source), trials / 4, shift=shift)
         return replace(audit, mechanism=BINOMIAL)
 
-    return NoiseCase("centred_binomial", f"one cell moved by {shift}", run)
-
-
-def _skellam_shares(variance: int, honest: int, shift: int) -> NoiseCase:
-    """What the honest sites add in small shares: Skellam noise, a Gaussian but for a few hundredths of a per
-    cent at this variance.
-    """
-
-    def run(source: NoiseSource, factor: float) -> NoiseAudit:
-        share = IntegerNoise(SKELLAM, variance * exact("factor", factor) ** 2 / honest)
-
-        def draw(size: int) -> NDArray[np.int64]:
-            total: NDArray[np.int64] = share.draw(size * honest, source).reshape(honest, size).sum(axis=0)
-            return total
-
-        audit = audit_gaussian(draw, variance, shift=shift)
-        return replace(audit, mechanism=f"{honest} shares of {SKELLAM}")
-
-    return NoiseCase("skellam", f"one cell moved by {shift}, {honest} honest sites", run)
+    return NoiseCase("centred_binomial", _moved(shift), run)
 
 
 def _gamma(scale: int, name: str, draw_one: Callable[[Fraction, NoiseSource], int]) -> NoiseCase:
@@ -169,12 +144,12 @@ def _gamma(scale: int, name: str, draw_one: Callable[[Fraction, NoiseSource], in
     def run(source: NoiseSource, factor: float) -> NoiseAudit:
         smaller = scale * exact("factor", factor)
 
-        def draw(size: int) -> NDArray[np.int64]:
+        def draw(size: int) -> Integers:
             return np.array([draw_one(smaller, source) for _ in range(size)], np.int64)
 
         return replace(audit_laplace(draw, 1, shift=scale), mechanism=GAMMA)
 
-    return NoiseCase(name, f"one cell moved by {scale}", run)
+    return NoiseCase(name, _moved(scale), run)
 
 
 def _gamma_integer(scale: Fraction, source: NoiseSource) -> int:
@@ -185,50 +160,59 @@ def _gamma_real(scale: Fraction, source: NoiseSource) -> int:
     return round(float(ReleaseNoise(source).gamma_vector(1, float(scale))[0]))
 
 
-def _choice(choose: Choose, law: Law, epsilon: float, pair: tuple[list[int], list[int]]) -> NoiseCase:
-    """Scores of sensitivity 1, so that the rate is ε/2."""
+def _choice(
+    sampler: str,
+    mechanism: str,
+    words: str,
+    inputs: tuple[Any, Any],
+    draw: Callable[[Any, Fraction, int, NoiseSource], Sequence[int]],
+    probabilities: Callable[[Any, float], list[float]],
+) -> NoiseCase:
+    """Two inputs of a mechanism that is run at ε = 1 and has a few outcomes.
+
+    ``draw(input, epsilon, size, source)`` gives outcomes, ``probabilities(input, epsilon)`` their
+    distribution.
+    """
 
     def run(source: NoiseSource, factor: float) -> NoiseAudit:
-        rate = exact("epsilon", epsilon) / 2 / exact("factor", factor)
-
-        def side(scores: list[int]) -> Callable[[int], NDArray[np.int64]]:
-            return lambda size: np.array([choose(scores, rate, source) for _ in range(size)], np.int64)
-
-        def distributions(at: float) -> tuple[list[float], list[float]]:
-            return law(pair[0], at / 2), law(pair[1], at / 2)
-
-        name = choose.__name__.replace("_", " ")
-        seed = source.stream().more_bits(0)(0)
-        return audit_choice(side(pair[0]), side(pair[1]), epsilon, distributions, mechanism=name, seed=seed)
-
-    return NoiseCase(choose.__name__, f"scores {pair[0]} and {pair[1]}", run)
-
-
-def _coins(epsilon: float, ranks: tuple[int, int]) -> NoiseCase:
-    """One coin whose log-odds fall by ε with each rank, at two neighbouring ranks."""
-
-    def run(source: NoiseSource, factor: float) -> NoiseAudit:
-        rate = exact("epsilon", epsilon) / exact("factor", factor)
-
-        def side(rank: int) -> Callable[[int], NDArray[np.int64]]:
-            return lambda size: np.array(log_odds_coins([Fraction(rate * rank)] * size, source), np.int64)
-
-        def law(rank: int, at: float) -> list[float]:
-            falls = 1.0 / (1.0 + math.exp(at * rank))
-            return [1.0 - falls, falls]
-
-        def distributions(at: float) -> tuple[list[float], list[float]]:
-            return law(ranks[0], at), law(ranks[1], at)
-
-        seed = source.stream().more_bits(0)(0)
-        return audit_choice(
-            side(ranks[0]), side(ranks[1]), epsilon, distributions, mechanism="log-odds coin", seed=seed
+        epsilon = 1 / exact("factor", factor)
+        left, right = (
+            lambda size, given=given: np.array(draw(given, epsilon, size, source), np.int64)
+            for given in inputs
         )
 
-    return NoiseCase("log_odds_coins", f"ranks {ranks[0]} and {ranks[1]}", run)
+        def distributions(at: float) -> tuple[list[float], list[float]]:
+            return probabilities(inputs[0], at), probabilities(inputs[1], at)
+
+        seed = source.stream().more_bits(0)(0)
+        return audit_choice(left, right, 1.0, distributions, mechanism=mechanism, seed=seed)
+
+    return NoiseCase(sampler, f"{words} {inputs[0]} and {inputs[1]}", run)
 
 
-cases: Sequence[NoiseCase] = (
+def _chosen(
+    choose: Callable[[Sequence[int], Fraction, NoiseSource], int],
+    probabilities: Callable[[Sequence[int], float], list[float]],
+    *scores: list[int],
+) -> NoiseCase:
+    """A choice by scores of sensitivity 1, so that the rate is ε/2."""
+    return _choice(
+        choose.__name__,
+        choose.__name__.replace("_", " "),
+        "scores",
+        (scores[0], scores[1]),
+        lambda given, epsilon, size, source: [choose(given, epsilon / 2, source) for _ in range(size)],
+        lambda given, epsilon: probabilities(given, epsilon / 2),
+    )
+
+
+def _coin(rank: int, epsilon: float) -> list[float]:
+    """The probabilities of a coin whose log-odds fall by ε with each rank."""
+    falls = 1.0 / (1.0 + math.exp(epsilon * rank))
+    return [1.0 - falls, falls]
+
+
+_CASES = (
     _laplace(1.0, 1),
     _laplace(1.0, 5),
     _laplace(0.1, 1),
@@ -238,23 +222,33 @@ cases: Sequence[NoiseCase] = (
     _laplace(8.0, 1, thorough=True),
     _gamma(1000, "gamma_radius", _gamma_integer),
     _gamma(1000, "gamma_vector", _gamma_real),
-    _laplace_shares(100, 5),
-    _laplace_shares(10, 2),
-    _gaussian_shares(100.0, 5, 10),
+    _laplace(1.0, 100, sites=5),
+    _laplace(1.0, 10, sites=2),
+    _gaussian(100.0, shift=10, sites=5),
     _binomial(40_000, 100),
-    _skellam_shares(400, 5, 20),
-    _gaussian(1.0, 1),
+    _gaussian(400.0, shift=20, sites=5, sampler="skellam", mechanism=SKELLAM),
+    _gaussian(1.0),
     _gaussian(16.0, 16),
     _gaussian(16.0, 16, count=4.0),
-    _gaussian(0.5, 4, shift=1, thorough=True),
+    _gaussian(0.5, 4, thorough=True),
     _gaussian(1e4, 100, count=500.0, thorough=True),
     _gaussian(9.0, 9, count=9.0, shift=3, thorough=True),
-    _choice(permute_and_flip, permute_and_flip_law, 1.0, ([-2, 0], [-1, -1])),
-    _choice(exponential_choice, exponential_distribution, 1.0, ([1, 0, 0, 0], [0, 1, 1, 1])),
-    _coins(1.0, (1, 2)),
+    _chosen(permute_and_flip, permute_and_flip_law, [-2, 0], [-1, -1]),
+    _chosen(exponential_choice, exponential_distribution, [1, 0, 0, 0], [0, 1, 1, 1]),
+    _choice(
+        "log_odds_coins",
+        "log-odds coin",
+        "ranks",
+        (1, 2),
+        lambda rank, epsilon, size, source: log_odds_coins([Fraction(epsilon * rank)] * size, source),
+        _coin,
+    ),
 )
-for case in cases:
-    register_noise(case)
+
+
+def noise_cases(*, thorough: bool = True) -> list[NoiseCase]:
+    """The worst pairs of every sampler, without the long ones unless ``thorough``."""
+    return [case for case in _CASES if thorough or not case.thorough]
 
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
@@ -275,22 +269,24 @@ def _histogram(relation: Relation, promise: Promise = _SMALLER) -> Separated:
     more = [*crowd, [0.9]] if relation is Relation.ADD_REMOVE else [*crowd[1:], [0.9]]
     tallies = [Tally(basis, GaussianKernel(dim=1, bandwidth=0.25)).add(records) for records in (crowd, more)]
     assert promise.epsilon is not None
-    epsilon, delta = float(promise.epsilon), float(promise.delta)
+    terms: dict[str, Any] = {
+        "epsilon": float(promise.epsilon),
+        "delta": float(promise.delta),
+        "relation": relation,
+    }
 
-    def release(side: int, seed: int | None) -> Floats:
-        function = tallies[side].release(
-            epsilon=epsilon, delta=delta, relation=relation, insecure_noise_seed=seed
-        )
+    def released(side: int, seed: int | None) -> CoefficientFunction:
+        function = tallies[side].release(**terms, insecure_noise_seed=seed)
         assert isinstance(function, CoefficientFunction)
-        return np.asarray(function.table[0], np.float64)
+        return function
 
-    exact = tuple(tally._state()["table"][0].astype(np.float64) for tally in tallies)
-    planned = tallies[0].release(epsilon=epsilon, delta=delta, relation=relation)
-    assert isinstance(planned, CoefficientFunction)
+    exact = [tally._state()["table"][0].astype(np.float64) for tally in tallies]
     # A record that is replaced moves two cells, and the difference of both by two.
     moved = 1 if relation is Relation.ADD_REMOVE else 2
-    chances = lattice_chances(float(planned.noise.parameter), cells=moved, move=moved)
-    return _along_difference((exact[0], exact[1]), release, promise, chances)
+    chances = lattice_chances(float(released(0, None).noise.parameter), cells=moved, move=moved)
+    return _along_difference(
+        exact, lambda *of: np.asarray(released(*of).table[0], np.float64), promise, chances
+    )
 
 
 def _posterior(promise: Promise = PROMISE) -> Separated:
@@ -336,7 +332,7 @@ def _directions(number: int, dim: int) -> Floats:
 
 
 def _along_difference(
-    exact: tuple[Floats, Floats],
+    exact: Sequence[Floats],
     release: Callable[[int, int | None], Floats],
     promise: Promise,
     chances: Chances,
@@ -346,21 +342,15 @@ def _along_difference(
     """Noise is equal in all coordinates, so the difference itself is the best direction."""
     difference = (exact[1] - exact[0])[np.newaxis]
     directions = difference if also is None else np.concatenate((difference, also))
-    return Separated(exact, release, directions, allowed_distance(promise), chances)
+    return Separated((exact[0], exact[1]), release, directions, allowed_distance(promise), chances)
 
 
 register_mechanism(
-    MechanismCase("PrivateHistogram", "one record replaced", partial(_histogram, Relation.REPLACE), _SMALLER)
-)
-register_mechanism(
+    MechanismCase("PrivateHistogram", "one record replaced", partial(_histogram, Relation.REPLACE), _SMALLER),
     MechanismCase(
         "PrivateHistogram", "one record", partial(_histogram, Relation.ADD_REMOVE), _SMALLER, thorough=True
-    )
+    ),
+    MechanismCase("PrivateGaussianProcessRegressor", "one target", _posterior, PROMISE),
+    MechanismCase("PrivateKernelSVC", "one label of two classes", partial(_machines, 2), PROMISE),
+    MechanismCase("PrivateKernelSVC", "one label of three classes", partial(_machines, 3), PROMISE),
 )
-register_mechanism(MechanismCase("PrivateGaussianProcessRegressor", "one target", _posterior, PROMISE))
-for classes, words in ((2, "two"), (3, "three")):
-    register_mechanism(
-        MechanismCase(
-            "PrivateKernelSVC", f"one label of {words} classes", partial(_machines, classes), PROMISE
-        )
-    )

@@ -1,24 +1,21 @@
-"""What there is to audit. A basis, kernel or sampler that does not register its worst pairs fails a contract
-test, and `hushsum.audit` refuses it.
+"""What there is to audit. A basis or kernel without registered cases fails a contract test, and
+`hushsum.audit` refuses it.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
-from hushsum.auditing._noise import NoiseAudit
 from hushsum.auditing._sensitivity import Adversary, Pool
 from hushsum.auditing._smoke import Separated
 from hushsum.errors import UsageError
 from hushsum.kernels import Kernel
 from hushsum.privacy import Promise
-from hushsum.privacy.noise import NoiseSource
 from hushsum.tables import Basis
 
 
@@ -37,26 +34,9 @@ class BasisCases:
     ``of_kernel`` makes one for a kernel, where the basis counts several; None for a kernel that it does not.
     """
 
-    pool: Callable[[Basis, np.random.Generator], Pool]
+    pool: Adversary
     examples: tuple[Basis, ...]
     of_kernel: Callable[[Kernel], Basis | None] | None = None
-
-
-Choose = Callable[[Sequence[int], Fraction, NoiseSource], int]
-Law = Callable[[Sequence[int], float], list[float]]
-
-RunNoise = Callable[[NoiseSource, float], NoiseAudit]
-"""Runs an audit with noise from the source, times the given factor: 1 for the audit, less for a mutant."""
-
-
-@dataclass(frozen=True, slots=True)
-class NoiseCase:
-    """One worst pair of a sampler. ``sampler`` is the name of the function in `hushsum.privacy.noise`."""
-
-    sampler: str
-    pair: str
-    run: RunNoise
-    thorough: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +66,6 @@ _HIGHER: Final = (
 
 _KERNELS: dict[str, KernelCases] = {}
 _BASES: dict[str, BasisCases] = {}
-_NOISES: list[NoiseCase] = []
 _MECHANISMS: list[MechanismCase] = []
 
 
@@ -96,22 +75,15 @@ def register_kernel(name: str, adversary: Adversary, *examples: Kernel) -> None:
 
 
 def register_basis(
-    pool: Callable[[Basis, np.random.Generator], Pool],
-    *examples: Basis,
-    of_kernel: Callable[[Kernel], Basis | None] | None = None,
+    pool: Adversary, *examples: Basis, of_kernel: Callable[[Kernel], Basis | None] | None = None
 ) -> None:
     """Make known how a basis is attacked: with which records, and examples of it."""
     _BASES[examples[0].name] = BasisCases(pool, examples, of_kernel)
 
 
-def register_noise(case: NoiseCase) -> None:
-    """Make a worst pair of a sampler known."""
-    _NOISES.append(case)
-
-
-def register_mechanism(case: MechanismCase) -> None:
-    """Make two neighbours of a whole mechanism known."""
-    _MECHANISMS.append(case)
+def register_mechanism(*cases: MechanismCase) -> None:
+    """Make neighbours of whole mechanisms known."""
+    _MECHANISMS.extend(cases)
 
 
 def _load_higher() -> None:
@@ -123,7 +95,7 @@ def kernel_cases(name: str) -> KernelCases:
     """The cases of a kernel; refuses one that nothing is known about."""
     if name not in _KERNELS:
         raise UsageError(
-            (f"the kernel {name!r} has no audit: no table of counts releases it, or it was never registered"),
+            f"the kernel {name!r} has no audit: no table of counts releases it, or it was never registered",
             remedy=f"audit one of {', '.join(sorted(_KERNELS))}",
         )
     return _KERNELS[name]
@@ -134,10 +106,8 @@ def basis_cases(name: str) -> BasisCases:
     if name not in _BASES:
         _load_higher()
     if name not in _BASES:
-        raise UsageError(
-            f"the basis {name!r} has no audit",
-            remedy="register its worst pairs in hushsum.auditing",
-        )
+        remedy = "register its worst pairs in hushsum.auditing"
+        raise UsageError(f"the basis {name!r} has no audit", remedy=remedy)
     return _BASES[name]
 
 
@@ -150,11 +120,6 @@ def audited_bases() -> list[str]:
     """The registered bases, sorted."""
     _load_higher()
     return sorted(_BASES)
-
-
-def noise_cases(*, thorough: bool = True) -> list[NoiseCase]:
-    """The registered pairs of samplers, without the long ones unless ``thorough``."""
-    return [case for case in _NOISES if thorough or not case.thorough]
 
 
 def mechanism_cases(*, thorough: bool = True) -> list[MechanismCase]:

@@ -1,29 +1,28 @@
 """The sensitivity half of an audit: without noise, look for neighbours that move a table further than
 declared.
 
-The sensitivity half of an audit for edges: neighbouring graphs whose rows move the table furthest.
+*Records.* The loops work in tiles, panels and blocks, with tails of their own, on several threads: so the
+record is added, replaced and taken out at the front, in the middle and at the end of batches of every size
+from 1 to 70 (and around larger blocks when thorough), and the two datasets are split and threaded
+differently.
 
-All graphs on three nodes are counted, with every edge and self-loop present or absent, some listed twice, and
-compared with those that have one edge more, or another edge. The nodes are chosen so that rows leave and
-enter the same cells, which random nodes hardly do. Each hash row is looked at alone, because the bounds are
-R times those of one.
-
-Neighbouring datasets that differ in one record, put where a counting loop would go wrong.
-
-The loops work in tiles, panels and blocks, with tails of their own, on several threads: so the record is
-added, replaced and taken out at the front, in the middle and at the end of batches of every size from 1 to
-70 (and around larger blocks when thorough), and the two datasets are split and threaded differently.
+*Edges.* All graphs on three nodes are counted, with every edge and self-loop present or absent, some listed
+twice, and compared with those that have one edge more, or another edge. The nodes are chosen so that rows
+leave and enter the same cells, which random nodes hardly do. Each hash row is looked at alone, because the
+bounds are R times those of one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement, pairwise, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum._types import Integers
 from hushsum.kernels import ColumnKernel, Kernel
 from hushsum.privacy import PERSON, Relation, Sensitivity
 from hushsum.records import Graph, Sets
@@ -37,7 +36,6 @@ LESS_SENSITIVITY = 0.8
 class SensitivityAudit:
     """What was declared, and the furthest move that was found among ``pairs`` neighbouring pairs."""
 
-    relation: Relation
     declared: Sensitivity
     found: Sensitivity
     pairs: int
@@ -45,11 +43,7 @@ class SensitivityAudit:
     @property
     def holds(self) -> bool:
         """Whether no pair moved further than declared, in any of the three norms."""
-        return (
-            self.found.l1 <= self.declared.l1
-            and self.found.l2_squared <= self.declared.l2_squared
-            and self.found.largest <= self.declared.largest
-        )
+        return self.declared.at_least(self.found) == self.declared
 
     @property
     def catches(self) -> bool:
@@ -92,11 +86,10 @@ def audit_sensitivity(
     threads : int
         For datasets that do not state it.
     """
-    found = Sensitivity(0, 0, 0)
-    number = 0
-    tables: dict[int, tuple[object, NDArray[np.int64]]] = {}
+    found, number = Sensitivity(0, 0, 0), 0
+    tables: dict[int, tuple[object, Integers]] = {}
 
-    def table_of(data: object) -> NDArray[np.int64]:
+    def table_of(data: object) -> Integers:
         if not (isinstance(data, Dataset) and data.repeated):
             return counted(basis, data, threads)
         if id(data) not in tables:
@@ -105,22 +98,19 @@ def audit_sensitivity(
         return tables[id(data)][1]
 
     for left, right in pairs:
-        found = furthest(found, table_of(left) - table_of(right))
+        found = found.at_least(_norms(table_of(left) - table_of(right)))
         number += 1
-    return SensitivityAudit(relation, basis.sensitivity(relation), found, number)
+    return SensitivityAudit(basis.sensitivity(relation), found, number)
 
 
-def furthest(found: Sensitivity, move: NDArray[np.int64]) -> Sensitivity:
-    """The norms of a move, where they exceed what was found before."""
+def _norms(move: Integers, *, axis: int | None = None) -> Sensitivity:
+    """The norms of a move; with ``axis=1`` of the row that moved most."""
     size = np.abs(move)
-    return Sensitivity(
-        max(found.l1, int(size.sum())),
-        max(found.l2_squared, int((size * size).sum())),
-        max(found.largest, int(size.max())),
-    )
+    l1, l2_squared = (int(np.max(each.sum(axis=axis))) for each in (size, size * size))
+    return Sensitivity(l1, l2_squared, int(size.max()))
 
 
-def counted(basis: Basis, data: object, threads: int = 1) -> NDArray[np.int64]:
+def counted(basis: Basis, data: object, threads: int = 1) -> Integers:
     """The exact table of a dataset."""
     table = np.zeros(basis.shape, np.int64)
     if data is None:
@@ -136,7 +126,8 @@ def counted(basis: Basis, data: object, threads: int = 1) -> NDArray[np.int64]:
 Pool = Sequence[object]
 """Records, one by one; any number of them in a list form a batch."""
 
-Adversary = Callable[[Kernel, np.random.Generator], Pool]
+Adversary = Callable[[Any, np.random.Generator], Pool]
+"""Makes adversarial records for a kernel, or for a basis, of the class that it is registered for."""
 
 HUGE = (3.4e38, 1e30, 1e20, 16_777_217.0)
 TINY = (1e-45, 1.2e-38, 1e-20)
@@ -227,24 +218,16 @@ def _pair(pool: Pool, relation: Relation, rng: np.random.Generator, size: int, p
     if relation is Relation.REPLACE:
         return _laid_out(left, rng), _laid_out([*others[:place], another, *others[place:]], rng)
     if rng.random() < 0.25:
-        return _laid_out(left, rng), Dataset(_split(left, rng), removed=[one], threads=_threads(rng))
+        return _laid_out(left, rng), replace(_laid_out(left, rng), removed=[one])
     return _laid_out(left, rng), _laid_out(others, rng)
 
 
 def _laid_out(records: list[object], rng: np.random.Generator) -> Dataset:
-    return Dataset(_split(records, rng), threads=_threads(rng))
-
-
-def _split(records: list[object], rng: np.random.Generator) -> list[list[object]]:
-    """One batch, or two, or several."""
+    """Records in one batch, or two, or several, for one to three threads."""
     number = len(records)
     cuts = np.sort(rng.integers(1, number, rng.integers(0, 4))).tolist() if number > 1 else []
-    edges = [0, *cuts, number]
-    return [records[a:b] for a, b in pairwise(edges) if a < b]
-
-
-def _threads(rng: np.random.Generator) -> int:
-    return int(rng.choice([1, 2, 3]))
+    batches = [records[a:b] for a, b in pairwise([0, *cuts, number]) if a < b]
+    return Dataset(batches, threads=int(rng.choice([1, 2, 3])))
 
 
 _COMPARED = 64
@@ -262,22 +245,16 @@ def audit_persons(
     or all different; at once, or spread over batches among others. Also returns how far the
     count moved.
     """
-    found = Sensitivity(0, 0, 0)
-    count_found = 0
-    number = 0
+    found, count, number = Sensitivity(0, 0, 0), 0, 0
     far = _furthest_apart(basis, pool)
-    for left, right in _pairs(pool, relation, rng, far, cap=cap, rounds=rounds):
-        (table, count), (other_table, other_count) = (
-            _counted(basis, visits, cap, rng) for visits in (left, right)
-        )
-        found = furthest(found, table - other_table)
-        count_found = max(count_found, abs(count - other_count))
-        number += 1
-    declared = basis.unit_change(PERSON, cap, relation).table
-    return SensitivityAudit(relation, declared, found, number), count_found
+    for pair in _person_pairs(pool, relation, rng, far, cap=cap, rounds=rounds):
+        (table, records), (other, others) = (_counted_persons(basis, visits, cap, rng) for visits in pair)
+        found = found.at_least(_norms(table - other))
+        count, number = max(count, abs(records - others)), number + 1
+    return SensitivityAudit(basis.unit_change(PERSON, cap, relation).table, found, number), count
 
 
-def _pairs(
+def _person_pairs(
     pool: Pool,
     relation: Relation,
     rng: np.random.Generator,
@@ -318,26 +295,25 @@ def _visits(
     pool: Pool, rng: np.random.Generator, cap: int, *, together: bool, which: int | None = None
 ) -> list[Visit]:
     number = cap + 3
-    if which is not None:
-        chosen = np.full(number, which)
+    if which is None and not together:
+        chosen = rng.integers(0, len(pool), number)
     else:
-        chosen = np.full(number, rng.integers(len(pool))) if together else rng.integers(0, len(pool), number)
+        chosen = np.full(number, rng.integers(len(pool)) if which is None else which)
     return [("adversary", pool[i]) for i in chosen]
 
 
 def _joined(crowd: list[Visit], visits: list[Visit], rng: np.random.Generator) -> list[Visit]:
     """The crowd in its order, the person's visits in theirs, shuffled into each other."""
     merged = [*crowd]
-    for place, visit in zip(
-        np.sort(rng.integers(0, len(crowd) + 1, len(visits)))[::-1], visits[::-1], strict=True
-    ):
-        merged.insert(int(place), visit)
+    places = np.sort(rng.integers(0, len(crowd) + 1, len(visits)))
+    for place, visit in zip(places[::-1].tolist(), visits[::-1], strict=True):
+        merged.insert(place, visit)
     return merged
 
 
-def _counted(
+def _counted_persons(
     basis: Basis, visits: list[Visit], cap: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], int]:
+) -> tuple[Integers, int]:
     """Through a real tally, in batches. These visits are made up, so the secret state may be looked at."""
     tally = Tally(basis, max_per_unit=cap)
     step = int(rng.integers(1, 12))
@@ -365,19 +341,19 @@ def audit_edges(
     searched, declared = basis.prefix(rows), basis.prefix(1).unit_change(basis.units[1], 1, relation)
     found, count, number = Sensitivity(0, 0, 0), 0, 0
     ids = _chosen_ids(searched, rng)
-    cells = searched.cells(searched.prepare(_singletons(ids)))
+    cells = searched.cells(searched.prepare(Sets(ids, np.arange(len(ids) + 1, dtype=np.int64))))
     empty = searched.cells(searched.prepare([[]]))[0]
     for _ in range(rounds):
         row = int(rng.integers(rows))
-        counted: dict[frozenset[Edge], tuple[NDArray[np.int64], int]] = {}
+        counted: dict[frozenset[Edge], tuple[Integers, int]] = {}
         for pair in _edge_pairs(basis.graph, ids, cells[:, row], int(empty[row]), relation, rng):
             for edges in pair:
                 if edges not in counted:
                     counted[edges] = _counted_edges(searched, sorted(edges), rng)
             (table, records), (other, others) = (counted[edges] for edges in pair)
-            found = _furthest(found, table - other)
+            found = found.at_least(_norms(table - other, axis=1))
             count, number = max(count, abs(records - others)), number + 1
-    return SensitivityAudit(relation, declared.table, found, number), count
+    return SensitivityAudit(declared.table, found, number), count
 
 
 def rows_of(graph: Graph, edges: list[Edge]) -> Sets | None:
@@ -391,9 +367,7 @@ def rows_of(graph: Graph, edges: list[Edge]) -> Sets | None:
     return found[0] if found else None
 
 
-def _counted_edges(
-    basis: AdjacencyRows, edges: list[Edge], rng: np.random.Generator
-) -> tuple[NDArray[np.int64], int]:
+def _counted_edges(basis: AdjacencyRows, edges: list[Edge], rng: np.random.Generator) -> tuple[Integers, int]:
     table = np.zeros(basis.shape, np.int64)
     sets = rows_of(basis.graph, _listed(basis.graph, edges, rng))
     if sets is None:
@@ -416,7 +390,7 @@ def _listed(graph: Graph, edges: list[Edge], rng: np.random.Generator) -> list[E
 
 def _edge_pairs(
     graph: Graph,
-    ids: NDArray[np.int64],
+    ids: Integers,
     cells: NDArray[np.int32],
     empty: int,
     relation: Relation,
@@ -428,7 +402,7 @@ def _edge_pairs(
     # A node whose single neighbour falls where the empty set does.
     blank = ids[cells == empty] if np.any(cells == empty) else near
 
-    def some(*pools: NDArray[np.int64]) -> list[int]:
+    def some(*pools: Integers) -> list[int]:
         return [int(rng.choice(pool)) for pool in pools]
 
     yield from _small_graphs(graph, some(near, near, far), relation, rng)
@@ -472,7 +446,7 @@ def _small_graphs(
                 yield _exchanged(present, gone, come)
 
 
-def _chosen_ids(basis: AdjacencyRows, rng: np.random.Generator) -> NDArray[np.int64]:
+def _chosen_ids(basis: AdjacencyRows, rng: np.random.Generator) -> Integers:
     """Ids of nodes to choose from; those that are declared, or any."""
     nodes = basis.graph.nodes
     if nodes is not None and nodes <= _IDS:
@@ -481,23 +455,9 @@ def _chosen_ids(basis: AdjacencyRows, rng: np.random.Generator) -> NDArray[np.in
     return np.unique(rng.integers(low, high, _IDS, np.int64))
 
 
-def _singletons(ids: NDArray[np.int64]) -> Sets:
-    return Sets(ids, np.arange(len(ids) + 1, dtype=np.int64))
-
-
 def _two_cells(cells: NDArray[np.int32], rng: np.random.Generator) -> tuple[int, int]:
     """Two cells with several nodes each, or any two."""
     names, sizes = np.unique(cells, return_counts=True)
     crowded = names[sizes >= min(4, int(np.sort(sizes)[-2:].min()))]
     one, other = rng.choice(crowded, 2, replace=False) if len(crowded) > 1 else (names[0], names[-1])
     return int(one), int(other)
-
-
-def _furthest(found: Sensitivity, move: NDArray[np.int64]) -> Sensitivity:
-    """The norms of the row that moved most, where they exceed what was found before."""
-    size = np.abs(move)
-    return Sensitivity(
-        max(found.l1, int(size.sum(axis=1).max())),
-        max(found.l2_squared, int((size * size).sum(axis=1).max())),
-        max(found.largest, int(size.max())),
-    )

@@ -1,20 +1,20 @@
-"""Smoke test of mechanisms with Gaussian noise on many numbers: two neighbours are released many times.
+"""Smoke tests of whole releases: two neighbours are released many times and distinguished.
 
-What is released of either neighbour is a vector; the auditor, who made up the data, knows both without noise
-and looks along given directions: the one in which they differ most for their noise, and others in which a
-likely fault would show. Deciding for the second neighbour beyond the middle is the best test of two normal
-distributions. Its hits on both sides bound the distance μ of the distributions from below (Dong, Roth and Su
-2022), which the claim allows to be 1/σ for the least σ that keeps (ε, δ) at sensitivity 1. A bound on ε
-itself would have to count events of probability δ, which no sample contains.
+*Mechanisms with Gaussian noise on many numbers* (`audit_separation`). What is released of either neighbour is
+a vector; the auditor, who made up the data, knows both without noise and looks along given directions: the
+one in which they differ most for their noise, and others in which a likely fault would show. Deciding for the
+second neighbour beyond the middle is the best test of two normal distributions. Its hits on both sides bound
+the distance μ of the distributions from below (Dong, Roth and Su 2022), which the claim allows to be 1/σ for
+the least σ that keeps (ε, δ) at sensitivity 1. A bound on ε itself would have to count events of probability
+δ, which no sample contains.
 
-How many releases that takes is computed from the pair, for two promises: half the noise is caught, and the
-bound on a sound mechanism is not so low that it carries no information. The first does not imply the second:
-noise that is half of what it should be is easily distinguished, so it needs fewer releases.
+The number of releases that this takes is computed from the pair, for two promises: half the noise is caught,
+and the bound on a sound mechanism is not so low that it carries no information. The first does not imply the
+second: noise that is half of what it should be is easily distinguished, so it needs fewer releases.
 
-Smoke test of whole releases: two neighbouring tallies are released many times and distinguished.
-
-It catches gross faults only: noise divided by four, a forgotten factor of a person's records, a count that
-was not paid for. With more than one row no test could see all of ε, so one row is released.
+*Releases of tallies* (`audit_smoke`). It catches gross faults only: noise divided by four, a forgotten factor
+of a person's records, a count that was not paid for. With more than one row no test could see all of ε, so
+one row is released.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.auditing._noise import (
     FALSE_ALARM,
-    QUANTILES,
     Term,
     at_most,
     binomial_bounds,
     distribution_of,
     draws_for,
+    likely_hits,
     lower_bounds,
     most_hits_below,
     too_strong,
@@ -56,8 +56,8 @@ INFORMATIVE = 0.3
 
 
 Chances = Callable[[float], tuple[float, float]]
-"""``chances(less)``: how likely a release of the second and of the first neighbour lies beyond the middle,
-along the first direction, when all noise is ``less`` times what it should be.
+"""``chances(less)``: the probabilities that a release of the second and of the first neighbour lies beyond
+the middle, along the first direction, when all noise is ``less`` times what it should be.
 """
 
 
@@ -87,9 +87,9 @@ def lattice_chances(variance: float, *, cells: int, move: int) -> Chances:
     """
 
     def chances(less: float) -> tuple[float, float]:
-        law = distribution_of(Term(cells, variance * less**2))
+        noise = distribution_of(Term(cells, variance * less**2))
         beyond = move // 2 + 1
-        return float(law.reaches(beyond - move)), float(law.reaches(beyond))
+        return float(noise.reaches(beyond - move)), float(noise.reaches(beyond))
 
     return chances
 
@@ -124,11 +124,11 @@ class Separated:
         return FALSE_ALARM / (2 * len(self.directions))
 
     def power(self, releases: int) -> float:
-        """The chance that half the noise is caught along the first direction."""
+        """The probability that half the noise is caught along the first direction."""
         return separation_power(self.mu, self.chances(HALF_NOISE), releases, self.tail)
 
     def informs(self, releases: int) -> float:
-        """The chance that the bound on a sound mechanism exceeds `INFORMATIVE` of the claim."""
+        """The probability that the bound on a sound mechanism exceeds `INFORMATIVE` of the claim."""
         return separation_power(INFORMATIVE * self.mu, self.chances(1.0), releases, self.tail)
 
     def releases(self) -> int:
@@ -139,14 +139,14 @@ class Separated:
         return number
 
     def hits(self, side: int, releases: int, seed: int | None) -> list[int]:
-        """How often a release of one side lies on the second one's, along each direction."""
+        """How often a release of one side lies beyond the middle, along each direction."""
         middle = (self.exact[0] + self.exact[1]) / 2.0
         towards = np.sign(self.directions @ (self.exact[1] - self.exact[0]))
         found = np.zeros(len(self.directions), np.int64)
         for i in range(releases):
             own = None if seed is None else (2 * seed + side) * releases + i
             found += towards * (self.directions @ (self.release(side, own) - middle)) > 0.0
-        return [int(each) for each in found]
+        return found.tolist()
 
 
 def allowed_distance(promise: Promise) -> float:
@@ -171,34 +171,36 @@ def audit_separation(
     """
     number = pair.releases() if releases is None else releases
     without, with_unit = (pair.hits(side, number, seed) for side in (0, 1))
-    lowest = max(
-        _distance(more, less, number, pair.tail) for more, less in zip(with_unit, without, strict=True)
-    )
-    return AuditRow(what, Half.SMOKE, "mu", pair.mu, max(lowest, 0.0), pair.power(number), 2 * number)
+    lowest = max(_shown(*hits, number, pair.tail) for hits in zip(with_unit, without, strict=True))
+    return AuditRow(what, Half.SMOKE, "mu", pair.mu, lowest, pair.power(number), 2 * number)
 
 
-def separation_power(allowed: float, chances: tuple[float, float], releases: int, tail: float) -> float:
-    """The probability of the bound exceeding ``allowed``, for the chances of a hit on either side.
+def separation_power(
+    allowed: float, chances: tuple[float, float], releases: int, tail: float, *, quantity: str = "mu"
+) -> float:
+    """The probability of the bound exceeding ``allowed``, for the probabilities of a hit on either side.
 
-    Exact but for averaging over 129 quantiles of the hits on the second side.
+    Exact but for averaging over quantiles of the hits on the second side.
     """
     from scipy.special import ndtr, ndtri
 
     likely, unlikely = chances
-    levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
-    spread = math.sqrt(releases * likely * (1.0 - likely))
-    hits = np.clip(np.rint(releases * likely + ndtri(levels) * spread), 1.0, releases)
-    fewest = ndtr(ndtri(lower_bounds(hits, releases, tail)) - allowed)
-    numbers = np.full(hits.shape, float(releases))
-    return float(at_most(most_hits_below(numbers, fewest, tail), numbers, unlikely).mean())
+    powers = lower_bounds(likely_hits(releases, likely), releases, tail)
+    # The least false alarms that a claim of this size demands of an attacker of such a power.
+    alarms = powers * math.exp(-allowed) if quantity == "epsilon" else ndtr(ndtri(powers) - allowed)
+    numbers = np.full(powers.shape, float(releases))
+    return float(at_most(most_hits_below(numbers, alarms, tail), numbers, unlikely).mean())
 
 
-def _distance(with_unit: int, without: int, releases: int, tail: float) -> float:
+def _shown(with_unit: int, without: int, releases: int, tail: float, quantity: str = "mu") -> float:
+    """A lower bound on the quantity from the hits of one event on both sides."""
     from scipy.special import ndtri
 
     low = binomial_bounds(with_unit, releases, tail)[0]
     high = binomial_bounds(without, releases, tail)[1]
-    return 0.0 if low == 0.0 or high == 1.0 else float(ndtri(low) - ndtri(high))
+    if low == 0.0 or high == 1.0:
+        return 0.0
+    return max(0.0, math.log(low / high) if quantity == "epsilon" else float(ndtri(low) - ndtri(high)))
 
 
 RELEASES = 1000
@@ -234,26 +236,6 @@ class SmokeCase:
         assert self.rho is not None
         return math.sqrt(2.0 * self.rho)
 
-    def bound(self, with_unit: int, without: int, releases: int) -> float:
-        """A lower bound on the quantity from the hits of one event on both sides."""
-        from scipy.special import ndtri
-
-        low = binomial_bounds(with_unit, releases, _TAIL)[0]
-        high = binomial_bounds(without, releases, _TAIL)[1]
-        if low == 0.0 or high == 1.0:
-            return 0.0
-        value = math.log(low / high) if self.epsilon is not None else float(ndtri(low) - ndtri(high))
-        return max(value, 0.0)
-
-    def least_alarm(self, power: Floats) -> Floats:
-        """The false alarms that the claim demands of an attacker of this power."""
-        from scipy.special import ndtr, ndtri
-
-        if self.epsilon is not None:
-            return power * math.exp(-self.epsilon)
-        alarm: Floats = ndtr(ndtri(power) - self.claim)
-        return alarm
-
     def chances(self, fault: float) -> tuple[float, float]:
         """P(cell ≥ the unit's records) with the unit and without, when the noise is divided by ``fault``."""
         number = self.persons or 1
@@ -263,8 +245,8 @@ class SmokeCase:
             likely = 1.0 / (1.0 + math.exp(-loss / number))
             return likely, likely * math.exp(-loss)
         assert self.rho is not None
-        law = distribution_of(Term(1, number**2 / (2.0 * self.rho * share) / fault**2))
-        return float(law.reaches(0)), float(law.reaches(number))
+        noise = distribution_of(Term(1, number**2 / (2.0 * self.rho * share) / fault**2))
+        return float(noise.reaches(0)), float(noise.reaches(number))
 
 
 CASES = (
@@ -289,23 +271,12 @@ def audit_smoke(case: SmokeCase, *, seed: int | None = None, releases: int = REL
         np.count_nonzero(_observe(tally, case, cell, releases, seed, side) >= number, axis=0).tolist()
         for side, tally in enumerate((empty, full))
     )
-    lowest = max(case.bound(*hits, releases) for hits in zip(with_unit, without, strict=True))
-    return AuditRow(
-        str(case), Half.SMOKE, case.quantity, case.claim, lowest, _power(case, releases), 2 * releases
+    lowest = max(
+        _shown(*hits, releases, _TAIL, case.quantity) for hits in zip(with_unit, without, strict=True)
     )
-
-
-def _power(case: SmokeCase, releases: int) -> float:
-    """The chance that the cell alone shows noise divided by `GROSS`."""
-    from scipy.special import ndtri
-
-    likely, unlikely = case.chances(GROSS)
-    levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
-    spread = math.sqrt(releases * likely * (1.0 - likely))
-    hits = np.clip(np.rint(releases * likely + ndtri(levels) * spread), 1.0, releases)
-    allowed = case.least_alarm(lower_bounds(hits, releases, _TAIL))
-    numbers = np.full(hits.shape, float(releases))
-    return float(at_most(most_hits_below(numbers, allowed, _TAIL), numbers, unlikely).mean())
+    # The cell alone shows noise divided by `GROSS` with this probability.
+    power = separation_power(case.claim, case.chances(GROSS), releases, _TAIL, quantity=case.quantity)
+    return AuditRow(str(case), Half.SMOKE, case.quantity, case.claim, lowest, power, 2 * releases)
 
 
 def _tally(persons: int | None, visits: int) -> Tally:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +53,11 @@ from hushsum.tables import (
     Monomials,
 )
 
+
+def _box(ends: list[tuple[float, float]]) -> Bounds:
+    return Bounds.declared(ends, len(ends), "an audit")
+
+
 register_kernel(
     "euclidean",
     dense_records,
@@ -78,11 +85,10 @@ register_kernel("jaccard", set_records, JaccardKernel(), JaccardKernel(power=2))
 register_kernel("hamming", code_records, HammingKernel(dim=6), HammingKernel(dim=6, power=2))
 
 
-def _product_records(kernel: Kernel, rng: np.random.Generator) -> Pool:
+def _product_records(kernel: ProductKernel, rng: np.random.Generator) -> Pool:
     """Each factor's columns as an adversary of that kernel would choose them, in pairs that recur: records
     that differ in the columns of one factor alone, and in all.
     """
-    assert isinstance(kernel, ProductKernel)
     pools = [kernel_cases(each.kernel.name).adversary(each.kernel, rng) for each in kernel.factors]
     records: list[list[object]] = []
     for _ in range(100):
@@ -101,16 +107,14 @@ def _product_records(kernel: Kernel, rng: np.random.Generator) -> Pool:
     return [*records, *records[:4]]
 
 
-def _combination_records(kernel: Kernel, rng: np.random.Generator) -> Pool:
+def _combination_records(kernel: CombinationKernel, rng: np.random.Generator) -> Pool:
     """The records that attack the first component; the others have the same columns."""
-    assert isinstance(kernel, CombinationKernel)
     first = kernel.components[0].kernel
     return kernel_cases(first.name).adversary(first, rng)
 
 
-def _scaled_records(kernel: Kernel, rng: np.random.Generator) -> Pool:
+def _scaled_records(kernel: ScaledKernel, rng: np.random.Generator) -> Pool:
     """The records that attack the kernel, in the units of the columns."""
-    assert isinstance(kernel, ScaledKernel)
     units, most = np.array(kernel.units), float(np.finfo(np.float32).max)
     inner = kernel_cases(kernel.kernel.name).adversary(kernel.kernel, rng)
     scaled = (np.clip(np.asarray(each, np.float64) * units, -most, most) for each in inner)
@@ -145,77 +149,58 @@ register_kernel(
 )
 
 
-def _counted(kernel: Kernel) -> Basis:
+def _counted(rows: type[Basis], kernel: Kernel) -> Basis | None:
+    """The table of a kernel; None for a kernel that tables of the other class count."""
     # 70 rows and 53 cells: full and partial panels of rows, and few enough cells that a stray count would
     # fall on a used one.
     kind = DividedRows if isinstance(kernel, HashableCombination) else HashRows
-    return kind(kernel, rows=70, width=53, seed=11)
+    return kind(kernel, rows=70, width=53, seed=11) if kind is rows else None
 
 
-def _is_combination(kernel: Kernel) -> bool:
-    return isinstance(kernel, HashableCombination)
+def _hash_rows_pool(basis: HashRows | DividedRows, rng: np.random.Generator) -> Pool:
+    return kernel_cases(basis.kernel.name).adversary(basis.kernel, rng)
 
 
-def _hash_rows_pool(basis: Basis, rng: np.random.Generator) -> Pool:
-    kernel = basis.counted_kernel()
-    assert kernel is not None
-    return kernel_cases(kernel.name).adversary(kernel, rng)
-
-
-def _increments_pool(basis: Basis, rng: np.random.Generator) -> Pool:
+def _increments_pool(basis: IncrementRows, rng: np.random.Generator) -> Pool:
     """A record and its opposite, many times so that one replaces the other: then increments of opposite signs
     change places. The zero vector, which is its own opposite. And those that attack any kernel.
     """
-    kernel = basis.counted_kernel()
-    assert kernel is not None
-    worst = rng.normal(size=kernel.dim).astype(np.float32) * 100.0
-    none = np.zeros(kernel.dim or 1, np.float32)
-    return [*[worst, -worst, none] * 40, *dense_records(kernel, rng)]
+    worst = rng.normal(size=basis.kernel.dim).astype(np.float32) * 100.0
+    return [*[worst, -worst, np.zeros_like(worst)] * 40, *dense_records(basis.kernel, rng)]
 
 
-_EXAMPLES = [kernel for name in audited_kernels() for kernel in kernel_cases(name).examples]
-register_basis(
-    _hash_rows_pool,
-    *(_counted(kernel) for kernel in _EXAMPLES if not _is_combination(kernel)),
-    of_kernel=lambda kernel: None if _is_combination(kernel) else _counted(kernel),
-)
+_HASHED = [kernel for name in audited_kernels() for kernel in kernel_cases(name).examples]
+for rows in (HashRows, DividedRows):
+    made = (_counted(rows, kernel) for kernel in _HASHED)
+    register_basis(
+        _hash_rows_pool, *(each for each in made if each is not None), of_kernel=partial(_counted, rows)
+    )
 register_basis(
     _increments_pool,
     IncrementRows(AsymmetricAngularKernel(dim=3, bits=4), 40, 16, 11, (1, 1)),
     IncrementRows(AsymmetricAngularKernel(dim=3, bits=4), 40, 16, 12, (1, -1)),
     IncrementRows(EuclideanKernel(dim=2, bandwidth=1.0), 40, 53, 13, (3, -1)),
 )
-register_basis(
-    _hash_rows_pool,
-    *(_counted(kernel) for kernel in _EXAMPLES if _is_combination(kernel)),
-    of_kernel=lambda kernel: _counted(kernel) if _is_combination(kernel) else None,
-)
 
 
-def _adjacency_pool(basis: Basis, rng: np.random.Generator) -> Pool:
+def _adjacency_pool(basis: AdjacencyRows, rng: np.random.Generator) -> Pool:
     """Any sets: the reader of edges makes rows of 64-bit ids."""
-    assert isinstance(basis, AdjacencyRows)
     return set_records(basis.kernel, rng)
 
 
-def _adjacency_example(width: int, graph: Graph) -> AdjacencyRows:
-    return AdjacencyRows(JaccardKernel(), 70, width, 11, graph=graph)
-
-
+_GRAPHS = [
+    Graph(directed=directed, **kind)
+    for directed in (False, True)
+    for kind in ({}, {"nodes": 40}, {"rows_listed": True})
+]
 register_basis(
     _adjacency_pool,
-    _adjacency_example(53, Graph()),
-    _adjacency_example(7, Graph(nodes=40)),
-    _adjacency_example(53, Graph(rows_listed=True)),
-    _adjacency_example(53, Graph(directed=True)),
-    _adjacency_example(7, Graph(directed=True, nodes=40)),
-    _adjacency_example(53, Graph(directed=True, rows_listed=True)),
+    *(AdjacencyRows(JaccardKernel(), 70, 7 if each.nodes else 53, 11, graph=each) for each in _GRAPHS),
 )
 
 
-def _bins_pool(basis: Basis, rng: np.random.Generator) -> Pool:
+def _bins_pool(basis: Bins, rng: np.random.Generator) -> Pool:
     """Those that attack any kernel; corners of the box; edges of cells, where rounding decides."""
-    assert isinstance(basis, Bins)
     low, high, width = np.array(basis.bounds.low), np.array(basis.bounds.high), basis.grid.width
     edges = low + rng.integers(0, np.array(basis.bins) + 1, (24, len(low))) * width
     return [*dense_rows(basis.bounds.dim, 1.0, rng), low, high, *edges, *np.nextafter(edges, high)]
@@ -229,32 +214,32 @@ register_basis(
 )
 
 
-def _grid_pool(basis: Basis, rng: np.random.Generator) -> Pool:
+def _grid_pool(basis: GridWeights, rng: np.random.Generator) -> Pool:
     """Those that attack any kernel; the corners of the box; and middles and ends of cells, where weights of
     even and of odd degree are most uneven.
     """
-    assert isinstance(basis, GridWeights)
     low, high, spacing = (np.array(side) for side in (basis.bounds.low, basis.bounds.high, basis.spacing))
     middles = low + (rng.integers(0, np.array(basis.cells), (24, len(low))) + 0.5) * spacing
     edges = low + rng.integers(0, np.array(basis.cells) + 1, (24, len(low))) * spacing
     return [*dense_rows(basis.bounds.dim, 1.0, rng), low, high, *middles, *edges]
 
 
-def _grid_example(cells: tuple[int, ...], degrees: tuple[int, ...]) -> GridWeights:
-    return GridWeights(cells, Bounds((-3.0,) * len(cells), (3.0,) * len(cells)), degrees)
-
+_GRIDS: list[tuple[tuple[int, ...], list[tuple[int, ...]]]] = [
+    ((40,), [(2,), (5,)]),
+    ((12,), [(0,)]),
+    ((8, 9), [(3, 3), (0, 4), (0, 0), (2, 5)]),
+    ((6, 7, 8), [(4, 4, 4)]),
+    ((3,) * 4, [(3,) * 4]),
+]
+"""Cells, and the degrees to count them with."""
 
 register_basis(
     _grid_pool,
-    _grid_example((40,), (2,)),
-    _grid_example((40,), (5,)),
-    _grid_example((12,), (0,)),
-    _grid_example((8, 9), (3, 3)),
-    _grid_example((8, 9), (0, 4)),
-    _grid_example((8, 9), (0, 0)),
-    _grid_example((8, 9), (2, 5)),
-    _grid_example((6, 7, 8), (4, 4, 4)),
-    _grid_example((3,) * 4, (3,) * 4),
+    *(
+        GridWeights(cells, Bounds((-3.0,) * len(cells), (3.0,) * len(cells)), degrees)
+        for cells, listed in _GRIDS
+        for degrees in listed
+    ),
 )
 
 
@@ -262,14 +247,13 @@ _ATTEMPTS = 1 << 8
 _PAIRS = 1 << 13
 
 
-def _features_pool(basis: Basis, rng: np.random.Generator) -> Pool:
+def _features_pool(basis: FourierFeatures, rng: np.random.Generator) -> Pool:
     """Two records that are far apart, many times each so that they meet, and those that attack any kernel.
 
     A phase of an odd eighth of a turn has the largest |cos| + |sin|, and half a turn more the opposite signs.
     With as many columns as features, or more, a record can have such phases on all of them. In a box, the two
     are the furthest of many random pairs.
     """
-    assert isinstance(basis, FourierFeatures)
     solved = _opposite_records(basis, rng) if basis.bounds is None else _far_records(basis, basis.bounds, rng)
     return [*np.tile(solved, (20, 1)), *dense_records(basis.kernel, rng)]
 
@@ -335,11 +319,10 @@ register_basis(
 _PLACES = 33
 
 
-def box_pool(basis: Basis, rng: np.random.Generator) -> Pool:
+def box_pool(basis: BoxBasis, rng: np.random.Generator) -> Pool:
     """Corners, the centre, a fine walk along the diagonal and the sides of the box, and records far outside
     of it.
     """
-    assert isinstance(basis, BoxBasis)
     low, high = np.array(basis.bounds.low), np.array(basis.bounds.high)
     walk = np.linspace(0.0, 1.0, _PLACES)[:, np.newaxis]
     diagonal = low + walk * (high - low)
@@ -351,27 +334,17 @@ def box_pool(basis: Basis, rng: np.random.Generator) -> Pool:
 
 register_basis(
     box_pool,
+    FourierSeries(kernel=GaussianKernel(1, 1.0), bounds=_box([(0, 8)]), frequencies=2, padding=1.0),
     FourierSeries(
-        kernel=GaussianKernel(dim=1, bandwidth=1.0),
-        bounds=Bounds.declared((0, 8), 1, "an audit"),
-        frequencies=2,
-        padding=1.0,
-    ),
-    FourierSeries(
-        kernel=GaussianKernel(dim=2, bandwidth=3.0),
-        bounds=Bounds.declared((-4, 4), 2, "an audit"),
-        frequencies=1,
-        padding=0.5,
-        taper=2.0 / 3.0,
+        kernel=GaussianKernel(2, 3.0), bounds=_box([(-4, 4)] * 2), frequencies=1, padding=0.5, taper=2.0 / 3.0
     ),
 )
 
 
-def _monomials_pool(basis: Basis, rng: np.random.Generator) -> Pool:
+def _monomials_pool(basis: Monomials, rng: np.random.Generator) -> Pool:
     """Axes, diagonals and their opposites, the pair whose products differ most, and records far outside of
     the ball, each several times so that they meet.
     """
-    assert isinstance(basis, Monomials)
     assert isinstance(basis.kernel, InnerProductKernel)
     dim, radius = basis.kernel.dim, basis.kernel.radius
     level = np.ones(dim)
@@ -406,8 +379,7 @@ register_basis(
 )
 
 
-def _moments_pool(basis: Basis, rng: np.random.Generator) -> Pool:
-    assert isinstance(basis, Moments)
+def _moments_pool(basis: Moments, rng: np.random.Generator) -> Pool:
     box = basis.ball.bounds
     low, high = np.array(box.low), np.array(box.high)
     corners = np.where(rng.random((40, basis.ball.columns)) < 0.5, low, high)
@@ -418,26 +390,18 @@ def _moments_pool(basis: Basis, rng: np.random.Generator) -> Pool:
     return [*rows, *(scale * (high - low) * rng.normal(size=len(low)) for scale in (10.0, 1e6, 1e-6))]
 
 
-def _box(columns: int) -> Bounds:
-    box = Bounds.of([(-1.0 - i, 2.0 + i) for i in range(columns)], columns)
-    assert box is not None
-    return box
-
-
+_ENDS = [(-1.0 - i, 2.0 + i) for i in range(17)]
 register_basis(
     _moments_pool,
-    Moments(UnitBall(_box(1))),
-    Moments(UnitBall(_box(4))),
-    Moments(UnitBall(_box(17))),
-    Moments(UnitBall(_box(4), radius=1.9), bits=8),
+    *(Moments(UnitBall(_box(_ENDS[:columns]))) for columns in (1, 4, 17)),
+    Moments(UnitBall(_box(_ENDS[:4]), radius=1.9), bits=8),
 )
 
 
-def _class_moments_pool(basis: Basis, rng: np.random.Generator) -> Pool:
+def _class_moments_pool(basis: ClassMoments, rng: np.random.Generator) -> Pool:
     """Axes, diagonals, their opposites and the pairs whose products differ most; records far outside of the
     ball and at its centre.
     """
-    assert isinstance(basis, ClassMoments)
     dim = basis.dim
     level = np.ones(dim)
     vectors = [np.eye(dim)[0], level, -level, _worst_partner(basis), *opposed_directions(dim)]
@@ -458,35 +422,22 @@ def _worst_partner(basis: ClassMoments) -> Floats:
     return found
 
 
-def _class_moments_example(
-    classes: int,
-    dim: int,
-    moments: Fraction,
-    *,
-    radius: float = 1.0,
-    by_class: bool = False,
-    total: float = 1.0,
+def _class_moments(
+    classes: int, dim: int, moments: Fraction, radius: float = 1.0, **options: Any
 ) -> ClassMoments:
     return ClassMoments.of_shares(
-        classes,
-        dim,
-        radius,
-        moment_share=moments,
-        count_share=Fraction(1, 20),
-        by_class=by_class,
-        bits=10,
-        total=total,
+        classes, dim, radius, moment_share=moments, count_share=Fraction(1, 20), bits=10, **options
     )
 
 
 register_basis(
     _class_moments_pool,
-    _class_moments_example(2, 6, Fraction(0), radius=3.0),
-    _class_moments_example(3, 8, Fraction(1, 5)),
-    _class_moments_example(2, 4, Fraction(3, 5)),
-    _class_moments_example(2, 5, Fraction(1, 2), by_class=True),
-    _class_moments_example(3, 6, Fraction(0), total=0.5),
-    _class_moments_example(2, 4, Fraction(3, 5), total=0.7),
+    _class_moments(2, 6, Fraction(0), radius=3.0),
+    _class_moments(3, 8, Fraction(1, 5)),
+    _class_moments(2, 4, Fraction(3, 5)),
+    _class_moments(2, 5, Fraction(1, 2), by_class=True),
+    _class_moments(3, 6, Fraction(0), total=0.5),
+    _class_moments(2, 4, Fraction(3, 5), total=0.7),
 )
 
 
@@ -494,16 +445,8 @@ def _values(column: DeclaredColumn, rng: np.random.Generator) -> list[object]:
     """Values of a column: ends, edges and their neighbours, far outside, missing and undeclared ones."""
     if isinstance(column, NumberColumn):
         edges = column.edges
-        found = [
-            *edges,
-            *np.nextafter(edges, np.inf),
-            *np.nextafter(edges, -np.inf),
-            -0.0,
-            1e300,
-            -1e300,
-            5e-324,
-        ]
-        found += rng.uniform(column.low, column.high, 8).tolist()
+        found = [*edges, *np.nextafter(edges, np.inf), *np.nextafter(edges, -np.inf)]
+        found += [-0.0, 1e300, -1e300, 5e-324, *rng.uniform(column.low, column.high, 8).tolist()]
         return [float(each) for each in found] + ([None] if column.fill is not None else [])
     if isinstance(column, CategoryColumn):
         undeclared = ["undeclared"] if isinstance(column.values[0], str) else [-77.0]
@@ -514,9 +457,8 @@ def _values(column: DeclaredColumn, rng: np.random.Generator) -> list[object]:
     return [False, True, *([None] if column.missing == "category" else [])]
 
 
-def _marginals_pool(basis: Basis, rng: np.random.Generator) -> Pool:
+def _marginals_pool(basis: Marginals, rng: np.random.Generator) -> Pool:
     """Opposite records, which share no label and so meet the bound under replace; then random ones."""
-    assert isinstance(basis, Marginals)
     values = [_values(each, rng) for each in basis.encodings]
     ends = [[each[0] for each in values], [each[1] for each in values], [each[-1] for each in values]]
     mixed = [[each[int(rng.integers(len(each)))] for each in values] for _ in range(40)]

@@ -60,7 +60,7 @@ def test_the_curve_of_the_lattice_is_lower_than_the_one_of_the_reals() -> None:
     from scipy.special import ndtr, ndtri
 
     pair = GaussianPair(variance=1.0)
-    power = float(pair.law().reaches(0))
+    power = float(pair.distribution().reaches(0))
     lattice = float(pair.least_ratio(np.array([power]))[0]) * power
     assert lattice < float(ndtr(ndtri(power) - pair.mu)) - 0.005
 

@@ -13,7 +13,7 @@ from tests.aggregation_runs import identity, small_tally
 
 import hushsum as hs
 from hushsum.auditing import audit_calibration
-from hushsum.auditing._audit import _spent
+from hushsum.auditing._audit import _calibration_row, _spent
 from hushsum.errors import FileRefused
 from hushsum.parties.secure_aggregation import AggregationTerms, released_sum
 from hushsum.privacy import (
@@ -195,7 +195,10 @@ def test_the_audit_counts_the_distance_of_the_sum() -> None:
         pair = protecting_noises(function.claim, function.noise, function.count_noise)[0]
         change = function.basis.unit_change("record", 1, function.claim.relation)
         rows = [
-            _spent(function.claim, change, function.cells.size, *pair, distance=far) for far in (0.0, 1e-4)
+            _calibration_row(
+                function.claim.promise, *_spent(function.claim, change, function.cells.size, pair, far)
+            )
+            for far in (0.0, 1e-4)
         ]
         assert rows[0].holds
         assert not rows[1].holds

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.auditing import (
     audit_sensitivity,
-    cases,  # noqa: F401  (registers them)
     pool_for,
 )
 from hushsum.errors import DataRefused, UsageError
