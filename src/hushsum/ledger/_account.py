@@ -396,6 +396,14 @@ class Account:
         """The account with the charge of a debit taken back that was never drawn."""
         return self.charged(Charge() - charge, part=part)
 
+    def written_off(self, charge: Charge) -> Account:
+        """The account after a charge from outside of it; a frozen one is open again."""
+        return self.charged(charge).in_state(RETIRED if self.state == RETIRED else OPEN)
+
+    def with_budget(self, budget: Charge) -> Account:
+        """The same account with another total."""
+        return replace(self, terms=self.terms.with_budget(budget))
+
     def in_state(self, state: str) -> Account:
         """The same account, open, frozen or retired."""
         return replace(self, state=state)

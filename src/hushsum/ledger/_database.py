@@ -115,10 +115,8 @@ class Database:
         try:
             yield
         except exc.TimeoutError as error:
-            raise LedgerUnavailable(
-                (f"all connections to the ledger's database were in use for {self._wait_seconds:g} seconds"),
-                remedy=f"{_AGAIN}",
-            ) from error
+            what = f"all connections to the ledger's database were in use for {self._wait_seconds:g} seconds"
+            raise LedgerUnavailable(what, remedy=_AGAIN) from error
         except UnicodeDecodeError:
             # SQLite quotes a damaged schema in its messages, which Python then cannot decode.
             raise _damaged() from None
@@ -194,10 +192,15 @@ def has_ledger(connection: sa.Connection) -> bool:
     return sa.inspect(connection).has_table(VERSION_TABLE)
 
 
+def no_ledger() -> UsageError:
+    """The error for a database without a ledger."""
+    return UsageError("there is no ledger in this database", remedy="make one with: hushsum ledger init")
+
+
 def check_revision(connection: sa.Connection) -> None:
     """Raise unless the database holds a ledger of this code's revision."""
     if not has_ledger(connection):
-        raise UsageError("there is no ledger in this database", remedy="make one with: hushsum ledger init")
+        raise no_ledger()
     found = connection.execute(sa.select(version.c.version_num)).scalar()
     if found is None or found > REVISION:
         raise FileRefused(
@@ -342,29 +345,27 @@ def _damaged() -> FileRefused:
 
 
 def _in_words(error: exc.DBAPIError, wait_seconds: float) -> Exception:
+    text = str(error.orig).lower()
+
+    def says(*words: str) -> bool:
+        return any(word in text for word in words)
+
     if isinstance(error, exc.DataError):
         return UsageError("a name or id has a character that the database cannot keep")
-    text = str(error.orig).lower()
-    if "not a database" in text or "malformed" in text or "could not decode" in text:
+    if says("not a database", "malformed", "could not decode"):
         return _damaged()
-    if "no such table" in text or "undefinedtable" in type(error.orig).__name__.lower():
+    if says("no such table") or "undefinedtable" in type(error.orig).__name__.lower():
         return FileRefused(
             "the ledger's database lacks a table", remedy="it is damaged, restore it from a backup"
         )
-    if "append-only" in text:
+    if says("append-only"):
         return FileRefused("the events of a ledger are append-only, and the database refused to change one")
-    if "locked" in text or "lock timeout" in text:
-        return LedgerUnavailable(
-            f"another process has held the ledger for more than {wait_seconds:g} seconds", remedy=f"{_AGAIN}"
-        )
-    if "full" in text or "disk" in text or "no space" in text:
-        return LedgerUnavailable(
-            "the ledger's disk is full or failing, and nothing was recorded", remedy=f"{_AGAIN}"
-        )
-    if "readonly" in text or "read-only" in text or "unable to open" in text or "permission denied" in text:
-        return LedgerUnavailable(
-            "the ledger cannot be opened for writing", remedy="check its permissions and folder"
-        )
-    return LedgerUnavailable(
-        "the ledger's database cannot be reached, or was lost on the way", remedy=f"{_AGAIN}"
-    )
+    what, remedy = "the ledger's database cannot be reached, or was lost on the way", _AGAIN
+    if says("locked", "lock timeout"):
+        what = f"another process has held the ledger for more than {wait_seconds:g} seconds"
+    elif says("full", "disk", "no space"):
+        what = "the ledger's disk is full or failing, and nothing was recorded"
+    elif says("readonly", "read-only", "unable to open", "permission denied"):
+        what = "the ledger cannot be opened for writing"
+        remedy = "check its permissions and folder"
+    return LedgerUnavailable(what, remedy=remedy)

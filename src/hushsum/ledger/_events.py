@@ -11,7 +11,7 @@ import math
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from hushsum.errors import AlreadyPublished, FileRefused, HushsumError, UsageError
 from hushsum.files import canonical_json
-from hushsum.ledger._account import FROZEN, OPEN, RETIRED, Account, Charge, DatasetTerms, charge_for
+from hushsum.ledger._account import FROZEN, RETIRED, Account, Charge, DatasetTerms, charge_for
 from hushsum.ledger._database import events, file_damage, head, staged
 from hushsum.privacy import Claim
 
@@ -77,75 +77,20 @@ class Event:
     previous: str
     hash: str
 
-    @classmethod
-    def after(
-        cls,
-        previous: str,
-        *,
-        ledger: str,
-        sequence: int,
-        at: str,
-        kind: Kind,
-        dataset: str,
-        key: str,
-        body: dict[str, Any],
-    ) -> Event:
-        """The event that follows the one with hash ``previous``."""
-        digest = event_hash(ledger, sequence, at, kind, dataset, key, body, previous)
-        return cls(sequence, at, kind, dataset, key, body, previous, digest)
-
-    def holds(self, ledger: str) -> bool:
-        """Whether the event's hash is that of its content."""
-        return self.hash == event_hash(
-            ledger,
-            self.sequence,
-            self.at,
-            self.kind,
-            self.dataset,
-            self.key,
-            self.body,
-            self.previous,
-        )
+    def digest(self, ledger: str) -> str:
+        """SHA-256 of the canonical JSON of all that the event says, with the id of its ledger."""
+        said = {"ledger": ledger, **self.as_json()}
+        del said["hash"]
+        return hashlib.sha256(canonical_json(said)).hexdigest()
 
     def as_json(self) -> dict[str, Any]:
         """The event for a machine; with the ledger's id all that its hash is made of."""
-        return {
-            "sequence": self.sequence,
-            "at": self.at,
-            "kind": str(self.kind),
-            "dataset": self.dataset,
-            "key": self.key,
-            "body": self.body,
-            "previous": self.previous,
-            "hash": self.hash,
-        }
+        return {**_fields(self), "kind": str(self.kind)}
 
 
-def event_hash(
-    ledger: str,
-    sequence: int,
-    at: str,
-    kind: str,
-    dataset: str,
-    key: str,
-    body: dict[str, Any],
-    previous: str,
-) -> str:
-    """SHA-256 of the canonical JSON of everything an event says, its ledger and its predecessor's hash."""
-    return hashlib.sha256(
-        canonical_json(
-            {
-                "ledger": ledger,
-                "sequence": sequence,
-                "at": at,
-                "kind": str(kind),
-                "dataset": dataset,
-                "key": key,
-                "body": body,
-                "previous": previous,
-            }
-        )
-    ).hexdigest()
+def _fields(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name, as they are."""
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +106,7 @@ class Receipt:
 
     def as_json(self) -> dict[str, Any]:
         """The receipt for a file."""
-        return {"ledger": self.ledger, "sequence": self.sequence, "hash": self.hash}
+        return _fields(self)
 
     @classmethod
     def from_text(cls, text: str) -> Receipt:
@@ -204,95 +149,67 @@ class Entry:
     claim: Claim
     charge: Charge
     step: Kind
-    sha256: str | None
-    size: int | None
+    sha256: str | None = None
+    size: int | None = None
 
     @classmethod
-    def of(cls, events: Iterable[Event]) -> Entry | None:
-        """The entry that the events of one key make; None if it was never debited."""
-        entry: Entry | None = None
-        for event in events:
-            entry = cls._begun(event) if entry is None else entry.moved(event)
-        return entry
-
-    @classmethod
-    def _begun(cls, event: Event) -> Entry:
+    def after(cls, entry: Entry | None, event: Event) -> Entry:
+        """The entry after a further event of its key, of which the first is a debit."""
+        body = event.body
+        if entry is not None:
+            staged = {"sha256": body["sha256"], "size": body["size"]} if event.kind is Kind.STAGED else {}
+            return replace(entry, step=event.kind, **staged)
         if event.kind is not Kind.DEBITED:
             raise FileRefused(
                 f"event {event.sequence} of the ledger belongs to a debit that was changed or removed",
                 remedy="see which with: hushsum ledger verify",
             )
-        body = event.body
         return cls(
-            key=event.key,
-            dataset=event.dataset,
-            sequence=event.sequence,
-            at=event.at,
-            who=body["who"],
-            to=body["to"],
-            part=body["part"],
-            subject=body["subject"],
-            claim=Claim.from_json(body["claim"]),
-            charge=Charge.from_json(body["charge"]),
-            step=Kind.DEBITED,
-            sha256=None,
-            size=None,
-        )
-
-    def moved(self, event: Event) -> Entry:
-        """The entry after a further event of its key."""
-        staged = event.kind is Kind.STAGED
-        return Entry(
-            self.key,
-            self.dataset,
-            self.sequence,
-            self.at,
-            self.who,
-            self.to,
-            self.part,
-            self.subject,
-            self.claim,
-            self.charge,
+            event.key,
+            event.dataset,
+            event.sequence,
+            event.at,
+            body["who"],
+            body["to"],
+            body["part"],
+            body["subject"],
+            Claim.from_json(body["claim"]),
+            Charge.from_json(body["charge"]),
             event.kind,
-            event.body["sha256"] if staged else self.sha256,
-            event.body["size"] if staged else self.size,
         )
 
     def refuse_again(self) -> None:
-        """Raise AlreadyPublished if the release has reached its reader."""
+        """Raise if the debit was voided, and AlreadyPublished if the release has reached its reader."""
+        if self.step is Kind.VOIDED:
+            raise UsageError(
+                f"the debit {self.key!r} was voided", remedy="release with another idempotency key"
+            )
         if self.step is Kind.PUBLISHED and self.sha256 is not None:
             raise AlreadyPublished(
-                (f"the release {self.key!r} was published already, and its bytes are not kept by the ledger"),
-                remedy=(f"find the file with SHA-256 {self.sha256}, or give another key, which spends again"),
+                f"the release {self.key!r} was published already, and its bytes are not kept by the ledger",
+                remedy=f"find the file with SHA-256 {self.sha256}, or give another key, which spends again",
                 sha256=self.sha256,
             )
 
     def as_json(self) -> dict[str, Any]:
         """The entry for a machine."""
+        found = _fields(self)
         return {
-            "idempotency_key": self.key,
-            "dataset": self.dataset,
-            "sequence": self.sequence,
-            "at": self.at,
-            "who": self.who,
-            "to": self.to,
-            "part": self.part,
-            "subject": self.subject,
+            "idempotency_key": found.pop("key"),
+            **found,
             "claim": self.claim.in_numbers(),
             "charge": self.charge.as_json(),
             "step": str(self.step),
-            "sha256": self.sha256,
-            "size": self.size,
         }
 
 
 def entries_of(events: Iterable[Event]) -> list[Entry]:
     """All releases among the events, in the order of their debits."""
-    by_key: dict[str, list[Event]] = {}
+    found: dict[str, Entry] = {}
     for event in events:
         if event.key:
-            by_key.setdefault(event.key, []).append(event)
-    return [entry for each in by_key.values() if (entry := Entry.of(each)) is not None]
+            found[event.key] = Entry.after(found.get(event.key), event)
+    return [*found.values()]
 
 
 def check_same(
@@ -303,11 +220,9 @@ def check_same(
     known = canonical_json([entry.dataset, entry.claim.as_json(), entry.subject, entry.part])
     if requested != known:
         raise UsageError(
-            (f"the idempotency key {entry.key!r} belongs to another release of dataset {entry.dataset!r}"),
+            f"the idempotency key {entry.key!r} belongs to another release of dataset {entry.dataset!r}",
             remedy="give another key, which spends again",
         )
-    if entry.step is Kind.VOIDED:
-        raise UsageError(f"the debit {entry.key!r} was voided", remedy="release with another idempotency key")
     entry.refuse_again()
 
 
@@ -346,15 +261,12 @@ class Journal:
 
     Whoever appends holds the head row's lock, so sequence numbers have no gaps and every event sees all
     before it. The hash of every event that is relied on is recomputed; the whole chain is checked by
-    ``verify``.
+    ``verify``. ``receipt`` is the head of the chain.
     """
 
     def __init__(self, connection: sa.Connection, receipt: Receipt) -> None:
         self.connection = connection
-        self._ledger = receipt.ledger
-        self._sequence = receipt.sequence
-        self._hash = receipt.hash
-        self.appended = False
+        self.receipt = receipt
 
     @classmethod
     def created(cls, connection: sa.Connection, ledger: str, who: str) -> Journal:
@@ -391,29 +303,18 @@ class Journal:
             )
         return journal
 
-    @property
-    def receipt(self) -> Receipt:
-        """The head of the chain."""
-        return Receipt(self._ledger, self._sequence, self._hash)
-
     def append(
         self, kind: Kind, *, dataset: str = "", key: str = "", body: dict[str, Any] | None = None
     ) -> Event:
         """Add an event to the chain."""
-        event = Event.after(
-            self._hash,
-            ledger=self._ledger,
-            sequence=self._sequence + 1,
-            at=datetime.now(UTC).isoformat(timespec="microseconds"),
-            kind=kind,
-            dataset=dataset,
-            key=key,
-            body=body or {},
-        )
+        at = datetime.now(UTC).isoformat(timespec="microseconds")
+        last = self.receipt
+        event = Event(last.sequence + 1, at, kind, dataset, key, body or {}, last.hash, "")
+        event = replace(event, hash=event.digest(last.ledger))
         row = {**event.as_json(), "body": canonical_json(event.body).decode()}
         self.connection.execute(sa.insert(events).values(row))
         self.connection.execute(sa.update(head).values(sequence=event.sequence, hash=event.hash))
-        self._sequence, self._hash, self.appended = event.sequence, event.hash, True
+        self.receipt = Receipt(last.ledger, event.sequence, event.hash)
         return event
 
     def event(self, sequence: int) -> Event:
@@ -431,14 +332,8 @@ class Journal:
         UsageError
             if there is no such dataset.
         """
-        query = (
-            sa.select(events)
-            .where(events.c.dataset == dataset, events.c.kind.in_([str(kind) for kind in ACCOUNT_KINDS]))
-            .order_by(events.c.sequence.desc())
-            .limit(1)
-        )
-        row = self.connection.execute(query).one_or_none()
-        if row is None:
+        event = self._last(*ACCOUNT_KINDS, dataset=dataset)
+        if event is None:
             known = ", ".join(map(repr, self.datasets())) or "none yet"
             raise UsageError(
                 "dataset",
@@ -446,8 +341,8 @@ class Journal:
                 got=f"{dataset!r}",
                 remedy="check the name, or add it with: hushsum ledger init",
             )
-        self._check_complete_after(row.sequence)
-        return Account.from_json(self._checked(row).body["account"])
+        self._check_complete_after(event.sequence)
+        return Account.from_json(event.body["account"])
 
     def datasets(self) -> list[str]:
         """The names of all datasets, oldest first."""
@@ -466,22 +361,16 @@ class Journal:
         found = [self._checked(row) for row in self.connection.execute(query)]
         if found:
             self._check_complete_after(found[-1].sequence)
-        return Entry.of(found)
+        return next(iter(entries_of(found)), None)
 
-    def last_restore(self) -> Receipt | None:
+    def last_restore(self) -> Event | None:
         """The last event that accepted a restored backup."""
-        event = self._last_restore()
-        return None if event is None else Receipt(self._ledger, event.sequence, event.hash)
+        return self._last(Kind.RESTORE_ACCEPTED)
 
     def restored_since(self, sequence: int) -> bool:
         """Whether a restored backup was accepted after an event."""
         last = self.last_restore()
         return last is not None and last.sequence > sequence
-
-    def restored_at(self) -> str | None:
-        """When the last restored backup was accepted."""
-        event = self._last_restore()
-        return None if event is None else event.at
 
     def guard(self) -> str | None:
         """The id of the rollback guard under which events are recorded."""
@@ -502,20 +391,17 @@ class Journal:
     def _check_complete_after(self, sequence: int) -> None:
         """The last event of a dataset or release is known only if no later event is missing."""
         query = sa.select(sa.func.count()).select_from(events).where(events.c.sequence > sequence)
-        if self.connection.execute(query).scalar_one() != self._sequence - sequence:
+        if self.connection.execute(query).scalar_one() != self.receipt.sequence - sequence:
             raise FileRefused(
                 "events were removed from the ledger, and may have spent budget",
                 remedy="see which with: hushsum ledger verify, and restore a backup",
             )
 
-    def _last_restore(self) -> Event | None:
-        return self._last(Kind.RESTORE_ACCEPTED)
-
-    def _last(self, kind: Kind) -> Event | None:
-        query = (
-            sa.select(events).where(events.c.kind == str(kind)).order_by(events.c.sequence.desc()).limit(1)
-        )
-        row = self.connection.execute(query).one_or_none()
+    def _last(self, *kinds: Kind, dataset: str | None = None) -> Event | None:
+        query = sa.select(events).where(events.c.kind.in_([str(kind) for kind in kinds]))
+        if dataset is not None:
+            query = query.where(events.c.dataset == dataset)
+        row = self.connection.execute(query.order_by(events.c.sequence.desc()).limit(1)).one_or_none()
         return None if row is None else self._checked(row)
 
     def events(self, dataset: str | None = None) -> Iterator[Event]:
@@ -528,7 +414,7 @@ class Journal:
 
     def _checked(self, row: sa.Row[Any]) -> Event:
         event = parsed(row)
-        if not event.holds(self._ledger):
+        if event.hash != event.digest(self.receipt.ledger):
             raise _changed(event.sequence)
         return event
 
@@ -554,7 +440,7 @@ def parsed(row: sa.Row[Any]) -> Event:
 def _changed(sequence: int) -> FileRefused:
     return FileRefused(
         f"event {sequence} of the ledger was changed or removed after it was written",
-        remedy=("compare with a receipt (hushsum ledger verify --receipt FILE) and restore a backup"),
+        remedy="compare with a receipt (hushsum ledger verify --receipt FILE) and restore a backup",
     )
 
 
@@ -606,8 +492,10 @@ def verify_chain(connection: sa.Connection, *, receipts: Sequence[Receipt] = ())
         if (row.sequence, row.hash) != (found.count, found.last):
             sequence = found.count + 1
             raise _BrokenError("the head row names another event than the last one: the tail is missing")
-        sequence = found.compare(receipts)
-        _check_staged(Journal(connection, Receipt(ledger, row.sequence, row.hash)), found)
+        found.compare(receipts)
+        for entry in found.entries.values():
+            if entry.step is Kind.STAGED:
+                staged_bytes(connection, entry)
     except _BrokenError as broken:
         return Verification(ledger, found.count, str(broken), sequence or found.count + 1)
     except FileRefused as refused:
@@ -632,7 +520,7 @@ class _Recomputed:
         if row.sequence != self.count + 1:
             raise _BrokenError(f"event {self.count + 1} is missing")
         event = parsed(row)
-        if canonical_json(event.body).decode() != row.body or not event.holds(self.ledger):
+        if canonical_json(event.body).decode() != row.body or event.hash != event.digest(self.ledger):
             raise _BrokenError(f"event {event.sequence} was changed: its hash is not that of its content")
         if event.previous != self.last:
             raise _BrokenError(f"event {event.sequence} does not follow event {self.count}")
@@ -645,7 +533,7 @@ class _Recomputed:
         self.count, self.last = event.sequence, event.hash
         self.hashes.append(event.hash)
 
-    def compare(self, receipts: Sequence[Receipt]) -> int | None:
+    def compare(self, receipts: Sequence[Receipt]) -> None:
         """Find each receipt's event."""
         for receipt in receipts:
             if receipt.ledger != self.ledger:
@@ -659,7 +547,6 @@ class _Recomputed:
                 raise _BrokenError(
                     f"event {receipt.sequence} is another one than the receipt's: the ledger was rewritten"
                 )
-        return None
 
     def _apply(self, event: Event) -> None:
         if event.key:
@@ -683,9 +570,7 @@ class _Recomputed:
             raise _BrokenError(f"event {event.sequence} takes a step out of order")
         if entry is not None and entry.sequence < self.restored and event.kind is not Kind.PUBLISHED:
             raise _BrokenError(f"event {event.sequence} goes on with a debit that a restore has closed")
-        moved = Entry.of([event]) if entry is None else entry.moved(event)
-        assert moved is not None
-        self.entries[event.key] = moved
+        self.entries[event.key] = Entry.after(entry, event)
 
     def _expected(self, event: Event) -> Account:
         body = event.body
@@ -707,21 +592,14 @@ class _Recomputed:
             entry = self.entries[event.key]
             return account.voided(entry.charge, part=entry.part)
         if event.kind is Kind.WRITTEN_OFF:
-            state = RETIRED if account.state == RETIRED else OPEN
-            return account.charged(Charge.from_json(body["charge"]).at_least_zero()).in_state(state)
+            return account.written_off(Charge.from_json(body["charge"]).at_least_zero())
         if event.kind is Kind.BUDGET_CHANGED:
             budget = Charge.from_json(body["account"]["terms"]["budget"])
-            return Account(account.terms.with_budget(budget), account.whole, account.parts, account.state)
+            return account.with_budget(budget)
         return account.in_state(FROZEN if event.kind is Kind.FROZEN else RETIRED)
 
 
-def _check_staged(journal: Journal, found: _Recomputed) -> None:
-    for entry in found.entries.values():
-        if entry.step is Kind.STAGED:
-            staged_bytes(journal, entry)
-
-
-def staged_bytes(journal: Journal, entry: Entry) -> bytes:
+def staged_bytes(connection: sa.Connection, entry: Entry) -> bytes:
     """The bytes of a staged entry, compared with the hash in the chain.
 
     Raises
@@ -730,7 +608,7 @@ def staged_bytes(journal: Journal, entry: Entry) -> bytes:
         if they are not those.
     """
     query = sa.select(staged.c.bytes).where(staged.c.key == entry.key).order_by(staged.c.position)
-    payload = b"".join(bytes(piece) for piece in journal.connection.execute(query).scalars())
+    payload = b"".join(bytes(piece) for piece in connection.execute(query).scalars())
     if hashlib.sha256(payload).hexdigest() != entry.sha256:
         raise FileRefused(
             f"the staged bytes of {entry.key!r} are not those that were staged",

@@ -9,7 +9,7 @@ import hashlib
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -19,13 +19,14 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from hushsum.errors import ClaimError, FilePath, FileRefused, UsageError
-from hushsum.ledger._account import OPEN, RETIRED, Account, Accounting, Charge, DatasetTerms, charge_for
+from hushsum.ledger._account import RETIRED, Account, Accounting, Charge, DatasetTerms, charge_for
 from hushsum.ledger._database import (
     WAIT_SECONDS,
     check_revision,
     connect,
     file_of,
     has_ledger,
+    no_ledger,
     staged,
     upgrade,
 )
@@ -75,24 +76,16 @@ class DatasetBudget:
 
     def __init__(
         self,
-        ledger_id: str,
+        ledger: Ledger,
         dataset: str,
-        reading: Transaction,
-        writing: Transaction,
         *,
         part: str | None = None,
         to: str | None = None,
         who: str | None = None,
         fence: Fence | None = None,
     ) -> None:
-        self.ledger_id = ledger_id
-        self.dataset = dataset
-        self.part = part
-        self._to = to
-        self._who = who
-        self._fence = fence
-        self._reading = reading
-        self._writing = writing
+        self._ledger, self.ledger_id, self.dataset, self.part = ledger, ledger.id, dataset, part
+        self._to, self._who, self._fence = to, who, fence
 
     def __repr__(self) -> str:
         part = "" if self.part is None else f", part={self.part!r}"
@@ -101,8 +94,7 @@ class DatasetBudget:
     @property
     def account(self) -> Account:
         """What was spent on the dataset, what is left, and on which terms."""
-        with self._reading() as journal:
-            return journal.account(self.dataset)
+        return self._ledger.account(self.dataset)
 
     @property
     def remaining(self) -> Charge:
@@ -111,8 +103,7 @@ class DatasetBudget:
 
     def find(self, idempotency_key: str) -> Entry | None:
         """The release with this key."""
-        with self._reading() as journal:
-            return journal.entry(idempotency_key)
+        return self._ledger.find(idempotency_key)
 
     def price(self, claim: Claim, *, called: str | None = None) -> tuple[Charge, Account]:
         """What a claim would cost, and the account after it; nothing is debited.
@@ -162,7 +153,7 @@ class DatasetBudget:
         """
         check_name("idempotency_key", idempotency_key)
         public = dict(subject)
-        with self._writing() as journal:
+        with self._ledger._writing() as journal:
             entry = journal.entry(idempotency_key)
             if entry is not None:
                 check_same(entry, self.dataset, claim, public, self.part)
@@ -180,7 +171,7 @@ class DatasetBudget:
                     "account": after.as_json(),
                 }
                 journal.append(Kind.DEBITED, dataset=self.dataset, key=idempotency_key, body=body)
-        return LedgerDebit(idempotency_key, self._reading, self._writing)
+        return LedgerDebit(self._ledger, idempotency_key)
 
     def _charged(self, account: Account, claim: Claim, called: str) -> tuple[Charge, Account]:
         charge = charge_for(claim, account.terms, part=self.part)
@@ -189,8 +180,6 @@ class DatasetBudget:
 
 PIECE = 1 << 24
 """Staged bytes are kept in rows of this size, so that no row meets a database's limit."""
-
-Transaction = Callable[[], AbstractContextManager[Journal]]
 
 Fence = Callable[[sa.Connection], None]
 """Called in the transaction of a new debit, with its connection; raises if this process may not spend any
@@ -205,15 +194,13 @@ class LedgerDebit:
     other gets those bytes back from ``stage``, and what it drew itself leaves it nowhere.
     """
 
-    def __init__(self, key: str, reading: Transaction, writing: Transaction) -> None:
-        self.key = key
-        self._reading = reading
-        self._writing = writing
+    def __init__(self, ledger: Ledger, key: str) -> None:
+        self._ledger, self.key = ledger, key
 
     @property
     def entry(self) -> Entry:
         """The release as the ledger has it now."""
-        with self._reading() as journal:
+        with self._ledger._reading() as journal:
             return self._entry(journal)
 
     @property
@@ -222,9 +209,9 @@ class LedgerDebit:
 
         The rollback guard has them when this returns: whoever staged them may have been killed before.
         """
-        with self._writing() as journal:
+        with self._ledger._writing() as journal:
             entry = self._entry(journal)
-            return staged_bytes(journal, entry) if entry.step is Kind.STAGED else None
+            return staged_bytes(journal.connection, entry) if entry.step is Kind.STAGED else None
 
     def draw(self) -> None:
         """Record that noise is about to be drawn; from here on nothing is refunded.
@@ -237,40 +224,38 @@ class LedgerDebit:
             if the debit was voided, or a restored backup was accepted since: then it may have been drawn in
             the events that were lost, and a second result for one debit must not exist.
         """
-        with self._writing() as journal:
+        with self._ledger._writing() as journal:
             entry = self._entry(journal)
-            if entry.step is Kind.DEBITED or entry.step is Kind.DRAWN:
+            entry.refuse_again()
+            if entry.step in (Kind.DEBITED, Kind.DRAWN):
                 self._refuse_lost(journal, entry)
             if entry.step is Kind.DEBITED:
                 journal.append(Kind.DRAWN, dataset=entry.dataset, key=self.key)
-            elif entry.step is Kind.VOIDED:
-                raise _voided(self.key)
-            entry.refuse_again()
 
     def stage(self, payload: bytes) -> bytes:
         """Keep the bytes durably; returns those of the first to stage."""
-        with self._writing() as journal:
+        with self._ledger._writing() as journal:
             entry = self._entry(journal)
             if entry.step is Kind.STAGED:
-                return staged_bytes(journal, entry)
+                return staged_bytes(journal.connection, entry)
             entry.refuse_again()
             if entry.step is not Kind.DRAWN:
                 raise UsageError(
                     "bytes are staged after they were drawn", got=f"the step {str(entry.step)!r}"
                 )
             self._refuse_lost(journal, entry)
-            for position, piece in enumerate(_pieces(payload)):
+            for position, start in enumerate(range(0, len(payload), PIECE)):
+                piece = payload[start : start + PIECE]
                 journal.connection.execute(
                     sa.insert(staged).values(key=self.key, position=position, bytes=piece)
                 )
-            digest = hashlib.sha256(payload).hexdigest()
-            body = {"sha256": digest, "size": len(payload)}
+            body = {"sha256": hashlib.sha256(payload).hexdigest(), "size": len(payload)}
             journal.append(Kind.STAGED, dataset=entry.dataset, key=self.key, body=body)
         return payload
 
     def publish(self) -> None:
         """Record that the bytes have reached their reader; the ledger then keeps only their SHA-256."""
-        with self._writing() as journal:
+        with self._ledger._writing() as journal:
             entry = self._entry(journal)
             if entry.step is Kind.PUBLISHED:
                 return
@@ -284,34 +269,44 @@ class LedgerDebit:
         if entry is None:
             raise FileRefused(
                 f"the entry {self.key!r} is no longer in the ledger",
-                remedy=(
-                    "was a backup restored? compare with a receipt: hushsum ledger verify --receipt FILE"
-                ),
+                remedy="was a backup restored? compare with a receipt: hushsum ledger verify --receipt FILE",
             )
         return entry
 
     def _refuse_lost(self, journal: Journal, entry: Entry) -> None:
         if journal.restored_since(entry.sequence):
             raise UsageError(
-                (
-                    f"the debit {self.key!r} is older than a restored backup that was accepted, and "
-                    "may have been released in what was lost"
-                ),
+                f"the debit {self.key!r} is older than a restored backup that was accepted, and may have "
+                "been released in what was lost",
                 remedy="release with another idempotency key, which spends again",
             )
 
 
-def _voided(key: str) -> UsageError:
-    return UsageError(f"the debit {key!r} was voided", remedy="release with another idempotency key")
+class Ledger:
+    """The budgets of one or more datasets and their releases, in a file (SQLite) or a PostgreSQL database.
 
+    Several processes and machines may use one ledger at once: each part of a budget is granted once. It is
+    append-only and chained by hash.
 
-def _pieces(payload: bytes) -> Iterator[bytes]:
-    for start in range(0, len(payload), PIECE):
-        yield payload[start : start + PIECE]
+    It protects against mistakes, crashes and races, and shows tampering. It does not stop an owner who
+    releases without it, or who rewrites the database *and* every receipt and rollback guard.
 
+    ``Ledger(place)`` opens one, :meth:`create` makes one.
 
-class LedgerHistory:
-    """A ledger that is only read; :class:`hushsum.ledger.Ledger` adds what writes to it."""
+    Attributes
+    ----------
+    id : str
+        The ledger's own name, the same wherever it is moved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.create(folder + "/ledger.db", state=folder)
+    ...     account = ledger.create_dataset("payroll", DatasetTerms.of(epsilon=1.0))
+    ...     ledger.account("payroll").remaining.in_words()
+    'ε 1'
+    """
 
     def __init__(
         self,
@@ -351,20 +346,13 @@ class LedgerHistory:
             if journal is not None and not damaged:
                 journal.check_complete()
         if journal is None:
-            raise UsageError(
-                "there is no ledger in this database", remedy="make one with: hushsum ledger init"
-            )
-        self._identity = journal.receipt.ledger
+            raise no_ledger()
+        self.id = journal.receipt.ledger
         self._place, self._state = place, state
-        self._guard = LedgerGuard(self._identity, place, state, guard)
+        self._guard = LedgerGuard(self.id, place, state, guard)
 
     def __repr__(self) -> str:
-        return f"<Ledger {self._identity} on {self._database.dialect}>"
-
-    @property
-    def id(self) -> str:
-        """The ledger's own name, the same wherever it is moved."""
-        return self._identity
+        return f"<Ledger {self.id} on {self._database.dialect}>"
 
     def account(self, dataset: str) -> Account:
         """What was spent on a dataset, and what is left."""
@@ -423,7 +411,8 @@ class LedgerHistory:
     def restored_at(self) -> str | None:
         """When a restored backup was last accepted; None if never."""
         with self._reading() as journal:
-            return journal.restored_at()
+            event = journal.last_restore()
+        return None if event is None else event.at
 
     def verify(self, receipt: Receipt | None = None) -> Verification:
         """Recompute every hash, every balance and every step; compare with the rollback guard and a
@@ -442,33 +431,11 @@ class LedgerHistory:
 
     def _opened(self, connection: Connection, *, lock: bool = False) -> Journal:
         journal = Journal.opened(connection, lock=lock)
-        if journal is None or journal.receipt.ledger != self._identity:
+        if journal is None or journal.receipt.ledger != self.id:
             raise FileRefused(
                 "another ledger stands where this one was", remedy="check the path, and open it again"
             )
         return journal
-
-
-class Ledger(LedgerHistory):
-    """The budgets of one or more datasets and their releases, in a file (SQLite) or a PostgreSQL database.
-
-    Several processes and machines may use one ledger at once: each part of a budget is granted once. It is
-    append-only and chained by hash.
-
-    It protects against mistakes, crashes and races, and shows tampering. It does not stop an owner who
-    releases without it, or who rewrites the database *and* every receipt and rollback guard.
-
-    ``Ledger(place)`` opens one, :meth:`create` makes one.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ledger = Ledger.create(folder + "/ledger.db", state=folder)
-    ...     account = ledger.create_dataset("payroll", DatasetTerms.of(epsilon=1.0))
-    ...     ledger.account("payroll").remaining.in_words()
-    'ε 1'
-    """
 
     @classmethod
     def create(
@@ -528,9 +495,7 @@ class Ledger(LedgerHistory):
         database = connect(place)
         with database.writing() as connection:
             if not has_ledger(connection):
-                raise UsageError(
-                    "there is no ledger in this database", remedy="make one with: hushsum ledger init"
-                )
+                raise no_ledger()
             upgrade(connection)
         return cls(place)
 
@@ -592,9 +557,7 @@ class Ledger(LedgerHistory):
         ...     budget.remaining.in_words()
         'ε 0.75'
         """
-        budget = DatasetBudget(
-            self._identity, name, self._reading, self._writing, part=part, to=to, who=who, fence=fence
-        )
+        budget = DatasetBudget(self, name, part=part, to=to, who=who, fence=fence)
         # Refuses an unknown dataset or part here rather than at the first release.
         _ = budget.remaining
         return budget
@@ -629,8 +592,7 @@ class Ledger(LedgerHistory):
     def change_budget(self, dataset: str, budget: Charge, *, reason: str, who: str | None = None) -> Account:
         """Set another total, recorded with its reason. A total below what was spent stops all releases."""
         with self._writing() as journal:
-            account = journal.account(dataset)
-            after = Account(account.terms.with_budget(budget), account.whole, account.parts, account.state)
+            after = journal.account(dataset).with_budget(budget)
             self._book(journal, Kind.BUDGET_CHANGED, dataset, after, who, reason=reason_of(reason))
         return after
 
@@ -648,17 +610,9 @@ class Ledger(LedgerHistory):
                 "a write-off must be at least 0", got="less", remedy="what was spent is not given back"
             )
         with self._writing() as journal:
-            account = journal.account(dataset)
-            after = account.charged(charge).in_state(RETIRED if account.state == RETIRED else OPEN)
-            self._book(
-                journal,
-                Kind.WRITTEN_OFF,
-                dataset,
-                after,
-                who,
-                reason=reason_of(reason),
-                charge=charge.as_json(),
-            )
+            after = journal.account(dataset).written_off(charge)
+            why = reason_of(reason)
+            self._book(journal, Kind.WRITTEN_OFF, dataset, after, who, reason=why, charge=charge.as_json())
         return after
 
     def accept_restore(self, *, reason: str, who: str | None = None) -> list[str]:
@@ -698,7 +652,7 @@ class Ledger(LedgerHistory):
         FileRefused
             if the ledger may not be the newest copy.
         """
-        moved = LedgerGuard(self._identity, self._place, self._state, to)
+        moved = LedgerGuard(self.id, self._place, self._state, to)
         moved.prepare()
         with self._writing() as journal:
             body = {"who": person(who), "reason": reason_of(reason), "guard": new_guard_id()}
@@ -716,7 +670,6 @@ class Ledger(LedgerHistory):
         dataset: str,
         account: Account,
         who: str | None,
-        *,
         key: str = "",
         **extra: object,
     ) -> None:
@@ -755,7 +708,7 @@ def _refuse_lost(guard: Path | None) -> None:
             FilePath(str(guard), quoted=True),
             ": its database was lost, and a new one would have the whole budget again",
         ),
-        remedy=("put the newest copy back, or remove the guard if everything that was released is given up"),
+        remedy="put the newest copy back, or remove the guard if everything that was released is given up",
     )
 
 

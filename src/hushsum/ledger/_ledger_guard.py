@@ -118,14 +118,10 @@ class WatermarkGuard(PlacedGuard[Watermark]):
             return Watermark.from_text(text)
         except FileRefused:
             raise FileRefused(
-                (
-                    f"the rollback guard {self._name!r} is damaged, so it is unknown whether "
-                    "the ledger is the newest copy"
-                ),
-                remedy=(
-                    "compare it with a receipt (hushsum ledger verify --receipt FILE), then accept "
-                    "it: hushsum ledger accept-restore"
-                ),
+                f"the rollback guard {self._name!r} is damaged, so it is unknown whether the ledger is the "
+                "newest copy",
+                remedy="compare it with a receipt (hushsum ledger verify --receipt FILE), then accept it: "
+                "hushsum ledger accept-restore",
             ) from None
 
 
@@ -245,12 +241,14 @@ class LedgerGuard:
         folder = (state_folder() if state is None else Path(state)) / "ledgers"
         own = WatermarkGuard.in_file(folder / f"{ledger}.json")
         shared = guard_place(place, guard)
-        self.shared = own
-        if isinstance(shared, Path):
-            self.shared = WatermarkGuard.in_file(shared, like=file_of(place))
-        elif shared is not None:
-            self.shared = WatermarkGuard.in_database(shared, ledger)
-        self._own = None if self.shared is own else own
+        self.shared, self._own = own, list[WatermarkGuard]()
+        if shared is not None:
+            self._own = [own]
+            self.shared = (
+                WatermarkGuard.in_file(shared, like=file_of(place))
+                if isinstance(shared, Path)
+                else WatermarkGuard.in_database(shared, ledger)
+            )
 
     def read(self) -> Known:
         """What guard and file say. Read before, or while nobody can append: later it may be ahead.
@@ -260,37 +258,33 @@ class LedgerGuard:
         FileRefused
             if one is damaged.
         """
-        shared = self.shared.known()
-        own = None if self._own is None else self._own.known()
-        return Known(self.shared.where, shared, [each for each in (shared, own) if each is not None])
+        shared, *own = (each.known() for each in (self.shared, *self._own))
+        return Known(self.shared.where, shared, [each for each in (shared, *own) if each is not None])
 
     def readable(self) -> list[Watermark]:
         """The watermarks that are there and are not damaged."""
         found = []
-        for each in (self.shared, self._own):
+        for each in (self.shared, *self._own):
             with suppress(FileRefused):
-                if each is not None and (mark := each.known()) is not None:
+                if (mark := each.known()) is not None:
                     found.append(mark)
         return found
 
     def prepare(self) -> None:
         """Make sure that guard and file can be written."""
-        self.shared.prepare()
-        if self._own is not None:
-            self._own.prepare()
+        for each in (self.shared, *self._own):
+            each.prepare()
 
     def advance(self, mark: Watermark) -> bool:
         """Write a watermark to both, unless a later one is there; whether one is."""
-        later = self.shared.note(mark)
-        if self._own is not None:
-            later |= self._own.note(replace(mark, guard=None))
-        return later
+        later = [self.shared.note(mark), *(own.note(replace(mark, guard=None)) for own in self._own)]
+        return any(later)
 
     def reset(self, mark: Watermark) -> None:
         """Write a watermark to both, whatever was there."""
         self.shared.reset(mark)
-        if self._own is not None:
-            self._own.reset(replace(mark, guard=None))
+        for own in self._own:
+            own.reset(replace(mark, guard=None))
 
 
 def guard_place(place: str | os.PathLike[str], guard: str | os.PathLike[str] | None) -> Path | str | None:
@@ -304,7 +298,9 @@ def guard_place(place: str | os.PathLike[str], guard: str | os.PathLike[str] | N
 
 def watermark_of(journal: Journal) -> Watermark:
     """The watermark of a journal's head."""
-    return Watermark(journal.receipt, journal.last_restore(), journal.guard())
+    last, restore = journal.receipt, journal.last_restore()
+    accepted = None if restore is None else Receipt(last.ledger, restore.sequence, restore.hash)
+    return Watermark(last, accepted, journal.guard())
 
 
 def rollback_refusal(journal: Journal, known: Known) -> FileRefused | None:
