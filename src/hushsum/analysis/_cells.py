@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -64,7 +64,7 @@ class Cells:
 
     @property
     def effective_total(self) -> float:
-        """The number of records whose chance makes means as uncertain as the noise does."""
+        """The number of records whose means have a sampling error as large as the noise."""
         if self.noise is None:
             return self.total
         ratio = self.weights * self.noise / np.maximum(self.variances.mean(axis=1), 1e-300)
@@ -90,8 +90,8 @@ class Cells:
             self.weights, self.means * factor + shift, self.variances * np.square(factor), covariances
         )
 
-    def chosen(self, kept: NDArray[np.bool_]) -> Cells:
-        """Some of the cells."""
+    def chosen(self, kept: NDArray[np.bool_ | np.intp]) -> Cells:
+        """Some of the cells, by their places or a mask."""
         covariances = None if self.covariances is None else self.covariances[kept]
         noise = None if self.noise is None else self.noise[kept]
         return Cells(self.weights[kept], self.means[kept], self.variances[kept], covariances, noise)
@@ -128,7 +128,7 @@ _FEWEST_BLOCKS: Final = 8
 
 
 def check_function(function: object) -> int:
-    """How many columns a released function has that can be clustered.
+    """The number of columns of a released function that can be clustered.
 
     Raises
     ------
@@ -178,37 +178,32 @@ def released_cells(
         if the function nowhere stands out of its noise.
     """
     check_function(function)
-    if isinstance(function, CoefficientFunction) and isinstance(function.basis, FourierFeatures):
-        low, high = np.array(box).T
-        own = function.bounds
-        origin = np.zeros(len(box)) if own is None else np.asarray(own.centre, np.float64)
-        cells = sketched_cells(function, number, low - origin, high - origin, seed=seed)
-        return cells.in_units(np.ones(len(box)), origin)
-    if isinstance(function, CoefficientFunction) and isinstance(function.basis, GridWeights):
-        return _of_grid(function, function.basis)
-    if isinstance(function, CoefficientFunction) and isinstance(function.basis, Bins):
-        grid = function.basis.grid
-        table = np.asarray(function.table, np.float64).reshape(grid.bins)
-        axes = [
-            low + width * (np.arange(bins) + 0.5)
-            for low, width, bins in zip(function.basis.bounds.low, grid.width, grid.bins, strict=True)
-        ]
-        return _of_lattice(table, function.cell_variance**0.5, axes, np.asarray(grid.width))
-    if isinstance(function, PointsFunction):
-        return _of_points(function)
+    match function:
+        case CoefficientFunction(basis=FourierFeatures()):
+            low, high = np.array(box).T
+            own = function.bounds
+            origin = np.zeros(len(box)) if own is None else np.asarray(own.centre, np.float64)
+            cells = sketched_cells(function, number, low - origin, high - origin, seed=seed)
+            return cells.in_units(np.ones(len(box)), origin)
+        case CoefficientFunction(basis=GridWeights() as basis):
+            axes = [
+                center + each.first + each.spacing * np.arange(each.nodes)
+                for center, each in zip(basis.bounds.centre, basis.grid_columns(), strict=True)
+            ]
+            table = np.asarray(function.table, np.float64).reshape(basis.nodes) / WHOLE
+            return _of_lattice(table, function.cell_variance**0.5 / WHOLE, axes, np.array(basis.spacing))
+        case CoefficientFunction(basis=Bins() as basis):
+            grid = basis.grid
+            axes = [
+                low + width * (np.arange(bins) + 0.5)
+                for low, width, bins in zip(basis.bounds.low, grid.width, grid.bins, strict=True)
+            ]
+            table = np.asarray(function.table, np.float64).reshape(grid.bins)
+            return _of_lattice(table, function.cell_variance**0.5, axes, np.asarray(grid.width))
+        case PointsFunction():
+            return _of_points(function)
     assert function.bounds is not None
     return _read_off(function, function.bounds)
-
-
-def _of_grid(function: CoefficientFunction, basis: GridWeights) -> Cells:
-    columns = basis.grid_columns()
-    middle = np.asarray(basis.bounds.centre, np.float64)
-    axes = [
-        center + each.first + each.spacing * np.arange(each.nodes)
-        for center, each in zip(middle, columns, strict=True)
-    ]
-    table = np.asarray(function.table, np.float64).reshape(basis.nodes) / WHOLE
-    return _of_lattice(table, function.cell_variance**0.5 / WHOLE, axes, np.array(basis.spacing))
 
 
 def _of_lattice(table: Floats, deviation: float, axes: list[Floats], width: Floats) -> Cells:
@@ -224,8 +219,12 @@ def _of_lattice(table: Floats, deviation: float, axes: list[Floats], width: Floa
         axes = [_paired(each, 0) / _paired(np.ones(len(each)), 0) for each in axes]
         deviation *= 2.0 ** (table.ndim / 2.0)
         width = 2.0 * width
-    places = np.stack([each.reshape(-1) for each in np.meshgrid(*axes, indexing="ij")], axis=1)
-    return _standing_out(table.reshape(-1), places, deviation, np.square(width) / 12.0)
+    return _standing_out(table.reshape(-1), _lattice(axes), deviation, width)
+
+
+def _lattice(axes: list[Floats]) -> Floats:
+    """All places of a lattice, shape (places, columns)."""
+    return np.stack([each.reshape(-1) for each in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 
 def _paired(values: Floats, axis: int) -> Floats:
@@ -237,7 +236,7 @@ def _of_points(function: PointsFunction) -> Cells:
     deviation = 0.0 if function.weight_variance is None else function.weight_variance**0.5
     dim = function.points.shape[1]
     width = np.zeros(dim) if function.cell_width is None else np.array(function.cell_width)
-    return _standing_out(function.weights, function.points, deviation, np.square(width) / 12.0)
+    return _standing_out(function.weights, function.points, deviation, width)
 
 
 def _read_off(function: ReleasedFunction, bounds: Bounds) -> Cells:
@@ -248,7 +247,7 @@ def _read_off(function: ReleasedFunction, bounds: Bounds) -> Cells:
     low, high = np.array(bounds.low), np.array(bounds.high)
     width = (high - low) / along
     axes = [start + step * (np.arange(along) + 0.5) for start, step in zip(low, width, strict=True)]
-    places = np.stack([each.reshape(-1) for each in np.meshgrid(*axes, indexing="ij")], axis=1)
+    places = _lattice(axes)
     answers = function.query(places)
     deviation = np.where(np.isfinite(answers.stderr), answers.stderr, 0.0)
     if not (answers.value > _SEEN * deviation).any():
@@ -260,16 +259,20 @@ def _read_off(function: ReleasedFunction, bounds: Bounds) -> Cells:
         # It did not converge: the function itself, which is wider than the records by the kernel.
         weights = np.where(answers.value > _SEEN * deviation, answers.value, 0.0)
     kept = weights > 0.0
-    held = max(function.count, 1.0) * weights[kept] / weights.sum()
-    return Cells(held, places[kept], np.tile(np.square(width) / 12.0, (int(kept.sum()), 1)))
+    held = max(function.count, 1.0) * weights / weights.sum()
+    return _boxes(held, places, width).chosen(kept)
 
 
-def _standing_out(weights: Floats, places: Floats, deviation: float, variances: Floats) -> Cells:
-    kept = weights > _SEEN * deviation
-    # Of so many places the largest noise, also of Laplace's distribution, is seldom above this.
+def _standing_out(weights: Floats, places: Floats, deviation: float, width: Floats) -> Cells:
+    # The largest noise of that many places, also of Laplace's distribution, is seldom above this.
     if weights.max() <= (_SEEN + math.log(len(weights))) * deviation:
         raise _nothing_seen()
-    return Cells(weights[kept], places[kept], np.tile(variances, (int(kept.sum()), 1)))
+    return _boxes(weights, places, width).chosen(weights > _SEEN * deviation)
+
+
+def _boxes(weights: Floats, places: Floats, width: Floats) -> Cells:
+    """Cells whose records are spread evenly over boxes of one size."""
+    return Cells(weights, places, np.tile(np.square(width) / 12.0, (len(places), 1)))
 
 
 def _nothing_seen() -> UsageError:
@@ -573,30 +576,20 @@ class Sketch:
         return cls(basis.frequencies[:number].astype(np.float64), waves)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Components:
-    """Weights, means and variances, shape (number, 1), of normal distributions that vary equally in all
-    columns."""
+def _packed(found: Cells, low: Floats, scale: Floats) -> Floats:
+    """Components that vary equally in all columns as numbers for a descent: weights, means and logarithms of
+    standard deviations, in units of the box.
+    """
+    widths = 0.5 * np.log(found.variances[:, 0] / scale.max() ** 2)
+    return np.concatenate((found.weights, ((found.means - low) / scale).reshape(-1), widths))
 
-    weights: Floats
-    means: Floats
-    variances: Floats
 
-    def packed(self, low: Floats, scale: Floats) -> Floats:
-        return np.concatenate(
-            (
-                self.weights,
-                ((self.means - low) / scale).reshape(-1),
-                0.5 * np.log(self.variances / scale.max() ** 2).reshape(-1),
-            )
-        )
-
-    @classmethod
-    def unpacked(cls, values: Floats, dim: int, low: Floats, scale: Floats) -> _Components:
-        number = len(values) // (2 + dim)
-        means = values[number : number + number * dim].reshape(number, dim)
-        logs = values[number + number * dim :].reshape(number, 1)
-        return cls(values[:number], low + scale * means, np.exp(2.0 * logs) * scale.max() ** 2)
+def _unpacked(values: Floats, low: Floats, scale: Floats) -> Cells:
+    dim = len(low)
+    number = len(values) // (2 + dim)
+    means = values[number : number + number * dim].reshape(number, dim)
+    variances = np.exp(2.0 * values[number + number * dim :]) * scale.max() ** 2
+    return Cells(values[:number], low + scale * means, np.tile(variances[:, None], (1, dim)))
 
 
 def sketched_cells(
@@ -628,46 +621,37 @@ def sketched_cells(
     sketch = Sketch.of(function)
     scale = high - low
     dim = len(low)
-    found = _Components(np.empty(0), np.empty((0, dim)), np.empty((0, 1)))
+    found = Cells(np.empty(0), np.empty((0, dim)), np.empty((0, dim)))
     for step in range(2 * number):
-        residual = sketch.waves - _waves(found, sketch.frequencies)
-        added = _added(sketch, residual, low, high, rng)
-        found = _Components(
+        residual = sketch.waves - found.weights @ _atoms(found, sketch.frequencies)
+        mean, variance = _added(sketch, residual, low, high, rng)
+        found = Cells(
             np.append(found.weights, 1.0 / (step + 1)),
-            np.vstack((found.means, added.means)),
-            np.vstack((found.variances, added.variances)),
+            np.vstack((found.means, mean)),
+            np.vstack((found.variances, np.full(dim, variance))),
         )
-        if len(found.weights) > number:
+        if len(found) > number:
             kept = np.argsort(-_refitted(found, sketch), kind="stable")[:number]
-            found = _Components(found.weights[kept], found.means[kept], found.variances[kept])
+            found = found.chosen(kept)
         last = step == 2 * number - 1
         found = _descended(sketch, found, low, scale, _LAST_STEPS if last else _STEPS_OF_ALL)
-    total = max(float(found.weights.sum()), 1e-12)
-    order = np.argsort(-found.weights, kind="stable")
-    return Cells(
-        max(function.count, 1.0) * found.weights[order] / total,
-        found.means[order],
-        np.repeat(found.variances[order], dim, axis=1),
-    )
+    found = found.chosen(np.argsort(-found.weights, kind="stable"))
+    weights = max(function.count, 1.0) * found.weights / max(found.total, 1e-12)
+    return replace(found, weights=weights)
 
 
-def _atoms(means: Floats, variances: Floats, frequencies: Floats) -> Waves:
-    """E e^{2πi·f·x} of each component, shape (components, m)."""
-    phases = 2j * np.pi * (means @ frequencies.T)
-    return np.asarray(np.exp(phases - 2.0 * np.pi**2 * (variances * np.square(frequencies).sum(axis=1))))
+def _atoms(found: Cells, frequencies: Floats) -> Waves:
+    """E e^{2πi·f·x} of each component, which varies equally in all columns; shape (components, m)."""
+    phases = 2j * np.pi * (found.means @ frequencies.T)
+    lengths = np.square(frequencies).sum(axis=1)
+    return np.asarray(np.exp(phases - 2.0 * np.pi**2 * (found.variances[:, :1] * lengths)))
 
 
-def _waves(found: _Components, frequencies: Floats) -> Waves:
-    if not len(found.weights):
-        return np.zeros(len(frequencies), np.complex128)
-    return np.asarray(found.weights @ _atoms(found.means, found.variances, frequencies))
-
-
-def _refitted(found: _Components, sketch: Sketch) -> Floats:
+def _refitted(found: Cells, sketch: Sketch) -> Floats:
     """Weights of all components together, not negative, by least squares."""
     from scipy.optimize import nnls
 
-    atoms = _atoms(found.means, found.variances, sketch.frequencies)
+    atoms = _atoms(found, sketch.frequencies)
     weights, _ = nnls(
         np.hstack((atoms.real, atoms.imag)).T, np.concatenate((sketch.waves.real, sketch.waves.imag))
     )
@@ -676,8 +660,10 @@ def _refitted(found: _Components, sketch: Sketch) -> Floats:
 
 def _added(
     sketch: Sketch, residual: Waves, low: Floats, high: Floats, rng: np.random.Generator
-) -> _Components:
-    """One component along which the residual is largest: the best of several climbs."""
+) -> tuple[Floats, float]:
+    """The mean and the variance of the component along which the residual is largest: the best of several
+    climbs.
+    """
     from scipy.optimize import minimize
 
     dim, scale = len(low), high - low
@@ -705,8 +691,7 @@ def _added(
         if climbed.fun < value:
             best, value = climbed.x, climbed.fun
     assert best is not None
-    width = np.exp(2.0 * best[-1]) * scale.max() ** 2
-    return _Components(np.ones(1), (low + scale * best[:-1])[None], np.full((1, 1), width))
+    return low + scale * best[:-1], float(np.exp(2.0 * best[-1]) * scale.max() ** 2)
 
 
 def _overlap(
@@ -729,7 +714,7 @@ def _overlap(
     return -overlap / norm, -gradient
 
 
-def _descended(sketch: Sketch, found: _Components, low: Floats, scale: Floats, steps: int) -> _Components:
+def _descended(sketch: Sketch, found: Cells, low: Floats, scale: Floats, steps: int) -> Cells:
     """All components moved together to where the squared residual is smallest."""
     from scipy.optimize import minimize
 
@@ -740,30 +725,26 @@ def _descended(sketch: Sketch, found: _Components, low: Floats, scale: Floats, s
         + [sketch.log_widths(float(scale.max()))] * number
     )
     run = minimize(
-        partial(_distance, sketch=sketch, dim=dim, low=low, scale=scale),
-        found.packed(low, scale),
+        partial(_distance, sketch=sketch, low=low, scale=scale),
+        _packed(found, low, scale),
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
         options={"maxiter": steps},
     )
-    return _Components.unpacked(run.x, dim, low, scale)
+    return _unpacked(run.x, low, scale)
 
 
-def _distance(
-    packed: Floats, *, sketch: Sketch, dim: int, low: Floats, scale: Floats
-) -> tuple[float, Floats]:
+def _distance(packed: Floats, *, sketch: Sketch, low: Floats, scale: Floats) -> tuple[float, Floats]:
     """The mean squared residual of the features, and its gradient."""
-    found = _Components.unpacked(packed, dim, low, scale)
+    found = _unpacked(packed, low, scale)
     frequencies, number = sketch.frequencies, len(sketch.waves)
-    atoms = _atoms(found.means, found.variances, frequencies)
+    atoms = _atoms(found, frequencies)
     residual = sketch.waves - found.weights @ atoms
     product = np.conj(residual) * atoms
     by_weight = -2.0 * product.real.sum(axis=1)
     by_mean = 4.0 * np.pi * found.weights[:, None] * (product.imag @ frequencies) * scale
-    by_variance = (
-        4.0 * np.pi**2 * found.weights[:, None] * (product.real @ np.square(frequencies).sum(axis=1)[:, None])
-    )
-    by_log = by_variance * 2.0 * found.variances
-    gradient = np.concatenate((by_weight, by_mean.reshape(-1), by_log.reshape(-1))) / number
+    by_variance = 4.0 * np.pi**2 * found.weights * (product.real @ np.square(frequencies).sum(axis=1))
+    by_log = by_variance * 2.0 * found.variances[:, 0]
+    gradient = np.concatenate((by_weight, by_mean.reshape(-1), by_log)) / number
     return float(np.square(np.abs(residual)).sum()) / number, gradient

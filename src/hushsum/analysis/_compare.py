@@ -11,22 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _html
-from hushsum._types import Floats, RoleType, is_number
+from hushsum._types import Floats, RoleType
 from hushsum.analysis._difference import (
     Coordinates,
     DifferenceErrors,
     SquaredDistance,
+    Tables,
     TwoSampleTest,
+    check_settings,
     filtered_test,
-    given_points,
-    needed_bounds,
-    probe_points,
+    mean_of,
+    public_points,
     separate_test,
     share_release,
     squared_distance,
-    stderr_in,
 )
-from hushsum.errors import HushsumError, ServiceRefused, UsageError, shown
+from hushsum.errors import HushsumError, ServiceRefused, UsageError
 from hushsum.kernels import answer_in_words
 from hushsum.releases import Answers, ForwardedFacts, NoisyTable, PlottedColumns, Points, ReleasedFunction
 
@@ -387,26 +387,19 @@ def compare(
     >>> result.differ, bool(result.mmd_squared.value > 3 * result.mmd_squared.stderr)
     (True, True)
     """
-    if not is_number(significance) or not 0.0 < significance < 1.0:
-        raise UsageError(
-            "significance", "must be between 0 and 1", got=shown(significance), remedy="try 0.05"
-        )
-    if not is_number(cluster_size) or not 1.0 <= cluster_size < float("inf"):
-        raise UsageError(
-            "cluster_size", "must be at least 1", got=shown(cluster_size), remedy="leave it out for 1"
-        )
+    check_settings("significance", significance, cluster_size, example="0.05")
     if isinstance(names, str) or len(names) != 2:
         raise UsageError("names", "must be two names")
     f, g = _at_hand("f", f), _at_hand("g", g)
     _check_comparable(f, g)
-    pair, dependence = _aligned(f, g)
-    f, g = pair
-    points = _points(pair, at)
-    if np.array_equal(pair[0](points), pair[1](points)):
+    tables = _aligned(f, g)
+    pair = f, g = (f, g) if tables is None else tables
+    points = public_points(pair, at, _POINTS if f.dim == 1 else _POINTS_OF_MORE_COLUMNS)
+    if np.array_equal(f(points), g(points)):
         raise _same_release()
-    errors = DifferenceErrors.at(pair, points, dependence=dependence, cluster_size=cluster_size)
+    errors = DifferenceErrors.at(pair, tables, points, cluster_size=cluster_size)
     labels = (str(names[0]), str(names[1]))
-    coordinates = _coordinates(pair, points) if dependence else None
+    coordinates = None if tables is None else Coordinates.of_table(tables[0], points)
     if coordinates is None:
         some = points[:: max(1, len(points) // _SEPARATE)]
         variances = errors.variances(some, alpha=significance / len(some))
@@ -422,7 +415,7 @@ def compare(
             found,
             coordinates.covariance(errors.sampling(points, pooled=True)),
             noise,
-            coordinates.moves(lambda at: _mean(pair, at), f.kernel, points),
+            coordinates.moves(lambda at: mean_of(pair, at), f.kernel, points),
         ),
         squared_distance(found, noise + sampling),
         squared_distance(found, noise),
@@ -490,37 +483,13 @@ def _table_of(function: Any) -> NoisyTable | None:
     return function if isinstance(function, NoisyTable) else None
 
 
-def _aligned(
-    f: ReleasedFunction, g: ReleasedFunction
-) -> tuple[tuple[ReleasedFunction, ReleasedFunction], bool]:
-    """Both with the rows that both have, and whether they are then tables of one basis."""
+def _aligned(f: ReleasedFunction, g: ReleasedFunction) -> Tables | None:
+    """Both with the rows that both have, if they are then tables of one basis."""
     if not isinstance(f, NoisyTable) or not isinstance(g, NoisyTable):
-        return (f, g), False
+        return None
     rows = min(f.rows, g.rows)
     try:
         one, other = f.first_rows(rows), g.first_rows(rows)
     except UsageError:
-        return (f, g), False
-    same = one.basis.fingerprint == other.basis.fingerprint
-    return ((one, other), True) if same else ((f, g), False)
-
-
-def _points(pair: tuple[ReleasedFunction, ReleasedFunction], at: object) -> Points:
-    f = pair[0]
-    if at is not None:
-        return given_points(at, f)
-    box = needed_bounds(f)
-    noise = sum(stderr_in(each, box) for each in pair) / 2.0
-    number = _POINTS if f.dim == 1 else _POINTS_OF_MORE_COLUMNS
-    return probe_points(lambda at: _mean(pair, at), noise, f.kernel, box, number)
-
-
-def _mean(pair: tuple[ReleasedFunction, ReleasedFunction], Q: object) -> Floats:
-    return np.asarray((pair[0](Q) + pair[1](Q)) / 2.0)
-
-
-def _coordinates(pair: tuple[ReleasedFunction, ReleasedFunction], points: Points) -> Coordinates | None:
-    table = pair[0]
-    assert isinstance(table, NoisyTable)
-    found = Coordinates.of(table.record_answers(points, points))
-    return Coordinates.of(table.kernel.similarity(points, points)) if found is None else found
+        return None
+    return (one, other) if one.basis.fingerprint == other.basis.fingerprint else None

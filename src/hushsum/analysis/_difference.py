@@ -10,15 +10,15 @@ equal, and there noise is what matters.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats
-from hushsum.errors import UsageError
+from hushsum._types import Floats, Integers, is_number
+from hushsum.errors import UsageError, shown
 from hushsum.kernels import ColumnKernel, Kernel
 from hushsum.records import Bounds
 from hushsum.releases import (
@@ -138,35 +138,52 @@ _FEWEST_GIVEN: Final = 2
 _MOST_GIVEN: Final = 1000
 
 
-def given_points(at: object, function: ReleasedFunction) -> Points:
-    """Points that were given, checked; raises ``UsageError`` for too few or too many."""
-    points = query_points(at, dim=function.dim, columns=function.columns)
-    if not _FEWEST_GIVEN <= len(points) <= _MOST_GIVEN:
+def check_settings(name: str, probability: float, cluster_size: float, *, example: str) -> None:
+    """Refuse a probability that is none, and a size of clusters below 1."""
+    if not is_number(probability) or not 0.0 < probability < 1.0:
+        raise UsageError(name, "must be between 0 and 1", got=shown(probability), remedy=f"try {example}")
+    if not is_number(cluster_size) or not 1.0 <= cluster_size < math.inf:
         raise UsageError(
-            "at",
-            f"must be {_FEWEST_GIVEN} to {_MOST_GIVEN} points",
-            got=len(points),
-            remedy="a few hundred where records are expected",
+            "cluster_size", "must be at least 1", got=shown(cluster_size), remedy="leave it out for 1"
         )
-    return points
 
 
-def needed_bounds(function: ReleasedFunction) -> Bounds:
-    """The box in which points are chosen; raises ``UsageError`` where there is none."""
-    sets = function.dim is None or any(each.dim is None for each in function.kernel.parts())
-    if sets or function.bounds is None:
+def mean_of(functions: Sequence[ReleasedFunction], Q: object) -> Floats:
+    """The mean of the functions at queries."""
+    return np.asarray(sum(each(Q) for each in functions) / float(len(functions)))
+
+
+def public_points(functions: Sequence[ReleasedFunction], at: object, number: int) -> Points:
+    """The points that were given, checked; or ``number`` points where the functions show records.
+
+    Raises
+    ------
+    UsageError
+        for too few or too many points, and where none are given and nothing says where to choose them.
+    """
+    first = functions[0]
+    if at is not None:
+        points = query_points(at, dim=first.dim, columns=first.columns)
+        if not _FEWEST_GIVEN <= len(points) <= _MOST_GIVEN:
+            raise UsageError(
+                "at",
+                f"must be {_FEWEST_GIVEN} to {_MOST_GIVEN} points",
+                got=len(points),
+                remedy="a few hundred where records are expected",
+            )
+        return points
+    sets = first.dim is None or any(each.dim is None for each in first.kernel.parts())
+    if sets or first.bounds is None:
         raise UsageError(
             "at",
             "must be given for functions without bounds, or with sets",
             remedy="give public points where records are expected",
         )
-    return function.bounds
-
-
-def stderr_in(function: ReleasedFunction, box: Bounds) -> float:
-    """The standard error of a mean kernel value in the middle of the box; 0 where it is not known."""
-    middle = np.asarray(box.centre, np.float64)[np.newaxis]
-    return float(np.nan_to_num(function.query(middle).stderr)[0])
+    # The standard error of a mean kernel value in the middle of the box; 0 where it is not known.
+    middle = np.asarray(first.bounds.centre, np.float64)[np.newaxis]
+    noises = [float(np.nan_to_num(each.query(middle).stderr)[0]) for each in functions]
+    noise = sum(noises) / len(noises)
+    return probe_points(lambda at: mean_of(functions, at), noise, first.kernel, first.bounds, number)
 
 
 def probe_points(
@@ -207,9 +224,7 @@ def probe_points(
     return np.concatenate([points, spread[: number - around]])
 
 
-def _resampled(
-    rng: np.random.Generator, heights: Floats, number: int
-) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def _resampled(rng: np.random.Generator, heights: Floats, number: int) -> NDArray[np.intp]:
     """Systematic resampling in proportion to heights."""
     places = (np.arange(number) + rng.random()) / number
     found = np.searchsorted(np.cumsum(heights) / heights.sum(), places)
@@ -249,6 +264,10 @@ MOST_TOGETHER: Final = 1200
 """Of more queries the covariances are not computed: simultaneous intervals are Bonferroni's."""
 
 
+Pair = tuple[ReleasedFunction, ReleasedFunction]
+Tables = tuple[NoisyTable, NoisyTable]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DifferenceErrors:
     """What is known of the errors of ``f − g``.
@@ -256,45 +275,38 @@ class DifferenceErrors:
     Attributes
     ----------
     functions : pair of ReleasedFunction
-    dependence : bool
-        Whether the dependence of errors at different queries is known. Then both are tables of one basis,
-        whose own error is the same for the same records and has no part in a difference of distributions that
-        are equal.
+    tables : pair of NoisyTable, optional
+        The functions, if they are tables of one basis. Then the dependence of errors at different queries is
+        known, and the basis's own error is the same for the same records and has no part in a difference of
+        distributions that are equal.
     points : queries
         Public points that stand for the records.
     models : pair of RecordModel
         Their weights for either function.
     cluster_size : float
-        How many records come together, on average; sampling variances are multiplied by it.
+        The mean number of correlated records; sampling variances are multiplied by it.
     """
 
-    functions: tuple[ReleasedFunction, ReleasedFunction]
-    dependence: bool
+    functions: Pair
+    tables: Tables | None
     points: Points
     models: tuple[RecordModel, RecordModel]
     cluster_size: float = 1.0
 
     @classmethod
     def at(
-        cls,
-        functions: tuple[ReleasedFunction, ReleasedFunction],
-        points: Points,
-        *,
-        dependence: bool,
-        cluster_size: float,
+        cls, functions: Pair, tables: Tables | None, points: Points, *, cluster_size: float
     ) -> DifferenceErrors:
         """Errors by what the functions say at public points."""
-        answers = _answers(functions[0], points, points, dependence)
-        unit = _unit(functions[0], points) if dependence else None
-        models = []
-        for each in functions:
-            noise = (
-                np.square(_stderr(each, points, "mean"))
-                if unit is None
-                else _noise(each, points, "mean", unit)
-            )
-            models.append(fit_records(answers, each(points), noise))
-        return cls(functions, dependence, points, (models[0], models[1]), cluster_size)
+        answers = _answers(functions, tables, points, points)
+        if tables is None:
+            noises = [np.square(_stderr(each, points, "mean")) for each in functions]
+        else:
+            noises = _noises(tables, points, "mean")
+        f, g = (
+            fit_records(answers, each(points), noise) for each, noise in zip(functions, noises, strict=True)
+        )
+        return cls(functions, tables, points, (f, g), cluster_size)
 
     def values(self, Q: object, *, of: str = "mean") -> Floats:
         """f − g at queries."""
@@ -303,20 +315,26 @@ class DifferenceErrors:
 
     def noise(self, Q: object, *, of: str = "mean") -> Floats:
         """The covariance of the noise in the difference, where the dependence is known."""
-        unit = _unit(self.functions[0], Q)
-        f, g = (_noise(each, Q, of, unit) for each in self.functions)
+        assert self.tables is not None
+        f, g = _noises(self.tables, Q, of)
         return np.asarray(f + g)
 
     def sampling(self, Q: object, *, of: str = "mean", pooled: bool = False) -> Floats:
         """The covariance that another sample of as many records would give the difference, from the weighted
         points of each function, or ``pooled`` from those of both as if they were of one distribution.
         """
-        centred = of == "mean"
-        models = (self._pooled(),) * 2 if pooled else self.models
-        total: Floats | float = 0.0
-        for (answers, factor), model in zip(self._answers_at(Q, of), models, strict=True):
-            total = total + factor * model.covariance(answers, centred=centred)
-        return np.asarray(total)
+        models = self.models
+        if pooled:
+            f, g = (max(each.count, 1.0) for each in self.functions)
+            together = RecordModel((f * models[0].weights + g * models[1].weights) / (f + g))
+            models = together, together
+        # Of tables of one basis, and of kernels otherwise, they are the same for both.
+        answers = _answers(self.functions, self.tables, self.points, Q)
+        one, other = (
+            factor * model.covariance(answers, centred=of == "mean")
+            for factor, model in zip(self._factors(of), models, strict=True)
+        )
+        return np.asarray(one + other)
 
     def variances(
         self, Q: object, *, of: str = "mean", sampling: bool = True, alpha: float | None = None
@@ -326,13 +344,13 @@ class DifferenceErrors:
         With ``alpha``, of functions whose dependence is not known, as large as their own intervals at that
         level require, which may be Student's.
         """
-        if self.dependence:
-            whole = self.noise(Q, of=of) + (self.sampling(Q, of=of) if sampling else 0.0)
-            return np.maximum(np.diag(whole), 0.0)
+        if self.tables is not None:
+            return np.maximum(np.diag(self._covariance(Q, of, sampling)), 0.0)
         f, g = (_stderr(each, Q, of, alpha) for each in self.functions)
         total = np.square(f) + np.square(g)
         if sampling:
-            for (answers, factor), model in zip(self._answers_at(Q, of), self.models, strict=True):
+            answers = _answers(self.functions, self.tables, self.points, Q)
+            for factor, model in zip(self._factors(of), self.models, strict=True):
                 total = total + factor * model.variance(answers, centred=of == "mean")
         return np.asarray(np.maximum(total, 0.0))
 
@@ -343,22 +361,16 @@ class DifferenceErrors:
         points = query_points(Q, dim=f.dim, columns=f.columns)
         number = len(points)
         value = self.values(points, of=of)
-        if not self.dependence or number > MOST_TOGETHER:
+        if self.tables is None or number > MOST_TOGETHER:
             alpha = (1.0 - level) / (max(number, 1) if simultaneous else 1)
-            variance = (
-                self.variances(points, of=of, sampling=sampling, alpha=alpha)
-                if number <= MOST_TOGETHER
-                else (
-                    np.concatenate(
-                        [
-                            self.variances(part, of=of, sampling=sampling, alpha=alpha)
-                            for part in _parts(points)
-                        ]
-                    )
-                )
-            )
-            return normal_answers(value, np.sqrt(variance), level, points, simultaneous=simultaneous)
-        covariance = self.noise(points, of=of) + (self.sampling(points, of=of) if sampling else 0.0)
+            starts = range(0, max(number, 1), MOST_TOGETHER)
+            variances = [
+                self.variances(points[start : start + MOST_TOGETHER], of=of, sampling=sampling, alpha=alpha)
+                for start in starts
+            ]
+            stderr = np.sqrt(np.concatenate(variances))
+            return normal_answers(value, stderr, level, points, simultaneous=simultaneous)
+        covariance = self._covariance(points, of, sampling)
         stderr = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         if not simultaneous:
             return normal_answers(value, stderr, level, points)
@@ -372,36 +384,26 @@ class DifferenceErrors:
         reach = simultaneous_reach(level, number, normal_quantile, maxima) * stderr
         return Answers(value, stderr, value - reach, value + reach, stderr.copy(), level, points, True)
 
-    def _answers_at(self, Q: object, of: str) -> list[tuple[Floats, float]]:
-        """What a record at each point adds at each query, and the factor of its variance, by function."""
-        # Of tables of one basis, and of kernels otherwise, they are the same for both.
-        answers = _answers(self.functions[0], self.points, Q, self.dependence)
+    def _covariance(self, Q: object, of: str, sampling: bool) -> Floats:
+        noise = self.noise(Q, of=of)
+        return noise + self.sampling(Q, of=of) if sampling else noise
+
+    def _factors(self, of: str) -> list[float]:
+        """What the variance of one record is multiplied by, for either function."""
         numbers = (max(each.count, 1.0) for each in self.functions)
-        return [
-            (answers, self.cluster_size * (number if of == "sum" else 1.0 / number)) for number in numbers
-        ]
-
-    def _pooled(self) -> RecordModel:
-        f, g = (max(each.count, 1.0) for each in self.functions)
-        one, other = self.models
-        return RecordModel((f * one.weights + g * other.weights) / (f + g))
+        return [self.cluster_size * (number if of == "sum" else 1.0 / number) for number in numbers]
 
 
-def _noise(function: ReleasedFunction, Q: object, of: str, unit: Floats) -> Floats:
-    assert isinstance(function, NoisyTable)
-    return function.noise_covariance(Q, of=of, unit=unit)
+def _noises(tables: Tables, Q: object, of: str) -> list[Floats]:
+    unit = tables[0].unit_covariance(Q)
+    return [each.noise_covariance(Q, of=of, unit=unit) for each in tables]
 
 
-def _unit(function: ReleasedFunction, Q: object) -> Floats:
-    assert isinstance(function, NoisyTable)
-    return function.unit_covariance(Q)
-
-
-def _answers(function: ReleasedFunction, points: Points, Q: object, dependence: bool) -> Floats:
-    if dependence:
-        assert isinstance(function, NoisyTable)
-        return function.record_answers(points, Q)
-    return function.kernel.similarity(points, Q)
+def _answers(functions: Pair, tables: Tables | None, points: Points, Q: object) -> Floats:
+    """What a record at each point adds at each query."""
+    if tables is not None:
+        return tables[0].record_answers(points, Q)
+    return functions[0].kernel.similarity(points, Q)
 
 
 def _stderr(function: ReleasedFunction, Q: object, of: str, alpha: float | None = None) -> Floats:
@@ -419,16 +421,9 @@ def _stderr(function: ReleasedFunction, Q: object, of: str, alpha: float | None 
     return np.maximum(answers.stderr, half / normal_quantile(level))
 
 
-def _parts(points: Points) -> Iterator[Points]:
-    for start in range(0, len(points), MOST_TOGETHER):
-        yield points[start : start + MOST_TOGETHER]
-
-
-def share_release(f: ReleasedFunction, g: ReleasedFunction) -> bool:
+def share_release(f: NoisyTable, g: NoisyTable) -> bool:
     """Whether two tables of one basis have the same draw of noise: one is the other, or a rounding of it."""
-    if not isinstance(f, NoisyTable) or not isinstance(g, NoisyTable) or f.noisy_count != g.noisy_count:
-        return False
-    if f.basis.shape != g.basis.shape:
+    if f.noisy_count != g.noisy_count or f.basis.shape != g.basis.shape:
         return False
     one, other = _some_cells(f), _some_cells(g)
     shared = min(len(one), len(other))
@@ -436,12 +431,10 @@ def share_release(f: ReleasedFunction, g: ReleasedFunction) -> bool:
     return bool(apart <= math.ceil((f.step + g.step) / 2))
 
 
-def _some_cells(table: NoisyTable) -> NDArray[np.int64]:
+def _some_cells(table: NoisyTable) -> Integers:
     """All cells, or the first block of a large table."""
-    cells = table.cells
-    return (
-        (cells if isinstance(cells, np.ndarray) else next(iter(cells.blocks()))).reshape(-1).astype(np.int64)
-    )
+    cells = table.cells if isinstance(table.cells, np.ndarray) else next(iter(table.cells.blocks()))
+    return cells.reshape(-1).astype(np.int64)
 
 
 _TRACE: Final = 0.999
@@ -508,6 +501,12 @@ class Coordinates:
         total = np.cumsum(np.maximum(values, 0.0))
         kept = int(np.searchsorted(total, _TRACE * total[-1])) + 1
         return cls(vectors[:, :kept] / np.sqrt(values[:kept]), float(total[kept - 1] / total[-1]))
+
+    @classmethod
+    def of_table(cls, table: NoisyTable, points: Points) -> Coordinates | None:
+        """Those of a table's own answers, or of its kernel where these are not of a kernel."""
+        found = cls.of(table.record_answers(points, points))
+        return cls.of(table.kernel.similarity(points, points)) if found is None else found
 
     def values(self, differences: Floats) -> Floats:
         """The coordinates of a function with these values."""

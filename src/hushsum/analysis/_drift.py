@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from hushsum import _html
-from hushsum._types import Floats, is_number
+from hushsum._types import Floats
 from hushsum.analysis._difference import (
     Coordinates,
     RecordModel,
+    check_settings,
     filtered_test,
     fit_records,
-    given_points,
-    needed_bounds,
-    probe_points,
-    stderr_in,
+    public_points,
 )
-from hushsum.errors import UsageError, shown
+from hushsum.errors import UsageError
 from hushsum.releases import NoisyTable, Points, step_covariance
 
 if TYPE_CHECKING:
@@ -196,14 +194,9 @@ def drift(
     >>> hs.drift(steps).since
     7
     """
-    if not is_number(false_alarm) or not 0.0 < false_alarm < 1.0:
-        raise UsageError("false_alarm", "must be between 0 and 1", got=shown(false_alarm), remedy="try 0.01")
-    if not is_number(cluster_size) or not 1.0 <= cluster_size < float("inf"):
-        raise UsageError(
-            "cluster_size", "must be at least 1", got=shown(cluster_size), remedy="leave it out for 1"
-        )
+    check_settings("false_alarm", false_alarm, cluster_size, example="0.01")
     numbers = _checked(steps)
-    series = _Series.of(steps, numbers, _points(steps[0], at), cluster_size)
+    series = _Series.of(steps, numbers, public_points(steps[:1], at, _POINTS), cluster_size)
     first = steps[0].stream_step
     assert first is not None
     # A period for each step that the horizon still has, were none left out.
@@ -259,10 +252,7 @@ class _Series:
         # The paid counts alone: those of tables are noisier, and would go with the cells.
         totals = np.array([float(each.noisy_count) for each in steps])
         raw = np.stack([_without_count(each, points) for each in steps])
-        answers = first.record_answers(points, points)
-        coordinates = Coordinates.of(answers)
-        if coordinates is None:
-            coordinates = Coordinates.of(first.kernel.similarity(points, points))
+        coordinates = Coordinates.of_table(first, points)
         if coordinates is None:
             raise UsageError(
                 "drift needs a kernel whose matrices have no negative eigenvalues",
@@ -277,7 +267,7 @@ class _Series:
             change @ count @ change.T,
             first.reading.noise_covariance(batch),
             first._number_slope,
-            answers,
+            first.record_answers(points, points),
             coordinates,
             coordinates.moves(first.__call__, first.kernel, points),
             cluster_size,
@@ -347,21 +337,20 @@ def _checked(steps: Sequence[NoisyTable]) -> tuple[int, ...]:
         raise UsageError(
             "steps", "must be at least two steps of a stream", got=len(steps), remedy="release more"
         )
-    numbers = []
-    for each in steps:
-        found = each.stream_step if isinstance(each, NoisyTable) else None
-        first = steps[0].stream_step
-        if found is None or first is None or found.stream != first.stream or found.noise != first.noise:
-            raise UsageError(
-                "steps",
-                "must be steps of one stream",
-                got="other functions",
-                remedy="use hs.compare for single releases",
-            )
-        numbers.append(found.step)
-    stream = steps[0].stream_step
-    assert stream is not None
-    view = stream.noise.view
+    found = [each.stream_step if isinstance(each, NoisyTable) else None for each in steps]
+    first = found[0]
+    same = [
+        each for each in found if each and first and (each.stream, each.noise) == (first.stream, first.noise)
+    ]
+    if first is None or len(same) < len(steps):
+        raise UsageError(
+            "steps",
+            "must be steps of one stream",
+            got="other functions",
+            remedy="use hs.compare for single releases",
+        )
+    numbers = tuple(each.step for each in same)
+    view = first.noise.view
     if view.decay is not None:
         raise UsageError(
             "steps",
@@ -378,11 +367,4 @@ def _checked(steps: Sequence[NoisyTable]) -> tuple[int, ...]:
             got="nearer ones",
             remedy=f"give every {view.window}th step",
         )
-    return tuple(numbers)
-
-
-def _points(function: NoisyTable, at: object) -> Points:
-    if at is not None:
-        return given_points(at, function)
-    box = needed_bounds(function)
-    return probe_points(function.__call__, stderr_in(function, box), function.kernel, box, _POINTS)
+    return numbers

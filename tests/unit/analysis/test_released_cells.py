@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.analysis import Sketch, released_cells
-from hushsum.analysis._cells import _Components, _distance, _overlap
+from hushsum.analysis import Cells, Sketch, released_cells
+from hushsum.analysis._cells import _distance, _overlap, _packed
 from hushsum.baselines._weighted_cells import histogram
 from hushsum.errors import UsageError
 
@@ -89,14 +89,14 @@ def test_a_function_of_noise_has_no_clusters() -> None:
 def test_gradients_of_the_fit_to_features(released: dict[str, Any]) -> None:
     sketch = Sketch.of(released["features"])
     low, scale = np.array([-1.0, -1.0]), np.array([2.0, 2.0])
-    found = _Components(np.array([0.4, 0.5]), CENTRES[:2] + 0.1, np.full((2, 1), 0.02))
-    packed = found.packed(low, scale)
-    value, gradient = _distance(packed, sketch=sketch, dim=2, low=low, scale=scale)
+    found = Cells(np.array([0.4, 0.5]), CENTRES[:2] + 0.1, np.full((2, 2), 0.02))
+    packed = _packed(found, low, scale)
+    value, gradient = _distance(packed, sketch=sketch, low=low, scale=scale)
     one = np.array([0.3, 0.6, -2.0])
     height, slope = _overlap(one, sketch=sketch, residual=sketch.waves, low=low, scale=scale)
     for i in range(len(packed)):
         step = np.eye(len(packed))[i] * 1e-6
-        moved = _distance(packed + step, sketch=sketch, dim=2, low=low, scale=scale)[0]
+        moved = _distance(packed + step, sketch=sketch, low=low, scale=scale)[0]
         assert (moved - value) / 1e-6 == pytest.approx(gradient[i], abs=1e-4)
     for i in range(3):
         step = np.eye(3)[i] * 1e-6
