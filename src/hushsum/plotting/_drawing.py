@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.files import atomic_file
-from hushsum.records import Bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
+
+    from hushsum.plotting._heat_map import Raster
 
 # Okabe and Ito's palette, distinguishable under every common kind of colour blindness.
 BLUE: Final = "#0072B2"
@@ -79,19 +80,21 @@ class Picture:
 
     def figure(self) -> Figure:
         """A figure that belongs to no window, for a file."""
-        figure, axes = new_figure(title=self.title, caption=self.caption, height=self.content.height)
+        figure, axes = self._new(pyplot=False)
         self.content.draw(axes, self.labels)
         return figure
 
     def show(self, ax: Axes | None) -> Axes:
         """Draw on given axes, or in a new pyplot figure with the caption below."""
         if ax is None:
-            height = self.content.height
-            ax = new_figure(title=self.title, caption=self.caption, height=height, pyplot=True)[1]
+            ax = self._new(pyplot=True)[1]
         else:
             ax.set_title(self.title)
         self.content.draw(ax, self.labels)
         return ax
+
+    def _new(self, *, pyplot: bool) -> tuple[Figure, Axes]:
+        return new_figure(title=self.title, caption=self.caption, height=self.content.height, pyplot=pyplot)
 
     def thumbnail(self) -> bytes:
         """A small PNG picture without words, for a notebook."""
@@ -132,9 +135,8 @@ class Curve:
         if known.any():
             where = "at all points together" if self.simultaneous else "at each point"
             narrow = "\n(narrower than the line)" if self._is_narrow(known) else ""
-            self._band(
-                axes, FAINT if self.difference else BLUE, f"{self.level:.0%} interval, {where}{narrow}"
-            )
+            colour = FAINT if self.difference else BLUE
+            self._band(axes, colour, f"{self.level:.0%} interval, {where}{narrow}")
         if self.difference:
             self._band(axes, VERMILION, "significantly above 0", self.lower > 0.0)
             self._band(axes, BLUE, "significantly below 0", self.upper < 0.0)
@@ -156,16 +158,8 @@ class Curve:
     def _band(self, axes: Axes, colour: str, name: str, where: NDArray[np.bool_] | None = None) -> None:
         if where is None or where.any():
             inside = None if where is None else where.tolist()
-            axes.fill_between(
-                self.x,
-                self.lower,
-                self.upper,
-                where=inside,
-                color=colour,
-                alpha=0.24,
-                linewidth=0,
-                label=name,
-            )
+            style: dict[str, Any] = {"color": colour, "alpha": 0.24, "linewidth": 0, "label": name}
+            axes.fill_between(self.x, self.lower, self.upper, where=inside, **style)
 
     def _is_narrow(self, known: NDArray[np.bool_]) -> bool:
         """Whether the line of the values hides the band."""
@@ -218,15 +212,13 @@ class TwoColumnMap:
             shading="gouraud",
             rasterized=True,
         )
-        edges: list[tuple[Floats, str, str]] = [(self.lower, "white", "dashed")]
+        edges = [(self.lower, "white", "dashed", 0.9)]
         if self.difference and self.upper is not None:
-            edges = [(self.lower, INK, "solid"), (-self.upper, INK, "dashed")]
-        for edge, colour, style in edges:
+            edges = [(self.lower, INK, "solid", 1.1), (-self.upper, INK, "dashed", 1.1)]
+        for edge, colour, style, width in edges:
             if _crosses_zero(edge):
-                width = 1.1 if self.difference else 0.9
-                axes.contour(
-                    self.x, self.y, edge, levels=[0.0], colors=colour, linewidths=width, linestyles=style
-                )
+                lines: dict[str, Any] = {"colors": colour, "linestyles": style, "linewidths": width}
+                axes.contour(self.x, self.y, edge, levels=[0.0], **lines)
         _colour_bar(axes, mesh, "" if small else labels[2], plain=not self.log)
         _label(axes, labels)
 
@@ -300,12 +292,9 @@ class ClassCurves:
 
 @dataclass(frozen=True, slots=True)
 class PixelMap:
-    """Pixels that fill a box, hatched where they are ``hidden``; ``aspect`` is height over width."""
+    """The pixels of a raster, hatched where they are hidden; ``aspect`` is height over width."""
 
-    value: Floats
-    hidden: NDArray[np.bool_]
-    bounds: Bounds
-    middles: tuple[Floats, Floats]
+    raster: Raster
     aspect: float | None
 
     @property
@@ -317,22 +306,19 @@ class PixelMap:
         """Draw the pixels, the hatching and the colour bar."""
         import matplotlib as mpl
 
-        (west, south), (east, north) = self.bounds.low, self.bounds.high
-        highest = max(float(self.value.max()), np.finfo(float).tiny)
+        value = self.raster.value
+        (west, south), (east, north) = self.raster.bounds.low, self.raster.bounds.high
         image = axes.imshow(
-            self.value,
+            value,
             origin="lower",
             extent=(west, east, south, north),
             cmap="viridis",
             vmin=0.0,
-            vmax=highest,
+            vmax=max(float(value.max()), np.finfo(float).tiny),
             interpolation="nearest",
             aspect="auto" if self.aspect is None else self.aspect * (east - west) / (north - south),
         )
-        # One more column and row on each side, so that the hatching reaches the edges.
-        ends = zip(self.middles, (west, south), (east, north), strict=True)
-        x, y = (np.concatenate(([low], each, [high])) for each, low, high in ends)
-        hidden = np.pad(self.hidden.astype(float), 1, mode="edge")
+        x, y, hidden = self.raster.to_edges(self.raster.hidden.astype(float))
         with mpl.rc_context({"hatch.color": "#ffffff", "hatch.linewidth": 0.5}):
             if hidden.any():
                 axes.contourf(x, y, hidden, levels=[0.5, 1.5], colors="none", hatches=["//////"])
@@ -395,8 +381,7 @@ def _label(axes: Axes, labels: Sequence[str]) -> None:
 
 def _legend(axes: Axes, handles: Sequence[Any] | None = None) -> None:
     """A legend; one of regions, which has handles, stands on a ground of its own."""
-    given: dict[str, Any] = {} if handles is None else {"handles": handles}
-    axes.legend(frameon=handles is not None, fontsize=9, labelcolor=INK, **given)
+    axes.legend(handles=handles, frameon=handles is not None, fontsize=9, labelcolor=INK)
 
 
 def _colour_bar(axes: Axes, shown: ScalarMappable, label: str, *, plain: bool = True) -> None:
@@ -497,10 +482,9 @@ def written_alike(values: Sequence[float]) -> list[str]:
     for decimals in range(_MOST_DECIMALS + 1):
         if all(abs(round(number, decimals) - number) <= slack for number in numbers):
             apart = "," if largest >= _APART else ""
-            return [_text(f"{round(number, decimals) + 0.0:{apart}.{decimals}f}") for number in numbers]
-    digits = next((d for d in range(4) if all(abs(float(f"{n:.{d}e}") - n) <= slack for n in numbers)), 4)
-    return [_text(f"{number:.{digits}e}") for number in numbers]
-
-
-def _text(number: str) -> str:
-    return number.replace("-", _MINUS)
+            texts = [f"{round(number, decimals) + 0.0:{apart}.{decimals}f}" for number in numbers]
+            break
+    else:
+        digits = next((d for d in range(4) if all(abs(float(f"{n:.{d}e}") - n) <= slack for n in numbers)), 4)
+        texts = [f"{number:.{digits}e}" for number in numbers]
+    return [text.replace("-", _MINUS) for text in texts]

@@ -127,19 +127,15 @@ def shown_answers(
     """Answers at the points of a view, as a curve or a map."""
     known = answers.stderr[np.isfinite(answers.stderr)]
     stderr = float(np.median(known)) if len(known) else None
-    value, lower, upper, level, together = (
-        answers.value, answers.lower, answers.upper, view.level, view.simultaneous
-    )  # fmt: skip
+    ends = (answers.value, answers.lower, answers.upper)
     if len(steps) == 1:
         (x,) = steps
-        return Curve(
-            x, value, lower, upper, level, simultaneous=together, stderr=stderr, difference=difference
-        )
+        together = view.simultaneous
+        return Curve(x, *ends, view.level, simultaneous=together, stderr=stderr, difference=difference)
     x, y = steps
-    value, lower, upper = (each.reshape(len(y), len(x)) for each in (value, lower, upper))
-    return TwoColumnMap(
-        x, y, value, lower, level, stderr, together, view.log, difference=difference, upper=upper
-    )
+    value, lower, upper = (each.reshape(len(y), len(x)) for each in ends)
+    shown = (view.level, stderr, view.simultaneous, view.log)
+    return TwoColumnMap(x, y, value, lower, *shown, difference=difference, upper=upper)
 
 
 def _error_note(function: ReleasedFunction, view: View, picture: Curve | TwoColumnMap) -> str:

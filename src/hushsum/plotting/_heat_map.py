@@ -29,6 +29,9 @@ from hushsum.releases import ReleasedFunction, check_level
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Size = int | tuple[int, int]
+"""The number of pixels along each side, or (width, height)."""
+
 MAP_SIZE: Final = 512
 MAP_METHOD: Final = "grid"
 MAP_FORMATS: Final = (*FORMATS, ".html", ".geojson", ".tif", ".tiff", ".hush")
@@ -83,37 +86,34 @@ class HeatMap:
                 got=kernel.name,
                 remedy="release it with the Gaussian kernel",
             )
-        return integral * self._square_kilometres_per_unit
-
-    @property
-    def _scale(self) -> LocalScale:
-        return LocalScale.of(self.function.bounds)
-
-    @property
-    def _square_kilometres_per_unit(self) -> float:
-        return self._scale.longitude * self._scale.latitude / 1e6 if self.geographic else 1.0
+        if not self.geographic:
+            return integral
+        scale = LocalScale.of(self.function.bounds)
+        return integral * (scale.longitude * scale.latitude / 1e6)
 
     @property
     def _aspect(self) -> float | None:
         """Height over width of the box, in metres."""
         bounds = self.function.bounds
-        assert bounds is not None
+        if not self.geographic or bounds is None:
+            return None
+        scale = LocalScale.of(bounds)
         width, height = (high - low for low, high in zip(bounds.low, bounds.high, strict=True))
-        return height * self._scale.latitude / (width * self._scale.longitude) if self.geographic else None
+        return height * scale.latitude / (width * scale.longitude)
 
-    def raster(self, size: int | tuple[int, int] = MAP_SIZE) -> Raster:
+    def raster(self, size: Size = MAP_SIZE) -> Raster:
         """Records per area at the middles of ``size`` × ``size`` pixels, or of (width, height)."""
         return raster_of(self.function, size, level=self.level, area=self._area, unit=self.unit)
 
-    def picture(self, size: int | tuple[int, int] = MAP_SIZE) -> Picture:
+    def picture(self, size: Size = MAP_SIZE) -> Picture:
         """The map and its words, hatched where no value differs from zero."""
         raster = self.raster(size)
         note = f"Hatched: cannot be distinguished from zero, by {self.level:.0%} intervals for the whole map."
-        pixels = PixelMap(raster.value, raster.hidden, raster.bounds, raster.middles, self._aspect)
         caption = f"{note} {self.claim.sentence()}"
-        return Picture(f"Private heat map, {self.unit}", caption, pixels, (*self._labels(), self.unit))
+        labels = (*self._labels(), self.unit)
+        return Picture(f"Private heat map, {self.unit}", caption, PixelMap(raster, self._aspect), labels)
 
-    def figure(self, size: int | tuple[int, int] = MAP_SIZE) -> Figure:
+    def figure(self, size: Size = MAP_SIZE) -> Figure:
         """A figure that belongs to no window."""
         return self.picture(size).figure()
 
@@ -129,7 +129,7 @@ class HeatMap:
         }
         return web_page(stream.getvalue(), title=title, claim=self.claim.sentence(), options=options)
 
-    def save(self, target: str | os.PathLike[str], *, size: int | tuple[int, int] = MAP_SIZE) -> None:
+    def save(self, target: str | os.PathLike[str], *, size: Size = MAP_SIZE) -> None:
         """Write the map in the format of the suffix: a picture (``.png``, ``.svg``, ``.pdf``), an interactive
         page (``.html``), polygons (``.geojson``), a raster of three bands (``.tif``), or the released
         function (``.hush``). A reader sees the old file, none, or the whole new one.
@@ -137,18 +137,17 @@ class HeatMap:
         path = check_format(target, MAP_FORMATS)
         suffix = path.suffix.lower()
         if suffix in FORMATS:
-            save_figure(self.figure(size), path)
-        elif suffix == ".hush":
-            self.function.save(path)
+            return save_figure(self.figure(size), path)
+        if suffix == ".hush":
+            return self.function.save(path)
+        if suffix == ".html":
+            data = self.page(title=path.stem).encode()
+        elif suffix == ".geojson":
+            data = geojson(self.raster(size)).encode()
         else:
-            if suffix == ".html":
-                data = self.page(title=path.stem).encode()
-            elif suffix == ".geojson":
-                data = geojson(self.raster(size)).encode()
-            else:
-                data = geotiff(self.raster(size), geographic=self.geographic)
-            with atomic_file(path, mode=0o644) as stream:
-                stream.write(data)
+            data = geotiff(self.raster(size), geographic=self.geographic)
+        with atomic_file(path, mode=0o644) as stream:
+            stream.write(data)
 
     def _labels(self) -> tuple[str, str]:
         names = self.function.columns
@@ -314,10 +313,16 @@ class Raster:
         )
         return x, y
 
+    def to_edges(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+        """The middles, and values there, with one more column and row on each side: what is drawn then
+        reaches the edges of the pixels.
+        """
+        ends = zip(self.middles, self.bounds.low, self.bounds.high, strict=True)
+        x, y = (np.concatenate(([low], each, [high])) for each, low, high in ends)
+        return x, y, np.pad(values, 1, mode="edge")
 
-def raster_of(
-    function: ReleasedFunction, size: int | tuple[int, int], *, level: float, area: float, unit: str
-) -> Raster:
+
+def raster_of(function: ReleasedFunction, size: Size, *, level: float, area: float, unit: str) -> Raster:
     """The raster of a function of two columns; ``area`` is the kernel's integral in the unit."""
     bounds = function.bounds
     if function.dim != 2 or bounds is None:
@@ -414,7 +419,8 @@ class LocalScale:
             )
         middle = math.radians((south + north) / 2.0)
         along = _parallel(middle)
-        edges = (south, north, _nearest(south, north))
+        nearest_to_equator = 0.0 if south <= 0.0 <= north else min(abs(south), abs(north))
+        edges = (south, north, nearest_to_equator)
         stretch = max(abs(_parallel(math.radians(edge)) / along - 1.0) for edge in edges)
         if stretch > _MOST_STRETCHED:
             raise UsageError(
@@ -439,11 +445,6 @@ class LocalScale:
         """A Gaussian whose standard deviation is so many metres, for columns in degrees, as text."""
         east, north = bandwidth / self.longitude, bandwidth / self.latitude
         return f"gaussian(0, bandwidth={east!r}) * gaussian(1, bandwidth={north!r})"
-
-
-def _nearest(south: float, north: float) -> float:
-    """The latitude of the box that is nearest to the equator."""
-    return 0.0 if south <= 0.0 <= north else min(abs(south), abs(north))
 
 
 def _parallel(latitude: float) -> float:

@@ -6,7 +6,7 @@ import json
 import math
 import struct
 import zlib
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
 from xml.sax.saxutils import escape
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 BANDS: Final = 8
 _DIGITS: Final = 12
+
+Polygons = list[list[list[list[float]]]]
+"""Each is an outer ring and its holes."""
 
 
 def geojson(raster: Raster, *, bands: int = BANDS) -> str:
@@ -45,15 +48,11 @@ def geojson(raster: Raster, *, bands: int = BANDS) -> str:
     return json.dumps(found, allow_nan=False)
 
 
-def _filled(raster: Raster, values: Floats, low: float, high: float) -> list[list[list[list[float]]]]:
-    """Polygons, each an outer ring and its holes, between two levels."""
+def _filled(raster: Raster, values: Floats, low: float, high: float) -> Polygons:
+    """The areas between two levels."""
     from contourpy import contour_generator
 
-    x, y = raster.middles
-    # Out to the edges of the pixels, so that the bands fill the box.
-    ends = zip((x, y), raster.bounds.low, raster.bounds.high, strict=True)
-    x, y = (np.concatenate(([low_end], each, [high_end])) for each, low_end, high_end in ends)
-    generator = contour_generator(x, y, np.pad(values, 1, mode="edge"), fill_type="OuterOffset")
+    generator = contour_generator(*raster.to_edges(values), fill_type="OuterOffset")
     lowest = float(values.min()) - 1.0 if low == -math.inf else low
     highest = float(values.max()) + 1.0 if high == math.inf else high
     filled: Any = generator.filled(lowest, highest)
@@ -73,12 +72,9 @@ def _ring(ring: Floats, *, left: bool) -> list[list[float]]:
     return [[round(float(a), _DIGITS), round(float(b), _DIGITS)] for a, b in turned]
 
 
-def _feature(polygons: list[list[list[list[float]]]], properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "Feature",
-        "properties": properties,
-        "geometry": {"type": "MultiPolygon", "coordinates": polygons},
-    }
+def _feature(polygons: Polygons, properties: dict[str, Any]) -> dict[str, Any]:
+    geometry = {"type": "MultiPolygon", "coordinates": polygons}
+    return {"type": "Feature", "properties": properties, "geometry": geometry}
 
 
 _ASCII, _SHORT, _LONG, _DOUBLE = 2, 3, 4, 12
@@ -103,13 +99,10 @@ def geotiff(raster: Raster, *, geographic: bool) -> bytes:
         rows = np.ascontiguousarray(band[::-1].astype("<f4"))
         for start in range(0, height, _ROWS_A_STRIP):
             strips.append(zlib.compress(rows[start : start + _ROWS_A_STRIP].tobytes(), 6))
-    places, at = [], _HEADER
-    for strip in strips:
-        places.append(at)
-        at += len(strip) + len(strip) % 2
-    data = b"".join(strip + b"\0" * (len(strip) % 2) for strip in strips)
+    padded = [strip + b"\0" * (len(strip) % 2) for strip in strips]
+    *places, at = accumulate(map(len, padded), initial=_HEADER)
     tags = _tags(raster, geographic=geographic, places=places, sizes=[len(strip) for strip in strips])
-    return struct.pack("<2sHI", b"II", 42, at) + data + _directory(tags, at)
+    return struct.pack("<2sHI", b"II", 42, at) + b"".join(padded) + _directory(tags, at)
 
 
 def _tags(raster: Raster, *, geographic: bool, places: list[int], sizes: list[int]) -> list[Entry]:
@@ -118,11 +111,10 @@ def _tags(raster: Raster, *, geographic: bool, places: list[int], sizes: list[in
     # Model type geographic or projected; pixels are areas; WGS 84, or user-defined.
     keys = [1, 1, 1, 3, 1024, 0, 1, 2 if geographic else 1, 1025, 0, 1, 1]
     keys += [2048, 0, 1, _WGS84] if geographic else [3072, 0, 1, 32767]
-    names = ("value", "lower", "upper")
     items = "".join(
         f'<Item name="DESCRIPTION" sample="{number}" role="description">'
         f"{escape(f'{name}, {raster.unit}')}</Item>"
-        for number, name in enumerate(names)
+        for number, name in enumerate(("value", "lower", "upper"))
     )
     described = f"<GDALMetadata>{items}</GDALMetadata>"
     return [

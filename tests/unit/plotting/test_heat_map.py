@@ -14,7 +14,7 @@ from PIL import Image
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.plotting import HeatMap, Raster, geojson, geotiff
+from hushsum.plotting import HeatMap, LocalScale, Raster, geojson, geotiff
 from hushsum.records import Bounds
 
 BOX = [(2.25, 2.45), (48.80, 48.90)]
@@ -28,7 +28,8 @@ def heat() -> HeatMap:
 
 def test_densities_are_records_per_square_kilometre(heat: HeatMap) -> None:
     raster = heat.raster(96)
-    pixel = 0.2 / 96 * heat._scale.longitude * (0.1 / 96) * heat._scale.latitude / 1e6
+    scale = LocalScale.of(BOX)
+    pixel = 0.2 / 96 * scale.longitude * (0.1 / 96) * scale.latitude / 1e6
     # Noise is symmetric, and what the kernel spreads beyond the box is little.
     assert raster.value.sum() * pixel == pytest.approx(len(POINTS), rel=0.03)
     highest = np.unravel_index(raster.value.argmax(), raster.value.shape)
