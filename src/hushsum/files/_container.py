@@ -84,24 +84,23 @@ class Section:
 class FileKind(Enum):
     """What a file is; the value is its magic, which no text editor or line-ending filter leaves intact."""
 
-    RELEASED = b"\x89HUSH\r\n\n"
-    TALLY = b"\x89TALY\r\n\n"
-    SERVED = b"\x89SRVD\r\n\n"
-    CHECKPOINT = b"\x89CKPT\r\n\n"
-    STREAM = b"\x89STRM\r\n\n"
-    MESSAGE = b"\x89MESG\r\n\n"
+    RELEASED = b"\x89HUSH\r\n\n", "a released function (.hush)"
+    TALLY = b"\x89TALY\r\n\n", "a confidential tally (.tally)"
+    SERVED = b"\x89SRVD\r\n\n", "a confidential function that is served (.secret)"
+    CHECKPOINT = (
+        b"\x89CKPT\r\n\n",
+        "a confidential checkpoint of a count that is not finished (.checkpoint)",
+    )
+    STREAM = b"\x89STRM\r\n\n", "a confidential state of a stream (.stream)"
+    MESSAGE = b"\x89MESG\r\n\n", "a message"
 
-    @property
-    def noun(self) -> str:
-        """The kind in words, for messages."""
-        return {
-            FileKind.RELEASED: "a released function (.hush)",
-            FileKind.TALLY: "a confidential tally (.tally)",
-            FileKind.SERVED: "a confidential function that is served (.secret)",
-            FileKind.CHECKPOINT: "a confidential checkpoint of a count that is not finished (.checkpoint)",
-            FileKind.STREAM: "a confidential state of a stream (.stream)",
-            FileKind.MESSAGE: "a message",
-        }[self]
+    noun: str
+    """The kind in words, for messages."""
+
+    def __new__(cls, magic: bytes, noun: str) -> FileKind:
+        kind = object.__new__(cls)
+        kind._value_, kind.noun = magic, noun
+        return kind
 
 
 def container(
@@ -114,11 +113,8 @@ def container(
     """The bytes of a container, made while they are written. ``paged`` becomes the paged part."""
     encoded = canonical_json(header if paged is None else {**header, "paged": paged.size})
     if len(encoded) > _longest_header(kind):
-        raise UsageError(
-            f"header must be at most {_longest_header(kind)} bytes",
-            got=len(encoded),
-            remedy="use fewer columns",
-        )
+        rule = f"header must be at most {_longest_header(kind)} bytes"
+        raise UsageError(rule, got=len(encoded), remedy="use fewer columns")
     parts = [Section.of(section) for section in sections]
     size = sum(part.size for part in parts) + (0 if paged is None else _paged_size(paged.size))
     start = _PREFIX.pack(kind.value, VERSION, len(encoded), size) + encoded
@@ -157,14 +153,8 @@ def write_container(
     if isinstance(target, str | os.PathLike):
         path = Path(target)
         if not path.parent.is_dir():
-            raise UsageError(
-                (
-                    "no folder ",
-                    FilePath(path.parent, service="the folder", quoted=True),
-                    " to write into",
-                ),
-                remedy="make it first",
-            )
+            folder = FilePath(path.parent, service="the folder", quoted=True)
+            raise UsageError(("no folder ", folder, " to write into"), remedy="make it first")
         opened = atomic_file(path, mode=mode)
     else:
         opened = nullcontext(target)
@@ -246,7 +236,6 @@ def _read_stream(
     name: str,
     size: int | None,
 ) -> tuple[Header, memoryview]:
-    digest = hashlib.sha256()
     prefix = _take(stream, _PREFIX.size, name)
     magic, version, header_length, payload_length = _PREFIX.unpack(prefix)
     _check_magic(magic, kind, name)
@@ -255,9 +244,8 @@ def _read_stream(
             (FilePath(name), f" has format version {version}, this Hushsum reads version {VERSION}"),
             remedy="install another one",
         )
-    if header_length > _longest_header(kind):
-        raise _damaged(name)
-    if size is not None and size != _PREFIX.size + header_length + payload_length + _DIGEST:
+    whole = _PREFIX.size + header_length + payload_length + _DIGEST
+    if header_length > _longest_header(kind) or size not in (None, whole):
         raise _damaged(name)
     encoded = _take(stream, header_length, name)
     header = _parse_header(encoded, name)
@@ -267,9 +255,11 @@ def _read_stream(
         raise
     except _SENSELESS:
         raise _damaged(name) from None
-    if promised != payload_length:
+    # The paged part, which only released files have.
+    paged = header.get("paged", 0)
+    known = type(paged) is int and paged >= 0 and (kind is FileKind.RELEASED or "paged" not in header)
+    if promised != payload_length or not known or _paged_size(paged) > payload_length:
         raise _damaged(name)
-    paged = _paged_length(header, kind, payload_length, name)
     if paged and size is not None and not isinstance(stream, _Memory):
         view = memoryview(mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ))
         payload, last = view[_PREFIX.size + header_length : size - _DIGEST], view[size - _DIGEST :]
@@ -278,23 +268,12 @@ def _read_stream(
         last = _take(stream, _DIGEST, name)
         if stream.read(1):
             raise _damaged(name)
-    digest.update(prefix)
+    digest = hashlib.sha256(prefix)
     digest.update(encoded)
     digest.update(payload[paged:])
     if bytes(last) != digest.digest():
         raise _damaged(name)
     return header, payload
-
-
-def _paged_length(header: Header, kind: FileKind, payload_length: int, name: str) -> int:
-    """The length of the paged part, which only released files have."""
-    paged = header.get("paged", 0)
-    allowed = kind is FileKind.RELEASED and type(paged) is int and paged >= 0
-    if "paged" not in header:
-        return 0
-    if not allowed or _paged_size(paged) > payload_length:
-        raise _damaged(name)
-    return int(paged)
 
 
 def _paged_size(paged: int) -> int:
@@ -308,27 +287,20 @@ def _longest_header(kind: FileKind) -> int:
 def _check_magic(magic: bytes, kind: FileKind, name: str) -> None:
     if magic == kind.value:
         return
-    other = next((each for each in FileKind if each.value == magic), None)
-    if other is not None:
-        raise FileRefused(
-            (FilePath(name), f" is {other.noun}, not {kind.noun}"), remedy="give the right file"
-        )
-    raise FileRefused(
-        (FilePath(name), f" is not {kind.noun}"),
-        remedy="it may be another format, or its first bytes are damaged",
-    )
+    other = next((f"{each.noun}, " for each in FileKind if each.value == magic), "")
+    remedy = "give the right file" if other else "it may be another format, or its first bytes are damaged"
+    raise FileRefused((FilePath(name), f" is {other}not {kind.noun}"), remedy=remedy)
 
 
 def _parse_header(encoded: memoryview, name: str) -> Header:
     try:
         header = json.loads(bytes(encoded))
         # One spelling only: two files with the same content have the same bytes and the same checksum.
-        canonical = isinstance(header, dict) and canonical_json(header) == bytes(encoded)
+        if isinstance(header, dict) and canonical_json(header) == bytes(encoded):
+            return header
     except (ValueError, RecursionError):
-        raise _damaged(name) from None
-    if not canonical:
-        raise _damaged(name)
-    return dict(header)
+        pass
+    raise _damaged(name)
 
 
 def _take(stream: IO[bytes] | _Memory, size: int, name: str) -> memoryview:
@@ -355,11 +327,11 @@ def _damaged(name: str) -> FileRefused:
 
 
 def digests_size(paged: int) -> int:
-    """How many bytes the digests of so many bytes in pages take."""
+    """The number of bytes that the digests of a paged part take."""
     return -(-paged // _PAGE) * _DIGEST
 
 
-def _whole_pages(parts: Iterable[bytes | bytearray | memoryview]) -> Iterator[memoryview]:
+def _whole_pages(parts: Iterable[Buffer]) -> Iterator[memoryview]:
     """The same bytes in pieces of whole pages, but for the last."""
     rest = b""
     for part in parts:

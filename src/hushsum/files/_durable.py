@@ -19,7 +19,7 @@ def atomic_file(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
     process's umask. An OSError names the path, and not the unfinished file beside it.
     """
     try:
-        with _beside(path, mode) as stream:
+        with _beside(path, lambda new: os.fchmod(new, mode & ~_umask())) as stream:
             yield stream
     except OSError as error:
         if error.errno is None or error.filename == str(path):
@@ -29,15 +29,17 @@ def atomic_file(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _beside(path: Path, mode: int) -> Iterator[IO[bytes]]:
-    """A new file in the same folder, which takes the path's place in the end."""
+def _beside(path: Path, allow: Callable[[int], None]) -> Iterator[IO[bytes]]:
+    """A new file in the same folder, which takes the path's place in the end; ``allow`` sets the permissions
+    of its descriptor.
+    """
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
+            allow(stream.fileno())
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(name, mode & ~_umask())
         os.replace(name, path)
     except BaseException:
         os.unlink(name)
@@ -84,20 +86,11 @@ class SharedText:
 
     def write(self, text: str) -> None:
         """Replace the text, durably."""
-        name = None
         try:
-            descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-                os.fchmod(stream.fileno(), self._mode())
-                self._own(stream.fileno())
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(name, self.path)
+            with _beside(self.path, self._allow) as stream:
+                stream.write(text.encode())
             _sync_folder(self.path.parent)
         except OSError:
-            if name is not None and os.path.exists(name):
-                os.unlink(name)
             raise self._unusable() from None
 
     @contextmanager
@@ -129,6 +122,10 @@ class SharedText:
 
     def _mode(self) -> int:
         return 0o600 if self._like is None else self._like.stat().st_mode & 0o666
+
+    def _allow(self, descriptor: int) -> None:
+        os.fchmod(descriptor, self._mode())
+        self._own(descriptor)
 
     def _own(self, descriptor: int) -> None:
         if self._like is not None and os.geteuid() == 0:

@@ -110,7 +110,7 @@ class SecretFile(Generic[T]):
         return read_container(path, self.kind, self._stored_size)[0]
 
     def _bound(self, header: Header) -> bytes:
-        return self.kind.value + canonical_json(header)
+        return bytes(self.kind.value) + canonical_json(header)
 
     def _stored_size(self, header: Header) -> int:
         plain, encryption = self.payload_size(header), header["encryption"]
