@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from hushsum.errors import Argument, BudgetExhausted, ClaimError, Parameter, UsageError, shown
@@ -35,6 +36,12 @@ from hushsum.privacy.accounting import (
 )
 
 ZERO = Fraction(0)
+Number = float | Fraction
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name, as they are."""
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +64,13 @@ class Charge:
 
     def fits(self, budget: Charge) -> bool:
         """Whether no part of it is above the budget's."""
-        return self.epsilon <= budget.epsilon and self.delta <= budget.delta and self.rho <= budget.rho
+        return budget.at_least(self) == budget
 
-    def at_least_zero(self) -> Charge:
-        """The same, with what is below zero taken as zero."""
-        return Charge(max(self.epsilon, ZERO), max(self.delta, ZERO), max(self.rho, ZERO))
+    def at_least(self, other: Charge) -> Charge:
+        """The larger of each part."""
+        return Charge(
+            max(self.epsilon, other.epsilon), max(self.delta, other.delta), max(self.rho, other.rho)
+        )
 
     def in_words(self) -> str:
         """The parts that are in use, for people.
@@ -74,7 +83,7 @@ class Charge:
 
     def as_json(self) -> dict[str, str]:
         """Exactly, as strings."""
-        return {"epsilon": str(self.epsilon), "delta": str(self.delta), "rho": str(self.rho)}
+        return {name: str(value) for name, value in fields_of(self).items()}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Charge:
@@ -125,9 +134,9 @@ class DatasetTerms:
     def of(
         cls,
         *,
-        epsilon: float | Fraction | None = None,
-        delta: float | Fraction | None = None,
-        rho: float | Fraction | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
         accounting: str | None = None,
         unit: str = "record",
         max_per_unit: int | None = None,
@@ -193,15 +202,12 @@ class DatasetTerms:
     def as_json(self) -> dict[str, Any]:
         """Exactly, with rationals as strings."""
         return {
+            **fields_of(self),
             "accounting": str(self.accounting),
             "budget": self.budget.as_json(),
-            "unit": self.unit,
-            "max_per_unit": self.max_per_unit,
             "relation": str(self.relation),
-            "population": self.population,
             "partition": list(self.partition),
             "report_delta": None if self.report_delta is None else str(self.report_delta),
-            "allow_large_delta": self.allow_large_delta,
         }
 
     @classmethod
@@ -221,29 +227,20 @@ class DatasetTerms:
 
 
 def _budget(
-    epsilon: float | Fraction | None,
-    delta: float | Fraction | None,
-    rho: float | Fraction | None,
-    accounting: str | None,
+    epsilon: Number | None, delta: Number | None, rho: Number | None, accounting: str | None
 ) -> tuple[Accounting, Charge, Fraction | None]:
-    kind = _accounting(delta, rho, accounting)
+    kind, zcdp = _accounting(delta, rho, accounting), Argument("accounting", "zcdp")
     if kind is not Accounting.ZCDP:
         if rho is not None:
-            raise ClaimError(
-                "rho",
-                ("is for ", Argument("accounting", "zcdp")),
-                got=f"it for {str(kind)!r}",
-                remedy="give epsilon",
-            )
+            got = f"it for {str(kind)!r}"
+            raise ClaimError("rho", ("is for ", zcdp), got=got, remedy="give epsilon")
         promise = Promise.of(epsilon=epsilon, delta=delta)
         if (promise.delta > 0) != (kind is Accounting.BASIC):
-            needed = kind is Accounting.BASIC
-            raise ClaimError(
-                "delta",
-                (f"must be {'above 0' if needed else '0'} for ", Argument("accounting", str(kind))),
-                got="none" if needed else "one",
-                remedy="give one" if needed else "leave it out",
+            rule, got, remedy = (
+                ("above 0", "none", "give one") if kind is Accounting.BASIC else ("0", "one", "leave it out")
             )
+            words = (f"must be {rule} for ", Argument("accounting", str(kind)))
+            raise ClaimError("delta", words, got=got, remedy=remedy)
         assert promise.epsilon is not None
         return kind, Charge(promise.epsilon, promise.delta), None
     report = None if delta is None else exact("delta", delta)
@@ -253,24 +250,17 @@ def _budget(
         return kind, Charge(rho=total), report
     if not report:
         raise ClaimError(
-            (
-                Parameter("rho"),
-                ", or epsilon and delta, must be given for ",
-                Argument("accounting", "zcdp"),
-            ),
-            got="neither",
+            (Parameter("rho"), ", or epsilon and delta, must be given for ", zcdp), got="neither"
         )
     requested = Promise.of(epsilon=epsilon, delta=report)
     assert requested.epsilon is not None
     return kind, Charge(rho=Fraction(zcdp_rho(requested.epsilon, requested.delta))), report
 
 
-def _accounting(
-    delta: float | Fraction | None, rho: float | Fraction | None, accounting: str | None
-) -> Accounting:
+def _accounting(delta: Number | None, rho: Number | None, accounting: str | None) -> Accounting:
+    if accounting is None and rho is not None:
+        return Accounting.ZCDP
     if accounting is None:
-        if rho is not None:
-            return Accounting.ZCDP
         return Accounting.BASIC if delta else Accounting.PURE
     try:
         return Accounting(accounting)
@@ -348,19 +338,19 @@ class Account:
     @property
     def spent(self) -> Charge:
         """The bound on what any unit has lost."""
-        return self.whole + _largest(self.parts)
+        return self.whole + reduce(Charge.at_least, self.parts, Charge())
 
     @property
     def remaining(self) -> Charge:
         """The largest charge a release of the whole data may still have."""
-        return (self.terms.budget - self.spent).at_least_zero()
+        return (self.terms.budget - self.spent).at_least(Charge())
 
     def remaining_in(self, part: str | None) -> Charge:
         """The largest charge a release of this part may still have."""
         if part is None:
             return self.remaining
         used = self.whole + self.parts[self._place(part)]
-        return (self.terms.budget - used).at_least_zero()
+        return (self.terms.budget - used).at_least(Charge())
 
     def debited(self, charge: Charge, *, part: str | None, dataset: str) -> Account:
         """The account after the charge.
@@ -374,11 +364,10 @@ class Account:
             raise BudgetExhausted(_closed(dataset, self.state))
         after = self.charged(charge, part=part)
         if not after.spent.fits(self.terms.budget):
+            left, total = self.remaining_in(part).in_words(), self.terms.budget.in_words()
             raise BudgetExhausted(
-                (
-                    f"the release would spend {charge.in_words()} of dataset {dataset!r}, which has "
-                    f"{self.remaining_in(part).in_words()} left of {self.terms.budget.in_words()}"
-                ),
+                f"the release would spend {charge.in_words()} of dataset {dataset!r}, "
+                f"which has {left} left of {total}",
                 remedy="nothing was released, ask for less",
             )
         return after
@@ -387,10 +376,9 @@ class Account:
         """The account after the charge, whether or not it fits; for what happened already."""
         if part is None:
             return replace(self, whole=self.whole + charge)
-        place = self._place(part)
-        return replace(
-            self, parts=(*self.parts[:place], self.parts[place] + charge, *self.parts[place + 1 :])
-        )
+        parts = [*self.parts]
+        parts[self._place(part)] += charge
+        return replace(self, parts=tuple(parts))
 
     def voided(self, charge: Charge, *, part: str | None) -> Account:
         """The account with the charge of a debit taken back that was never drawn."""
@@ -472,14 +460,6 @@ def _largest_float(start: float, fits: Callable[[Fraction], bool]) -> float:
     return start
 
 
-def _largest(parts: tuple[Charge, ...]) -> Charge:
-    return Charge(
-        max((each.epsilon for each in parts), default=Fraction(0)),
-        max((each.delta for each in parts), default=Fraction(0)),
-        max((each.rho for each in parts), default=Fraction(0)),
-    )
-
-
 def _closed(dataset: str, state: str) -> str:
     if state == FROZEN:
         return (
@@ -546,10 +526,8 @@ def steps_to(claim: Claim, terms: DatasetTerms, *, part: str | None = None) -> i
         )
     if claim.relation is Relation.REPLACE:
         raise ClaimError(
-            (
-                "a claim for records under 'replace' does not protect persons, whose number of "
-                "records may change"
-            ),
+            "a claim for records under 'replace' does not protect persons, whose number of "
+            "records may change",
             remedy=(
                 "release under 'add/remove', or with ",
                 Parameter("max_per_unit"),
@@ -558,10 +536,8 @@ def steps_to(claim: Claim, terms: DatasetTerms, *, part: str | None = None) -> i
         )
     if terms.max_per_unit is None:
         raise ClaimError(
-            (
-                "this dataset protects persons, and does not declare how many records a person may have, "
-                "by which a claim for records is multiplied"
-            ),
+            "this dataset protects persons, and does not declare how many records a person may have, "
+            "by which a claim for records is multiplied",
             remedy=(
                 "release with ",
                 Parameter("max_per_unit"),

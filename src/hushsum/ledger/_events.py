@@ -11,7 +11,7 @@ import math
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from hushsum.errors import AlreadyPublished, FileRefused, HushsumError, UsageError
 from hushsum.files import canonical_json
-from hushsum.ledger._account import FROZEN, RETIRED, Account, Charge, DatasetTerms, charge_for
+from hushsum.ledger._account import FROZEN, RETIRED, Account, Charge, DatasetTerms, charge_for, fields_of
 from hushsum.ledger._database import events, file_damage, head, staged
 from hushsum.privacy import Claim
 
@@ -85,12 +85,7 @@ class Event:
 
     def as_json(self) -> dict[str, Any]:
         """The event for a machine; with the ledger's id all that its hash is made of."""
-        return {**_fields(self), "kind": str(self.kind)}
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass by name, as they are."""
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+        return {**fields_of(self), "kind": str(self.kind)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +101,7 @@ class Receipt:
 
     def as_json(self) -> dict[str, Any]:
         """The receipt for a file."""
-        return _fields(self)
+        return fields_of(self)
 
     @classmethod
     def from_text(cls, text: str) -> Receipt:
@@ -118,17 +113,13 @@ class Receipt:
             if the text is none.
         """
         try:
-            data = json.loads(text)
-            receipt = cls(data["ledger"], data["sequence"], data["hash"])
-            if type(receipt.sequence) is not int or not all(
-                isinstance(each, str) for each in (receipt.ledger, receipt.hash)
-            ):
-                raise ValueError
-        except (ValueError, KeyError, TypeError):
-            raise FileRefused(
-                "this is not a receipt", remedy="give a file written by: hushsum ledger receipt"
-            ) from None
-        return receipt
+            match json.loads(text):
+                case {"ledger": str(ledger), "sequence": int(sequence), "hash": str(hash)}:
+                    if type(sequence) is int:
+                        return cls(ledger, sequence, hash)
+        except ValueError:
+            pass
+        raise FileRefused("this is not a receipt", remedy="give a file written by: hushsum ledger receipt")
 
 
 _LONGEST = 200
@@ -193,7 +184,7 @@ class Entry:
 
     def as_json(self) -> dict[str, Any]:
         """The entry for a machine."""
-        found = _fields(self)
+        found = fields_of(self)
         return {
             "idempotency_key": found.pop("key"),
             **found,
@@ -229,9 +220,8 @@ def check_same(
 def check_name(what: str, name: str) -> None:
     """Raise unless a name can stand in a table and in a message."""
     if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST or not name.isprintable():
-        raise UsageError(
-            f"{what} must be a name of 1 to {_LONGEST} printable characters", remedy="give such a one"
-        )
+        rule = f"{what} must be a name of 1 to {_LONGEST} printable characters"
+        raise UsageError(rule, remedy="give such a one")
 
 
 def new_guard_id() -> str:
@@ -460,13 +450,7 @@ class Verification:
 
     def as_json(self) -> dict[str, Any]:
         """The result for a machine."""
-        return {
-            "ledger": self.ledger,
-            "holds": self.holds,
-            "events": self.events,
-            "problem": self.problem,
-            "sequence": self.sequence,
-        }
+        return {"ledger": self.ledger, "holds": self.holds, **fields_of(self)}
 
 
 class _BrokenError(Exception):
@@ -592,7 +576,7 @@ class _Recomputed:
             entry = self.entries[event.key]
             return account.voided(entry.charge, part=entry.part)
         if event.kind is Kind.WRITTEN_OFF:
-            return account.written_off(Charge.from_json(body["charge"]).at_least_zero())
+            return account.written_off(Charge.from_json(body["charge"]).at_least(Charge()))
         if event.kind is Kind.BUDGET_CHANGED:
             budget = Charge.from_json(body["account"]["terms"]["budget"])
             return account.with_budget(budget)

@@ -605,10 +605,9 @@ class Ledger:
 
     def write_off(self, dataset: str, charge: Charge, *, reason: str, who: str | None = None) -> Account:
         """Charge what was spent outside this ledger, or lost from it, and open a frozen dataset again."""
-        if charge != charge.at_least_zero():
-            raise ClaimError(
-                "a write-off must be at least 0", got="less", remedy="what was spent is not given back"
-            )
+        if charge != charge.at_least(Charge()):
+            remedy = "what was spent is not given back"
+            raise ClaimError("a write-off must be at least 0", got="less", remedy=remedy)
         with self._writing() as journal:
             after = journal.account(dataset).written_off(charge)
             why = reason_of(reason)
