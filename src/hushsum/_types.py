@@ -1,4 +1,4 @@
-"""What signatures in every package share: types of arrays and files, what a number is, the type of roles."""
+"""Types that signatures in every package share: arrays, files, numbers, roles."""
 
 from __future__ import annotations
 

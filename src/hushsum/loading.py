@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def load(source: PathOrFile) -> ReleasedFunction | PrivateModel:
-    """What a ``.hush`` file holds: a released function, or a released model of :mod:`hushsum.models`.
+    """Load a ``.hush`` file: a released function, or a released model of :mod:`hushsum.models`.
 
     Which of the two it is only the file knows. Where that is known beforehand,
     :func:`hushsum.releases.load_function` and :func:`hushsum.models.load_model` have the exact types, and

@@ -288,7 +288,7 @@ _STARTS: Final = 20
 _FEW_STARTS: Final = 4
 _FEWEST: Final = 1e-9
 _SPLIT: Final = 0.8
-"""Where a cell that has to stand for two clusters is cut: ± so many standard deviations, which is about the
+"""Where a cell that has to stand for two clusters is cut: ± this many standard deviations, about the
 mean of either half of a normal distribution.
 """
 
@@ -310,7 +310,7 @@ def cluster_cells(cells: Cells, number: int, *, seed: int, starts: int = _STARTS
     if len(cells) == number:
         return np.asarray(cells.means[np.argsort(-cells.weights, kind="stable")])
     weights = np.maximum(cells.weights, _FEWEST * max(cells.total, _FEWEST))
-    # Threads that wait for each other take longer than so few points.
+    # Threads that wait for each other take longer than a few points.
     with threadpool_limits(limits=1):
         run = KMeans(number, n_init=starts, random_state=seed).fit(cells.means, sample_weight=weights)
     centers = np.asarray(run.cluster_centers_, np.float64)
@@ -319,8 +319,8 @@ def cluster_cells(cells: Cells, number: int, *, seed: int, starts: int = _STARTS
 
 
 def enough_cells(cells: Cells, number: int) -> Cells:
-    """At least so many cells, all different: those with the most weight × variance are cut along the column
-    in which they vary most.
+    """At least ``number`` cells, all different: those with the most weight × variance are cut along the
+    column in which they vary most.
     """
     weights, means, variances = cells.weights.copy(), cells.means.copy(), cells.variances.copy()
     while len(weights) < number:
@@ -426,7 +426,7 @@ class Mixture:
         return _log_sum(self.log_parts(points))
 
     def probabilities(self, points: Floats) -> Floats:
-        """Of each component for each point, shape (n_points, n_components)."""
+        """The probability of each component for each point, shape (n_points, n_components)."""
         parts = self.log_parts(points)
         return np.asarray(np.exp(parts - _log_sum(parts)[:, None]))
 
@@ -443,7 +443,7 @@ class Mixture:
 
 
 def fit_mixture(cells: Cells, number: int, *, kind: str, seed: int) -> tuple[Mixture, float]:
-    """A mixture of so many components, heaviest first, and the mean log-likelihood of a record under it.
+    """A mixture of ``number`` components, heaviest first, and the mean log-likelihood of a record under it.
 
     Expectation and maximisation on cells: a cell belongs to component j with a probability proportional to
     w_j·exp(E log N(x; μ_j, Σ_j)), over a record x with the mean and covariance of the cell; the likelihood is
@@ -481,8 +481,8 @@ def number_of_components(cells: Cells, most: int, *, kind: str, seed: int) -> in
     """The number from 1 to ``most`` with the smallest Bayesian information criterion (Schwarz 1978).
 
     Cells are fewer than records, so the criterion takes at most half as many components as there are cells.
-    Where the means of cells have noise, likelihoods count as those of so many records whose own chance would
-    be as large.
+    Where the means of cells have noise, likelihoods count as those of the number of records whose sampling
+    error would be as large.
     """
     best, chosen = math.inf, 1
     records = max(cells.effective_total, 2.0)
@@ -538,7 +538,7 @@ Waves = NDArray[np.complex128]
 _CANDIDATES: Final = 2048
 _STARTS_OF_DESCENT: Final = 6
 _MOST_FEATURES: Final = 1024
-"""Features that are fitted; more make it slower, and say little about so few numbers."""
+"""Features that are fitted; more make it slower, and say little about a few numbers."""
 _WIDEST: Final = 0.5
 """The largest standard deviation of a component, in units of the longest side of the box."""
 _NARROWEST: Final = 0.2

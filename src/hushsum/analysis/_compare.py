@@ -100,7 +100,7 @@ class Comparison:
 
     @property
     def p_value(self) -> float:
-        """Of the test."""
+        """The p-value of the test."""
         return self.test.p_value
 
     @property
@@ -236,7 +236,7 @@ class Comparison:
         return self.picture(self.view(**shown)).show(ax)
 
     def view(self, **shown: Unpack[PlottedColumns]) -> View:
-        """What a picture of the comparison shows; ``shown`` is as of ``f.plot``."""
+        """The view that a picture of the comparison shows; ``shown`` is as of ``f.plot``."""
         from hushsum.plotting import View
 
         return View.of(self.f, **shown, level=1.0 - self.significance, simultaneous=True)

@@ -35,7 +35,7 @@ from hushsum.releases import (
 
 _ITERATIONS: Final = 400
 _MISFIT: Final = 0.01
-"""Of the largest value: what weighted points may miss beside the noise."""
+"""The part of the largest value that weighted points may miss beside the noise."""
 
 _PRIOR: Final = 6.0
 """The standard deviation of a weight before anything is measured, relative to that of equal weights."""
@@ -50,8 +50,8 @@ class RecordModel:
     weights: Floats
 
     def covariance(self, answers: Floats, *, centred: bool = True) -> Floats:
-        """Of what one record adds to the answers, whose rows are what each point adds: shape (queries,
-        queries).
+        """The covariance of what one record adds to the answers; the rows of ``answers`` are what each point
+        adds: shape (queries, queries).
 
         Without ``centred`` the mean products, which is the covariance of a sum over a Poisson number of
         records, per record.
@@ -120,7 +120,7 @@ def _onto_simplex(weights: Floats) -> Floats:
 
 _CANDIDATES: Final = 4096
 _IN_BOX: Final = 0.25
-"""Of the points, the part that is spread over the whole box."""
+"""The part of the points that is spread over the whole box."""
 
 _CLIMBS: Final = 12
 _MOVES: Final = 24
@@ -261,7 +261,7 @@ def _primes(number: int) -> list[int]:
 
 
 MOST_TOGETHER: Final = 1200
-"""Of more queries the covariances are not computed: simultaneous intervals are Bonferroni's."""
+"""For more queries covariances are not computed: simultaneous intervals are Bonferroni's."""
 
 
 Pair = tuple[ReleasedFunction, ReleasedFunction]
@@ -270,7 +270,7 @@ Tables = tuple[NoisyTable, NoisyTable]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DifferenceErrors:
-    """What is known of the errors of ``f − g``.
+    """The known errors of ``f − g``.
 
     Attributes
     ----------
@@ -389,7 +389,7 @@ class DifferenceErrors:
         return noise + self.sampling(Q, of=of) if sampling else noise
 
     def _factors(self, of: str) -> list[float]:
-        """What the variance of one record is multiplied by, for either function."""
+        """The factors of the variance of one record, for either function."""
         numbers = (max(each.count, 1.0) for each in self.functions)
         return [self.cluster_size * (number if of == "sum" else 1.0 / number) for number in numbers]
 
@@ -400,7 +400,7 @@ def _noises(tables: Tables, Q: object, of: str) -> list[Floats]:
 
 
 def _answers(functions: Pair, tables: Tables | None, points: Points, Q: object) -> Floats:
-    """What a record at each point adds at each query."""
+    """The amounts that a record at each point adds at each query."""
     if tables is not None:
         return tables[0].record_answers(points, Q)
     return functions[0].kernel.similarity(points, Q)
@@ -438,14 +438,14 @@ def _some_cells(table: NoisyTable) -> Integers:
 
 
 _TRACE: Final = 0.999
-"""Of the kernel's squared length at the points, the part that the coordinates have."""
+"""The part of the kernel's squared length at the points that the coordinates have."""
 
 _SLOPE: Final = 0.25
 """Bandwidths to either side over which a slope is taken."""
 
 _UNKNOWN: Final = 0.1
-"""Of the total sampling variance, what every direction may have beyond the estimate: an estimate of almost
-nothing is not relied on. With less, the test rejects too often where there is hardly any noise.
+"""The part of the total sampling variance that every direction may have beyond the estimate: an estimate of
+almost nothing is not relied on. With less, the test rejects too often where there is hardly any noise.
 """
 
 _NEGATIVE: Final = 1e-4
@@ -517,8 +517,9 @@ class Coordinates:
         return np.asarray(self.matrix.T @ covariance @ self.matrix)
 
     def moves(self, values: Callable[[Floats], Floats], kernel: Kernel, points: Points) -> Floats | None:
-        """What small moves of all records along each column change, shape (coordinates, columns), from the
-        slopes of a function at the points; None for a kernel that does not compare columns of numbers.
+        """The changes that small moves of all records along each column make, shape (coordinates, columns),
+        from the slopes of a function at the points; None for a kernel that does not compare columns of
+        numbers.
         """
         if not isinstance(kernel, ColumnKernel) or not isinstance(points, np.ndarray):
             return None

@@ -249,7 +249,7 @@ class _Series:
         change = np.eye(size)
         if stream.noise.view.window is None:
             change -= np.eye(size, k=-1)
-        # The paid counts alone: those of tables are noisier, and would go with the cells.
+        # The noisy counts alone: those of tables are noisier, and would go with the cells.
         totals = np.array([float(each.noisy_count) for each in steps])
         raw = np.stack([_without_count(each, points) for each in steps])
         coordinates = Coordinates.of_table(first, points)
@@ -289,7 +289,7 @@ class _Series:
         return DriftCheck(step, self.numbers[start - 1] + 1, p_value)
 
     def _p_value(self, start: int, last: int, model: RecordModel) -> float | None:
-        """Of periods ``start`` to ``last`` against those before."""
+        """The p-value of periods ``start`` to ``last`` against those before."""
         before, after = np.zeros(len(self.counts)), np.zeros(len(self.counts))
         before[:start], after[start : last + 1] = 1.0, 1.0
         many = [float(part @ self.counts) for part in (before, after)]

@@ -241,11 +241,11 @@ def basis_in_words(basis: Basis) -> str:
 
 
 Amount = Fraction | float
-"""What noise spends: exact, or infinity where it does not bound the quantity."""
+"""The spent amount of a quantity: exact, or infinity where the noise does not bound it."""
 
 
 def audit_calibration(function: NoisyTable) -> list[AuditRow]:
-    """What the stated noise spends, against the claim; and whether anyone could know that noise."""
+    """Compare what the stated noise spends with the claim, and check that nobody could know that noise."""
     claim = function.claim
     if function.stream_step is not None:
         spent = [_spent_by_stream(claim, function.stream_step, function)]
@@ -277,7 +277,7 @@ def _calibration_row(promise: Promise, quantity: str, spent: Amount) -> AuditRow
 
 
 def _spent_by_stream(claim: Claim, step: StreamStep, function: NoisyTable) -> tuple[str, Amount]:
-    """What all steps together spend, from the noise of every output."""
+    """The quantity that all steps together spend, from the noise of every output, and how much of it."""
     unit = stream_unit(
         function.basis, claim.unit, claim.records_per_unit, claim.relation, removals=step.removals
     )
@@ -479,7 +479,7 @@ def audit(target: Target = None, *, thorough: bool = False, seed: int | None = N
     """Try to break what is claimed, on made-up data, and say how likely a fault would have been found.
 
     Private data are never touched. An audit finds faults; that it finds none is not a proof, which is why
-    every row states its power: the chance that a copy with a fifth less noise, or a fifth less declared
+    every row states its power: the probability that a copy with a fifth less noise, or a fifth less declared
     sensitivity, would have been caught. A sound claim is called broken with probability 1e-8 at most per row.
 
     Parameters

@@ -67,7 +67,7 @@ class NoiseCase:
 
 
 def _summed(share: IntegerNoise, sites: int, source: NoiseSource) -> Draw:
-    """What the honest sites of a secure aggregation add together, without those that collude."""
+    """The sum of the noise of the honest sites of a secure aggregation, without those that collude."""
 
     def draw(size: int) -> Integers:
         return np.asarray(share.draw(size * sites, source).reshape(sites, size).sum(axis=0))

@@ -1,4 +1,4 @@
-"""What there is to audit. A basis or kernel without registered cases fails a contract test, and
+"""The registered cases of audits. A basis or kernel without registered cases fails a contract test, and
 `hushsum.audit` refuses it.
 """
 

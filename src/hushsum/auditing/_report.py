@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""The results of an audit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hushsum import _html
 from hushsum.errors import UsageError
 
 STATED_POWER = 0.99
-"""What a test of noise must have before it reports anything."""
+"""The power that a test of noise must have before it reports anything."""
 
 
 class Half(StrEnum):
@@ -35,8 +35,8 @@ class AuditRow:
 
     ``claim`` is the largest value of ``quantity`` that is allowed and ``lower_bound`` what was shown to be
     reached at least (for sensitivities the largest move found, for a calibration what the stated noise
-    spends). ``power`` is the chance that the fault looked for, a fifth less noise or sensitivity unless the
-    half states otherwise, would have been caught. ``draws`` counts simulated pairs.
+    spends). ``power`` is the probability that the fault looked for, a fifth less noise or sensitivity unless
+    the half states otherwise, would have been caught. ``draws`` counts simulated pairs.
     """
 
     what: str
@@ -97,7 +97,12 @@ class AuditReport:
     def as_dicts(self) -> list[dict[str, Any]]:
         """The rows for a data frame or JSON; infinity becomes None."""
         return [
-            {name: _plain(value) for name, value in asdict(row).items()} | {"verdict": row.verdict}
+            {
+                **asdict(row),
+                "half": str(row.half),
+                "lower_bound": row.lower_bound if math.isfinite(row.lower_bound) else None,
+                "verdict": row.verdict,
+            }
             for row in self.rows
         ]
 
@@ -165,9 +170,3 @@ def report_of(rows: Iterable[AuditRow]) -> AuditReport:
 def short(value: float) -> str:
     """Four digits."""
     return f"{value:.4g}"
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Half):
-        return str(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value

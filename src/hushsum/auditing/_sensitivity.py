@@ -34,7 +34,7 @@ LESS_SENSITIVITY = 0.8
 
 @dataclass(frozen=True, slots=True)
 class SensitivityAudit:
-    """What was declared, and the furthest move that was found among ``pairs`` neighbouring pairs."""
+    """The declared bounds, and the furthest move that was found among ``pairs`` neighbouring pairs."""
 
     declared: Sensitivity
     found: Sensitivity
@@ -267,7 +267,7 @@ def _person_pairs(
         crowd = [
             (f"p{rng.integers(5)}", pool[j]) for j in rng.integers(0, len(pool), int(rng.integers(0, 30)))
         ]
-        # First those who differ the most, by either norm: what a search by chance may miss.
+        # First those who differ the most, by either norm: whom a random search may miss.
         ones = far[i] if i < len(far) else (None, None)
         left = _joined(crowd, _visits(pool, rng, cap, together=i % 2 == 0, which=ones[0]), rng)
         if relation is Relation.ADD_REMOVE:

@@ -62,7 +62,7 @@ the middle, along the first direction, when all noise is ``less`` times what it 
 
 
 def normal_chances(distance: float) -> Chances:
-    """Of two normal distributions whose means are ``distance`` standard deviations apart.
+    """The chances for two normal distributions whose means are ``distance`` standard deviations apart.
 
     >>> [round(chance, 2) for chance in normal_chances(2.0)(1.0)]
     [0.84, 0.16]
@@ -77,7 +77,7 @@ def normal_chances(distance: float) -> Chances:
 
 
 def lattice_chances(variance: float, *, cells: int, move: int) -> Chances:
-    """Of the sum of ``cells`` discrete Gaussians, moved by ``move`` steps of their lattice.
+    """The chances for the sum of ``cells`` discrete Gaussians, moved by ``move`` steps of their lattice.
 
     Where the standard deviation is not far above one step this is not the normal distribution: at half a step
     and a move of one step, the neighbours are 1.26 times as far apart as two normal distributions would be.
@@ -225,12 +225,12 @@ class SmokeCase:
 
     @property
     def quantity(self) -> str:
-        """What is bounded."""
+        """The name of the bounded quantity."""
         return "mu" if self.epsilon is None else "epsilon"
 
     @property
     def claim(self) -> float:
-        """How much of it is allowed."""
+        """The largest allowed value of the quantity."""
         if self.epsilon is not None:
             return self.epsilon
         assert self.rho is not None

@@ -413,7 +413,9 @@ def _class_moments_pool(basis: ClassMoments, rng: np.random.Generator) -> Pool:
 
 
 def _worst_partner(basis: ClassMoments) -> Floats:
-    """What the first axis is replaced by, so that the sums and the moments of one class move the most."""
+    """The direction that the first axis is replaced by, so that the sums and the moments of one class move
+    the most.
+    """
     own, shared = basis.mean_weight - basis.shared_weight, basis.shared_weight
     mean, second = own**2 + (basis.classes - 1) * shared**2, (SQUARE_WEIGHT * basis.length) ** 2
     cosine = -min(1.0, mean / (2 * second)) if basis.moments else -1.0

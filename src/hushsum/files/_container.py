@@ -48,7 +48,7 @@ from hushsum.files._durable import atomic_file
 from hushsum.files._encoding import canonical_json, decode_array, encode_array, encoded_size
 
 VERSION = 1
-"""Of the format. Readers refuse files of any other."""
+"""The version of the format. Readers refuse files of any other."""
 
 _PREFIX = struct.Struct("<8sIIQ")
 _DIGEST = hashlib.sha256().digest_size
@@ -57,7 +57,7 @@ _MAX_HEADER = 1 << 20
 _MAX_MESSAGE_HEADER = 1 << 22
 _STEP = 1 << 24
 _SENSELESS = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
-"""What reading a header raises that nothing could have written."""
+"""The errors of reading a header that nothing could have written."""
 
 Header = dict[str, Any]
 T = TypeVar("T")
@@ -82,7 +82,8 @@ class Section:
 
 
 class FileKind(Enum):
-    """What a file is; the value is its magic, which no text editor or line-ending filter leaves intact."""
+    """The kinds of files; the value is the magic, which no text editor or line-ending filter leaves intact.
+    """
 
     RELEASED = b"\x89HUSH\r\n\n", "a released function (.hush)"
     TALLY = b"\x89TALY\r\n\n", "a confidential tally (.tally)"
@@ -213,7 +214,7 @@ def _name_of(stream: IO[bytes]) -> str:
 
 
 def build_from(header: Header, payload: memoryview, build: Callable[[Header, memoryview], T]) -> T:
-    """What ``build`` makes of the contents of a container.
+    """Build an object from the contents of a container.
 
     Raises
     ------

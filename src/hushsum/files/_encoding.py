@@ -151,7 +151,7 @@ def pack_integers(values: NDArray[np.int32] | NDArray[np.int64], unit: int) -> t
 
 
 def check_packed(shape: tuple[int, ...], size: int) -> None:
-    """Refuse a shape that so few bytes cannot hold, before anything of that size is allocated."""
+    """Refuse a shape that this number of bytes cannot hold, before anything of that size is allocated."""
     if prod(shape) * _LEAST_BITS > 8 * size:
         raise ValueError("a packed table shorter than its shape")
 
@@ -159,7 +159,7 @@ def check_packed(shape: tuple[int, ...], size: int) -> None:
 def unpack_integers(
     payload: bytes | memoryview, shape: tuple[int, ...], type_name: str, *, unit: int, centre: int
 ) -> NDArray[np.int32] | NDArray[np.int64]:
-    """The integers back; ValueError where the bytes are no code of so many values of that type."""
+    """The integers back; ValueError where the bytes are no code of that many values of that type."""
     check_packed(shape, len(payload))
     wide = type_name == "int64"
     cells = prod(shape)
@@ -176,7 +176,9 @@ def unpack_integers(
 
 
 MOST_DIGITS = 2000
-"""Of a numerator or denominator in a file. The smallest double has a denominator of 324 digits."""
+"""The most digits of a numerator or denominator in a file. The smallest double has a denominator of 324
+digits.
+"""
 
 _STORED = re.compile(
     rf"-?(0|[1-9][0-9]{{0,{MOST_DIGITS - 1}}})(/[1-9][0-9]{{0,{MOST_DIGITS - 1}}})?", re.ASCII

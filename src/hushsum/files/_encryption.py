@@ -81,7 +81,7 @@ class SecretFile(Generic[T]):
         return container(self.kind, {**header, "encryption": None}, sections)
 
     def read(self, path: Source, *, encryption_key: bytes | None) -> T:
-        """What a file holds, decrypted if need be.
+        """The contents of a file, decrypted if need be.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class SecretFile(Generic[T]):
         return build_from(header, payload, self.build)
 
     def public_header(self, path: PathOrFile) -> Header:
-        """What a file says to anybody, encrypted or not.
+        """The header of a file, which anybody can read, encrypted or not.
 
         Raises
         ------
@@ -133,7 +133,7 @@ def seal(key: bytes, pieces: Iterable[Buffer | Section], bound: bytes) -> bytes:
 
 
 def unseal(key: bytes, sealed: Buffer, bound: bytes) -> memoryview:
-    """What `seal` encrypted with the same key and for the same ``bound``.
+    """The contents that `seal` encrypted with the same key and for the same ``bound``.
 
     Raises
     ------

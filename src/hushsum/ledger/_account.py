@@ -288,7 +288,7 @@ RETIRED = "retired"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What was spent on the whole data and on each declared part, and whether more may be.
+    """The amounts spent on the whole data and on each declared part, and whether more may be spent.
 
     Privacy
     -------
@@ -470,7 +470,7 @@ def _closed(dataset: str, state: str) -> str:
 
 
 def charge_for(claim: Claim, terms: DatasetTerms, *, part: str | None = None) -> Charge:
-    """What a claim costs a dataset on these terms.
+    """The price of a claim for a dataset on these terms.
 
     The claim is checked (secure noise, a known mechanism), then converted to the dataset's unit and relation
     by counting how many of its steps lead to any of the dataset's neighbours, and then put into the dataset's

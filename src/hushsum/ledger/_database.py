@@ -69,7 +69,7 @@ WAIT_SECONDS = 60
 
 _KEPT_CONNECTIONS = 5
 _MOST_CONNECTIONS = 20
-"""Of one process. A server takes a hundred by default, and other processes need some of them."""
+"""The limit for one process. A server takes a hundred by default, and other processes need some of them."""
 
 _RECYCLE_SECONDS = 600
 
@@ -162,7 +162,7 @@ def upgrade(connection: sa.Connection) -> None:
 
 
 def file_damage(connection: sa.Connection) -> str | None:
-    """What is wrong with a SQLite file beside the events: with its pages and indexes, or with the tables and
+    """The damage to a SQLite file beside the events: to its pages and indexes, or to the tables and
     triggers of the ledger. None if nothing is, and for PostgreSQL, whose server has checksums of its pages.
     """
     if connection.dialect.name != "sqlite":

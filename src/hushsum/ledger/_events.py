@@ -25,11 +25,11 @@ from hushsum.ledger._database import events, file_damage, head, staged
 from hushsum.privacy import Claim
 
 GENESIS = "0" * 64
-"""What the first event has in the place of its predecessor's hash."""
+"""Stands in the first event in place of its predecessor's hash."""
 
 
 class Kind(StrEnum):
-    """What may happen in a ledger."""
+    """The kinds of events of a ledger."""
 
     LEDGER_CREATED = "ledger created"
     DATASET_CREATED = "dataset created"
@@ -436,7 +436,7 @@ def _changed(sequence: int) -> FileRefused:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was found: how many events hold, and the first problem, with its row, if there is one."""
+    """The result: the number of events that hold, and the first problem, with its row, if there is one."""
 
     ledger: str
     events: int

@@ -93,12 +93,12 @@ class DatasetBudget:
 
     @property
     def account(self) -> Account:
-        """What was spent on the dataset, what is left, and on which terms."""
+        """The dataset's terms, and what was spent and is left."""
         return self._ledger.account(self.dataset)
 
     @property
     def remaining(self) -> Charge:
-        """What releases may still spend: of the dataset, or of its part."""
+        """The budget that is left, of the dataset or of its part."""
         return self.account.remaining_in(self.part)
 
     def find(self, idempotency_key: str) -> Entry | None:
@@ -106,7 +106,7 @@ class DatasetBudget:
         return self._ledger.find(idempotency_key)
 
     def price(self, claim: Claim, *, called: str | None = None) -> tuple[Charge, Account]:
-        """What a claim would cost, and the account after it; nothing is debited.
+        """The price of a claim, and the account after it; nothing is debited.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class DatasetBudget:
         return self._charged(self.account, claim, called or self.dataset)
 
     def cost(self, claim: Claim) -> Charge:
-        """What a claim costs, whether or not as much is left.
+        """The price of a claim, whether or not as much is left.
 
         Raises
         ------
@@ -355,7 +355,7 @@ class Ledger:
         return f"<Ledger {self.id} on {self._database.dialect}>"
 
     def account(self, dataset: str) -> Account:
-        """What was spent on a dataset, and what is left."""
+        """The account of a dataset: what was spent, and what is left."""
         with self._reading() as journal:
             return journal.account(dataset)
 
@@ -749,7 +749,7 @@ class DisclosureReport:
         }
 
     def promise(self) -> str:
-        """What all releases together promise, in one sentence."""
+        """The promise of all releases together, in one sentence."""
         account, terms = self.account, self.account.terms
         who = f"one {unit_in_words(terms.unit, 1)}"
         if terms.unit == PERSON:
@@ -812,7 +812,7 @@ class DisclosureReport:
 
 
 _DESCRIBED = ("model", "method", "kernel", "columns", "bounds")
-"""What a report says of a release, where the ledger knows it."""
+"""The facts of a release that a report contains, where the ledger knows them."""
 
 
 _UNKNOWN_ERROR = "not recorded; `hushsum show` of the file states what is known of it"

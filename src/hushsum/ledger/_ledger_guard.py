@@ -208,7 +208,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known outside of a ledger: where its guard is, the guard's watermark, and all there are."""
+    """The knowledge outside of a ledger: where its guard is, the guard's watermark, and all watermarks."""
 
     place: Words
     shared: Watermark | None
@@ -251,7 +251,8 @@ class LedgerGuard:
             )
 
     def read(self) -> Known:
-        """What guard and file say. Read before, or while nobody can append: later it may be ahead.
+        """The contents of guard and file. Read them before, or while nobody can append: later they may be
+        ahead.
 
         Raises
         ------

@@ -53,13 +53,13 @@ _SIDE: Final = 0.015
 _LINE: Final = 0.008
 """The width of a line, as a part of the height of a picture."""
 _DECADES: Final = 1e4
-"""What a logarithmic scale spans at most."""
+"""The largest ratio that a logarithmic scale spans."""
 _NOISE: Final = 3.0
 """Standard errors below which a logarithmic scale shows nothing."""
 
 
 class Content(Protocol):
-    """What a picture shows; ``small`` without words, for a notebook."""
+    """The contents of a picture; ``small`` without words, for a notebook."""
 
     @property
     def height(self) -> float:
@@ -427,7 +427,7 @@ _MINUS: Final = "\N{MINUS SIGN}"
 _MOST_DECIMALS: Final = 5
 _APART: Final = 10_000
 _DATES: Final = ((365.0, "%Y"), (28.0, "%Y-%m"), (1.0, "%Y-%m-%d"), (0.0, "%m-%d %H:%M"))
-"""How dates are written that are at least so many days apart."""
+"""The formats of dates that are at least this many days apart."""
 
 
 def label_ticks(axis: Axis) -> None:

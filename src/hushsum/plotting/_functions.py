@@ -1,4 +1,6 @@
-"""What of a released function is drawn, and its picture: a curve, a heat map, or a slice of more columns."""
+"""The part of a released function that is drawn, and its picture: a curve, a heat map, or a slice of more
+columns.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _MOST_BANDWIDTHS = 3
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What of a function is shown, settled.
+    """The part of a function that is shown.
 
     ``axes`` are the columns drawn, one or two; ``ranges`` has one (low, high) for each, ``labels`` one name.
     ``fixed`` has a value for every column that is not drawn, by position.

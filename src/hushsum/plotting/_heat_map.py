@@ -35,7 +35,7 @@ Size = int | tuple[int, int]
 MAP_SIZE: Final = 512
 MAP_METHOD: Final = "grid"
 MAP_FORMATS: Final = (*FORMATS, ".html", ".geojson", ".tif", ".tiff", ".hush")
-"""Of files that a heat map can be written to."""
+"""The suffixes of files that a heat map can be written to."""
 
 _SMALLEST_KERNEL, _LARGEST_KERNEL = 1e-3, 1e7
 
@@ -66,12 +66,12 @@ class HeatMap:
 
     @property
     def claim(self) -> Claim:
-        """What the release promises."""
+        """The claim of the release."""
         return self.function.claim
 
     @property
     def unit(self) -> str:
-        """What the values of a raster are."""
+        """The unit of the values of a raster."""
         return "records per km²" if self.geographic else "records per unit area"
 
     @property
@@ -442,7 +442,7 @@ class LocalScale:
             )
 
     def expression(self, bandwidth: float) -> str:
-        """A Gaussian whose standard deviation is so many metres, for columns in degrees, as text."""
+        """A Gaussian whose standard deviation is ``bandwidth`` metres, for columns in degrees, as text."""
         east, north = bandwidth / self.longitude, bandwidth / self.latitude
         return f"gaussian(0, bandwidth={east!r}) * gaussian(1, bandwidth={north!r})"
 

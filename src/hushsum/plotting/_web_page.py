@@ -171,7 +171,7 @@ def _hash(text: str) -> str:
 # --- files of released functions ----------------------------------------------------------------------------
 
 MOST_BYTES = 1 << 25
-"""Of a function that a page holds: 32 MB."""
+"""The largest function that a page holds: 32 MB."""
 
 
 @dataclass(frozen=True, slots=True)
