@@ -82,7 +82,7 @@ class Section:
 
 
 class FileKind(Enum):
-    """The kinds of files; the value is the magic, which no text editor or line-ending filter leaves intact."""
+    """The kinds of files; the value is the magic, which no text editor or line filter leaves intact."""
 
     RELEASED = b"\x89HUSH\r\n\n", "a released function (.hush)"
     TALLY = b"\x89TALY\r\n\n", "a confidential tally (.tally)"
