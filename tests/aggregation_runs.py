@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.parties import Identity, MemoryStore
+from hushsum.parties import Identity
 from hushsum.parties.secure_aggregation import DONE, STEPS, AggregationTerms, ServerState, SiteState
 from hushsum.privacy import ReleaseRequest
+from tests.memory_store import MemoryStore
 
 
 @cache

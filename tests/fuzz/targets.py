@@ -36,7 +36,7 @@ from hushsum.errors import (
     UsageError,
 )
 from hushsum.files import CHUNK, canonical_json, encrypt
-from hushsum.parties import MemoryStore, ReportTerms, collect_reports, make_report
+from hushsum.parties import ReportTerms, collect_reports, make_report
 from hushsum.parties.secure_aggregation import AggregationTerms, ServerState, SiteState
 from hushsum.parties.summarization import (
     Answer,
@@ -61,6 +61,7 @@ from hushsum.tally import Checkpoint, load_tally
 from tests.aggregation_runs import Run, small_terms, table_of
 from tests.fuzz.mutate import joined, mutated_bytes, mutated_container, mutated_hush, mutated_json, split
 from tests.fuzz.released import check_hush
+from tests.memory_store import MemoryStore
 from tests.released_cases import RELEASES
 
 Mutate = Callable[[bytes, random.Random], bytes]

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from hushsum.parties import MemoryStore
 from hushsum.parties import secure_aggregation as protocol
 from hushsum.parties.secure_aggregation import (
     CONSENT,
@@ -26,6 +25,7 @@ from tests.aggregation_schedules import (
     repeated_checks_once,
     split_schedule,
 )
+from tests.memory_store import MemoryStore
 
 
 @pytest.fixture(autouse=True, scope="module")

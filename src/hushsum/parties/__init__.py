@@ -12,7 +12,7 @@ what must survive a crash is in a `StateFolder`.
 
 from __future__ import annotations
 
-from hushsum.parties._kept_state import EncryptedState, MemoryStore, StateFolder
+from hushsum.parties._kept_state import EncryptedState, StateFolder
 from hushsum.parties._local_reports import (
     CollectionRequest,
     ReportTerms,
@@ -53,7 +53,6 @@ __all__ = [
     "Coordinator",
     "EncryptedState",
     "Identity",
-    "MemoryStore",
     "OwnRefusal",
     "Participant",
     "ParticipantPatience",

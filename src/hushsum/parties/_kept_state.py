@@ -6,7 +6,6 @@ import fcntl
 import os
 import re
 from pathlib import Path
-from types import TracebackType
 from typing import Final, NoReturn, Protocol
 
 from hushsum.errors import FileRefused, Parameter, SecretRefused, UsageError
@@ -93,9 +92,7 @@ class StateFolder:
     def __enter__(self) -> StateFolder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _write(self, name: str, data: bytes) -> None:
@@ -150,30 +147,3 @@ class SecretStore(Protocol):
 
     def put(self, name: str, data: bytes) -> None:
         """Keep bytes, durably, before this returns."""
-
-
-class MemoryStore:
-    """A store that lasts as long as the process; for tests, and for runs that need not survive a crash."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, bytes] = {}
-
-    def get(self, name: str) -> bytes | None:
-        """What is kept under a name."""
-        return self._kept.get(name)
-
-    def put(self, name: str, data: bytes) -> None:
-        """Keep bytes."""
-        self._kept[name] = data
-
-    def __repr__(self) -> str:
-        return "<MemoryStore>"
-
-    def __reduce__(self) -> NoReturn:
-        raise SecretRefused("the state of a run is secret and cannot be pickled")
-
-    def copy(self) -> MemoryStore:
-        """A store of its own with what this one holds now."""
-        made = MemoryStore()
-        made._kept.update(self._kept)
-        return made

@@ -126,20 +126,17 @@ class ReportTerms:
             raise UsageError("epsilon", rule, got=f"{float(self.epsilon):g}")
         kernel = self.basis.kernel
         assert isinstance(kernel, HashableKernel)
-        if self.basis.rows * kernel.numbers_per_row() > _MOST_NUMBERS:
-            raise UsageError(
-                "rows",
-                f"× columns × power must be at most {_MOST_NUMBERS}",
-                got="more",
-                remedy="use fewer rows: every person reports about one of them",
-            )
-        if self.basis.rows * self.order > _MOST_CELLS:
-            raise UsageError(
-                "rows",
-                f"× cells of a row must be at most {_MOST_CELLS}",
-                got=f"{self.basis.rows * self.order}",
-                remedy="use fewer rows: every person reports about one of them",
-            )
+        for what, each, most in (
+            ("columns × power", kernel.numbers_per_row(), _MOST_NUMBERS),
+            ("cells of a row", self.order, _MOST_CELLS),
+        ):
+            if self.basis.rows * each > most:
+                raise UsageError(
+                    "rows",
+                    f"× {what} must be at most {most}",
+                    got=f"{self.basis.rows * each}",
+                    remedy="use fewer rows: every person reports about one of them",
+                )
 
     @property
     def order(self) -> int:

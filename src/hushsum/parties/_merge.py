@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, IncompatibleTallies, UsageError
 from hushsum.files import FileKind
@@ -82,7 +83,7 @@ def merge(*functions: Any, disjoint_units: bool = False) -> NoisyTable:
         )
     return function_type(first.reading)(
         reading=first.reading,
-        cells=_sum([each.table for each in tables]),
+        cells=narrowed(reduce(np.add, (each.table.astype(np.int64) for each in tables))),
         claim=_claim(tables, disjoint_units=disjoint_units),
         noise=IntegerNoise.sum_of([(1, each.noise) for each in tables]),
         noisy_count=sum(each.noisy_count for each in tables),
@@ -135,13 +136,11 @@ def _check(first: NoisyTable, other: NoisyTable) -> None:
         )
 
 
-def _sum(tables: Sequence[Table]) -> Table:
-    total = np.zeros(tables[0].shape, np.int64)
-    for table in tables:
-        total += table
+def narrowed(cells: NDArray[np.int64]) -> Table:
+    """The same cells with 32 bits, if they fit."""
     narrow = np.iinfo(np.int32)
-    fits = int(total.min()) >= narrow.min and int(total.max()) <= narrow.max
-    return total.astype(np.int32) if fits else total
+    fits = int(cells.min()) >= narrow.min and int(cells.max()) <= narrow.max
+    return cells.astype(np.int32) if fits else cells
 
 
 def _claim(tables: Sequence[NoisyTable], *, disjoint_units: bool) -> Claim:

@@ -25,7 +25,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from hushsum.errors import FileRefused, PeerLost, PeerRefused, UsageError
@@ -350,9 +349,7 @@ class TlsConnection:
     def __enter__(self) -> TlsConnection:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _take(self, size: int, deadline: float) -> bytearray:

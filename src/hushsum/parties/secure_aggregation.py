@@ -26,9 +26,9 @@ from hushsum.declaration import Parameter, check_fields
 from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused, SecretRefused, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import atomic_file, pack, stored_rational, unpack
-from hushsum.kernels import Kernel
 from hushsum.operations import LedgerOptions, check_output
 from hushsum.parties._kept_state import EncryptedState, SecretStore, StateFolder
+from hushsum.parties._merge import narrowed
 from hushsum.parties._messages import COUNT, Field, Message, own_affairs, ready
 from hushsum.parties._runtime import (
     NO_LEDGER,
@@ -61,7 +61,7 @@ from hushsum.privacy import (
     unit_in_words,
 )
 from hushsum.releases import UNSEEN_SHARE, NoisyTable, function_type, largest_step
-from hushsum.tables import Basis, Reading, Table, reading_as_json, reading_from_json
+from hushsum.tables import Basis, Reading, reading_as_json, reading_from_json
 from hushsum.tally import TableRelease, Tally, claimed_unit, differing_parameters, load_tally, sums_with_share
 from hushsum.version import PRODUCER
 
@@ -363,7 +363,7 @@ class AggregationTerms(Message):
         unit, per_unit = claimed_unit(tally, request.unit, request.relation)
         return cls(
             run=run or secrets.token_hex(16),
-            reading=basis.prefix(rows).reading(_kernel(tally)),
+            reading=basis.prefix(rows).reading(None if basis.counted_kernel() else tally.kernel),
             request=replace(
                 request, unit=unit, rows=rows, budget=None, idempotency_key=None, insecure_noise_seed=None
             ),
@@ -481,10 +481,6 @@ class AggregationTerms(Message):
                 got="another cap",
                 remedy=("count with the same ", NameOf("max_per_unit")),
             )
-
-
-def _kernel(tally: Tally) -> Kernel | None:
-    return None if tally.basis.counted_kernel() is not None else tally.kernel
 
 
 KEYS, SHARES, MASKED, CONSENT, OPENING = STEPS = ("keys", "shares", "masked", "consent", "opening")
@@ -639,6 +635,16 @@ Draw = Callable[[], NDArray[np.int64]]
 Stage = Callable[[Callable[[], bytes]], bytes]
 
 
+def _bind(store: SecretStore, terms: AggregationTerms, party: str) -> None:
+    """Bind the state of a party to one run; PeerRefused if it is bound to another."""
+    bound = store.get("run")
+    if bound is None:
+        store.put("run", terms.digest)
+    elif bound != terms.digest:
+        remedy = ("give another ", NameOf("state"))
+        raise PeerRefused(f"the state of this {party} belongs to another run", remedy=remedy)
+
+
 class SiteState:
     """What one site knows and has said in one run.
 
@@ -690,13 +696,7 @@ class SiteState:
         self._draw = draw
         self._store = store
         self._stage = stage
-        bound = store.get("run")
-        if bound is None:
-            store.put("run", terms.digest)
-        elif bound != terms.digest:
-            raise PeerRefused(
-                "the state of this site belongs to another run", remedy=("give another ", NameOf("state"))
-            )
+        _bind(store, terms, "site")
         if store.get("ended") is not None:
             raise PeerRefused("the run has ended at this site", remedy="agree on the terms of a new one")
         self._notes: dict[str, dict[str, Any]] = {}
@@ -964,13 +964,7 @@ class ServerState:
         self._sum: Ring = np.zeros(terms.cells + 1, ring_type(terms.ring_bits))
         self._opened: NDArray[np.int64] | None = None
         self._requests: dict[tuple[str, str], bytes] = {}
-        bound = store.get("run")
-        if bound is None:
-            store.put("run", terms.digest)
-        elif bound != terms.digest:
-            raise PeerRefused(
-                "the state of this server belongs to another run", remedy=("give another ", NameOf("state"))
-            )
+        _bind(store, terms, "server")
         self._recall()
 
     def __reduce__(self) -> NoReturn:
@@ -1251,10 +1245,7 @@ def released_sum(terms: AggregationTerms, total: NDArray[np.int64], contribution
     of the honest ones among them.
     """
     noise, count_noise = terms.noises(contributions)
-    cells: Table = total[:-1].reshape(terms.basis.shape)
-    narrow = np.iinfo(np.int32)
-    if cells.min() >= narrow.min and cells.max() <= narrow.max:
-        cells = cells.astype(np.int32)
+    cells = narrowed(total[:-1].reshape(terms.basis.shape))
     function = function_type(terms.reading)(
         reading=terms.reading,
         cells=cells,

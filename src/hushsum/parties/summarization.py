@@ -1535,6 +1535,9 @@ class SummaryClaims:
         return zcdp_epsilon(self.together.promise.rho, delta)
 
 
+_CLAIMED: Final = ("owners", "validation", "together")
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Summary:
     """A finished run; confidential, for the consumer.
@@ -1565,11 +1568,7 @@ class Summary:
             "parsimony": self.parsimony,
             "values": self.values,
             "lost": self.lost,
-            "claims": {
-                "owners": self.claims.owners.in_numbers(),
-                "validation": self.claims.validation.in_numbers(),
-                "together": self.claims.together.in_numbers(),
-            },
+            "claims": {name: getattr(self.claims, name).in_numbers() for name in _CLAIMED},
         }
 
 

@@ -772,12 +772,17 @@ def path_claim(
     promise: Promise, function: SecretFunction, *, calibration: str = ANALYTIC, secure: bool = True
 ) -> Claim:
     """What serving a function promises. It does not depend on the records."""
+    mechanism = PATH if calibration == ANALYTIC else f"{PATH}, {calibration}"
+    return _claim(promise, function, mechanism, secure=secure)
+
+
+def _claim(promise: Promise, function: SecretFunction, mechanism: str, *, secure: bool) -> Claim:
     return Claim(
         promise=promise,
         unit="record",
         records_per_unit=1,
         relation=function.relation,
-        mechanism=Mechanism.of(PATH if calibration == ANALYTIC else f"{PATH}, {calibration}"),
+        mechanism=Mechanism.of(mechanism),
         arithmetic=REAL_ARITHMETIC,
         secure=secure,
         assumptions=function.assumptions,
@@ -797,7 +802,7 @@ _STEPS = 1000
 class FreshAnswers:
     """Fresh noise on every answer, for a number of answers that is fixed beforehand: output perturbation.
 
-    The baseline that a served function beats from a few questions on: asking twice gives two answers, whose
+    The baseline that a served function beats from a few queries on: querying twice gives two answers, whose
     mean is nearer to the truth, so the noise must be large enough for all answers together. It refuses to
     give more than it was made for.
 
@@ -848,24 +853,13 @@ class FreshAnswers:
             self._sigma = path_scale(function.pointwise * answers**0.5, promise)
         else:
             self._rate = laplace_rate(promise, answers)
-        self.claim = Claim(
-            promise=promise,
-            unit="record",
-            records_per_unit=1,
-            relation=function.relation,
-            mechanism=Mechanism.of(f"{mechanism}, fresh for each answer"),
-            arithmetic=REAL_ARITHMETIC,
-            secure=insecure_noise_seed is None,
-            assumptions=function.assumptions,
-        )
-        self._open(Booking.of(budget, idempotency_key), answers)
-
-    def _open(self, booking: Booking | None, answers: int) -> None:
-        """Spend for all answers. The answers of one debit are given by one object alone: another one that
-        uses its key, in this process or elsewhere, would give as many again.
-        """
+        secure = insecure_noise_seed is None
+        self.claim = _claim(promise, function, f"{mechanism}, fresh for each answer", secure=secure)
+        # The answers of one debit are given by one object alone: another one that uses its key, in this
+        # process or elsewhere, would give as many again.
         mine = secrets.token_hex(16)
-        subject = {"fresh answers": answers, "kernel": self._function.kernel.name}
+        subject = {"fresh answers": answers, "kernel": function.kernel.name}
+        booking = Booking.of(budget, idempotency_key)
         if spend_json(booking, self.claim, subject, lambda: {"opened": mine})["opened"] != mine:
             raise UsageError(
                 "idempotency_key",

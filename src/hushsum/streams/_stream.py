@@ -407,27 +407,25 @@ class Stream:
             if a later step has been released from a copy of the state.
         """
         with self._held():
-            self._take_step(thread_count(threads))
+            cores = thread_count(threads)
+            if self.released >= self.horizon:
+                raise UsageError(
+                    f"this stream has released all of its {self.horizon} steps",
+                    remedy="start another one, which is paid for anew",
+                )
+            if self._guard is not None:
+                _check_newest(self._guard, self.released)
+            with self._changing():
+                self._state.advance(
+                    self._terms.noise, insecure_noise_seed=self._terms.insecure_noise_seed, threads=cores
+                )
+                if self._file is not None:
+                    self._file.write(self._terms, self._state)
+                if self._guard is not None:
+                    self._guard.note(self.released)
             function = self.latest
         assert function is not None
         return function
-
-    def _take_step(self, threads: int) -> None:
-        if self.released >= self.horizon:
-            raise UsageError(
-                f"this stream has released all of its {self.horizon} steps",
-                remedy="start another one, which is paid for anew",
-            )
-        if self._guard is not None:
-            _check_newest(self._guard, self.released)
-        with self._changing():
-            self._state.advance(
-                self._terms.noise, insecure_noise_seed=self._terms.insecure_noise_seed, threads=threads
-            )
-            if self._file is not None:
-                self._file.write(self._terms, self._state)
-            if self._guard is not None:
-                self._guard.note(self.released)
 
     @property
     def latest(self) -> NoisyTable | None:
@@ -490,17 +488,14 @@ class Stream:
     @contextmanager
     def _held(self) -> Iterator[None]:
         """Keep other threads out; refuse a stream of another process, before its lock, or a closed one."""
-        self._check_process()
-        with self._lock:
-            self._check_usable()
-            yield
-
-    def _check_process(self) -> None:
         if self._process != os.getpid():
             raise SecretRefused(
                 "a stream belongs to one process: two copies would spend more than was paid",
                 remedy="open it in one process only",
             )
+        with self._lock:
+            self._check_usable()
+            yield
 
     def _check_usable(self) -> None:
         if self._broken:
@@ -635,12 +630,7 @@ def _shapes(header: Header) -> tuple[tuple[int, ...], ...]:
     rows, width = basis_from_json(header["tally"]["basis"]).shape
     size = rows * width + 1
     strategy = noise.strategy
-    return (
-        (strategy.tables, size),
-        (strategy.tables, size),
-        (size,),
-        (noise.view.kept(noise.horizon), size),
-    )
+    return ((strategy.tables, size), (strategy.tables, size), (size,), (noise.view.kept(noise.horizon), size))
 
 
 def _sizes(header: Header) -> tuple[int, ...]:

@@ -31,7 +31,6 @@ from hushsum.parties import (
     Coordinator,
     EncryptedState,
     Identity,
-    MemoryStore,
     Participant,
     Patience,
     StateFolder,
@@ -52,6 +51,7 @@ from hushsum.parties.secure_aggregation import (
     split_secret,
 )
 from tests.aggregation_runs import Run, identity, small_terms, table_of
+from tests.memory_store import MemoryStore
 
 PATIENCE = Patience(wait=60.0, transfer=60.0, lost=60.0)
 SERVER = 100

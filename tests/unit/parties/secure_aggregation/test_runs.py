@@ -12,7 +12,7 @@ import hushsum as hs
 from hushsum.errors import HushsumError, PeerLost, PeerRefused
 from hushsum.ledger import DatasetTerms, Ledger
 from hushsum.operations._deliver import LedgerOptions
-from hushsum.parties import Address, Coordinator, Identity, MemoryStore, PartySpec, Patience, listener
+from hushsum.parties import Address, Coordinator, Identity, PartySpec, Patience, listener
 from hushsum.parties.secure_aggregation import (
     MASKED,
     Aggregated,
@@ -26,6 +26,7 @@ from hushsum.parties.secure_aggregation import (
 )
 from hushsum.privacy import ReleaseRequest
 from tests.free_ports import free_port
+from tests.memory_store import MemoryStore
 
 PATIENCE = Patience(wait=60.0, transfer=60.0, lost=60.0)
 

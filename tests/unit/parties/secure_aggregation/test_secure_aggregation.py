@@ -17,7 +17,7 @@ import hushsum as hs
 from hushsum.errors import BudgetExhausted, FileRefused, PeerLost, PeerRefused, UsageError
 from hushsum.files import pack, unpack
 from hushsum.models import NumberColumn
-from hushsum.parties import MemoryStore, OwnRefusal
+from hushsum.parties import OwnRefusal
 from hushsum.parties import secure_aggregation as messages
 from hushsum.parties import secure_aggregation as site_module
 from hushsum.parties.secure_aggregation import (
@@ -36,6 +36,7 @@ from hushsum.parties.secure_aggregation import (
 from hushsum.privacy import Mechanism, ReleaseRequest
 from hushsum.tally import sums_with_share
 from tests.aggregation_runs import Run, identity, small_tally, small_terms, table_of
+from tests.memory_store import MemoryStore
 
 
 def resigned(run: Run, site: str, data: bytes, **changed: NDArray[Any]) -> bytes:
