@@ -23,7 +23,7 @@ from benchmarks.outside_audits.worlds import (
     table_loss,
 )
 from hushsum.methods import Ranks, rank_sensitivity
-from hushsum.models import _outlier_detector as outlier_detector
+from hushsum.models import _neighbors as outlier_detector
 from hushsum.privacy import GAUSSIAN, LAPLACE, PERMUTE_AND_FLIP, Relation
 from hushsum.tally import Tally
 

@@ -13,7 +13,6 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels import Kernel
-from hushsum.methods import RACE
 from hushsum.planning import plan
 from hushsum.privacy import COUNT_SHARE, Promise
 from hushsum.releases import ReleasedFunction
@@ -21,7 +20,6 @@ from hushsum.tables import Reading
 
 PLANNED: Final = "mean absolute error of the plan, noise and approximation together"
 NOISE: Final = "standard deviation of the noise"
-_ROWS: Final = (12, 25, 50, 100, 200, 400, 800, 1600)
 
 
 class NoPlanWithinLimits(Exception):
@@ -67,22 +65,6 @@ def planned_error(
     except UsageError:
         pass
     raise NoPlanWithinLimits
-
-
-def error_of_hash_rows(
-    kernel: Kernel,
-    records: int,
-    promise: Promise,
-    *,
-    bounds: Sequence[tuple[float, float]],
-    rows: int,
-    width: int,
-) -> float:
-    """Of hash rows, of which a release with pure ε publishes as many as suit it."""
-    fewer = [each for each in _ROWS if promise.pure and each < rows]
-    return planned_error(
-        kernel, records, RACE, bounds=bounds, rows=[*fewer, rows], width=width, **terms_of(promise)
-    )
 
 
 def part_of(promise: Promise, part: Fraction) -> Promise:

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import secrets
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -15,44 +15,61 @@ from typing import Annotated, Any, ClassVar, NoReturn, Self, TypeVar, cast, data
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import column_or_1d
 
+from hushsum import errors
 from hushsum._types import Floats, PathOrFile
-from hushsum.declaration import FROM_PUBLIC, OWNER, RECORDS, RELEASE, SETTING, Parameter, parameters_of
+from hushsum.declaration import (
+    ANY,
+    BOUNDS_TYPE,
+    FROM_PUBLIC,
+    INTEGER,
+    LABELS,
+    NUMBER,
+    OWNER,
+    PAIR,
+    RECORDS,
+    RELEASE,
+    SETTING,
+    TEXT,
+    Parameter,
+    parameters_of,
+)
 from hushsum.errors import (
     AlreadyReleased,
     Argument,
+    ClaimError,
     DataRefused,
     FileRefused,
     HushsumError,
+    Part,
     PerSurface,
+    PublicAssumption,
     RepeatedSpending,
     SecretRefused,
     UsageError,
 )
 from hushsum.files import canonical_json
-from hushsum.kernels import ColumnKernel, Kernel, check_cap, default_bandwidth, warn_of_bandwidth
-from hushsum.models._accuracy import NoPlanWithinLimits, PredictedError
-from hushsum.models._parameters import (
-    BUDGET,
-    DELTA,
-    EPSILON,
-    IDEMPOTENCY_KEY,
-    MAX_PER_UNIT,
-    PUBLIC,
-    PUBLIC_BOUNDS,
-    RANDOM_STATE,
-    documented,
-    from_json,
-    to_json,
-    with_default_bandwidth,
+from hushsum.kernels import (
+    SCALES,
+    ColumnKernel,
+    Kernel,
+    check_cap,
+    default_bandwidth,
+    kernel_as_json,
+    kernel_from_json,
+    warn_of_bandwidth,
 )
+from hushsum.models._accuracy import NoPlanWithinLimits, PredictedError
 from hushsum.models._public_rows import PUBLIC_PARAMETERS, bounds_of_rows, public_table, refuse_repeated_rows
 from hushsum.models._record_checks import (
     checked_records,
-    generator_of,
     refuse_fit_arguments,
+    seed_of,
+    showing_nothing,
     warn_of_fitted_steps,
 )
 from hushsum.privacy import (
@@ -67,8 +84,168 @@ from hushsum.privacy import (
     table_noise,
 )
 from hushsum.privacy.accounting import promise_of_one
-from hushsum.records import Bounds, ParameterCheck, UnitCap, clipping_allowed, column_names_of, level_outside
+from hushsum.records import (
+    TARGETS,
+    Bounds,
+    DeclaredColumn,
+    ParameterCheck,
+    UnitCap,
+    clipping_allowed,
+    column_from_json,
+    column_names_of,
+    level_outside,
+)
 from hushsum.releases import Bundle, Prepared, ReleasedFunction, load_released
+
+_KERNEL = "a kernel"
+_COLUMN = "a column"
+
+EPSILON = Parameter(
+    "epsilon", NUMBER, "ε of the one release.", above=0, group=RELEASE
+)  # fmt: skip
+DELTA = Parameter(
+    "delta", NUMBER, "δ of the one release; without it the claim is pure ε.",
+    at_least=0, below=1, optional=True, group=RELEASE,
+)  # fmt: skip
+BOUNDS = Parameter(
+    "bounds", BOUNDS_TYPE,
+    "The range of every column: declared, never computed from the records, which are clipped to it.",
+    group=RECORDS,
+)  # fmt: skip
+CLASSES = Parameter(
+    "classes", LABELS,
+    "Every label there is, declared; other labels are refused. Without it the labels found in y are taken as "
+    "public knowledge: it warns, and the claim says so.",
+    optional=True, group=RECORDS,
+)  # fmt: skip
+TARGET_BOUNDS = Parameter(
+    "target_bounds", PAIR,
+    "The range of the target: declared, never computed from the records; targets are clipped to it.",
+)  # fmt: skip
+SCALE = Parameter(
+    "scale", TEXT,
+    "What the bandwidth is measured in: the units of the data, or (bounds) the declared range of each "
+    "column, of which it is then a fraction. Default: bounds where the declared ranges of two columns differ "
+    "by more than ten times.",
+    choices=SCALES, optional=True,
+)  # fmt: skip
+RANDOM_STATE = Parameter(
+    "random_state", ANY, "An integer, a RandomState or None: seeds hash functions and features, "
+    "never the noise.", optional=True, group=OWNER,
+)  # fmt: skip
+BUDGET = Parameter(
+    "budget", ANY, "The account of the dataset that pays for the release.", optional=True, group=OWNER
+)  # fmt: skip
+IDEMPOTENCY_KEY = Parameter(
+    "idempotency_key", ANY, "Names this release, so that a retry is free.", optional=True, group=OWNER
+)  # fmt: skip
+MAX_PER_UNIT = Parameter(
+    "max_per_unit", INTEGER,
+    "Makes the person the unit of privacy: at most this many records of a person are counted, the first "
+    "ones, "
+    "and the noise is that of so many records. fit and partial_fit then take units, whose record each is.",
+    at_least=1, at_most=1 << 20, optional=True, group=RECORDS,
+)  # fmt: skip
+PUBLIC = Parameter(
+    "public", ANY,
+    "At least 10 rows like the records that are public, without targets: an array or a frame. They decide "
+    "the parameters that are 'public'. What they decide is stored with the model, and the claim says that "
+    "they were assumed to be public; they are not stored. A held-out part of the private records is not "
+    "public.",
+    optional=True, group=OWNER,
+)  # fmt: skip
+PUBLIC_BOUNDS = replace(
+    BOUNDS,
+    choices=(FROM_PUBLIC,),
+    help=BOUNDS.help + " 'public': that of the public rows, and a tenth of it beyond on either side.",
+)
+
+
+def with_default_bandwidth(parameter: Parameter, part: float) -> Parameter:
+    """The parameter; a bandwidth may be left out, and is then that part of the declared range of a column."""
+    if parameter.name != "bandwidth" or not part:
+        return parameter
+    words = f" Default: {part:g} of the declared range of each column, or of the widest where scale is units."
+    return replace(parameter, help=parameter.help + words, optional=True)
+
+
+def documented(docstring: str, parameters: Sequence[Parameter]) -> str:
+    """A class docstring with the section *Parameters* put before its next section."""
+    lines = docstring.expandtabs().splitlines()
+    indent = "    "
+    section = ["Parameters", "----------"]
+    for each in parameters:
+        section += each.described().splitlines()
+    rule = next((i for i, line in enumerate(lines) if set(line.strip()) == {"-"}), len(lines) + 1)
+    return "\n".join([*lines[: rule - 1], *(indent + line for line in section), "", *lines[rule - 1 :]])
+
+
+def to_json(name: str, value: object) -> Any:
+    """A parameter for a file's header; kernels and declared columns under marks of their own.
+
+    >>> to_json("bandwidth", (np.float64(0.5), None))
+    [0.5, None]
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        return to_json(name, value.tolist())
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Kernel):
+        return {_KERNEL: kernel_as_json(value)}
+    if isinstance(value, Bounds):
+        return value.as_json()
+    if isinstance(value, DeclaredColumn):
+        return {_COLUMN: value.as_json()}
+    if isinstance(value, Mapping):
+        return {str(key): to_json(name, each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(name, each) for each in value]
+    try:
+        return [to_json(name, each) for each in iter(value)]  # type: ignore[call-overload]
+    except TypeError:
+        rule = "must be made of numbers, names and kernels to be stored with the model"
+        raise UsageError(name, rule, got=type(value).__name__, remedy="give such a value") from None
+
+
+def from_json(value: Any) -> Any:
+    """The inverse of :func:`to_json`, with lists for all sequences.
+
+    >>> from_json(to_json("bounds", ((0, 1), (2, 3))))
+    [[0, 1], [2, 3]]
+    """
+    if isinstance(value, dict):
+        if set(value) == {_KERNEL}:
+            return kernel_from_json(value[_KERNEL])
+        if set(value) == {_COLUMN}:
+            return column_from_json(value[_COLUMN])
+        return {key: from_json(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [from_json(each) for each in value]
+    return value
+
+
+def labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
+    """Class labels: integers, reals, truth values or strings.
+
+    >>> labels_to_json(np.array(["no", "yes"]))
+    {'kind': 'U', 'values': ['no', 'yes']}
+    """
+    values = labels.tolist()
+    if labels.dtype.kind not in "biufUO" or any(not isinstance(each, int | float | str) for each in values):
+        rule = "must be numbers, truth values or strings to be stored"
+        raise UsageError("labels", rule, remedy="encode them so")
+    return {"kind": labels.dtype.kind, "values": values}
+
+
+def labels_from_json(data: dict[str, Any]) -> NDArray[Any]:
+    """The inverse of :func:`labels_to_json`.
+
+    >>> labels_from_json({"kind": "b", "values": [False, True]})
+    array([False,  True])
+    """
+    types = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64, "U": np.str_, "O": object}
+    return np.array(data["values"], dtype=types[data["kind"]])
+
 
 MODELS: dict[str, type[PrivateModel]] = {}
 """Every model by the name of its class, for files."""
@@ -83,6 +260,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 M = TypeVar("M", bound="type[PrivateModel]")
 
 
+@dataclass(eq=False, repr=False)
 class ModelState:
     """What a model has counted, or released; its estimator's attributes do not change when it releases.
 
@@ -95,25 +273,17 @@ class ModelState:
     too.
     """
 
-    def __init__(self, *, secret: object, facts: dict[str, Any], seed: int, key: str | None) -> None:
-        self.secret: Any = secret
-        self.facts = facts
-        self.seed = seed
-        self.key = secrets.token_hex(16) if key is None else key
-        self.broken = False
-        self.cap: UnitCap | None = None
-        self.checks: list[ParameterCheck] = []
-        self.bundle: Bundle | None = None
-        self.reading: Any = None
-        self.from_file = False
-        self.lock = Lock()
-
-    @classmethod
-    def opened(cls, bundle: Bundle, facts: dict[str, Any], seed: int) -> ModelState:
-        """The state of a model that was released before, from its bundle."""
-        state = cls(secret=None, facts=facts, seed=seed, key=None)
-        state.bundle = bundle
-        return state
+    facts: dict[str, Any]
+    seed: int
+    bundle: Bundle | None = None
+    secret: Any = None
+    key: str = field(default_factory=lambda: secrets.token_hex(16))
+    cap: UnitCap | None = None
+    checks: list[ParameterCheck] = field(default_factory=list)
+    reading: Any = None
+    broken: bool = False
+    from_file: bool = False
+    lock: Lock = field(default_factory=Lock)
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -136,17 +306,17 @@ class ModelState:
     def __repr__(self) -> str:
         return "<ModelState CONFIDENTIAL>" if self.bundle is None else "<ModelState released>"
 
-    def refuse_to_leave(self) -> NoReturn:
-        """Say why an unreleased model is not copied or pickled."""
-        raise SecretRefused(
-            "a model that has not been released holds private sums and must not be pickled or copied",
-            remedy="call release() first, which spends its budget, and share that",
-        )
+    def refuse_to_leave(self) -> None:
+        """Refuse to copy or pickle an unreleased model."""
+        if self.bundle is None:
+            raise SecretRefused(
+                "a model that has not been released holds private sums and must not be pickled or copied",
+                remedy="call release() first, which spends its budget, and share that",
+            )
 
     def __reduce_ex__(self, protocol: object) -> tuple[Callable[..., ModelState], tuple[Any, ...]]:
-        if self.bundle is None:
-            self.refuse_to_leave()
-        return ModelState.opened, (self.bundle, self.facts, self.seed)
+        self.refuse_to_leave()
+        return ModelState, (self.facts, self.seed, self.bundle)
 
 
 def until_released(method: Method) -> Method:
@@ -174,10 +344,21 @@ class _UntilReleased:
         return MethodType(self._method, model)
 
 
-class KeptRecords:
-    """Features and targets, kept until the release because a method needs all at once; secret."""
+class Secret:
+    """Private sums or records: they show nothing, and are neither pickled nor copied."""
 
-    __slots__ = ("_features", "_target")
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} CONFIDENTIAL>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecretRefused(
+            "private records and sums must not be pickled or copied",
+            remedy="release the model and share that",
+        )
+
+
+class KeptRecords(Secret):
+    """Features and targets, kept until the release because a method needs all at once."""
 
     def __init__(self) -> None:
         self._features: list[Floats] = []
@@ -191,14 +372,6 @@ class KeptRecords:
     def all(self) -> tuple[Floats, NDArray[Any]]:
         """Everything, for the one fit."""
         return np.concatenate(self._features), np.concatenate(self._target)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} CONFIDENTIAL>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused(
-            "kept records must not be pickled or copied", remedy="release the model and share that"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,20 +476,22 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """Something empty and secret to count into; ``n_features_in_`` is known."""
         raise NotImplementedError
 
-    def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
-        """Add checked records to the secret."""
+    def _count(self, secret: Any, X: Floats, y: Any) -> None:
+        """Add checked records to the secret, and their targets where the model has one."""
         raise NotImplementedError
 
     def _ready(self, secret: Any) -> Any:
         """What `_draw` takes: the work on the secret that may be refused, done before a budget is debited."""
         return secret
 
-    def _draw(self, secret: Any, promise: Promise) -> Bundle:
-        """Draw the noise for the promise of one record; make the result with :meth:`_bundle`."""
+    def _draw(self, secret: Any, promise: Promise) -> Drawn:
+        """Draw the noise for the promise of one record."""
         raise NotImplementedError
 
     def _open(self, bundle: Bundle) -> Any:
-        """What predictions are computed from; also called for a model that was loaded."""
+        """What predictions are computed from. It is called with the parameters that records were counted
+        with, also for a model that was loaded.
+        """
         return bundle
 
     def _part_columns(self) -> Mapping[str, int | None]:
@@ -374,11 +549,6 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             assumptions=tuple(self._assumptions()),
         )
 
-    def _claim_of_one(self) -> Claim:
-        """What the parts of the bundle claim together: for one record."""
-        whole = self._claim(self.n_features_in_)
-        return replace(whole, promise=self._promise(), unit=RECORD, records_per_unit=1)
-
     def compared_by(self, n_features: int) -> list[Kernel]:
         """The kernels that records are compared by, whose bandwidths should suit the bounds."""
         return []
@@ -398,9 +568,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _advice(self, n_features: int, promise: Promise) -> list[str]:
         return []
 
-    def check_records(
-        self, X: object, y: object = None, *, reset: bool = True
-    ) -> tuple[Floats, NDArray[Any] | None]:
+    def check_records(self, X: object, y: object = None, *, reset: bool = True) -> tuple[Floats, Any]:
         """Records and targets as the model counts them, checked.
 
         Raises
@@ -472,10 +640,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """
         value = getattr(self, name)
         if name in ("bandwidth", "scale") and self._has_default_bandwidth():
-            box = Bounds.of(self.column_bounds(n_features), self._width(n_features))
-            assert box is not None
-            part = self._default_bandwidth(len(box.low))
-            bandwidth, scale = default_bandwidth(part, box, getattr(self, "scale", None))
+            part = self._default_bandwidth(self._width(n_features))
+            box, declared_scale = self.bounds_of_columns(n_features), getattr(self, "scale", None)
+            bandwidth, scale = default_bandwidth(part, box, declared_scale)
             return bandwidth if name == "bandwidth" else scale
         if name not in self.decided_by_public():
             return value
@@ -547,9 +714,19 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """Whether clipped records are kept, in secret, until the release; otherwise only sums are."""
         return self.kept_per_record(1) > 0
 
+    def bounds_of_columns(self, n_features: int | None = None) -> Bounds:
+        """The declared bounds."""
+        bounds = self.effective("bounds", n_features)
+        box = Bounds.of(bounds, self._width(n_features), self._column_names())
+        if box is None:
+            rule = "must be declared"
+            raise UsageError("bounds", rule, remedy="give (low, high), or one pair for each column")
+        return box
+
     def column_bounds(self, n_features: int | None = None) -> list[tuple[float, float]]:
         """The declared bounds, one (low, high) for each column."""
-        return self._box(self.effective("bounds", n_features), n_features)
+        box = self.bounds_of_columns(n_features)
+        return list(zip(box.low, box.high, strict=True))
 
     def _example(self) -> Any:
         """A query that the model answers, for the check of a file."""
@@ -573,13 +750,6 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """The names for the tables of the model; none if one of them is empty, which a table refuses."""
         names = self._column_names()
         return None if names is None or "" in names else tuple(names)
-
-    def _box(self, bounds: object, n_features: int | None = None) -> list[tuple[float, float]]:
-        box = Bounds.of(bounds, self._width(n_features), self._column_names())
-        if box is None:
-            rule = "must be declared"
-            raise UsageError("bounds", rule, remedy="give (low, high), or one pair for each column")
-        return list(zip(box.low, box.high, strict=True))
 
     # -- counting and releasing -------------------------------------------------------------------------
 
@@ -671,8 +841,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         state = self._begin() if state is None else state
         with clipping_allowed(clipping):
             # One warning of a scaler suffices.
-            warned = whole and warn_of_fitted_steps(self)
-            self._compare(state, X, records, target, whole=whole and not warned)
+            whole = whole and not warn_of_fitted_steps(self)
+            state.checks = state.checks or self._parameter_checks()
+            for check, values in zip(state.checks, self._compared(X, records, target), strict=True):
+                check.warn(values, whole=whole)
         keep, pending = (None, None) if state.cap is None else state.cap.plan(units)
         if keep is not None and len(keep) != len(records):
             rule = "must have one id for each record"
@@ -687,18 +859,17 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         self._state = state
 
     def _begin(self) -> ModelState:
-        if not hasattr(self, "_lineage"):
-            self._lineage = secrets.token_hex(8)
+        self.__dict__.setdefault("_lineage", secrets.token_hex(8))
         for kernel in self.compared_by(self.n_features_in_):
             warn_of_bandwidth(kernel, self.column_bounds(), level=5)
         booking = Booking.of(self.budget, self.idempotency_key)
         if booking is not None:
             # A dataset may refuse the unit or the relation of the claim: before anything is counted.
             booking.budget.cost(self.claim(self.n_features_in_))
-        seed = int(generator_of(self.random_state).randint(np.iinfo(np.int32).max))
-        state = ModelState(
-            secret=self._start(seed), facts=self._described(), seed=seed, key=self.idempotency_key
-        )
+        seed = seed_of(self.random_state)
+        secret = self._start(seed)
+        state = ModelState(self._described(), seed, secret=secret)
+        state.key = state.key if self.idempotency_key is None else self.idempotency_key
         state.cap = None if self.max_per_unit is None else UnitCap(self.max_per_unit)
         return state
 
@@ -706,22 +877,13 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """Columns of finite numbers, for records and for queries; with ``y`` both."""
         return checked_records(self, X, y, reset=reset)
 
-    def _compare(
-        self, state: ModelState, X: object, records: Floats, target: NDArray[Any] | None, *, whole: bool
-    ) -> None:
-        """Warn the owner of declared parameters that the records give away; refuse those that do not fit."""
-        if not state.checks:
-            state.checks = self._parameter_checks()
-        for check, values in zip(state.checks, self._compared(X, records, target), strict=True):
-            check.warn(values, whole=whole)
-
     def _parameter_checks(self) -> list[ParameterCheck]:
         """Of the records, and of whatever else :meth:`_compared` returns, in the same order."""
         kernels = self.compared_by(self.n_features_in_)
         widths = [each.bandwidth for each in kernels if isinstance(each, ColumnKernel)]
         # Kernels of codes or directions take no bounds, and their records are not clipped.
         clipped = bool(widths) or not kernels
-        box = Bounds.of(self.column_bounds(), self.n_features_in_) if clipped else None
+        box = self.bounds_of_columns() if clipped else None
         default = self._undeclared("bounds")
         return [ParameterCheck(box, bandwidths=widths, columns=self._column_names(), default=default)]
 
@@ -730,7 +892,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         value, (declaration,) = getattr(self, name), (each for each in self.PARAMETERS if each.name == name)
         return isinstance(value, tuple) and value == declaration.default
 
-    def _compared(self, X: object, records: Floats, target: NDArray[Any] | None) -> list[Floats]:
+    def _compared(self, X: object, records: Floats, target: Any) -> list[Floats]:
         """The records as they came, before clipping."""
         return [records]
 
@@ -758,7 +920,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         with state.lock:
             if state.bundle is None:
                 bundle = self._spend(state)
-                state.settle(bundle, self._open(bundle))
+                state.settle(bundle, self._as_counted()._open(bundle))
         return self
 
     def _spend(self, state: ModelState) -> Bundle:
@@ -779,7 +941,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             bundle = Prepared(
                 self._claim(self.n_features_in_),
                 {"model": type(self).__name__, "fingerprint": fingerprint},
-                lambda: self._draw(ready, promise),
+                lambda: self._bundle(self._draw(ready, promise)),
                 # The state's key, which a retry of this release repeats where the owner gave none.
                 None if booking is None else replace(booking, idempotency_key=state.key),
             ).spend()
@@ -817,6 +979,30 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         about = {**self._described(), "seed": self._state.seed}
         return Bundle(self._claim(self.n_features_in_), about, drawn.parts, drawn.arrays)
 
+    def _made_of(self, function: ReleasedFunction, seed: int, drawn: Drawn, **parameters: Any) -> Self:
+        """The model of what was computed from a released function: it carries that claim and spends nothing.
+
+        ``parameters`` are stored in place of the estimator's.
+        """
+        claim, facts = function.claim, self._described()
+        stored: dict[str, Any] = {"max_per_unit": claim.records_per_unit if claim.unit == PERSON else None}
+        if (promise := claim.promise).epsilon is not None:
+            delta = float(promise.delta) if promise.delta else None
+            stored |= {"epsilon": float(promise.epsilon), "delta": delta}
+        facts["parameters"] |= stored | {name: to_json(name, each) for name, each in parameters.items()}
+        bundle = Bundle(claim, {**facts, "seed": seed}, drawn.parts, drawn.arrays)
+        self._state = ModelState(facts, seed, bundle)
+        self._state.reading = self._as_counted()._open(bundle)
+        return self
+
+    def _set_columns(self, number: int, names: Sequence[str] | None) -> None:
+        """The columns of the model, in place of those that it had."""
+        self.n_features_in_ = number
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
     def _described(self) -> dict[str, Any]:
         """Everything public in the bundle, except for the seed."""
         parameters = {
@@ -843,8 +1029,11 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def _within_bounds(self, queries: Floats) -> Floats:
         """Queries moved to the nearest point of the box, beyond which there are no records."""
-        low, high = np.array(self._box(self._fitted("bounds"))).T
-        return np.asarray(np.clip(queries, low, high))
+        return np.asarray(np.clip(queries, *self._fitted_box()))
+
+    def _fitted_box(self) -> Floats:
+        """The low and the high ends of the bounds that records were clipped to, shape (2, n_features)."""
+        return np.array(self._as_counted().column_bounds()).T
 
     def _reading(self) -> Any:
         """What :meth:`_open` made of what was released.
@@ -862,11 +1051,11 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         state: ModelState = self._state
         if state.reading is None and state.bundle is not None:
             with sensible_file():
-                state.reading = self._open(state.bundle)
+                state.reading = self._as_counted()._open(state.bundle)
                 try:
                     self._probe()
-                    if state.from_file and canonical_json(self._described()) != canonical_json(state.facts):
-                        raise ValueError("a model has one description")
+                    described = canonical_json(self._described()) == canonical_json(state.facts)
+                    require(described or not state.from_file, "a model has one description")
                 except BaseException:
                     state.reading = None
                     raise
@@ -883,6 +1072,17 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _fitted(self, name: str) -> Any:
         """A parameter as it was when the records were counted."""
         return from_json(self._state.facts["parameters"][name])
+
+    def _as_counted(self) -> Self:
+        """The same model with the parameters, as they were used, that its records were counted with."""
+        stored = {name: from_json(value) for name, value in self._state.facts["parameters"].items()}
+        return self._twin(**stored, public=None)
+
+    def _twin(self, **attributes: Any) -> Self:
+        """A shallow copy with other attributes."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__ | attributes)
+        return twin
 
     def _not_fitted(self) -> NotFittedError:
         return NotFittedError(
@@ -925,12 +1125,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_clone__(self) -> Self:
         """An unfitted model with the same parameters and the same budget, known as a clone of this one."""
-        if not hasattr(self, "_lineage"):
-            self._lineage = secrets.token_hex(8)
         given = self.get_params(deep=False)
         copied = {name: clone(value, safe=False) for name, value in given.items() if name != "budget"}
         twin = type(self)(**copied, budget=self.budget)
-        twin._lineage = self._lineage
+        twin._lineage = self.__dict__.setdefault("_lineage", secrets.token_hex(8))
         if hasattr(self, "_metadata_request"):
             twin._metadata_request = clone(self._metadata_request)
         return twin
@@ -946,14 +1144,225 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A released model shares its frozen bundle with the copy; an unreleased one refuses."""
-        if hasattr(self, "_state") and self._state.bundle is None:
+        if hasattr(self, "_state"):
             self._state.refuse_to_leave()
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        return twin
+        return self._twin()
+
+
+MOST_FOUND = 100
+"""More labels than this are not taken for a public list: to publish them would be to publish the target."""
+_PUBLIC_CLASSES = "the list of classes is public"
+
+
+@declared
+class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+    """A model with a list of every class there is, which counts a record by its label's place in that list.
+
+    A subclass has the parameter ``classes`` besides those of every model. Its :meth:`_count` gets whole
+    numbers, places in ``classes_``, for ``y``; it says with ``_fewest`` and ``_most`` how many classes it can
+    tell apart.
+
+    Privacy
+    -------
+    Which labels occur is private. With a declared list a label outside of it is refused and the list stays as
+    it was; without one the labels found are published as they are, which the claim states as an assumption.
+    """
+
+    _fewest: ClassVar[int] = 1
+    _most: ClassVar[int | None] = None
+
+    classes: Annotated[Sequence[Any] | None, CLASSES] = None
+
+    @until_released
+    def partial_fit(
+        self,
+        X: object,
+        y: object = None,
+        classes: object = None,
+        *,
+        allow_clipping: bool = False,
+        **refused: object,
+    ) -> Self:
+        """Count further records. Spends nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like, optional
+            Every label there is, on the first call, in place of the parameter ``classes``. Without either,
+            the labels of the first batch are taken as public, and later batches may have no others.
+        allow_clipping : bool
+            As for :meth:`fit`.
+        """
+        self._given_classes = None if classes is None else _distinct(classes)
+        try:
+            return super().partial_fit(X, y, allow_clipping=allow_clipping, **refused)
+        finally:
+            del self._given_classes
+
+    def declared_classes(self) -> NDArray[Any]:
+        """The labels that are declared, or, after counting, those that the model has.
+
+        Raises
+        ------
+        UsageError
+            if none are declared and nothing has been counted.
+        """
+        if self.classes is not None:
+            return _distinct(self.classes)
+        if not hasattr(self, "classes_"):
+            rule = "must be declared before records are counted"
+            raise UsageError("classes", rule, got="none", remedy="list every label")
+        return self.classes_
+
+    def check_records(self, X: object, y: object = None, *, reset: bool = True) -> tuple[Floats, Any]:
+        """Records, and for each label its place in ``classes_``; checked."""
+        records, labels = self._checked(X, y, reset=reset)
+        showing_nothing(lambda: check_classification_targets(column_or_1d(labels)), y=labels)
+        given = getattr(self, "_given_classes", None)
+        if reset:
+            self._settle_classes(labels, given)
+        elif given is not None and not np.array_equal(given, self.classes_):
+            raise UsageError("classes", "must be those of the first partial_fit", got="others")
+        return records, self._codes(labels)
+
+    def _settle_classes(self, labels: NDArray[Any], given: NDArray[Any] | None) -> None:
+        declared = given if self.classes is None else _distinct(self.classes)
+        classes = showing_nothing(lambda: np.unique(labels), y=labels) if declared is None else declared
+        if declared is None and len(classes) > MOST_FOUND:
+            raise UsageError(
+                "classes",
+                f"must be declared where there are more than {MOST_FOUND}",
+                got="a target with more: its values, which look like numbers or names, would be published",
+                remedy="declare them, or use a regressor",
+            )
+        if self._most is not None and len(classes) > self._most:
+            # scikit-learn's checks look for these words.
+            kind = type_of_target(classes)
+            raise UsageError(f"Only binary classification is supported. The type of the target is {kind}.")
+        if len(classes) < self._fewest:
+            rule = "must name at least one class" if self._fewest == 1 else "must name two classes or more"
+            got = "one class" if len(classes) else "none"
+            raise UsageError("classes", rule, got=got, remedy="declare every label there is")
+        self._classes_from_labels, self.classes_ = declared is None, classes
+        if declared is None:
+            warnings.warn(
+                "the labels of y are taken as the list of classes, as if everybody knew it, and the claim "
+                "says so; declare the classes and nothing is assumed",
+                PublicAssumption,
+                stacklevel=level_outside(),
+            )
+
+    def _codes(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Each label's place in ``classes_``."""
+        try:
+            codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+            known = np.array_equal(self.classes_[codes], labels)
+        except TypeError:
+            known = False
+        if not known:
+            raise DataRefused(
+                "the target must hold declared classes only",
+                got="another label",
+                remedy=("declare it in ", errors.Parameter("classes"), " too"),
+            )
+        return codes
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """The share of the points whose class is predicted; as private as the points and labels are."""
+        score = super().score
+        return float(showing_nothing(lambda: score(X, y, sample_weight), X=X, y=y))
+
+    def _facts(self) -> dict[str, Any]:
+        return {"classes": labels_to_json(self.classes_)}
+
+    def _assumptions(self) -> list[str]:
+        from_labels = getattr(self, "_classes_from_labels", self.classes is None)
+        return [*super()._assumptions(), *([_PUBLIC_CLASSES] if from_labels else [])]
+
+    def _restore(self, facts: dict[str, Any]) -> None:
+        self.classes_ = labels_from_json(facts["classes"])
+        require(self._fewest <= len(self.classes_) <= (self._most or len(self.classes_)), "classes")
+        self._classes_from_labels = _PUBLIC_CLASSES in facts["assumptions"]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._most is None
+        # At ε = 1 the few hundred records of scikit-learn's checks are fewer than privacy can show.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def _distinct(classes: object) -> NDArray[Any]:
+    """Declared labels, each once and in order."""
+    try:
+        labels = np.asarray(classes)
+        if labels.ndim == 1:
+            return np.unique(labels)
+    except (ValueError, TypeError):
+        pass
+    rule = "must be a list of labels of one kind"
+    raise UsageError("classes", rule, got="something else", remedy="declare every label there is")
+
+
+@declared
+class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
+    """A model that learns a number. A subclass has the parameter ``target_bounds`` besides those of every
+    model.
+    """
+
+    target_bounds: Annotated[tuple[float, float], TARGET_BOUNDS] = (-1, 1)
+
+    def check_records(self, X: object, y: object = None, *, reset: bool = True) -> tuple[Floats, Any]:
+        """Records and targets as the model counts them, checked."""
+        records, target = self._checked(X, y, reset=reset)
+        return records, showing_nothing(lambda: np.asarray(target, np.float64), y=target)
+
+    def _target(self) -> tuple[float, float]:
+        """The declared range of the target."""
+        low, high = self.target_bounds
+        return float(low), float(high)
+
+    def _parameter_checks(self) -> list[ParameterCheck]:
+        box, default = Bounds.of(self.target_bounds, 1), self._undeclared("target_bounds")
+        return [*super()._parameter_checks(), ParameterCheck(box, what=TARGETS, default=default)]
+
+    def _compared(self, X: object, records: Floats, target: Any) -> list[Floats]:
+        return [records, target.reshape(len(records), -1)]
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """R² of the predictions; as private as the points and targets are."""
+        score = super().score
+        return float(showing_nothing(lambda: score(X, y, sample_weight), X=X, y=y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # The few hundred records of scikit-learn's checks lie far outside the default bounds.
+        tags.regressor_tags.poor_score = True
+        return tags
 
 
 # -- files --------------------------------------------------------------------------------------------------
+
+
+def refuse_pure(promise: Promise, *where: Part) -> None:
+    """Refuse pure ε where only a promise with δ can be kept.
+
+    Raises
+    ------
+    ClaimError
+        "delta must be above 0", with the words that follow.
+    """
+    if promise.pure:
+        remedy = ("give ", Argument("delta", 1e-6))
+        raise ClaimError("delta", ("must be above 0 ", *where), got="none", remedy=remedy)
+
+
+def require(condition: object, what: str) -> None:
+    """Refuse parts of a model that do not fit together; `sensible_file` says so of a file."""
+    if not condition:
+        raise ValueError(what)
 
 
 @contextmanager
@@ -1018,28 +1427,20 @@ def model_of(bundle: Bundle) -> PrivateModel:
 def _restored(kind: type[PrivateModel], bundle: Bundle) -> PrivateModel:
     about: dict[str, Any] = dict(bundle.about)
     given = {name: from_json(value) for name, value in about["parameters"].items()}
-    if kind.not_stored() & set(given):
-        raise ValueError("parameters")
+    require(not kind.not_stored() & set(given), "parameters")
     features, seed, names = about["features"], about["seed"], about["feature_names"]
-    if type(features) is not int or not 1 <= features <= _MOST_FEATURES or type(seed) is not int:
-        raise ValueError("features")
+    require(type(features) is type(seed) is int and 1 <= features <= _MOST_FEATURES, "features")
     model = kind(**given)
-    model.n_features_in_ = features
     if names is not None:
-        if len(names) != features or not all(isinstance(name, str) for name in names):
-            raise ValueError("feature names")
-        model.feature_names_in_ = np.array(names, dtype=object)
+        require(len(names) == features and all(isinstance(name, str) for name in names), "feature names")
+    model._set_columns(features, names)
     model.check_parameters()
     facts = {name: value for name, value in about.items() if name != "seed"}
     model._public_assumed = PUBLIC_PARAMETERS in about["assumptions"]
     model._restore(facts)
-    model._state = ModelState.opened(bundle, facts, seed)
-    model._state.from_file = True
+    model._state = ModelState(facts, seed, bundle, from_file=True)
     known = model._part_columns()
-    if not set(bundle.parts) <= set(known):
-        raise ValueError("parts")
+    require(set(bundle.parts) <= set(known), "parts")
     for name, part in bundle.parts.items():
-        columns = known[name]
-        if None not in (part.kernel.dim, columns) and part.kernel.dim != columns:
-            raise ValueError("columns of a part")
+        require(None in (part.kernel.dim, known[name]) or part.kernel.dim == known[name], "columns of a part")
     return model

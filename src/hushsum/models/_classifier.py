@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any, Final, Protocol, cast
+from typing import Annotated, Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,18 @@ from numpy.typing import NDArray
 from hushsum._types import Box, Floats
 from hushsum.declaration import INTEGER, NUMBER, TEXT, Parameter
 from hushsum.errors import Argument, UsageError
-from hushsum.kernels import EuclideanKernel, Kernel, in_scale
-from hushsum.methods import private_quantiles, race
+from hushsum.kernels import Kernel
+from hushsum.methods import private_quantiles
 from hushsum.models._accuracy import (
     MODEL_COUNT_SHARE,
     NOISE,
     PLANNED,
     PredictedError,
     enough_records,
-    error_of_hash_rows,
     shares_within_noise,
     terms_of,
 )
-from hushsum.models._base import Drawn, KeptRecords, declared
+from hushsum.models._base import PUBLIC, ClassificationModel, Drawn, KeptRecords, declared, require
 from hushsum.models._linear_rules import (
     TOTAL_SHARE,
     LinearRule,
@@ -37,9 +36,7 @@ from hushsum.models._linear_rules import (
     noise_of,
     spectral_edge,
 )
-from hushsum.models._parameters import PUBLIC, SCALE
-from hushsum.models._table_model import NEAR, POWER, WIDTH
-from hushsum.models._targets import ClassificationModel
+from hushsum.models._table_model import NEAR, POWER, KernelModel
 from hushsum.privacy import LAPLACE, PERMUTE_AND_FLIP, Mechanism, Promise
 from hushsum.records import Transform
 from hushsum.releases import Bundle, TableFunction
@@ -134,11 +131,9 @@ class ColumnScaling:
         Where both quantiles are equal, a step of their grid takes the place of their distance.
         """
         pairs, found = np.array(bounds, np.float64), np.asarray(quantiles, np.float64)
-        if found.shape != pairs.shape or not np.isfinite(found).all():
-            raise ValueError("quantiles")
+        require(found.shape == pairs.shape and np.isfinite(found).all(), "quantiles")
         (low, high), (first, second) = pairs.T, found.T
-        if not ((low <= first) & (first <= second) & (second <= high)).all():
-            raise ValueError("quantiles")
+        require(((low <= first) & (first <= second) & (second <= high)).all(), "quantiles")
         step = (high - low) / _STEPS
         return cls(low, high, first / 2.0 + second / 2.0, np.maximum(second - first, step) / 2.0)
 
@@ -146,8 +141,7 @@ class ColumnScaling:
         """Rows in these units, each from −1 to 1."""
         inside = self._compressed(np.clip(X, self.low, self.high))
         least, most = self._compressed(self.low), self._compressed(self.high)
-        units: Floats = (inside - (least + most) / 2.0) / ((most - least) / 2.0)
-        return units
+        return np.asarray((inside - (least + most) / 2.0) / ((most - least) / 2.0))
 
     def _compressed(self, values: Floats) -> Floats:
         distances = (values - self.middle) / self.half
@@ -270,13 +264,9 @@ class SketchReading:
         )
 
     def probabilities(self, queries: Floats, rule: str) -> Floats:
-        """Of each class at each query, shape (n_queries, n_classes)."""
-        masses = self._masses(queries, rule)
-        return np.asarray(masses / masses.sum(axis=1, keepdims=True))
-
-    def _masses(self, queries: Floats, rule: str) -> Floats:
+        """The probability of each class at each query, shape (n_queries, n_classes)."""
         if not len(self.known):
-            return np.tile(self.shares, (len(queries), 1))
+            return np.tile(self.shares / self.shares.sum(), (len(queries), 1))
         answers = np.stack([self.functions[code].sum(queries) for code in self.known], axis=1)
         noise = self.noise[self.known]
         if rule == "likelihood":
@@ -285,8 +275,8 @@ class SketchReading:
         in_noise[:, self.known] = np.maximum(answers / noise.max(), _DEEPEST)
         # Rises with the answer and is positive even where noise made that negative: ln(1 + eˣ), which is x
         # well above the noise.
-        masses: Floats = np.logaddexp(0.0, in_noise)
-        return masses
+        masses = np.logaddexp(0.0, in_noise)
+        return np.asarray(masses / masses.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +292,7 @@ class MomentsReading:
         return self.rule.counts
 
     def probabilities(self, queries: Floats, rule: str) -> Floats:
-        """Of each class at each query, shape (n_queries, n_classes)."""
+        """The probability of each class at each query, shape (n_queries, n_classes)."""
         return self.rule.probabilities(self.vectors(queries), rule)
 
 
@@ -311,37 +301,17 @@ UNDECLARED = 10_000
 _PART, _QUANTILES = "moments", "quantiles"
 
 
-class ClassMethod(Protocol):
-    """What a classifier counts of each class, releases, and compares."""
-
-    def start(self, seed: int, promise: Promise) -> Any:
-        """Something empty and secret."""
-
-    def count(self, secret: Any, X: Floats, codes: NDArray[Any]) -> None:
-        """Add records of the classes with these numbers."""
-
-    def draw(self, secret: Any, promise: Promise) -> Drawn:
-        """Spend the whole promise."""
-
-    def open(self, bundle: Bundle) -> SketchReading | MomentsReading:
-        """How queries are compared with what was released."""
-
-
 @dataclass(frozen=True, slots=True)
 class SketchOfEachClass:
     """One sketch for each class. A record is in one of them, so each takes the whole budget."""
 
     classes: int
-    kernel: Kernel
-    rows: int
-    width: int
-    box: Box
-    columns: tuple[str, ...] | None
+    empty: Callable[[int], Tally]
+    """An empty sketch by its seed."""
 
     def start(self, seed: int, promise: Promise) -> list[Tally]:
         """An empty sketch for each class."""
-        sizes: Any = {"rows": self.rows, "width": self.width, "bounds": self.box, "columns": self.columns}
-        return [race(self.kernel, seed=seed, **sizes) for _ in range(self.classes)]
+        return [self.empty(seed) for _ in range(self.classes)]
 
     def count(self, secret: list[Tally], X: Floats, codes: NDArray[Any]) -> None:
         """Add each record to the sketch of its class."""
@@ -352,7 +322,7 @@ class SketchOfEachClass:
     def draw(self, secret: list[Tally], promise: Promise) -> Drawn:
         """All sketches, in parallel composition."""
         spent = {**terms_of(promise), "count_share": MODEL_COUNT_SHARE}
-        return Drawn({f"class {code}": tally.release(**spent) for code, tally in enumerate(secret)}, {})
+        return Drawn({f"class {code}": tally.release(**spent) for code, tally in enumerate(secret)})
 
     def open(self, bundle: Bundle) -> SketchReading:
         """The functions of the classes."""
@@ -405,12 +375,10 @@ class MomentsByClass:
         transform = None if self.digest is None else Transform.from_arrays(bundle.arrays)
         part: Any = bundle.parts[_PART]
         dim = self.dim if transform is None else transform.dim
-        if (None if transform is None else transform.digest) != self.digest:
-            raise ValueError("transformation")
-        if (part.basis.classes, part.basis.dim, part.basis.transform) != (self.classes, dim, self.digest):
-            raise ValueError("classes")
-        if transform is not None and transform.columns != self.dim:
-            raise ValueError("columns")
+        require(transform is None or transform.digest == self.digest, "transformation")
+        counted = (part.basis.classes, part.basis.dim, part.basis.transform)
+        require(counted == (self.classes, dim, self.digest), "classes")
+        require(transform is None or transform.columns == self.dim, "columns")
         rule = LinearRule.of(part, None if transform is None else transform.variances)
         return MomentsReading(rule, lambda X: self.vectors(X, transform))
 
@@ -456,12 +424,11 @@ class MomentsInQuantiles(MomentsByClass):
 def in_units(X: Floats, box: Box) -> Floats:
     """Rows clipped to the bounds, from their middle and in units of their half-width."""
     low, high = np.array(box).T
-    units: Floats = (np.clip(X, low, high) - (low + high) / 2.0) / ((high - low) / 2.0)
-    return units
+    return np.asarray((np.clip(X, low, high) - (low + high) / 2.0) / ((high - low) / 2.0))
 
 
 @declared
-class PrivateClassifier(ClassificationModel):
+class PrivateClassifier(ClassificationModel, KernelModel):
     """Predicts the class of a point from what was released about the records of each class.
 
     There are three methods. ``kernel`` compares one released sketch per class. It follows classes of any
@@ -528,10 +495,8 @@ class PrivateClassifier(ClassificationModel):
             "distances do.",
         ),
     ] = None
-    scale: Annotated[str | None, SCALE] = None
     power: Annotated[int, POWER] = 4
     rows: Annotated[int | str, ROWS] = "auto"
-    width: Annotated[int, WIDTH] = 1000
     radius: Annotated[float | None, RADIUS] = None
     column_scaling: Annotated[str, COLUMN_SCALING] = "auto"
     records: Annotated[
@@ -568,11 +533,9 @@ class PrivateClassifier(ClassificationModel):
             return
         for name in ("radius", "public"):
             if getattr(self, name) is not None:
-                rule = ("must be left out with ", Argument("column_scaling", QUANTILES))
-                raise UsageError(name, rule)
+                raise UsageError(name, ("must be left out with ", Argument("column_scaling", QUANTILES)))
         if self.method == KERNEL:
-            rule_of_kernel = "must be bounds or auto for the method kernel"
-            raise UsageError("column_scaling", rule_of_kernel, got=QUANTILES)
+            raise UsageError("column_scaling", "must be bounds or auto for the method kernel", got=QUANTILES)
 
     def _uses_public(self) -> bool:
         return self.method != KERNEL or super()._uses_public()
@@ -628,11 +591,7 @@ class PrivateClassifier(ClassificationModel):
 
     def compared_by(self, n_features: int) -> list[Kernel]:
         """The kernel of the sketches, where that is the method."""
-        return [self._kernel(n_features)] if self.chosen_method(n_features) == KERNEL else []
-
-    def _kernel(self, dim: int) -> Kernel:
-        plain = EuclideanKernel(dim=dim, bandwidth=self.effective("bandwidth", dim), power=self.power)
-        return in_scale(plain, self.effective("scale", dim), self.column_bounds(dim))
+        return super().compared_by(n_features) if self.chosen_method(n_features) == KERNEL else []
 
     def _default_bandwidth(self, n_features: int) -> float:
         """Records of many columns are far from each other: at a fixed bandwidth their sums would be noise."""
@@ -651,41 +610,42 @@ class PrivateClassifier(ClassificationModel):
             return float(self.radius)
         return math.sqrt(dim) if self.public is not None else max(1.0, math.sqrt(dim) / 2.0)
 
-    def _strategy(self, transform: Transform | None, box: Box) -> ClassMethod:
-        """The method that was chosen."""
+    def _strategy(self, transform: Transform | None) -> SketchOfEachClass | MomentsByClass:
+        """What is counted of each class, released, and compared."""
         dim, classes = self.n_features_in_, len(self.classes_)
         if self.method_ == KERNEL:
-            columns, rows = self._table_columns(), self._rows(self._promise())
-            return SketchOfEachClass(classes, self._kernel(dim), rows, self.width, box, columns)
+            return SketchOfEachClass(classes, self._empty)
         kind = MomentsInQuantiles if self.column_scaling_ == QUANTILES else MomentsByClass
         records = self.records or UNDECLARED
-        return kind(classes, dim, box, self.method_, records, self._ball(dim), transform, self._digest)
+        box, radius = self.column_bounds(), self._ball(dim)
+        return kind(classes, dim, box, self.method_, records, radius, transform, self._digest)
 
-    def _start(self, seed: int) -> tuple[ClassMethod, Any]:
-        """The method, with the transformation learned from public rows, and what it counts into."""
-        dim, promise, box = self.n_features_in_, self._promise(), self.column_bounds()
+    def _start(self, seed: int) -> tuple[Any, Any]:
+        """The strategy, with the transformation learned from public rows, and what it counts into."""
+        dim, promise = self.n_features_in_, self._promise()
         self.method_ = self.chosen_method()
         self.column_scaling_ = self._scaling(dim, self.method_, promise)
         transform = None
         if isinstance(self.public, Transform):
             transform = self.public.of_columns(dim)
         elif self.public is not None and self.method_ != KERNEL:
-            transform = Transform.whitening(in_units(self._public_rows(), box), input_radius=self._ball(dim))
+            rows = in_units(self._public_rows(), self.column_bounds())
+            transform = Transform.whitening(rows, input_radius=self._ball(dim))
         self._digest = None if transform is None else transform.digest
-        chosen = self._strategy(transform, box)
+        chosen = self._strategy(transform)
         return chosen, chosen.start(seed, promise)
 
-    def _count(self, secret: tuple[ClassMethod, Any], X: Floats, y: NDArray[Any] | None) -> None:
-        assert y is not None
+    def _count(self, secret: tuple[Any, Any], X: Floats, y: Any) -> None:
         chosen, counted = secret
         chosen.count(counted, X, y)
 
-    def _draw(self, secret: tuple[ClassMethod, Any], promise: Promise) -> Bundle:
+    def _draw(self, secret: tuple[Any, Any], promise: Promise) -> Drawn:
         chosen, counted = secret
-        return self._bundle(chosen.draw(counted, promise))
+        drawn: Drawn = chosen.draw(counted, promise)
+        return drawn
 
     def _open(self, bundle: Bundle) -> SketchReading | MomentsReading:
-        return self._strategy(None, self._box(self._fitted("bounds"))).open(bundle)
+        return self._strategy(None).open(bundle)
 
     def _part_columns(self) -> dict[str, int] | dict[str, None]:
         if self.method_ != KERNEL:
@@ -700,10 +660,8 @@ class PrivateClassifier(ClassificationModel):
         super()._restore(facts)
         self.method_, self.column_scaling_ = facts["method"], facts["column_scaling"]
         self._digest = facts["transform"]
-        if self.method_ not in METHODS[1:] or not isinstance(self._digest, str | None):
-            raise ValueError("method")
-        if self.column_scaling_ not in SCALINGS[1:]:
-            raise ValueError("scaling")
+        require(self.method_ in METHODS[1:] and isinstance(self._digest, str | None), "method")
+        require(self.column_scaling_ in SCALINGS[1:], "scaling")
 
     def _assumptions(self) -> list[str]:
         # Which method is chosen may not be known yet; the kernel rule alone learns no transformation.
@@ -714,10 +672,8 @@ class PrivateClassifier(ClassificationModel):
         """Where another model or parameter is usually better."""
         if self.classes is None:
             return []
-        method, many = (
-            self._choose(n_features, self.records or UNDECLARED, promise),
-            n_features > MOST_KERNEL_COLUMNS,
-        )
+        method = self._choose(n_features, self.records or UNDECLARED, promise)
+        many = n_features > MOST_KERNEL_COLUMNS
         found = []
         if len(self.declared_classes()) == 2 and promise.pure and not many:
             found.append(
@@ -746,8 +702,7 @@ class PrivateClassifier(ClassificationModel):
         method = self._choose(n_features, self.records or records, promise)
         if method == KERNEL:
             kernel, box = self._kernel(n_features), self.column_bounds(n_features)
-            sizes = {"rows": self._rows(promise), "width": self.width}
-            error = error_of_hash_rows(kernel, max(1, records // classes), promise, bounds=box, **sizes)
+            error = self._error_of(kernel, max(1, records // classes), promise, box)
             return PredictedError("mean kernel value of a class", error, records, PLANNED)
         dim = self.public.dim if isinstance(self.public, Transform) else n_features
         if self._scaling(n_features, method, promise) == QUANTILES:
@@ -777,7 +732,6 @@ class PrivateClassifier(ClassificationModel):
     @property
     def class_prior_(self) -> Floats:
         """How frequent each class is, by the private counts; only after the release."""
-        reading: SketchReading | MomentsReading = self._reading()
-        counts = reading.counts if reading.counts.any() else np.ones(len(reading.counts))
-        priors: Floats = counts / counts.sum()
-        return priors
+        counts = self._reading().counts
+        counts = counts if counts.any() else np.ones(len(counts))
+        return np.asarray(counts / counts.sum())

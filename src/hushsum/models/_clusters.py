@@ -28,13 +28,12 @@ from hushsum.analysis import (
     sizes_and_spread,
 )
 from hushsum.declaration import INTEGER, Parameter
-from hushsum.errors import UsageError, shown
-from hushsum.kernels import OF_BOUNDS, different_units
+from hushsum.kernels import OF_BOUNDS, different_units, positive_integer
 from hushsum.models._accuracy import PredictedError, part_of, terms_of
-from hushsum.models._base import Drawn, KeptRecords, ModelState, PrivateModel, declared
+from hushsum.models._base import SCALE, Drawn, KeptRecords, PrivateModel, declared, require
 from hushsum.models._linear_rules import TOTAL_SHARE, noise_of
-from hushsum.models._parameters import SCALE, parameters_of_claim, to_json
-from hushsum.models._record_checks import generator_of
+from hushsum.models._record_checks import seed_of
+from hushsum.models._sampler import MOST_SAMPLES
 from hushsum.privacy import Promise
 from hushsum.records import Bounds, clipped_to_ball, norms
 from hushsum.releases import Bundle, CoefficientFunction, ReleasedFunction
@@ -70,6 +69,7 @@ NARROWEST: Final = 2.0**-12
 _RECORDS_AT_A_TIME: Final = 1 << 16
 
 MEANS, SQUARES, MOMENTS = "means", "squares", "moments"
+SHARES: Final = {MEANS: LENGTH_SHARE, SQUARES: SQUARE_SHARE, MOMENTS: 0.0}
 
 
 class PromiseParts:
@@ -96,8 +96,28 @@ class PromiseParts:
         return part_of(self.promise, part)
 
     def measure(self, rows: Floats, partition: Partition, kind: str, part: Fraction) -> Measurement:
-        """Count the records by cell and release that for a part of the promise; see `measured`."""
-        return measured(rows, partition, kind, self.take(part))
+        """Count the records by cell and release that for a part of the promise.
+
+        Privacy
+        -------
+        Unit: one record; neighbours: add/remove. The partition and ``kind`` are public, that is, functions of
+        what was released before. A record has one cell and one vector of length at most 1, which depend on
+        that record alone (`Partition`), and adds them to one tally of `ClassMoments`, whose sensitivity is
+        proven there. Whichever way a unit changes the records, the table changes by the cells of those that
+        come and go:
+
+        - a record appears or disappears: one vector, in one cell;
+        - a record is replaced, inside its cell or by one of another cell: one disappears and one appears, so
+          it is covered twice, as the claim says;
+        - a record appears twice, or more often: it counts as that many records, and no other record is
+          affected;
+        - the order of records changes: nothing, since integers are added.
+
+        No other record changes its contribution: centers and radii do not depend on the records of this step,
+        only on noisy tables of steps before.
+        """
+        tally = counted_cells(rows, partition, kind)
+        return read(tally.release(count_share=float(TOTAL_SHARE), **terms_of(self.take(part))), kind)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +164,7 @@ class Measurement:
 
     counts: Floats
     means: Floats
-    squares: Floats | None
+    squares: Floats
     moments: Floats | None
     count_noise: float
     mean_noise: float
@@ -172,14 +192,10 @@ def vectors_by_cell(rows: Floats, partition: Partition, kind: str) -> Floats:
     """What a step counts of each record, in a row: its cell, and a vector of length at most 1."""
     codes = partition.codes(rows)
     vectors = partition.vectors(rows, codes)
-    if kind == SQUARES:
-        # Of length at most 1, since no column is longer than the vector.
-        vectors = np.hstack(
-            (math.sqrt(1.0 - SQUARE_SHARE) * vectors, math.sqrt(SQUARE_SHARE) * np.square(vectors))
-        )
-    elif kind == MEANS:
-        lengths = np.square(norms(vectors))[:, None]
-        vectors = np.hstack((math.sqrt(1.0 - LENGTH_SHARE) * vectors, math.sqrt(LENGTH_SHARE) * lengths))
+    if share := SHARES[kind]:
+        # Of length at most 1, since no column is longer than the vector, nor is the square of its length.
+        squares = np.square(vectors) if kind == SQUARES else np.square(norms(vectors))[:, None]
+        vectors = np.hstack((math.sqrt(1.0 - share) * vectors, math.sqrt(share) * squares))
     return np.column_stack((codes, vectors))
 
 
@@ -192,29 +208,6 @@ def counted_cells(rows: Floats, partition: Partition, kind: str) -> Tally:
     return tally
 
 
-def measured(rows: Floats, partition: Partition, kind: str, spent: Promise) -> Measurement:
-    """Count the records by cell and release that. Spends ``spent``.
-
-    Privacy
-    -------
-    Unit: one record; neighbours: add/remove. The partition and ``kind`` are public, that is, functions of
-    what was released before. A record has one cell and one vector of length at most 1, which depend on that
-    record alone (`Partition`), and adds them to one tally of `ClassMoments`, whose sensitivity is proven
-    there. Whichever way a unit changes the records, the table changes by the cells of those that come and go:
-
-    - a record appears or disappears: one vector, in one cell;
-    - a record is replaced, inside its cell or by one of another cell: one disappears and one appears, so it
-      is covered twice, as the claim says;
-    - a record appears twice, or more often: it counts as that many records, and no other record is affected;
-    - the order of records changes: nothing, since integers are added.
-
-    No other record moves with it: centers and radii do not depend on the records of this step, only on
-    noisy tables of steps before.
-    """
-    tally = counted_cells(rows, partition, kind)
-    return read(tally.release(count_share=float(TOTAL_SHARE), **terms_of(spent)), kind)
-
-
 def read(function: object, kind: str) -> Measurement:
     """What a released table says of its cells; post-processing."""
     assert isinstance(function, CoefficientFunction)
@@ -223,31 +216,21 @@ def read(function: object, kind: str) -> Measurement:
     table, deviation = function.table, math.sqrt(function.cell_variance)
     counts, sums = basis.class_counts(table), basis.class_sums(table)
     number = np.maximum(counts, 1.0)[:, None]
-    gain = deviation * math.sqrt(basis.sum_gain)
-    squares = moments = None
-    square_noise = 0.0
-    mean_noise = gain
-    if kind == SQUARES:
-        dim = basis.dim // 2
-        squares = sums[:, dim:] / math.sqrt(SQUARE_SHARE) / number
-        sums = sums[:, :dim] / math.sqrt(1.0 - SQUARE_SHARE)
-        square_noise = gain / math.sqrt(SQUARE_SHARE)
-        mean_noise = gain / math.sqrt(1.0 - SQUARE_SHARE)
-    if kind == MEANS:
-        squares = sums[:, -1:] / math.sqrt(LENGTH_SHARE) / number
-        sums = sums[:, :-1] / math.sqrt(1.0 - LENGTH_SHARE)
-        mean_noise = gain / math.sqrt(1.0 - LENGTH_SHARE)
-    if kind == MOMENTS:
-        moments = basis.second_moments(table) / number[:, :, None]
+    gain, share = deviation * math.sqrt(basis.sum_gain), SHARES[kind]
+    dim = {MEANS: basis.dim - 1, SQUARES: basis.dim // 2, MOMENTS: basis.dim}[kind]
+    moments = basis.second_moments(table) / number[:, :, None] if kind == MOMENTS else None
+    if moments is not None:
         squares = np.diagonal(moments, axis1=1, axis2=2).copy()
         square_noise = deviation / (5.0 * basis.unit**2)
+    else:
+        squares, square_noise = sums[:, dim:] / math.sqrt(share) / number, gain / math.sqrt(share)
     return Measurement(
         counts=counts,
-        means=clipped_to_ball(sums / number, 1.0),
+        means=clipped_to_ball(sums[:, :dim] / math.sqrt(1.0 - share) / number, 1.0),
         squares=squares,
         moments=moments,
         count_noise=deviation / basis.count_weight,
-        mean_noise=mean_noise,
+        mean_noise=gain / math.sqrt(1.0 - share),
         square_noise=square_noise,
     )
 
@@ -256,7 +239,6 @@ def cells_of(partition: Partition, found: Measurement) -> tuple[Cells, NDArray[n
     """The cells of a measurement, and which of them stand out of the noise; post-processing."""
     radii = partition.radii[:, None]
     means = np.clip(partition.centers + radii * found.means, -1.0, 1.0)
-    assert found.squares is not None
     # Noise adds its variance to the square of a mean. A spread that is too small would shorten records, and
     # one that is too large only adds noise: so it is raised by the standard deviation of its own noise.
     apart = found.squares - np.square(found.means)
@@ -285,39 +267,24 @@ def _positive(matrices: Floats) -> Floats:
     return np.asarray(kept @ np.swapaxes(vectors, 1, 2))
 
 
-@dataclass(frozen=True, slots=True)
-class SplittingPlan:
-    """How many times cells are cut in two, and with which part of the budget each time; public."""
-
-    levels: int
-    part: Fraction
-
-    @classmethod
-    def of(
-        cls, records: float, dim: int, clusters: int, promise: Promise, share: Fraction, most: int
-    ) -> SplittingPlan:
-        """As many levels as leave the noise of a cell's mean below the spread of its records, for cells of
-        equal size; but cells for three times as many as there are clusters.
-        """
-        levels = 1
-        for number in range(1, 1 + max(1, int(math.log2(most)))):
-            cells = 1 << number
-            precise = cls._error(records, dim, cells, promise, share / number) <= _PRECISE
-            needed = cells < 2 * _CELLS_PER_CLUSTER * clusters
-            if not precise and not needed:
-                break
-            levels = number
-            if not precise and cells >= _CELLS_PER_CLUSTER * clusters:
-                break
-        return cls(levels, share / levels)
-
-    @staticmethod
-    def _error(records: float, dim: int, cells: int, promise: Promise, part: Fraction) -> float:
-        """The expected length of the noise in a mean, over the root mean squared distance in its cell."""
+def cutting_levels(records: float, dim: int, clusters: int, promise: Promise, share: Fraction) -> int:
+    """How many times cells are cut in two, for equal parts of a share of the budget: as many levels as leave
+    the noise of a cell's mean below the spread of its records, for cells of equal size; but cells for three
+    times as many as there are clusters.
+    """
+    levels = 1
+    for number in range(1, 1 + int(math.log2(MOST_CELLS))):
+        cells, spent = 1 << number, part_of(promise, share / number)
         basis = basis_of(cells, dim, SQUARES)
-        spent = part_of(promise, part)
         deviation = math.sqrt(noise_of(basis, spent).variance * basis.sum_gain / (1.0 - SQUARE_SHARE))
-        return REACH * math.sqrt(dim) * deviation * cells / max(records, 1.0)
+        # The expected length of the noise in a mean, over the root mean squared distance in its cell.
+        error = REACH * math.sqrt(dim) * deviation * cells / max(records, 1.0)
+        if error > _PRECISE and cells >= 2 * _CELLS_PER_CLUSTER * clusters:
+            break
+        levels = number
+        if error > _PRECISE and cells >= _CELLS_PER_CLUSTER * clusters:
+            break
+    return levels
 
 
 def split_cells(
@@ -338,13 +305,13 @@ def split_cells(
 
     Privacy
     -------
-    The first step (`measured`) has one cell, the whole box, and a fixed part of the budget. From its noisy
-    number a plan follows: how many further steps, with equal parts that add up to ``share``. Every partition
-    is a function of the tables released before it. So this is adaptive composition of steps whose ρ (pure:
-    whose ε) add up to the same total whatever was released. The parts themselves depend on what was
-    released, which composition allows as long as the total is fixed beforehand: for ρ-zCDP by the privacy
-    filter of Feldman and Zrnic (2021), for pure ε by that of Rogers et al. (2016). `PromiseParts` refuses
-    to spend more than the whole.
+    The first step (`PromiseParts.measure`) has one cell, the whole box, and a fixed part of the budget. From
+    its noisy number follows how many further steps there are, with equal parts that add up to ``share``.
+    Every partition is a function of the tables released before it. So this is adaptive composition of steps
+    whose ρ (pure: whose ε) add up to the same total whatever was released. The parts themselves depend on
+    what was released, which composition allows as long as the total is fixed beforehand: for ρ-zCDP by the
+    privacy filter of Feldman and Zrnic (2021), for pure ε by that of Rogers et al. (2016). `PromiseParts`
+    refuses to spend more than the whole.
 
     Notes
     -----
@@ -355,11 +322,11 @@ def split_cells(
     partition = Partition(np.zeros((1, dim)), np.array([max(float(np.linalg.norm(half_widths)), NARROWEST)]))
     found = parts.measure(rows, partition, SQUARES, FIRST)
     cells, seen = cells_of(partition, found)
-    plan = SplittingPlan.of(float(found.counts[0]), dim, clusters, parts.promise, share, MOST_CELLS)
-    for level in range(1, plan.levels + 1):
-        partition = _cut(partition, found, cells, seen, 1 << plan.levels)
-        kind = last if level == plan.levels else SQUARES
-        found = parts.measure(rows, partition, kind, plan.part)
+    levels = cutting_levels(float(found.counts[0]), dim, clusters, parts.promise, share)
+    for level in range(1, levels + 1):
+        partition = _cut(partition, found, cells, seen, 1 << levels)
+        kind = last if level == levels else SQUARES
+        found = parts.measure(rows, partition, kind, share / levels)
         cells, seen = cells_of(partition, found)
     return cells.chosen(seen)
 
@@ -388,31 +355,24 @@ def _cut(
     return Partition(np.array(centers), np.array(radii))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Refined:
-    """Centers, the noisy numbers of their records, and the sum of squared distances, estimated; public."""
-
-    centers: Floats
-    counts: Floats
-    inertia: float
-
-
-def refined_centers(rows: Floats, cells: Cells, centers: Floats, parts: PromiseParts, steps: int) -> Refined:
-    """Centers moved, step by step, to the noisy means of their records.
+def refined_centers(
+    rows: Floats, cells: Cells, centers: Floats, parts: PromiseParts, steps: int
+) -> tuple[Floats, Floats, float]:
+    """Centers moved, step by step, to the noisy means of their records; with the noisy numbers of those, and
+    the sum of squared distances, estimated.
 
     Spends what is left of the promise, in equal parts. A mean is moved by less where much of the move may be
     noise (James and Stein 1961), and not at all where the number of records is not distinguished from 0.
 
     Privacy
     -------
-    As `split_cells`: every step is one of `measured`.
+    As `split_cells`: every step is one of `PromiseParts.measure`.
     """
     part = parts.left / steps
     _, spread = sizes_and_spread(cells, centers)
     for _ in range(steps):
         partition = Partition(centers, np.clip(REACH * spread, NARROWEST, math.sqrt(rows.shape[1])))
         found = parts.measure(rows, partition, MEANS, part)
-        assert found.squares is not None
         squares = np.maximum(np.square(found.means).sum(axis=1), 1e-12)
         kept = np.clip(1.0 - np.square(found.mean_errors) / squares, 0.0, 1.0)
         kept = np.where(found.counts > SEEN * found.count_noise, kept, 0.0)[:, None]
@@ -420,7 +380,7 @@ def refined_centers(rows: Floats, cells: Cells, centers: Floats, parts: PromiseP
         # Of the records from the center where it is now.
         apart = found.squares[:, 0] - (kept * (2.0 - kept) * np.square(found.means)).sum(axis=1)
         spread = np.where(kept[:, 0] > 0.0, partition.radii * np.sqrt(np.clip(apart, 0.0, 1.0)), spread)
-    return Refined(centers, found.counts, float(np.maximum(found.counts, 0.0) @ np.square(spread)))
+    return centers, found.counts, float(np.maximum(found.counts, 0.0) @ np.square(spread))
 
 
 AUTO: Final = "auto"
@@ -446,35 +406,20 @@ class Frame:
     half_widths: Floats
 
     @classmethod
-    def of(cls, box: list[tuple[float, float]], scale: str | None) -> Frame:
-        """That of a declared box."""
-        low, high = np.array(box, np.float64).T
+    def of(cls, box: Bounds, scale: str | None) -> Frame:
+        """The units for a declared box."""
+        low, high = np.array(box.low), np.array(box.high)
         column = high - low
-        bounds = Bounds.of(box, len(box))
-        assert bounds is not None
-        by_bounds = scale == OF_BOUNDS or (scale is None and different_units(bounds))
-        unit = column / 2.0 if by_bounds else np.full(len(box), float(column.max()) / 2.0)
+        by_bounds = scale == OF_BOUNDS or (scale is None and different_units(box))
+        unit = column / 2.0 if by_bounds else np.full(box.dim, float(column.max()) / 2.0)
         return cls((low + high) / 2.0, unit, column / 2.0 / unit)
 
     @property
-    def low(self) -> Floats:
-        """The lower ends of the box, in the units of the data."""
-        return np.asarray(self.center - self.unit * self.half_widths)
-
-    @property
-    def high(self) -> Floats:
-        """The upper ends."""
-        return np.asarray(self.center + self.unit * self.half_widths)
-
-    @property
     def length(self) -> float:
-        """What a distance of 1 in these units is in those of the data, or in declared ranges."""
-        return 0.5 if self.by_bounds else float(self.unit[0])
-
-    @property
-    def by_bounds(self) -> bool:
-        """Whether columns have units of their own."""
-        return bool((self.unit != self.unit[0]).any())
+        """What a distance of 1 in these units is in those of the data, or in declared ranges where columns
+        have units of their own.
+        """
+        return 0.5 if (self.unit != self.unit[0]).any() else float(self.unit[0])
 
     def inside(self, X: Floats) -> Floats:
         """Records in these units, clipped to the box; element by element."""
@@ -490,8 +435,8 @@ class ClusterModel(PrivateModel):
     """A clustering, fitted to records or to a released function.
 
     A subclass has the parameter ``scale``, says how many clusters it looks for (:meth:`_number`), what it
-    computes of private records (:meth:`_clustered`) and of a released function (:meth:`_of_function`), and
-    checks those arrays in ``_open``.
+    computes of private records (:meth:`_clustered`) and of the cells of a released function
+    (:meth:`_of_cells`), and checks those arrays in ``_open``.
     """
 
     scale: Annotated[str | None, CLUSTER_SCALE] = None
@@ -517,8 +462,8 @@ class ClusterModel(PrivateModel):
         """What is released of records in the units of the frame; spends the whole promise at most."""
         raise NotImplementedError
 
-    def _of_function(self, function: ReleasedFunction, frame: Frame, seed: int) -> dict[str, NDArray[Any]]:
-        """The same, of a released function; spends nothing."""
+    def _of_cells(self, cells: Cells, frame: Frame, seed: int) -> dict[str, NDArray[Any]]:
+        """The same, of the cells of a released function; spends nothing."""
         raise NotImplementedError
 
     def fit_released(self, function: ReleasedFunction) -> Self:
@@ -539,23 +484,14 @@ class ClusterModel(PrivateModel):
             if it cannot be clustered: hash rows in more than three columns, or records that are sets.
         """
         self.check_parameters()
-        dim = check_function(function)
-        self.n_features_in_ = dim
-        if hasattr(self, "feature_names_in_"):
-            delattr(self, "feature_names_in_")
-        if function.columns is not None:
-            self.feature_names_in_ = np.array(function.columns, dtype=object)
-        box = self.column_bounds() if function.bounds is None else _pairs(function.bounds)
-        seed = int(generator_of(self.random_state).randint(np.iinfo(np.int32).max))
-        arrays = self._of_function(function, Frame.of(box, self.scale), seed)
+        self._set_columns(check_function(function), function.columns)
+        box = self.bounds_of_columns() if function.bounds is None else function.bounds
+        seed, frame = seed_of(self.random_state), Frame.of(box, self.scale)
+        sides = list(zip(box.low, box.high, strict=True))
+        cells = released_cells(function, self._number(), sides, seed=seed)
+        arrays = self._of_cells(cells.in_units(1.0 / frame.unit, -frame.center / frame.unit), frame, seed)
         self._source = FUNCTION
-        facts = self._described()
-        facts["parameters"] |= {"bounds": to_json("bounds", box)} | parameters_of_claim(function.claim)
-        bundle = Bundle(function.claim, {**facts, "seed": seed}, {}, arrays)
-        state = ModelState.opened(bundle, facts, seed)
-        state.reading = self._open(bundle)
-        self._state = state
-        return self
+        return self._made_of(function, seed, Drawn(arrays=arrays), bounds=box)
 
     def _start(self, seed: int) -> KeptRecords:
         self._source = RECORDS
@@ -570,14 +506,13 @@ class ClusterModel(PrivateModel):
             _ = noise_of(basis_of(MOST_CELLS, self.n_features_in_, kind), smallest).variance
         return secret
 
-    def _count(self, secret: KeptRecords, X: Floats, y: NDArray[Any] | None) -> None:
-        secret.add(Frame.of(self.column_bounds(), self.scale).inside(X), np.empty((len(X), 0)))
+    def _count(self, secret: KeptRecords, X: Floats, y: Any) -> None:
+        secret.add(self._frame().inside(X), np.empty((len(X), 0)))
 
-    def _draw(self, secret: KeptRecords, promise: Promise) -> Bundle:
+    def _draw(self, secret: KeptRecords, promise: Promise) -> Drawn:
         rows, _ = secret.all()
-        frame = Frame.of(self.column_bounds(), self.scale)
-        arrays = self._clustered(rows, frame, PromiseParts(promise), self._state.seed)
-        return self._bundle(Drawn(arrays=arrays))
+        parts, seed = PromiseParts(promise), self._state.seed
+        return Drawn(arrays=self._clustered(rows, self._frame(), parts, seed))
 
     def kept_per_record(self, n_features: int) -> int:
         return n_features
@@ -586,13 +521,16 @@ class ClusterModel(PrivateModel):
         return {"source": self._source}
 
     def _restore(self, facts: dict[str, Any]) -> None:
-        if facts["source"] not in (RECORDS, FUNCTION):
-            raise ValueError("source")
+        require(facts["source"] in (RECORDS, FUNCTION), "source")
         self._source = facts["source"]
 
-    def _frame(self) -> Frame:
-        """The units of the model as it was fitted."""
-        return Frame.of(self._box(self._fitted("bounds")), self._fitted("scale"))
+    def _frame(self, n_features: int | None = None) -> Frame:
+        return Frame.of(self.bounds_of_columns(n_features), self.scale)
+
+    def _places(self, X: object) -> tuple[Frame, Floats]:
+        """The units of the model as it was fitted, and queries in them."""
+        queries, frame = self._queries(X), self._as_counted()._frame()
+        return frame, frame.places(queries)
 
     def fit_predict(self, X: object, y: object = None) -> NDArray[np.int64]:
         """Fit, which releases, and give each record the number of its cluster, for the owner's eyes."""
@@ -603,11 +541,9 @@ class ClusterModel(PrivateModel):
         self, records: int, n_features: int, promise: Promise, share: Fraction, kind: str
     ) -> PredictedError:
         """Of a center in its last step, for clusters of one size that fill the box."""
-        frame = Frame.of(self.column_bounds(n_features), self.scale)
-        number = self._number()
+        frame, number = self._frame(n_features), self._number()
         basis = basis_of(number, n_features, kind)
-        spent = part_of(promise, share)
-        deviation = np.sqrt(noise_of(basis, spent).variance * basis.sum_gain)
+        deviation = np.sqrt(noise_of(basis, part_of(promise, share)).variance * basis.sum_gain)
         radius = float(np.linalg.norm(frame.half_widths))
         error = frame.length * radius * float(np.sqrt(n_features) * deviation) * number / max(records, 1)
         return PredictedError(
@@ -617,10 +553,6 @@ class ClusterModel(PrivateModel):
             "expected length of the noise for clusters of equal size whose records fill the bounds; "
             "in tight clusters it is smaller in proportion",
         )
-
-
-def _pairs(bounds: Bounds) -> list[tuple[float, float]]:
-    return list(zip(bounds.low, bounds.high, strict=True))
 
 
 SPLITTING: Final = Fraction(9, 20)
@@ -688,21 +620,21 @@ class PrivateKMeans(ClusterModel):
 
     def predict(self, X: object) -> NDArray[np.int64]:
         """The number of the nearest center, shape (n_queries,); 0 is the largest cluster."""
-        frame, queries = self._frame_of_queries(X)
+        frame, queries = self._places(X)
         return nearest_centers(queries, frame.places(self._reading()))[0]
 
     def distances(self, X: object) -> Floats:
         """The distance to every center, shape (n_queries, n_clusters); with ``scale`` bounds, in declared
         ranges. What scikit-learn calls ``transform``, which would make a pipeline fit, and spend, again.
         """
-        frame, queries = self._frame_of_queries(X)
+        frame, queries = self._places(X)
         centers = frame.places(self._reading())
         apart = np.stack([np.square(queries - center).sum(axis=1) for center in centers], axis=1)
         return np.asarray(frame.length * np.sqrt(apart))
 
     def score(self, X: object, y: object = None) -> float:
         """Minus the sum of squared distances of points to their centers."""
-        frame, queries = self._frame_of_queries(X)
+        frame, queries = self._places(X)
         return -float(frame.length**2 * nearest_centers(queries, frame.places(self._reading()))[1].sum())
 
     @property
@@ -724,11 +656,6 @@ class PrivateKMeans(ClusterModel):
     def n_clusters_(self) -> int:
         """How many clusters there are; only after the release."""
         return len(self.cluster_centers_)
-
-    def _frame_of_queries(self, X: object) -> tuple[Frame, Floats]:
-        queries = self._queries(X)
-        frame = self._frame()
-        return frame, frame.places(queries)
 
     @property
     def centers(self) -> Floats:
@@ -752,22 +679,17 @@ class PrivateKMeans(ClusterModel):
     ) -> dict[str, NDArray[Any]]:
         cells = split_cells(rows, frame.half_widths, self._number(), parts, SPLITTING, SQUARES)
         centers = self._centers(cells, seed)
-        found = refined_centers(rows, cells, centers, parts, REFINING_STEPS)
-        return _arrays(found.centers, found.counts, found.inertia, frame)
+        return _arrays(*refined_centers(rows, cells, centers, parts, REFINING_STEPS), frame)
 
-    def _of_function(self, function: ReleasedFunction, frame: Frame, seed: int) -> dict[str, NDArray[Any]]:
-        box = list(zip(frame.low, frame.high, strict=True))
-        found = released_cells(function, self._number(), box, seed=seed)
-        cells = found.in_units(1.0 / frame.unit, -frame.center / frame.unit)
+    def _of_cells(self, cells: Cells, frame: Frame, seed: int) -> dict[str, NDArray[Any]]:
         centers = np.clip(self._centers(cells, seed), -frame.half_widths, frame.half_widths)
         return _arrays(centers, sizes_and_spread(cells, centers)[0], cells.inertia(centers), frame)
 
     def _open(self, bundle: Bundle) -> Floats:
         centers, counts = bundle.arrays["centers"], bundle.arrays["counts"]
-        if centers.ndim != 2 or centers.shape[1] != self.n_features_in_ or counts.shape != centers.shape[:1]:
-            raise ValueError("centers")
-        if not 1 <= len(centers) <= MOST_CLUSTERS or bundle.arrays["inertia"].shape != (1,):
-            raise ValueError("clusters")
+        require(1 <= len(centers) <= MOST_CLUSTERS and bundle.arrays["inertia"].shape == (1,), "clusters")
+        require(centers.shape == (len(centers), self.n_features_in_), "centers")
+        require(counts.shape == centers.shape[:1], "counts")
         return np.asarray(centers, np.float64)
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
@@ -863,16 +785,15 @@ class PrivateMixture(ClusterModel):
 
     def predict(self, X: object) -> NDArray[np.int64]:
         """The most probable component of each point, shape (n_queries,)."""
-        likeliest: NDArray[np.int64] = np.argmax(self.predict_proba(X), axis=1)
-        return likeliest
+        return np.asarray(np.argmax(self.predict_proba(X), axis=1))
 
     def predict_proba(self, X: object) -> Floats:
         """The probability of each component for each point, shape (n_queries, n_components)."""
-        return self._law().probabilities(self._queries(X))
+        return self._mixture().probabilities(self._queries(X))
 
     def score_samples(self, X: object) -> Floats:
         """The logarithm of the density at each point, shape (n_queries,)."""
-        return self._law().log_densities(self._queries(X))
+        return self._mixture().log_densities(self._queries(X))
 
     def score(self, X: object, y: object = None) -> float:
         """The mean logarithm of the density at points."""
@@ -890,16 +811,13 @@ class PrivateMixture(ClusterModel):
         random_state : int, RandomState or None
             Of the draws; with an integer they are the same every time.
         """
-        if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 1:
-            raise UsageError(
-                "n_samples", "must be a positive integer", got=shown(n_samples), remedy="try 100"
-            )
-        law = self._law()
-        random = np.random.default_rng(int(generator_of(random_state).randint(np.iinfo(np.int32).max)))
-        chosen = random.choice(len(law.weights), int(n_samples), p=law.weights / law.weights.sum())
-        roots = np.linalg.cholesky(law.covariances)
-        normal = random.standard_normal((int(n_samples), law.means.shape[1]))
-        drawn = law.means[chosen] + np.einsum("nij,nj->ni", roots[chosen], normal)
+        number = positive_integer("n_samples", n_samples, at_most=MOST_SAMPLES)
+        mixture = self._mixture()
+        random = np.random.default_rng(seed_of(random_state))
+        chosen = random.choice(len(mixture.weights), number, p=mixture.weights / mixture.weights.sum())
+        roots = np.linalg.cholesky(mixture.covariances)
+        normal = random.standard_normal((number, mixture.means.shape[1]))
+        drawn = mixture.means[chosen] + np.einsum("nij,nj->ni", roots[chosen], normal)
         return self._within_bounds(drawn)
 
     @property
@@ -927,9 +845,9 @@ class PrivateMixture(ClusterModel):
         """How many components there are; only after the release."""
         return len(self.weights_)
 
-    def _law(self) -> Mixture:
-        law: Mixture = self._reading()
-        return law
+    def _mixture(self) -> Mixture:
+        mixture: Mixture = self._reading()
+        return mixture
 
     @property
     def centers(self) -> Floats:
@@ -942,12 +860,6 @@ class PrivateMixture(ClusterModel):
     def _number(self) -> int:
         return self.max_components if isinstance(self.n_components, str) else int(self.n_components)
 
-    def _fit_cells(self, cells: Cells, seed: int) -> Mixture:
-        number = self._number()
-        if isinstance(self.n_components, str):
-            number = number_of_components(cells, number, kind=self.covariance_type, seed=seed)
-        return fit_mixture(cells, number, kind=self.covariance_type, seed=seed)[0]
-
     def _last_step(self, promise: Promise, dim: int) -> str:
         full = self.covariance_type == FULL and not promise.pure and dim <= MOST_FULL_COLUMNS
         return MOMENTS if full else SQUARES
@@ -957,37 +869,27 @@ class PrivateMixture(ClusterModel):
     ) -> dict[str, NDArray[Any]]:
         last = self._last_step(parts.promise, rows.shape[1])
         cells = split_cells(rows, frame.half_widths, self._number(), parts, 1 - FIRST, last)
-        return self._arrays(self._fit_cells(cells, seed), frame)
+        return self._of_cells(cells, frame, seed)
 
-    def _of_function(self, function: ReleasedFunction, frame: Frame, seed: int) -> dict[str, NDArray[Any]]:
-        box = list(zip(frame.low, frame.high, strict=True))
-        found = released_cells(function, self._number(), box, seed=seed)
-        cells = found.in_units(1.0 / frame.unit, -frame.center / frame.unit)
-        return self._arrays(self._fit_cells(cells, seed), frame)
-
-    def _arrays(self, law: Mixture, frame: Frame) -> dict[str, NDArray[Any]]:
-        means = np.clip(law.means, -frame.half_widths, frame.half_widths)
-        law = Mixture(law.weights, means, law.covariances).in_units(frame.unit, frame.center)
-        covariances = np.stack([restricted(each, self.covariance_type) for each in law.covariances])
-        return {"weights": law.weights, "means": law.means, "covariances": covariances}
+    def _of_cells(self, cells: Cells, frame: Frame, seed: int) -> dict[str, NDArray[Any]]:
+        number, kind = self._number(), self.covariance_type
+        if isinstance(self.n_components, str):
+            number = number_of_components(cells, number, kind=kind, seed=seed)
+        fitted = fit_mixture(cells, number, kind=kind, seed=seed)[0]
+        means = np.clip(fitted.means, -frame.half_widths, frame.half_widths)
+        mixture = Mixture(fitted.weights, means, fitted.covariances).in_units(frame.unit, frame.center)
+        covariances = np.stack([restricted(each, kind) for each in mixture.covariances])
+        return {"weights": mixture.weights, "means": mixture.means, "covariances": covariances}
 
     def _open(self, bundle: Bundle) -> Mixture:
         weights, means, covariances = (bundle.arrays[name] for name in ("weights", "means", "covariances"))
-        dim = self.n_features_in_
-        if weights.ndim != 1 or not 1 <= len(weights) <= MOST_COMPONENTS:
-            raise ValueError("weights")
-        if means.shape != (len(weights), dim) or covariances.shape != (len(weights), dim, dim):
-            raise ValueError("components")
-        if (weights < 0.0).any() or not 0.99 < float(weights.sum()) < 1.01:
-            raise ValueError("weights")
-        if not np.allclose(covariances, np.swapaxes(covariances, 1, 2)):
-            raise ValueError("covariances")
-        law = Mixture(weights, means, covariances)
-        try:
-            np.linalg.cholesky(covariances)
-        except np.linalg.LinAlgError:
-            raise ValueError("covariances") from None
-        return law
+        shape = (len(weights), self.n_features_in_)
+        require(weights.ndim == 1 and 1 <= len(weights) <= MOST_COMPONENTS, "weights")
+        require(means.shape == shape and covariances.shape == (*shape, shape[1]), "components")
+        require((weights >= 0.0).all() and 0.99 < float(weights.sum()) < 1.01, "weights")
+        require(np.allclose(covariances, np.swapaxes(covariances, 1, 2)), "covariances")
+        np.linalg.cholesky(covariances)  # LinAlgError, a ValueError, where they are not positive definite.
+        return Mixture(weights, means, covariances)
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         kind = self._last_step(promise, n_features)

@@ -166,31 +166,12 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             width = getattr(self, "n_features_in_", 1)
             box = Bounds.of(self.bounds, width)
             if box is None:
-                raise UsageError(
-                    "bounds", "must be (low, high)", got="none", remedy="declare the range of the columns"
-                )
+                remedy = "declare the range of the columns"
+                raise UsageError("bounds", "must be (low, high)", got="none", remedy=remedy)
             names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(width)])
             sides = zip(names, box.low, box.high, strict=True)
             return {str(name): NumberColumn(low, high) for name, low, high in sides}
-        if isinstance(self.columns, Mapping):
-            listed = dict(self.columns)
-        elif isinstance(self.columns, Sequence):
-            listed = {f"x{i}": each for i, each in enumerate(self.columns)}
-        else:
-            raise UsageError(
-                "columns",
-                "must be a dictionary or a list of columns",
-                got=type(self.columns).__name__,
-                remedy="declare each column",
-            )
-        if not listed or not all(isinstance(each, DeclaredColumn) for each in listed.values()):
-            raise UsageError(
-                "columns",
-                "must be CategoryColumn, FlagColumn or NumberColumn",
-                got="something else",
-                remedy="declare each",
-            )
-        return listed
+        return declared_columns(self.columns)
 
     def _numbers(self, X: object, *, reset: bool) -> Any:
         """Undeclared columns, which must be numbers, checked by scikit-learn's own rules."""
@@ -222,6 +203,27 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = self.columns is not None
         tags.input_tags.string = self.columns is not None
         return tags
+
+
+def declared_columns(columns: object, order: Sequence[str] | None = None) -> dict[str, DeclaredColumn]:
+    """Declared columns by name, in the order of the records' columns; positions are called x0, x1, ….
+
+    Raises
+    ------
+    UsageError
+        if they are not declarations, or one of the records' columns has none.
+    """
+    if isinstance(columns, Mapping):
+        listed = {str(name): columns.get(name) for name in (columns if order is None else order)}
+        complete = len(listed) == len(columns)
+    else:
+        listed = {f"x{i}": each for i, each in enumerate(columns if isinstance(columns, Sequence) else ())}
+        complete = True
+    declared = {name: each for name, each in listed.items() if isinstance(each, DeclaredColumn)}
+    if not complete or not declared or len(declared) != len(listed):
+        rule = "must be a dictionary or a list of CategoryColumn, FlagColumn and NumberColumn"
+        raise UsageError("columns", rule, got="something else", remedy="declare each column")
+    return declared
 
 
 def _tokens(coded: Sequence[tuple[NDArray[np.int32], int]]) -> Any:

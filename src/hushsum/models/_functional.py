@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Box, Floats
-from hushsum.declaration import FROM_PUBLIC, NUMBER, TEXT, Parameter
-from hushsum.errors import Argument, UsageError, shown
-from hushsum.kernels import SPECTRAL, ColumnKernel, Kernel, in_scale, named, parameter_names
+from hushsum.declaration import FROM_PUBLIC, INTEGER, NUMBER, TEXT, Parameter
+from hushsum.errors import UsageError
+from hushsum.kernels import SPECTRAL, ColumnKernel, Kernel
 from hushsum.methods import (
     GAP_REACHED,
     TARGET_BITS,
@@ -27,75 +27,34 @@ from hushsum.methods import (
     svm_sensitivity,
 )
 from hushsum.models._accuracy import NOISE, PredictedError, terms_of
-from hushsum.models._base import Drawn, KeptRecords, declared
-from hushsum.models._parameters import DELTA, SCALE
+from hushsum.models._base import (
+    DELTA,
+    SCALE,
+    ClassificationModel,
+    Drawn,
+    KeptRecords,
+    PrivateModel,
+    RegressionModel,
+    declared,
+    refuse_pure,
+    require,
+)
 from hushsum.models._public_rows import median_distance
-from hushsum.models._targets import ClassificationModel, RegressionModel, declared_target
-from hushsum.privacy import ANALYTIC, CALIBRATIONS, LATTICE_GAUSSIAN, Mechanism, Promise, Relation, path_scale
+from hushsum.models._table_model import kernel_of
+from hushsum.privacy import (
+    ANALYTIC,
+    CALIBRATIONS,
+    LATTICE_GAUSSIAN,
+    Mechanism,
+    Promise,
+    Relation,
+    path_scale,
+    table_noise,
+)
 from hushsum.records import Bounds, UnitBall
 from hushsum.releases import Answers, Bundle, normal_answers
 from hushsum.tables import FourierFeatures, Moments
 from hushsum.tally import Tally
-
-KERNELS = tuple(SPECTRAL.kernels())
-KERNEL = Parameter("kernel", TEXT, "Of the feature space.", choices=KERNELS, kernel=True)
-BANDWIDTH = Parameter(
-    "bandwidth", NUMBER,
-    "How near inputs must be to have similar targets. Public: chosen by the subject or on public data, never "
-    "fitted to y. See scale. 'public': the median distance between the public rows.",
-    above=0, choices=(FROM_PUBLIC,),
-)  # fmt: skip
-SMOOTHNESS = Parameter("smoothness", NUMBER, "Of the Matérn kernel alone.", above=0)
-
-
-def feature_kernel(
-    name: Any,
-    *,
-    dim: int,
-    bandwidth: float,
-    smoothness: float,
-    scale: str | None = None,
-    box: Box | None = None,
-) -> Kernel:
-    """A kernel of columns with a spectral measure, by its name or as it was given, in the units of the data.
-
-    >>> feature_kernel("gaussian", dim=2, bandwidth=0.5, smoothness=1.5)
-    GaussianKernel(dim=2, bandwidth=0.5, power=1)
-    """
-    if isinstance(name, Kernel):
-        if name.dim != dim:
-            raise UsageError(
-                "kernel", f"must compare {dim} columns", got="another number", remedy=f"give it dim={dim}"
-            )
-        return in_scale(name, scale, box, default=False)
-    if name not in KERNELS:
-        raise UsageError(
-            "kernel", f"must be one of {', '.join(KERNELS)}, or a kernel of columns", got=shown(name)
-        )
-    taken: dict[str, Any] = {"smoothness": smoothness} if "smoothness" in parameter_names(name) else {}
-    return in_scale(named(name, dim=dim, bandwidth=bandwidth, **taken), scale, box)
-
-
-def declared_kernel(model: Any, n_features: int) -> Kernel:
-    """The kernel of a model with these parameters, before any record is seen."""
-    return feature_kernel(
-        model.kernel,
-        dim=n_features,
-        bandwidth=model.effective("bandwidth", n_features),
-        smoothness=model.smoothness,
-        scale=model.effective("scale", n_features),
-        box=model.column_bounds(n_features),
-    )
-
-
-def public_median_bandwidth(
-    kernel: Any, rows: Floats, *, smoothness: float, scale: str | None, box: Box
-) -> float:
-    """The median distance between public rows, in what the bandwidth is measured in."""
-    dim = rows.shape[1]
-    one = feature_kernel(kernel, dim=dim, bandwidth=1.0, smoothness=smoothness, scale=scale, box=box)
-    units = np.array(one.column_bandwidths()) if isinstance(one, ColumnKernel) else np.ones(1)
-    return median_distance(rows / units)
 
 
 def feature_space(kernel: Kernel, *, features: int, seed: int, box: Box) -> FourierFeatures:
@@ -108,18 +67,69 @@ def vectors_within(space: FourierFeatures, points: Floats) -> Floats:
     return space.vectors(space.prepare(points))
 
 
-class KeptPairs(KeptRecords):
-    """Feature vectors of points with a whole number each; secret."""
+@declared
+class FeatureSpaceModel(PrivateModel):
+    """A function in the finite feature space of a kernel, released with noise in that space."""
 
-    __slots__ = ("space",)
+    NEEDS_DELTA = True
+    delta: Annotated[float | None, DELTA] = 1e-6
+    kernel: Annotated[
+        Any,
+        Parameter("kernel", TEXT, "Of the feature space.", choices=tuple(SPECTRAL.kernels()), kernel=True),
+    ] = "gaussian"
+    bandwidth: Annotated[
+        float | str | None,
+        Parameter(
+            "bandwidth",
+            NUMBER,
+            "How near inputs must be to have similar targets. Public: chosen by the subject or on public "
+            "data, never fitted to y. See scale. 'public': the median distance between the public rows.",
+            above=0,
+            choices=(FROM_PUBLIC,),
+        ),
+    ] = None
+    scale: Annotated[str | None, SCALE] = None
+    smoothness: Annotated[float, Parameter(help="Of the Matérn kernel alone.", above=0)] = 1.5
+    features: Annotated[Any, Parameter("features", INTEGER, "Pairs of a cosine and a sine.", at_least=1)] = (
+        128
+    )
+    calibration: Annotated[
+        str,
+        Parameter(
+            help="Of functional perturbation: the published scale, to reproduce it; for ε up to 1.",
+            choices=tuple(CALIBRATIONS),
+        ),
+    ] = ANALYTIC
 
-    def __init__(self, space: FourierFeatures) -> None:
-        super().__init__()
-        self.space = space
+    def _features(self) -> int:
+        return int(self.features)
 
-    def add(self, points: Floats, numbers: NDArray[Any]) -> None:
-        """Keep a batch."""
-        super().add(vectors_within(self.space, points), numbers)
+    def compared_by(self, n_features: int) -> list[Kernel]:
+        """The kernel of the feature space."""
+        return [kernel_of(self, n_features)]
+
+    def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
+        """The median distance between public rows, in what the bandwidth is measured in."""
+        one = kernel_of(self, rows.shape[1], 1.0)
+        units = one.column_bandwidths() if isinstance(one, ColumnKernel) else (1.0,)
+        return median_distance(rows / np.array(units))
+
+    def kept_per_record(self, n_features: int) -> int:
+        return 2 * self._features()
+
+    def _space(self, seed: int) -> FourierFeatures:
+        return feature_space(kernel_of(self), features=self._features(), seed=seed, box=self.column_bounds())
+
+    def _start(self, seed: int) -> tuple[FourierFeatures, Any]:
+        return self._space(seed), KeptRecords()
+
+    def _relation(self) -> Relation:
+        return Relation.REPLACE
+
+    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
+        # Refused here rather than after the debit: a published scale that is not proven for this promise.
+        path_scale(1.0, promise, calibration=self.calibration)
+        return Mechanism.of(LATTICE_GAUSSIAN)
 
 
 PUBLIC, PRIVATE = "public", "private"
@@ -143,19 +153,17 @@ class _Posterior:
 
     def mean(self, points: Floats) -> Floats:
         """At points within the box, shape (n,)."""
-        values: Floats = self.middle + self.half * (vectors_within(self.space, points) @ self.weights)
-        return values
+        return np.asarray(self.middle + self.half * (vectors_within(self.space, points) @ self.weights))
 
     def deviation(self, points: Floats) -> Floats:
         """The standard deviation, of posterior and noise together, shape (n,)."""
         vectors = vectors_within(self.space, points)
         variance = np.maximum(((vectors @ self.spread) * vectors).sum(axis=1), 0.0)
-        deviation: Floats = self.half * np.sqrt(variance)
-        return deviation
+        return np.asarray(self.half * np.sqrt(variance))
 
 
 @declared
-class PrivateGaussianProcessRegressor(RegressionModel):
+class PrivateGaussianProcessRegressor(FeatureSpaceModel, RegressionModel):
     """The posterior mean of a Gaussian process, released once by functional perturbation.
 
     Works well with few columns, a bandwidth of a good part of the box, and hundreds of records near every
@@ -194,8 +202,6 @@ class PrivateGaussianProcessRegressor(RegressionModel):
 
     COMMAND = "gaussian-process"
     DEFAULT_BANDWIDTH = 0.25
-    NEEDS_DELTA = True
-    delta: Annotated[float | None, DELTA] = 1e-6
     inputs: Annotated[
         str,
         Parameter(
@@ -207,10 +213,6 @@ class PrivateGaussianProcessRegressor(RegressionModel):
             choices=(PUBLIC, PRIVATE),
         ),
     ] = PUBLIC
-    kernel: Annotated[Any, KERNEL] = "gaussian"
-    bandwidth: Annotated[float | str | None, BANDWIDTH] = None
-    scale: Annotated[str | None, SCALE] = None
-    smoothness: Annotated[float, SMOOTHNESS] = 1.5
     noise: Annotated[
         float,
         Parameter(
@@ -229,32 +231,10 @@ class PrivateGaussianProcessRegressor(RegressionModel):
             at_least=1,
         ),
     ] = "auto"
-    calibration: Annotated[
-        str,
-        Parameter(
-            help="Where inputs are public: the published scale, to reproduce it; for ε up to 1.",
-            choices=tuple(CALIBRATIONS),
-        ),
-    ] = ANALYTIC
-
-    def compared_by(self, n_features: int) -> list[Kernel]:
-        """The kernel of the feature space."""
-        return [declared_kernel(self, n_features)]
-
-    def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
-        box = self.column_bounds(rows.shape[1])
-        return public_median_bandwidth(
-            self.kernel, rows, smoothness=self.smoothness, scale=self.scale, box=box
-        )
 
     def _check_together(self, promise: Promise) -> None:
-        if self.inputs == PUBLIC and promise.pure:
-            raise UsageError(
-                "delta",
-                "must be above 0 where inputs are public",
-                got="none",
-                remedy=("give ", Argument("delta", 1e-6)),
-            )
+        if self.inputs == PUBLIC:
+            refuse_pure(promise, "where inputs are public")
 
     def _part_columns(self) -> dict[str, int]:
         # The moments of cosines and sines, of a constant and of the target.
@@ -264,67 +244,40 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         return self.features if isinstance(self.features, int) else _AUTO_FEATURES[self.inputs]
 
     def kept_per_record(self, n_features: int) -> int:
-        if self.inputs == PRIVATE:
-            return 0
-        return 2 * self._features()
+        return 0 if self.inputs == PRIVATE else super().kept_per_record(n_features)
 
-    def _space(self, seed: int, read: Any) -> FourierFeatures:
-        """The features, from parameters as ``read`` gives them: as they are, or as they were."""
-        kernel = feature_kernel(
-            read("kernel"),
-            dim=self.n_features_in_,
-            bandwidth=read("bandwidth"),
-            smoothness=read("smoothness"),
-            scale=read("scale"),
-            box=self._box(read("bounds")),
-        )
-        features = read("features")
-        if isinstance(features, str):
-            features = _AUTO_FEATURES[read("inputs")]
-        return feature_space(kernel, features=features, seed=seed, box=self._box(read("bounds")))
-
-    def _targets(self, read: Any) -> Bounds:
-        return declared_target(read("target_bounds"))
-
-    def _start(self, seed: int) -> KeptPairs | tuple[FourierFeatures, Tally]:
-        read = self.effective
-        space = self._space(seed, read)
+    def _start(self, seed: int) -> tuple[FourierFeatures, Any]:
         if self.inputs == PUBLIC:
-            return KeptPairs(space)
-        target = self._targets(read)
+            return super()._start(seed)
+        space, (low, high) = self._space(seed), self._target()
         width = 2 * space.features
-        box = Bounds((-1.0,) * width + target.low, (1.0,) * width + target.high)
+        box = Bounds((-1.0,) * width + (low,), (1.0,) * width + (high,))
         # ‖φ‖ = 1, so with the constant the radius is √2.
         return space, Tally(Moments(UnitBall(box, math.sqrt(2.0))))
 
-    def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
-        assert y is not None
-        if not isinstance(secret, KeptPairs):
-            space, tally = secret
-            tally.add(np.column_stack((vectors_within(space, X), y)))
+    def _count(self, secret: tuple[FourierFeatures, Any], X: Floats, y: Any) -> None:
+        space, counted = secret
+        vectors, (low, high) = vectors_within(space, X), self._target()
+        if self.inputs == PRIVATE:
+            counted.add(np.column_stack((vectors, y)))
             return
-        target = self._targets(self.effective)
-        low, high = target.low[0], target.high[0]
         unit = (np.clip(y, low, high) - (low + high) / 2.0) / ((high - low) / 2.0)
-        secret.add(X, np.rint(np.clip(unit, -1.0, 1.0) * (1 << TARGET_BITS)).astype(np.int64))
+        counted.add(vectors, np.rint(np.clip(unit, -1.0, 1.0) * (1 << TARGET_BITS)).astype(np.int64))
 
-    def _draw(self, secret: Any, promise: Promise) -> Bundle:
-        if not isinstance(secret, KeptPairs):
-            return self._bundle(Drawn({"moments": secret[1].release(**terms_of(promise))}))
-        vectors, targets = secret.all()
-        matrix = smoother(vectors, self.noise**2)
-        noisy = perturbed_posterior(matrix, targets, promise, calibration=self.calibration)
+    def _draw(self, secret: tuple[FourierFeatures, Any], promise: Promise) -> Drawn:
+        _, counted = secret
+        if self.inputs == PRIVATE:
+            return Drawn({"moments": counted.release(**terms_of(promise))})
+        vectors, targets = counted.all()
+        noisy = perturbed_posterior(
+            smoother(vectors, self.noise**2), targets, promise, calibration=self.calibration
+        )
         inner = vectors.T @ vectors
         inner[np.diag_indices_from(inner)] += self.noise**2
         # Of public inputs alone, as the claim assumes.
         spread = self.noise**2 * np.linalg.inv(inner)
-        arrays = {
-            "weights": noisy.weights[0],
-            "step": np.array([noisy.step]),
-            "sigma": np.array([noisy.sigma]),
-            "spread": spread,
-        }
-        return self._bundle(Drawn(arrays=arrays))
+        step, sigma = np.array([noisy.step]), np.array([noisy.sigma])
+        return Drawn(arrays={"weights": noisy.weights[0], "step": step, "sigma": sigma, "spread": spread})
 
     def _assumptions(self) -> list[str]:
         if self.inputs != PUBLIC:
@@ -335,22 +288,16 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         return Relation.REPLACE if self.inputs == PUBLIC else Relation.ADD_REMOVE
 
     def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
-        if self.inputs != PUBLIC:
-            return super()._mechanism(promise, n_features)
-        # Refused here rather than after the debit: a published scale that is not proven for this promise.
-        path_scale(1.0, promise, calibration=self.calibration)
-        return Mechanism.of(LATTICE_GAUSSIAN)
+        return table_noise(promise) if self.inputs == PRIVATE else super()._mechanism(promise, n_features)
 
     def _open(self, bundle: Bundle) -> _Posterior:
-        space = self._space(bundle.about["seed"], self._fitted)
-        target = self._targets(self._fitted)
-        middle, half = (target.low[0] + target.high[0]) / 2.0, (target.high[0] - target.low[0]) / 2.0
+        space, (low, high) = self._space(bundle.about["seed"]), self._target()
+        middle, half = (low + high) / 2.0, (high - low) / 2.0
         width = 2 * space.features
         if "moments" in bundle.parts:
             return _Posterior(space, *_ridge(bundle.parts["moments"], width), middle, half)
         arrays = bundle.arrays
-        if arrays["weights"].shape != (width,) or arrays["spread"].shape != (width, width):
-            raise ValueError("weights")
+        require(arrays["weights"].shape == (width,) and arrays["spread"].shape == (width, width), "weights")
         if float(arrays["sigma"][0]) > _LOUDEST:
             return _Posterior(space, np.zeros(width), np.eye(width), middle, half)
         weights = float(arrays["step"][0]) * arrays["weights"].astype(np.float64)
@@ -362,8 +309,8 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         """The standard deviation that privacy adds to an answer; only after the release."""
         if "sigma" not in self.released_.arrays:
             raise AttributeError("noise_stderr_ exists for public inputs; use predict(return_std=True)")
-        target = self._targets(self._fitted)
-        return float(self.released_.arrays["sigma"][0]) * (target.high[0] - target.low[0]) / 2.0
+        low, high = self._as_counted()._target()
+        return float(self.released_.arrays["sigma"][0]) * (high - low) / 2.0
 
     def predict(self, X: object, return_std: bool = False) -> Any:
         """The target at each point, shape (n_queries,), within ``target_bounds``.
@@ -372,8 +319,7 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         and of the noise.
         """
         queries = self._queries(X)
-        values = self._means(queries)
-        posterior: _Posterior = self._reading()
+        values, posterior = self._means(queries), self._reading()
         return (values, posterior.deviation(queries)) if return_std else values
 
     def query(self, X: object, *, level: float = 0.95) -> Answers:
@@ -381,13 +327,11 @@ class PrivateGaussianProcessRegressor(RegressionModel):
         interval for it.
         """
         queries = self._queries(X)
-        posterior: _Posterior = self._reading()
-        return normal_answers(self._means(queries), posterior.deviation(queries), level, queries)
+        return normal_answers(self._means(queries), self._reading().deviation(queries), level, queries)
 
     def _means(self, queries: Floats) -> Floats:
-        posterior: _Posterior = self._reading()
-        target = self._targets(self._fitted)
-        return np.clip(posterior.mean(queries), target.low[0], target.high[0])
+        low, high = self._as_counted()._target()
+        return np.asarray(np.clip(self._reading().mean(queries), low, high))
 
 
 def _ridge(moments: Any, width: int) -> tuple[Floats, Floats]:
@@ -397,8 +341,7 @@ def _ridge(moments: Any, width: int) -> tuple[Floats, Floats]:
     for all, and is folded into the weights only where it helps: cosines of small frequencies do its work.
     """
     noisy = NoisyMoments.of(moments)
-    if len(noisy.cross) != width + 1:
-        raise ValueError("moments")
+    require(len(noisy.cross) == width + 1, "moments")
     gram, cross = 2.0 * noisy.gram[1:, 1:], math.sqrt(2.0) * noisy.cross[1:]
     sigma = 2.0 * noisy.sigma
     if moments.count < _STANDARD_ERRORS * moments.count_stderr:
@@ -425,12 +368,11 @@ class _Machines:
     def values(self, points: Floats) -> Floats:
         """f(q) of each machine at points within the box, shape (n, machines)."""
         vectors = vectors_within(self.space, points)
-        values: Floats = vectors @ self.weights[:, :-1].T + self.weights[:, -1]
-        return values
+        return np.asarray(vectors @ self.weights[:, :-1].T + self.weights[:, -1])
 
 
 @declared
-class PrivateKernelSVC(ClassificationModel):
+class PrivateKernelSVC(FeatureSpaceModel, ClassificationModel):
     """A support vector machine with a kernel, released once by functional perturbation.
 
     Works well where records × ε is some hundred times ``C`` and the bandwidth is a good part of the distance
@@ -475,8 +417,6 @@ class PrivateKernelSVC(ClassificationModel):
 
     COMMAND = "kernel-svc"
     DEFAULT_BANDWIDTH = 0.35
-    NEEDS_DELTA = True
-    delta: Annotated[float | None, DELTA] = 1e-6
     C: Annotated[
         float,
         Parameter(
@@ -485,10 +425,6 @@ class PrivateKernelSVC(ClassificationModel):
             above=0,
         ),
     ] = 30.0
-    kernel: Annotated[Any, KERNEL] = "gaussian"
-    bandwidth: Annotated[float | str | None, BANDWIDTH] = None
-    scale: Annotated[str | None, SCALE] = None
-    smoothness: Annotated[float, SMOOTHNESS] = 1.5
     features: Annotated[
         int,
         Parameter(
@@ -496,38 +432,9 @@ class PrivateKernelSVC(ClassificationModel):
             at_least=1,
         ),
     ] = 128
-    calibration: Annotated[
-        str,
-        Parameter(help="The published scale, to reproduce it; for ε up to 1.", choices=tuple(CALIBRATIONS)),
-    ] = ANALYTIC
-
-    def _space(self, seed: int, read: Any) -> FourierFeatures:
-        kernel = feature_kernel(
-            read("kernel"),
-            dim=self.n_features_in_,
-            bandwidth=read("bandwidth"),
-            smoothness=read("smoothness"),
-            scale=read("scale"),
-            box=self._box(read("bounds")),
-        )
-        box = self._box(read("bounds"))
-        return feature_space(kernel, features=read("features"), seed=seed, box=box)
-
-    def compared_by(self, n_features: int) -> list[Kernel]:
-        """The kernel of the feature space."""
-        return [declared_kernel(self, n_features)]
-
-    def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
-        box = self.column_bounds(rows.shape[1])
-        return public_median_bandwidth(
-            self.kernel, rows, smoothness=self.smoothness, scale=self.scale, box=box
-        )
 
     def _check_together(self, promise: Promise) -> None:
-        if promise.pure:
-            remedy = ("give ", Argument("delta", 1e-6))
-            rule = "must be above 0 for this model"
-            raise UsageError("delta", rule, got="none", remedy=remedy)
+        refuse_pure(promise, "for this model")
         if self.max_per_unit is not None:
             raise UsageError(
                 "max_per_unit",
@@ -535,9 +442,6 @@ class PrivateKernelSVC(ClassificationModel):
                 "which is taken as public, and persons have different numbers of them",
                 remedy="use another classifier",
             )
-
-    def kept_per_record(self, n_features: int) -> int:
-        return 2 * self.features
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         classes = len(self.declared_classes())
@@ -547,45 +451,28 @@ class PrivateKernelSVC(ClassificationModel):
         scale = path_scale(math.sqrt(machines) * moved, promise, calibration=self.calibration)
         return PredictedError("decision", math.sqrt(square) * scale, records, f"{NOISE}; the margin is 1")
 
-    def _start(self, seed: int) -> KeptPairs:
-        return KeptPairs(self._space(seed, self.effective))
+    def _count(self, secret: tuple[FourierFeatures, KeptRecords], X: Floats, y: Any) -> None:
+        space, kept = secret
+        kept.add(vectors_within(space, X), y.astype(np.int64))
 
-    def _count(self, secret: KeptPairs, X: Floats, y: NDArray[Any] | None) -> None:
-        assert y is not None
-        secret.add(X, y.astype(np.int64))
+    def _ready(self, secret: tuple[FourierFeatures, KeptRecords]) -> Machines:
+        return fit_machines(*secret[1].all(), len(self.classes_), float(self.C))
 
-    def _ready(self, secret: KeptPairs) -> Machines:
-        return fit_machines(*secret.all(), len(self.classes_), float(self.C))
-
-    def _draw(self, secret: Machines, promise: Promise) -> Bundle:
+    def _draw(self, secret: Machines, promise: Promise) -> Drawn:
         noisy = perturbed_machines(secret, promise, calibration=self.calibration)
-        arrays = {
-            "weights": noisy.weights,
-            "step": np.array([noisy.step]),
-            "sigma": np.array([noisy.sigma]),
-        }
-        return self._bundle(Drawn(arrays=arrays))
-
-    def _relation(self) -> Relation:
-        return Relation.REPLACE
-
-    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
-        # Refused here rather than after the debit: a published scale that is not proven for this promise.
-        path_scale(1.0, promise, calibration=self.calibration)
-        return Mechanism.of(LATTICE_GAUSSIAN)
+        step, sigma = np.array([noisy.step]), np.array([noisy.sigma])
+        return Drawn(arrays={"weights": noisy.weights, "step": step, "sigma": sigma})
 
     def _assumptions(self) -> list[str]:
         return [*super()._assumptions(), GAP_REACHED]
 
     def _open(self, bundle: Bundle) -> _Machines:
-        space = self._space(bundle.about["seed"], self._fitted)
-        weights = bundle.arrays["weights"]
+        space, weights = self._space(bundle.about["seed"]), bundle.arrays["weights"]
         machines = 1 if len(self.classes_) == 2 else len(self.classes_)
-        if weights.shape != (machines, 2 * space.features + 1):
-            raise ValueError("weights")
-        if _noise(bundle) > _LOUDEST_MACHINE:
-            return _Machines(space, np.zeros(weights.shape))
-        return _Machines(space, float(bundle.arrays["step"][0]) * weights.astype(np.float64))
+        require(weights.shape == (machines, 2 * space.features + 1), "weights")
+        loud = _noise(bundle) > _LOUDEST_MACHINE
+        step = 0.0 if loud else float(bundle.arrays["step"][0])
+        return _Machines(space, step * weights.astype(np.float64))
 
     @property
     def noise_stderr_(self) -> float:
@@ -605,8 +492,7 @@ class PrivateKernelSVC(ClassificationModel):
         """The class of each point, shape (n_queries,)."""
         values = self.decision_function(X)
         codes = (values > 0.0).astype(np.int64) if values.ndim == 1 else np.argmax(values, axis=1)
-        labels: NDArray[Any] = self.classes_[codes]
-        return labels
+        return np.asarray(self.classes_[codes])
 
 
 def _noise(bundle: Bundle) -> float:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any, Protocol
+from functools import partial
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Box, Floats
-from hushsum.declaration import INTEGER, Parameter
+from hushsum._types import Floats
+from hushsum.declaration import Parameter
 from hushsum.errors import Argument, UsageError
 from hushsum.methods import (
     OBJECTIVE_PERTURBATION,
@@ -34,33 +35,28 @@ from hushsum.methods import (
     surrogate_tally,
 )
 from hushsum.models._accuracy import MODEL_COUNT_SHARE, enough_records, part_of, rho_of, terms_of
-from hushsum.models._base import Drawn, KeptRecords, declared
-from hushsum.models._parameters import DELTA
-from hushsum.models._targets import ClassificationModel, RegressionModel, declared_target
-from hushsum.privacy import (
-    EXACT_INTEGERS,
-    GAUSSIAN,
-    LAPLACE,
-    PURE_NOISE,
-    REAL_ARITHMETIC,
-    Claim,
-    Mechanism,
-    Promise,
+from hushsum.models._base import (
+    DELTA,
+    ClassificationModel,
+    Drawn,
+    KeptRecords,
+    PrivateModel,
+    RegressionModel,
+    declared,
+    require,
 )
+from hushsum.privacy import GAUSSIAN, LAPLACE, PURE_NOISE, REAL_ARITHMETIC, Claim, Mechanism, Promise
 from hushsum.privacy.accounting import float_below
 from hushsum.records import Bounds, UnitBall
 from hushsum.releases import Bundle
 from hushsum.tables import Moments
 from hushsum.tally import Tally
 
-SKETCH_ROWS = Parameter(
-    "rows", INTEGER, "Of the sketch, of which a release with pure ε publishes as many as suit it.", at_least=1
-)
 KEEPING = ("auto", "objective", "ops", "adaops")
 """Methods that keep, or may keep, the clipped records."""
 _STANDARD_ERRORS = {"moments": 20.0, "level": 10.0}
-"""A regression falls back below so many standard errors of its count, at ε = 1 some 300 records: fewer cannot
-tell a slope, and what looks like one would be noise.
+"""A regression falls back below this many standard errors of its count, at ε = 1 some 300 records: fewer
+cannot tell a slope, and what looks like one would be noise.
 """
 
 _COUNT_SHARE = {"moments": 0.1, "level": 0.5}
@@ -69,70 +65,43 @@ _COUNT_SHARE = {"moments": 0.1, "level": 0.5}
 LEVEL_SHARE = Fraction(1, 10)
 """The part of a sketch's budget that pays for the count and the mean of the target."""
 
-_LAPLACE = Mechanism.of(LAPLACE)
 
+class FromMoments:
+    """From records to θ of v ≈ θ·φ in the unit ball, by perturbed sums in integers.
 
-class LinearMethod(Protocol):
-    """One method from records to θ of v ≈ θ·φ in the unit ball."""
+    Every method counts records, with the target in the last column, into something secret, and then spends
+    the whole promise at once.
+    """
 
-    @property
-    def mechanism(self) -> Mechanism | None:
-        """The claim's mechanism; None for the integer noise that the promise implies."""
-
-    @property
-    def pure_noise(self) -> Mechanism:
-        """The integer noise under pure ε."""
-
-    @property
-    def pure(self) -> bool:
-        """Whether the claim is pure ε even where δ was offered."""
-
-    @property
-    def needs_delta(self) -> bool:
-        """Whether it cannot keep pure ε."""
+    pure_noise: ClassVar[Mechanism] = PURE_NOISE
+    """The integer noise under pure ε."""
 
     def start(self, ball: UnitBall, seed: int) -> Any:
-        """Something empty and secret."""
-
-    def count(self, secret: Any, ball: UnitBall, records: Floats) -> None:
-        """Add records, the target in the last column."""
-
-    def draw(self, secret: Any, promise: Promise) -> Drawn:
-        """Spend the whole promise."""
-
-
-@dataclass(frozen=True, slots=True)
-class FromMoments:
-    """Perturbed sums in integers."""
-
-    mechanism: Mechanism | None = None
-    pure_noise: Mechanism = PURE_NOISE
-    pure: bool = False
-    needs_delta: bool = False
-
-    def start(self, ball: UnitBall, seed: int) -> Tally:
         """An empty tally of moments."""
         return Tally(Moments(ball))
 
-    def count(self, secret: Tally, ball: UnitBall, records: Floats) -> None:
+    def count(self, secret: Any, ball: UnitBall, records: Floats) -> None:
         """Add to the sums."""
         secret.add(records)
 
-    def draw(self, secret: Tally, promise: Promise) -> Drawn:
+    def draw(self, secret: Any, promise: Promise) -> Drawn:
         """One release of all sums."""
         released = secret.release(**terms_of(promise), count_share=_COUNT_SHARE["moments"])
-        return Drawn({"moments": released}, {})
+        return Drawn({"moments": released})
+
+    def claim(self, claim: Claim, each: Promise) -> Claim:
+        """The claim of a model by this method, which may be less than it was given; ClaimError if it cannot
+        keep the promise ``each`` of one record.
+        """
+        return replace(claim, mechanism=self.pure_noise if claim.promise.pure else Mechanism.of(GAUSSIAN))
 
 
 @dataclass(frozen=True, slots=True)
-class FromSketch:
+class FromSketch(FromMoments):
     """The surrogate loss of a sketch, and the target's mean."""
 
     rows: int
-    mechanism: Mechanism | None = None
-    pure_noise: Mechanism = _LAPLACE + PURE_NOISE
-    pure: bool = False
-    needs_delta: bool = False
+    pure_noise: ClassVar[Mechanism] = Mechanism.of(LAPLACE) + PURE_NOISE
 
     def start(self, ball: UnitBall, seed: int) -> tuple[Tally, Tally]:
         """An empty sketch, and empty moments of the target alone."""
@@ -154,55 +123,44 @@ class FromSketch:
         rows = self.rows
         if second.epsilon is not None:
             rows = rows_for_moments(released.count, float(second.epsilon), self.rows)
-        return Drawn({"level": released, "sketch": sketch.release(**terms_of(second), rows=rows)}, {})
+        return Drawn({"level": released, "sketch": sketch.release(**terms_of(second), rows=rows)})
 
 
 @dataclass(frozen=True, slots=True)
-class FromClassSketches:
+class FromClassSketches(FromMoments):
     """One sketch of each class. A record is in one of them, so each takes the whole budget."""
 
     rows: int
-    mechanism: Mechanism | None = None
-    pure_noise: Mechanism = _LAPLACE
-    pure: bool = False
-    needs_delta: bool = False
+    pure_noise: ClassVar[Mechanism] = Mechanism.of(LAPLACE)
 
-    def start(self, ball: UnitBall, seed: int) -> tuple[Tally, Tally]:
+    def start(self, ball: UnitBall, seed: int) -> list[Tally]:
         """Two empty sketches with the same hash functions."""
-        first, second = (surrogate_tally(ball.features, rows=self.rows, seed=seed) for _ in range(2))
-        return first, second
+        return [surrogate_tally(ball.features, rows=self.rows, seed=seed) for _ in range(2)]
 
-    def count(self, secret: tuple[Tally, Tally], ball: UnitBall, records: Floats) -> None:
+    def count(self, secret: list[Tally], ball: UnitBall, records: Floats) -> None:
         """Add each record to the sketch of its class, −1 or 1."""
         features, target = ball.of_records(records)
         for tally, members in zip(secret, (target < 0.0, target > 0.0), strict=True):
             if members.any():
                 tally.add(features[members])
 
-    def draw(self, secret: tuple[Tally, Tally], promise: Promise) -> Drawn:
+    def draw(self, secret: list[Tally], promise: Promise) -> Drawn:
         """Both, in parallel composition."""
-        parts = {
-            f"class {i}": tally.release(**terms_of(promise), count_share=MODEL_COUNT_SHARE)
-            for i, tally in enumerate(secret)
-        }
-        return Drawn(dict(parts), {})
+        spent = {**terms_of(promise), "count_share": MODEL_COUNT_SHARE}
+        return Drawn({f"class {i}": tally.release(**spent) for i, tally in enumerate(secret)})
 
 
 @dataclass(frozen=True, slots=True)
 class FromRecords:
-    """A fit on all records at once, with noise on real numbers."""
+    """A fit on all records at once, with noise on real numbers. One that is pure keeps pure ε, and claims
+    that, even where δ is given; the others need δ.
+    """
 
     mechanism: Mechanism
-    fit: Callable[[Floats, Floats, Promise], Floats]
+    fit: Callable[..., Floats]
     pure: bool
-    check: Callable[[Promise], None] = lambda _: None
+    check: Callable[..., None] | None = None
     """Refuses a promise that the fit cannot keep, before a budget is debited."""
-    pure_noise: Mechanism = _LAPLACE
-
-    @property
-    def needs_delta(self) -> bool:
-        """Whether it cannot keep pure ε, which is all that a pure one claims."""
-        return not self.pure
 
     def start(self, ball: UnitBall, seed: int) -> KeptRecords:
         """Nothing kept yet."""
@@ -214,128 +172,18 @@ class FromRecords:
 
     def draw(self, secret: KeptRecords, promise: Promise) -> Drawn:
         """θ itself."""
-        return Drawn({}, {"theta": self.fit(*secret.all(), promise)})
+        delta = {} if self.pure else {"delta": float_below(promise.delta)}
+        return Drawn(arrays={"theta": self.fit(*secret.all(), epsilon=_epsilon(promise), **delta)})
+
+    def claim(self, claim: Claim, each: Promise) -> Claim:
+        """For real numbers."""
+        if self.check is not None:
+            self.check(_epsilon(each), float(each.delta))
+        kept = Promise(claim.promise.epsilon, Fraction(0), None) if self.pure else claim.promise
+        return replace(claim, promise=kept, mechanism=self.mechanism, arithmetic=REAL_ARITHMETIC)
 
 
-def regression_method(method: str, *, rows: int, theta_bound: float, published: bool) -> LinearMethod:
-    """The method of that name."""
-    if published and method in ("ssp", "adassp"):
-        return FromRecords(
-            Mechanism.of(PUBLISHED_GAUSSIAN),
-            lambda features, target, promise: fit_as_published(
-                features,
-                target,
-                epsilon=_epsilon(promise),
-                delta=float_below(promise.delta),
-                adaptive=method == "adassp",
-            ),
-            pure=False,
-            check=lambda promise: check_published(
-                _epsilon(promise), float(promise.delta), adaptive=method == "adassp"
-            ),
-        )
-    methods: dict[str, LinearMethod] = {
-        "ssp": FromMoments(),
-        "adassp": FromMoments(),
-        "sketch": FromSketch(rows),
-        "objective": FromRecords(
-            OBJECTIVE_PERTURBATION,
-            lambda features, target, promise: fit_squares(
-                features, target, epsilon=_epsilon(promise), theta_bound=theta_bound
-            ),
-            pure=True,
-        ),
-        "ops": FromRecords(
-            POSTERIOR_SAMPLE,
-            lambda features, target, promise: fit_ops(
-                features, target, epsilon=_epsilon(promise), theta_bound=theta_bound
-            ),
-            pure=True,
-        ),
-        "adaops": FromRecords(
-            POSTERIOR_SAMPLE,
-            lambda features, target, promise: fit_adaops(
-                features, target, epsilon=_epsilon(promise), delta=float_below(promise.delta)
-            ),
-            pure=False,
-        ),
-    }
-    return methods[method]
-
-
-def classification_method(method: str, *, rows: int, ridge: float) -> LinearMethod:
-    """The method of that name for a linear classifier; targets are −1 and 1."""
-    methods: dict[str, LinearMethod] = {
-        "sketch": FromClassSketches(rows),
-        "objective": FromRecords(
-            OBJECTIVE_PERTURBATION,
-            lambda features, target, promise: fit_logistic(
-                features, target, epsilon=_epsilon(promise), ridge=ridge
-            ),
-            pure=True,
-        ),
-    }
-    return methods[method]
-
-
-def classification_theta(bundle: Bundle, ball: UnitBall) -> Floats:
-    """θ of sign(θ·φ), from what any of the methods released; post-processing.
-
-    Zero, which is the first class, where the counts of records are within the noise.
-    """
-    if "theta" in bundle.arrays:
-        return _theta(bundle, ball)
-    parts = bundle.parts
-    if not enough_records(parts.values()):
-        return np.zeros(ball.features)
-    return fit_classifier(parts["class 0"], parts["class 1"], ball.length, seed=bundle.about["seed"])
-
-
-def regression_theta(bundle: Bundle, ball: UnitBall) -> Floats:
-    """θ of v ≈ θ·φ, from what any of the methods released; post-processing.
-
-    Zero, the middle of the target's bounds, where the count of records is within the noise.
-    """
-    if "theta" in bundle.arrays:
-        return _theta(bundle, ball)
-    name = "level" if "sketch" in bundle.parts else "moments"
-    counted: Any = bundle.parts[name]
-    if counted.count < _STANDARD_ERRORS[name] * counted.count_stderr:
-        return np.zeros(ball.features)
-    if "sketch" in bundle.parts:
-        return fit_regression(bundle.parts["sketch"], bundle.parts["level"], ball.length)
-    solve = solve_plain if bundle.about["method"] == "ssp" else solve_adaptive
-    return solve(NoisyMoments.of(bundle.parts["moments"]))
-
-
-def _theta(bundle: Bundle, ball: UnitBall) -> Floats:
-    theta: Floats = bundle.arrays["theta"]
-    if theta.shape != (ball.features,):
-        raise ValueError("theta")
-    return theta
-
-
-def unit_ball(box: Box, target: tuple[float, float], radius: float | None) -> UnitBall:
-    """The ball of columns with these bounds and of a target between these ends."""
-    whole = Bounds.of([*box, target], len(box) + 1)
-    assert whole is not None
-    return UnitBall(whole, radius)
-
-
-def claim_of(chosen: LinearMethod, claim: Claim, each: Promise) -> Claim:
-    """What a method claims, which may be less than the promise; ClaimError if it cannot keep that of one
-    record.
-    """
-    kept = Promise(claim.promise.epsilon, Fraction(0), None) if chosen.pure else claim.promise
-    if isinstance(chosen, FromRecords):
-        chosen.check(each)
-    exact = chosen.pure_noise if kept.pure else Mechanism.of(GAUSSIAN)
-    return replace(
-        claim,
-        promise=kept,
-        mechanism=exact if chosen.mechanism is None else chosen.mechanism,
-        arithmetic=EXACT_INTEGERS if chosen.mechanism is None else REAL_ARITHMETIC,
-    )
+LinearMethod = FromMoments | FromRecords
 
 
 def _epsilon(promise: Promise) -> float:
@@ -358,11 +206,10 @@ def moment_noise(promise: Promise, columns: int) -> float:
     The noise of an entry in the unit ball, whose square radius columns + 1 the columns were divided by.
     """
     size = columns + 1
+    assert promise.epsilon is not None
     if promise.pure:
-        assert promise.epsilon is not None
         l1 = (size + 1) / 2.0 + math.sqrt(size) + 0.25
         return size * math.sqrt(2.0) * l1 / float(promise.epsilon)
-    assert promise.epsilon is not None
     l2_squared = (1.0 + 1.0 / size) / 2.0 + 1.0 + 1.0 / 16.0
     return size * math.sqrt(l2_squared / (2.0 * float(rho_of(promise))))
 
@@ -401,7 +248,76 @@ def choose_method(promise: Promise, *, columns: int, records: int | None, theta_
 
 
 @declared
-class PrivateRegressor(RegressionModel):
+class LinearModel(PrivateModel):
+    """A slope for each column and an intercept, by one of several methods from records to θ.
+
+    A subclass says which method (:meth:`_linear_method`), the range of the target (:meth:`_target`), and how
+    θ follows from tables that were released (:meth:`_theta`).
+    """
+
+    radius: Annotated[
+        float | None,
+        Parameter(
+            help="How far a record may lie from the center of bounds, in half widths and with 1 for the "
+            "constant; records beyond are shortened. A radius below the default √(columns + 1) means less "
+            "noise. Declared.",
+            above=0,
+        ),
+    ] = None
+    rows: Annotated[
+        int,
+        Parameter(
+            help="Of the sketch, of which a release with pure ε publishes as many as suit it.", at_least=1
+        ),
+    ] = 4000
+
+    def _linear_method(self, n_features: int | None = None) -> LinearMethod:
+        """The method, from declared quantities alone."""
+        raise NotImplementedError
+
+    def _target(self) -> tuple[float, float]:
+        """Between which ends targets are."""
+        raise NotImplementedError
+
+    def _theta(self, bundle: Bundle, ball: UnitBall) -> Floats:
+        """θ from released tables: post-processing. Zero where the counts of records are within the noise."""
+        raise NotImplementedError
+
+    def _ball(self) -> UnitBall:
+        box, (low, high) = self.bounds_of_columns(), self._target()
+        return UnitBall(Bounds((*box.low, low), (*box.high, high)), self.radius)
+
+    def _start(self, seed: int) -> Any:
+        chosen = self._linear_method()
+        return chosen, chosen.start(self._ball(), seed)
+
+    def _count(self, secret: Any, X: Floats, y: Any) -> None:
+        chosen, counted = secret
+        chosen.count(counted, self._ball(), np.column_stack((X, y)))
+
+    def _draw(self, secret: Any, promise: Promise) -> Drawn:
+        chosen, counted = secret
+        drawn: Drawn = chosen.draw(counted, promise)
+        return drawn
+
+    def _claim(self, n_features: int | None) -> Claim:
+        return self._linear_method(n_features).claim(super()._claim(n_features), self._promise())
+
+    def _open(self, bundle: Bundle) -> tuple[Floats, float]:
+        ball = self._ball()
+        theta = bundle.arrays["theta"] if "theta" in bundle.arrays else self._theta(bundle, ball)
+        require(theta.shape == (ball.features,), "theta")
+        return ball.model(theta)
+
+    def _values(self, X: object) -> Floats:
+        """slopes·x + intercept at each query."""
+        queries = self._queries(X)
+        slopes, intercept = self._reading()
+        return np.asarray(queries @ slopes + intercept)
+
+
+@declared
+class PrivateRegressor(RegressionModel, LinearModel):
     """A linear model of a target, released once.
 
     Works well where records × ε is well above columns²; below that it is close to the mean of the target, or
@@ -452,15 +368,6 @@ class PrivateRegressor(RegressionModel):
             choices=("auto", *REGRESSION_METHODS),
         ),
     ] = "auto"
-    radius: Annotated[
-        float | None,
-        Parameter(
-            help="How far a record may lie from the center of bounds, in half widths and with 1 for the "
-            "constant; records beyond are shortened. A radius below the default √(columns + 1) means less "
-            "noise. Declared.",
-            above=0,
-        ),
-    ] = None
     records: Annotated[
         int | None,
         Parameter(
@@ -475,7 +382,6 @@ class PrivateRegressor(RegressionModel):
             above=0,
         ),
     ] = 2.0
-    rows: Annotated[int, SKETCH_ROWS] = 4000
     calibration: Annotated[
         str,
         Parameter(
@@ -484,9 +390,7 @@ class PrivateRegressor(RegressionModel):
         ),
     ] = "tight"
 
-    def check_records(
-        self, X: object, y: object = None, *, reset: bool = True
-    ) -> tuple[Floats, NDArray[Any] | None]:
+    def check_records(self, X: object, y: object = None, *, reset: bool = True) -> tuple[Floats, Any]:
         """Records and targets as the model counts them, checked."""
         checked = super().check_records(X, y, reset=reset)
         if reset:
@@ -494,24 +398,49 @@ class PrivateRegressor(RegressionModel):
         return checked
 
     def _chosen_method(self, n_features: int | None) -> str:
-        """The method, from declared quantities alone."""
-        promise = self._promise()
-        method = self.method
-        if method == "auto":
-            method = choose_method(
-                promise,
-                columns=self._width(n_features),
-                records=self.records,
-                theta_bound=self.theta_bound,
-            )
-        if self._linear_method(method).needs_delta and promise.pure:
+        if self.method != "auto":
+            return self.method
+        columns, bound = self._width(n_features), self.theta_bound
+        return choose_method(self._promise(), columns=columns, records=self.records, theta_bound=bound)
+
+    def _linear_method(self, n_features: int | None = None) -> LinearMethod:
+        method = self._chosen_method(n_features)
+        chosen = self._method_named(method)
+        if isinstance(chosen, FromRecords) and not chosen.pure and self._promise().pure:
             raise UsageError(
                 "delta",
                 ("must be above 0 for ", Argument("method", method), " with this calibration"),
                 got="none",
                 remedy=("give ", Argument("delta", 1e-6)),
             )
-        return method
+        return chosen
+
+    def _method_named(self, method: str) -> LinearMethod:
+        if method in ("ssp", "adassp"):
+            if self.calibration == "tight":
+                return FromMoments()
+            noise, adaptive = Mechanism.of(PUBLISHED_GAUSSIAN), method == "adassp"
+            check = partial(check_published, adaptive=adaptive)
+            return FromRecords(noise, partial(fit_as_published, adaptive=adaptive), False, check)
+        bound = self.theta_bound
+        methods: dict[str, LinearMethod] = {
+            "sketch": FromSketch(self.rows),
+            "objective": FromRecords(OBJECTIVE_PERTURBATION, partial(fit_squares, theta_bound=bound), True),
+            "ops": FromRecords(POSTERIOR_SAMPLE, partial(fit_ops, theta_bound=bound), True),
+            "adaops": FromRecords(POSTERIOR_SAMPLE, fit_adaops, False),
+        }
+        return methods[method]
+
+    def _theta(self, bundle: Bundle, ball: UnitBall) -> Floats:
+        sketched = "sketch" in bundle.parts
+        name = "level" if sketched else "moments"
+        counted: Any = bundle.parts[name]
+        if counted.count < _STANDARD_ERRORS[name] * counted.count_stderr:
+            return np.zeros(ball.features)
+        if sketched:
+            return fit_regression(bundle.parts["sketch"], counted, ball.length)
+        solve = solve_plain if bundle.about["method"] == "ssp" else solve_adaptive
+        return solve(NoisyMoments.of(counted))
 
     def _part_columns(self) -> dict[str, int]:
         # Columns with a constant and the target.
@@ -522,47 +451,12 @@ class PrivateRegressor(RegressionModel):
         keeps = self.method in KEEPING or (self.method != "sketch" and self.calibration != "tight")
         return n_features + 1 if keeps else 0
 
-    def _linear_method(self, method: str) -> LinearMethod:
-        return regression_method(
-            method,
-            rows=self.rows,
-            theta_bound=self.theta_bound,
-            published=self.calibration == "as-published",
-        )
-
-    def _ball(self, bounds: Any, target_bounds: Any, radius: Any) -> UnitBall:
-        target = declared_target(target_bounds)
-        return unit_ball(self._box(bounds), (target.low[0], target.high[0]), radius)
-
-    def _now(self) -> UnitBall:
-        return self._ball(self.effective("bounds"), self.target_bounds, self.radius)
-
-    def _start(self, seed: int) -> Any:
-        return self._linear_method(self.method_).start(self._now(), seed)
-
-    def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
-        assert y is not None
-        self._linear_method(self.method_).count(secret, self._now(), np.column_stack((X, y)))
-
-    def _draw(self, secret: Any, promise: Promise) -> Bundle:
-        drawn = self._linear_method(self.method_).draw(secret, promise)
-        return self._bundle(drawn)
-
     def _facts(self) -> dict[str, Any]:
         return {"method": self.method_}
 
     def _restore(self, facts: dict[str, Any]) -> None:
-        if facts["method"] not in REGRESSION_METHODS:
-            raise ValueError("method")
+        require(facts["method"] in REGRESSION_METHODS, "method")
         self.method_ = facts["method"]
-
-    def _claim(self, n_features: int | None) -> Claim:
-        method = self._linear_method(self._chosen_method(n_features))
-        return claim_of(method, super()._claim(n_features), self._promise())
-
-    def _open(self, bundle: Bundle) -> tuple[Floats, float]:
-        ball = self._ball(*(self._fitted(name) for name in ("bounds", "target_bounds", "radius")))
-        return ball.model(regression_theta(bundle, ball))
 
     @property
     def coef_(self) -> Floats:
@@ -577,18 +471,15 @@ class PrivateRegressor(RegressionModel):
 
     def predict(self, X: object) -> Floats:
         """The target at each point, shape (n_queries,), within ``target_bounds``."""
-        queries = self._queries(X)
-        slopes, intercept = self._reading()
-        low, high = self._fitted("target_bounds")
-        values: Floats = np.clip(queries @ slopes + intercept, low, high)
-        return values
+        values = self._values(X)
+        return np.asarray(np.clip(values, *self._fitted("target_bounds")))
 
 
 CLASSIFICATION_METHODS = ("sketch", "objective")
 
 
 @declared
-class PrivateLinearSVC(ClassificationModel):
+class PrivateLinearSVC(ClassificationModel, LinearModel):
     """A plane between two classes, released once.
 
     Works well where a plane separates the classes and records × ε is well above the number of columns.
@@ -635,24 +526,26 @@ class PrivateLinearSVC(ClassificationModel):
             choices=CLASSIFICATION_METHODS,
         ),
     ] = "sketch"
-    radius: Annotated[
-        float | None,
-        Parameter(
-            help="How far a record may lie from the center of bounds, in half widths and with 1 for the "
-            "constant; records beyond are shortened. Declared.",
-            above=0,
-        ),
-    ] = None
-    rows: Annotated[int, SKETCH_ROWS] = 4000
     ridge: Annotated[
         float, Parameter(help="Of objective: regularisation beyond what privacy needs.", at_least=0)
     ] = 0.0
 
-    def _linear_method(self) -> LinearMethod:
-        return classification_method(self.method, rows=self.rows, ridge=self.ridge)
+    def _linear_method(self, n_features: int | None = None) -> LinearMethod:
+        if self.method == "sketch":
+            return FromClassSketches(self.rows)
+        return FromRecords(OBJECTIVE_PERTURBATION, partial(fit_logistic, ridge=self.ridge), True)
 
-    def _ball(self, bounds: Any, radius: Any) -> UnitBall:
-        return unit_ball(self._box(bounds), (-1.0, 1.0), radius)
+    def _target(self) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    def _count(self, secret: Any, X: Floats, y: Any) -> None:
+        super()._count(secret, X, 2.0 * y - 1.0)
+
+    def _theta(self, bundle: Bundle, ball: UnitBall) -> Floats:
+        if not enough_records(bundle.parts.values()):
+            return np.zeros(ball.features)
+        first, second = (bundle.parts[f"class {i}"] for i in range(2))
+        return fit_classifier(first, second, ball.length, seed=bundle.about["seed"])
 
     def _part_columns(self) -> dict[str, int]:
         # A constant beside the features.
@@ -661,31 +554,11 @@ class PrivateLinearSVC(ClassificationModel):
     def kept_per_record(self, n_features: int) -> int:
         return n_features + 1 if self.method in KEEPING else 0
 
-    def _start(self, seed: int) -> Any:
-        return self._linear_method().start(self._ball(self.effective("bounds"), self.radius), seed)
-
-    def _count(self, secret: Any, X: Floats, y: NDArray[Any] | None) -> None:
-        assert y is not None
-        self._linear_method().count(
-            secret, self._ball(self.effective("bounds"), self.radius), np.column_stack((X, 2.0 * y - 1.0))
-        )
-
-    def _draw(self, secret: Any, promise: Promise) -> Bundle:
-        drawn = self._linear_method().draw(secret, promise)
-        return self._bundle(drawn)
-
-    def _claim(self, n_features: int | None) -> Claim:
-        return claim_of(self._linear_method(), super()._claim(n_features), self._promise())
-
     def _advice(self, n_features: int, promise: Promise) -> list[str]:
         if self.method in KEEPING:
             return []
         better = "PrivateClassifier" if not promise.pure else "PrivateClassifier or method='objective'"
         return [f"a sketch serves many uses, and as a classifier it is less accurate than {better}"]
-
-    def _open(self, bundle: Bundle) -> tuple[Floats, float]:
-        ball = self._ball(self._fitted("bounds"), self._fitted("radius"))
-        return ball.model(classification_theta(bundle, ball))
 
     @property
     def coef_(self) -> Floats:
@@ -700,13 +573,9 @@ class PrivateLinearSVC(ClassificationModel):
 
     def decision_function(self, X: object) -> Floats:
         """On which side of the plane each point lies, and how far, shape (n_queries,)."""
-        queries = self._queries(X)
-        normal, intercept = self._reading()
-        values: Floats = queries @ normal + intercept
-        return values
+        return self._values(X)
 
     def predict(self, X: object) -> NDArray[Any]:
         """The class of each point, shape (n_queries,)."""
         second = self.decision_function(X) > 0.0
-        labels: NDArray[Any] = self.classes_[second.astype(np.int64)]
-        return labels
+        return np.asarray(self.classes_[second.astype(np.int64)])

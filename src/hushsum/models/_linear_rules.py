@@ -33,67 +33,47 @@ where they tell more of the mean of all records. Chosen on the training parts of
 from 0.35 to 0.7 are nearly as good; a class that is much rarer than others loses by less weight.
 """
 _CLEAR: Final = 8.0
-"""Each class has moments of its own where their noise is so many times below what can be used."""
+"""Each class has moments of its own where their noise is this many times below what can be used."""
 _DISTINCT: Final = 3.0
 _ENOUGH: Final = 5.0
 _FLOOR: Final = 2.0
 _NEAR_ZERO: Final = 1e-12
 _DEEPEST: Final = -30.0
-"""Of the logarithms of probabilities: none is 0."""
+"""The smallest logarithm of a probability: none is 0."""
 
 
 def means_basis(
     classes: int, dim: int, promise: Promise, radius: float = 1.0, transform: str | None = None
 ) -> ClassMoments:
     """What the rule of class means counts."""
-    return ClassMoments.of_shares(
-        classes,
-        dim,
-        radius,
-        moment_share=Fraction(0),
-        count_share=COUNT_SHARE,
-        transform=transform,
-        total=_total_weight(promise, transform),
-    )
-
-
-def _total_weight(promise: Promise, transform: str | None) -> float:
-    """1 under pure ε: Laplace noise is calibrated to sums of absolute values, which a weight below 1 does not
-    make smaller.
-    """
-    if promise.pure:
-        return 1.0
-    return TOTAL_WEIGHT if transform is None else PUBLIC_TOTAL_WEIGHT
+    return _basis((classes, dim, radius), promise, transform, Fraction(0))
 
 
 def discriminant_basis(
-    classes: int,
-    dim: int,
-    records: int,
-    promise: Promise,
-    radius: float = 1.0,
-    transform: str | None = None,
+    classes: int, dim: int, records: int, promise: Promise, radius: float = 1.0, transform: str | None = None
 ) -> ClassMoments:
-    """What discriminant analysis counts: second moments of each class where their noise is small for so many
-    records, else those of all.
+    """What discriminant analysis counts: second moments of each class where their noise is small for that
+    number of records, else those of all.
     """
-    shares = ((True, CLASS_MOMENT_SHARE), (False, MOMENT_SHARE))
-    by_class, shared = (
-        ClassMoments.of_shares(
-            classes,
-            dim,
-            radius,
-            moment_share=share,
-            count_share=COUNT_SHARE,
-            by_class=by_class,
-            transform=transform,
-            total=_total_weight(promise, transform),
-        )
-        for by_class, share in shares
-    )
+    size = classes, dim, radius
+    by_class = _basis(size, promise, transform, CLASS_MOMENT_SHARE, by_class=True)
     if _CLEAR * spectral_edge(by_class, promise, records) <= largest_edge(dim):
         return by_class
-    return shared
+    return _basis(size, promise, transform, MOMENT_SHARE)
+
+
+def _basis(
+    size: tuple[int, int, float],
+    promise: Promise,
+    transform: str | None,
+    share: Fraction,
+    *,
+    by_class: bool = False,
+) -> ClassMoments:
+    weight = TOTAL_WEIGHT if transform is None else PUBLIC_TOTAL_WEIGHT
+    # Laplace noise is calibrated to sums of absolute values, which a weight below 1 does not make smaller.
+    given: Any = {"transform": transform, "total": 1.0 if promise.pure else weight, "by_class": by_class}
+    return ClassMoments.of_shares(*size, moment_share=share, count_share=COUNT_SHARE, **given)
 
 
 def largest_edge(dim: int) -> float:
@@ -280,9 +260,8 @@ def _covariance(
     if basis.moments == 1:
         records = float(sizes.sum())
         center = sizes / records @ means
-        return moments[0] / records - np.outer(center, center), _edge(
-            basis, variance, np.array([1 / records])
-        )
+        edge = _edge(basis, variance, np.array([1 / records]))
+        return moments[0] / records - np.outer(center, center), edge
     each = moments / sizes[:, None, None] - means[:, :, None] * means[:, None, :]
     for shares in (np.full(len(sizes), 1.0 / len(sizes)), sizes / sizes.sum()):
         covariance, edge = np.tensordot(shares, each, 1), _edge(basis, variance, shares / sizes)

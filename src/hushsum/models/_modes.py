@@ -13,7 +13,7 @@ from hushsum._types import Floats, Integers
 from hushsum.declaration import Parameter
 from hushsum.errors import UsageError
 from hushsum.kernels import COLUMNS, ColumnKernel, HashPartitions, Kernel
-from hushsum.models._base import declared
+from hushsum.models._base import declared, require
 from hushsum.models._table_model import KERNEL, KERNELS, TableModel, spread_points
 from hushsum.releases import Bundle, NoisyTable, TableFunction
 from hushsum.tables import HashRows, RowReading
@@ -89,16 +89,13 @@ def distinct_modes(
             break
         if kept and values[i] < prominence[i]:
             continue
-        own = True
         for j in kept:
             if np.linalg.norm(points[i] - points[j]) < distance:
-                own = False
                 break
             way = points[i] + fractions * (points[j] - points[i])
             if f(way).min() > values[i] - prominence[i]:
-                own = False
                 break
-        if own:
+        else:
             kept.append(int(i))
     return np.array(kept, np.int64)
 
@@ -132,16 +129,10 @@ class HeldOut:
         if apart == 0 or blocks - apart < _FEWEST_ROWS:
             return cls(function, function, 0)
         first = (blocks - apart) * block
-        searched = TableFunction(
-            _first_rows(function.reading, first),
-            function.table[:first],
-            function.claim,
-            function.noise,
-            function.noisy_count,
-            function.count_noise,
-            function.producer,
-        )
-        return cls(function, searched, function.rows - first)
+        fewer = function.reading.basis.prefix(first).reading(function.reading.kernel)
+        assert isinstance(fewer, RowReading)
+        about = function.claim, function.noise, function.noisy_count, function.count_noise, function.producer
+        return cls(function, TableFunction(fewer, function.table[:first], *about), function.rows - first)
 
     def heights(self, points: Floats) -> tuple[Floats, Floats]:
         """Mean kernel values at points that were found by ``searched``, and their standard errors; from the
@@ -160,14 +151,7 @@ class HeldOut:
         variance = np.maximum(means.var(axis=1, ddof=1) / blocks, f.noise.variance / self.rows)
         # f̂/N̂ with both estimated, as in TableFunction.query.
         slope = keep * f.reading.basis.fold_rate + sums / f.count
-        errors: Floats = np.sqrt(keep**2 * variance + slope**2 * f.count_stderr**2) / f.count
-        return sums / f.count, errors
-
-
-def _first_rows(reading: RowReading, rows: int) -> RowReading:
-    fewer = reading.basis.prefix(rows).reading(reading.kernel)
-    assert isinstance(fewer, RowReading)
-    return fewer
+        return sums / f.count, np.sqrt(keep**2 * variance + slope**2 * f.count_stderr**2) / f.count
 
 
 _CLOUD: Final = 256
@@ -266,9 +250,7 @@ def _narrow(
         if len(cloud) < _CLOUD // 2:
             fresh = _hit_and_run(np.vstack(normals), np.concatenate(limits), cloud, random)
             cloud, totals = np.vstack([best, fresh]), np.concatenate([[totals.max()], parts.f(fresh)])
-    top = totals >= np.quantile(totals, 0.75)
-    middle: Floats = cloud[top].mean(axis=0)
-    return middle
+    return np.asarray(cloud[totals >= np.quantile(totals, 0.75)].mean(axis=0))
 
 
 def _hit_and_run(normals: Floats, limits: Floats, seeds: Floats, random: np.random.Generator) -> Floats:
@@ -404,10 +386,9 @@ class PrivateModes(TableModel):
         str,
         Parameter(
             help="Climb the released function from many starts (search); or intersect the cells of one "
-            "hash row "
-            "after the other; or find by linear programming the points that lie in the fullest cells of "
-            "most rows. The first is the fastest and the most exact; the others are for the Euclidean and "
-            "Manhattan kernels.",
+            "hash row after the other; or find by linear programming the points that lie in the fullest "
+            "cells of most rows. The first is the fastest and the most exact; the others are for the "
+            "Euclidean and Manhattan kernels.",
             choices=METHODS,
         ),
     ] = "search"
@@ -424,9 +405,8 @@ class PrivateModes(TableModel):
     holdout: Annotated[
         float,
         Parameter(
-            help="The part of the hash rows that takes no part in the search and is read at the modes "
-            "alone, so "
-            "that heights have valid standard errors. With 0 there are none, nor where there are no hash "
+            help="The part of the hash rows that takes no part in the search and is read at the modes alone, "
+            "so that heights have valid standard errors. With 0 there are none, nor where there are no hash "
             "rows.",
             at_least=0,
             below=1,
@@ -444,12 +424,9 @@ class PrivateModes(TableModel):
         -------
         array of shape (n_samples,)
         """
-        queries = self._queries(X)
-        modes = self.modes_
-        units = self._units()
-        distances = [(((queries - mode) / units) ** 2).sum(axis=1) for mode in modes]
-        nearest: NDArray[np.int64] = np.argmin(distances, axis=0)
-        return nearest
+        queries, units = self._queries(X), self._units()
+        distances = [(((queries - mode) / units) ** 2).sum(axis=1) for mode in self.modes_]
+        return np.asarray(np.argmin(distances, axis=0))
 
     def fit_predict(self, X: object, y: object = None) -> NDArray[np.int64]:
         """Fit, which releases, and give each record the number of its nearest mode, for the owner's eyes."""
@@ -478,12 +455,8 @@ class PrivateModes(TableModel):
     def _start(self, seed: int) -> Any:
         kernel = self._kernel()
         if not isinstance(kernel, ColumnKernel):
-            raise UsageError(
-                "kernel",
-                "must compare columns of numbers, because modes are points in a box",
-                got=f"the {kernel.name} kernel",
-                remedy="use euclidean",
-            )
+            rule = "must compare columns of numbers, because modes are points in a box"
+            raise UsageError("kernel", rule, got=f"the {kernel.name} kernel", remedy="use euclidean")
         if self.method != "search":
             Partitions.check(kernel)
         return super()._start(seed)
@@ -491,9 +464,8 @@ class PrivateModes(TableModel):
     def _open(self, bundle: Bundle) -> Any:
         modes, heights = bundle.arrays["modes"], bundle.arrays["heights"]
         errors = bundle.arrays.get("height_errors", heights)
-        alike = heights.shape == errors.shape == modes.shape[:1]
-        if modes.ndim != 2 or modes.shape[1] != self.n_features_in_ or not alike:
-            raise ValueError("modes")
+        require(modes.shape == (len(modes), self.n_features_in_), "modes")
+        require(heights.shape == errors.shape == modes.shape[:1], "heights")
         return super()._open(bundle)
 
     def _derived(self, sketch: NoisyTable) -> dict[str, NDArray[Any]]:
@@ -506,16 +478,10 @@ class PrivateModes(TableModel):
             return searched(places * units)
 
         places = self._candidates(searched, f, low, high)
-        points = places * units
-        values = f(places)
-        kept = distinct_modes(
-            f,
-            places,
-            values,
-            distance=self._reach / 2.0,
-            prominence=self.prominence * searched.query(points).stderr,
-            most=self.n_modes,
-        )
+        points, values = places * units, f(places)
+        prominence = self.prominence * searched.query(points).stderr
+        apart, most = self._reach / 2.0, self.n_modes
+        kept = distinct_modes(f, places, values, distance=apart, prominence=prominence, most=most)
         modes, heights = points[kept], values[kept]
         if split.rows == 0:
             return {"modes": modes, "heights": heights}

@@ -15,8 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
 from hushsum.errors import DataRefused, HushsumError, SuspiciousParameter, UsageError, shown
 from hushsum.records import (
@@ -112,11 +111,8 @@ def _refuse_dates(rows: Any) -> None:
     """Refuse dates and durations: scikit-learn takes them as numbers of the unit they are stored in."""
     if from_package(rows, "pandas"):
         frame = rows if rows.ndim == 2 else rows.to_frame()
-        kinds = {
-            str(name): getattr(kind, "kind", "")
-            for name, kind in zip(frame.columns, frame.dtypes, strict=True)
-        }
-        found = next((f"column {name!r}" for name, kind in kinds.items() if kind in _MOMENTS), None)
+        kinds = zip(frame.columns, (getattr(kind, "kind", "") for kind in frame.dtypes), strict=True)
+        found = next((f"column {str(name)!r}" for name, kind in kinds if kind in _MOMENTS), None)
     elif isinstance(rows, np.ndarray):
         found = "X" if rows.dtype.kind in _MOMENTS else None
     elif has_arrow_interface(rows):
@@ -127,22 +123,6 @@ def _refuse_dates(rows: Any) -> None:
         found = None
     if found is not None:
         raise DataRefused(f"{found} must be of numbers", got="dates", remedy=DAYS)
-
-
-def checked_labels(y: object) -> Any:
-    """Labels of classes, refused if they are numbers with a fraction."""
-
-    def check() -> Any:
-        labels = column_or_1d(y)
-        check_classification_targets(labels)
-        return labels
-
-    return showing_nothing(check, y=y)
-
-
-def check_same_length(X: object, y: object) -> None:
-    """Refuse points and targets of different lengths."""
-    showing_nothing(lambda: check_consistent_length(X, y), X=X, y=y)
 
 
 def showing_nothing(step: Callable[[], T], *, X: object = None, y: object = None) -> T:
@@ -156,33 +136,28 @@ def showing_nothing(step: Callable[[], T], *, X: object = None, y: object = None
         in place of what the step raised. It is raised outside of the handler, so that neither ``__cause__``
         nor ``__context__`` leads a traceback or a log to the original message.
     """
-    text = ""
-    kind: type[Exception] = DataRefused
     try:
         return step()
     except (HushsumError, NotFittedError):
         raise
     except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError) as error:
-        text = str(error)
-        if isinstance(error, TypeError) and "argument must be" in text:
-            kind = TypeError
-    raise _refusal(text, kind, X, y)
+        text, of_type = str(error), isinstance(error, TypeError)
+    raise _refusal(text, of_type, X, y)
 
 
-def _refusal(text: str, kind: type[Exception], X: object, y: object) -> Exception:
-    if kind is TypeError:
+def _refusal(text: str, of_type: bool, X: object, y: object) -> Exception:
+    if of_type and "argument must be" in text:
         return TypeError(
             "float() argument must be a string or a real number, got another type in "
             f"{_where(X, y, is_not_numeric)}; {ENCODE}"
         )
     if any(part in text for part in _SHOWS_COLUMNS_ONLY):
         found = re.match(r"X has (\d+) features", text)
-        # So many "columns" are probably the records of a table that was transposed.
+        # That many "columns" are probably the records of a table that was transposed.
         if found is None or int(found[1]) <= MOST_COLUMNS_SHOWN:
             return DataRefused(text)
-        return DataRefused(
-            "X must have as many features as the records had", got="more", remedy="transpose it?"
-        )
+        rule = "X must have as many features as the records had"
+        return DataRefused(rule, got="more", remedy="transpose it?")
     lowered = text.lower()
     for part, words in _REFUSALS:
         if part in lowered:
@@ -202,8 +177,8 @@ def _where(X: object, y: object, test: Callable[[NDArray[Any]], bool] | None) ->
     return "X" if y is None else "X and y"
 
 
-def generator_of(random_state: Any) -> np.random.RandomState:
-    """The generator of a ``random_state``.
+def seed_of(random_state: Any) -> int:
+    """A seed from a ``random_state``: the next one of a generator, and the same for the same integer.
 
     Raises
     ------
@@ -211,13 +186,11 @@ def generator_of(random_state: Any) -> np.random.RandomState:
         if it is none; the message does not show an array that was passed by mistake.
     """
     try:
-        generator: np.random.RandomState = check_random_state(random_state)
-        return generator
+        return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     except (ValueError, TypeError):
         pass
-    raise UsageError(
-        "random_state", "must be an integer, a RandomState or None", got=shown(random_state), remedy="try 0"
-    )
+    rule = "must be an integer, a RandomState or None"
+    raise UsageError("random_state", rule, got=shown(random_state), remedy="try 0")
 
 
 _NOTHING_LEARNED: Final = ("n_features_in_", "feature_names_in_", "n_output_features_")
@@ -252,10 +225,8 @@ def warn_of_fitted_steps(model: BaseEstimator) -> bool:
 
 def _learned(step: Any) -> list[str]:
     """The names of estimators, within others too, that keep something of what they were fitted to."""
-    inner = getattr(step, "steps", None) or getattr(
-        step, "transformers_", getattr(step, "transformer_list", ())
-    )
-    if inner:
+    places = ("steps", "transformers_", "transformer_list")
+    if inner := next((found for name in places if (found := getattr(step, name, None))), ()):
         return [name for each in inner for name in _learned(each[1])]
     # A private model has paid for what it learned.
     if isinstance(step, str) or step is None or hasattr(type(step), "claim_"):
@@ -267,9 +238,7 @@ def _learned(step: Any) -> list[str]:
 def refuse_fit_arguments(arguments: dict[str, object]) -> None:
     """Refuse what scikit-learn's ``fit`` may be given and a private one may not."""
     if arguments.pop("sample_weight", None) is not None:
-        raise UsageError(
-            "sample_weight",
-            "must be left out: the noise would have to be as large as the largest weight allows",
-        )
+        rule = "must be left out: the noise would have to be as large as the largest weight allows"
+        raise UsageError("sample_weight", rule)
     if arguments:
         raise TypeError(f"fit got an unexpected argument {next(iter(arguments))!r}")

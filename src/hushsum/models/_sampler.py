@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -10,14 +11,16 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
 from hushsum.declaration import Parameter
-from hushsum.errors import Argument, UsageError, shown
+from hushsum.errors import Argument, UsageError
+from hushsum.kernels import ColumnKernel, positive_integer
 from hushsum.models._base import declared
-from hushsum.models._record_checks import generator_of
-from hushsum.models._table_model import POWER, TableModel, reach_of, spread_points
+from hushsum.models._record_checks import seed_of
+from hushsum.models._table_model import POWER, TableModel, spread_points
 from hushsum.privacy import Promise
 
 Weights = Callable[[Floats], Floats]
 
+MOST_SAMPLES: Final = 1 << 30
 _SPREAD: Final = 1 << 14
 _GRID_CELLS: Final = 1 << 16
 _LARGEST_GRID: Final = 3
@@ -241,17 +244,15 @@ class PrivateSampler(TableModel):
         UsageError
             if the released function nowhere stands out of its noise.
         """
-        number = _positive_integer("n_samples", n_samples)
+        number = positive_integer("n_samples", n_samples, at_most=MOST_SAMPLES)
         kernel = self._reading().kernel
-        low, high = np.array(self._box(self._fitted("bounds"))).T
-        random = _generator(random_state)
-        if self.method == "grid":
-            return from_grid(self._weights, low, high, number, random)
-        if self.method == "rejection":
-            return by_rejection(self._weights, low, high, number, random)
-        return by_chain(
-            self._weights, low, high, number, random, step=reach_of(kernel, len(low)), steps=self.steps
-        )
+        low, high = self._fitted_box()
+        # Half a radian for directions.
+        reach = np.array(kernel.column_bandwidths() if isinstance(kernel, ColumnKernel) else 0.5)
+        draw = {"grid": from_grid, "rejection": by_rejection}.get(self.method)
+        if draw is None:
+            draw = partial(by_chain, step=reach, steps=self.steps)
+        return draw(self._weights, low, high, number, np.random.default_rng(seed_of(random_state)))
 
     def select(
         self, candidates: object, n_samples: int, *, diverse: bool = True, random_state: Any = None
@@ -268,11 +269,11 @@ class PrivateSampler(TableModel):
         random_state : int, RandomState or None
             Of random draws.
         """
-        number = _positive_integer("n_samples", n_samples)
+        number = positive_integer("n_samples", n_samples, at_most=MOST_SAMPLES)
         points = self._queries(candidates)
         weights = self.decision_function(points)
         if not diverse:
-            return from_list(weights, number, _generator(random_state))
+            return from_list(weights, number, np.random.default_rng(seed_of(random_state)))
         kernel = self._reading().kernel
         size = kernel.size_bound()
         return diverse_choice(
@@ -290,13 +291,3 @@ class PrivateSampler(TableModel):
     def _weights(self, points: Floats) -> Floats:
         answers = self._reading().query(points)
         return np.where(answers.value > self.floor * answers.stderr, np.maximum(answers.value, 0.0), 0.0)
-
-
-def _positive_integer(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise UsageError(name, "must be a positive integer", got=shown(value), remedy="try 100")
-    return int(value)
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    return np.random.default_rng(int(generator_of(random_state).randint(np.iinfo(np.int32).max)))

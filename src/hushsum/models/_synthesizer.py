@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, Final, Self, cast
@@ -27,10 +27,11 @@ from hushsum.methods import (
     tree_marginals,
 )
 from hushsum.models._accuracy import PredictedError, terms_of
-from hushsum.models._base import Drawn, ModelState, PrivateModel, declared
-from hushsum.models._parameters import parameters_of_claim
+from hushsum.models._base import Drawn, PrivateModel, declared, require
+from hushsum.models._encoder import declared_columns
 from hushsum.models._public_rows import refuse_repeated_rows
-from hushsum.models._record_checks import generator_of
+from hushsum.models._record_checks import seed_of
+from hushsum.models._sampler import MOST_SAMPLES
 from hushsum.privacy import (
     PERMUTE_AND_FLIP,
     Mechanism,
@@ -100,12 +101,12 @@ class ProductMixture:
         return np.asarray(largest[:, 0] + np.log(np.exp(total - largest).mean(axis=1)))
 
     def sample(self, number: int, random: np.random.Generator) -> Codes:
-        """Labels of so many records, each component drawn equally often up to one.
+        """Labels of that number of records, each component drawn equally often up to one.
 
-        The draws of a column within a component are stratified: each alone has the law of the component, and
-        together they have its frequencies up to one record. They are in the order of a Sobol sequence, which
-        is moved by a random shift for each component, so that those of two columns are spread evenly over the
-        products of both. That leaves less sampling error than independent draws.
+        The draws of a column within a component are stratified: each alone has the distribution of the
+        component, and together they have its frequencies up to one record. They are in the order of a Sobol
+        sequence, which is moved by a random shift for each component, so that those of two columns are spread
+        evenly over the products of both. That leaves less sampling error than independent draws.
         """
         many = len(self.tables)
         rest = random.permutation(many)[: number % many]
@@ -139,13 +140,11 @@ class ProductMixture:
     def from_units(cls, sizes: Sequence[int], units: NDArray[np.int64]) -> ProductMixture:
         """The mixture of a file; ValueError if it is none."""
         tables = np.asarray(units, np.float64)
-        if tables.ndim != 2 or not len(tables) or tables.shape[1] != sum(sizes) or (tables < 0).any():
-            raise ValueError("mixture")
+        require(tables.shape == (len(tables), sum(sizes)) and len(tables), "mixture")
         mixture = cls(tuple(sizes), tables)
         for i in range(len(sizes)):
             total = mixture.column(i).sum(axis=1, keepdims=True)
-            if (total <= 0).any():
-                raise ValueError("mixture")
+            require((total > 0).all() and (mixture.column(i) >= 0).all(), "mixture")
             mixture.column(i)[:] /= total
         return mixture
 
@@ -261,57 +260,6 @@ MOST_LABELS: Final = 1 << 13
 """Of all columns together: a fit takes the square of this number of cells."""
 
 
-def check_labels(columns: Iterable[DeclaredColumn]) -> None:
-    """Refuse more labels than can be fitted, before anything is spent."""
-    labels = sum(each.size for each in columns)
-    if labels > MOST_LABELS:
-        raise UsageError(
-            "columns",
-            f"must have at most {MOST_LABELS} labels together",
-            got=labels,
-            remedy="declare fewer bins or categories",
-        )
-
-
-def arrow_column(column: DeclaredColumn, values: Any) -> Any:
-    """Drawn values in the type that the declaration gives them; NaN becomes a null."""
-    pa = pyarrow()
-    return pa.array(values, from_pandas=True).cast(pa.type_for_alias(column.type_name))
-
-
-def columns_in_order(columns: object, order: Sequence[str] | None) -> dict[str, DeclaredColumn]:
-    """Declared columns by name, in the order of the records' columns; positions are called x0, x1, ….
-
-    Raises
-    ------
-    UsageError
-        if they are not declarations, or one of the records' columns has none.
-    """
-    if isinstance(columns, Mapping):
-        names = list(columns) if order is None else list(order)
-        listed = {str(name): columns.get(name) for name in names}
-        complete = len(listed) == len(columns)
-    else:
-        listed = {f"x{i}": each for i, each in enumerate(columns if isinstance(columns, Sequence) else ())}
-        complete = True
-    declared = {name: each for name, each in listed.items() if isinstance(each, DeclaredColumn)}
-    if not complete or not declared or len(declared) != len(listed):
-        raise UsageError(
-            "columns",
-            "must be a dictionary or a list of CategoryColumn, FlagColumn or NumberColumn",
-            got="something else",
-            remedy="declare each column",
-        )
-    return declared
-
-
-def bounds_of_column(column: DeclaredColumn) -> tuple[float, float]:
-    """The declared range of a column of numbers, or of the codes of its labels."""
-    if isinstance(column, NumberColumn):
-        return float(column.low), float(column.high)
-    return 0.0, float(column.size)
-
-
 BEFORE_FITTING: Final = (
     "noise alone, before fitting, which reduces it; expected_errors() has the error afterwards"
 )
@@ -343,37 +291,19 @@ def fit_marginals(table: NoisyTable, seed: int) -> FittedMarginals:
         if a column alone was not released.
     """
     basis = cast(Marginals, table.basis)
-    if {(i,) for i in range(len(basis.sizes))} - set(basis.sets):
-        raise UsageError(
-            "the released marginals must contain every column alone",
-            got="some only",
-            remedy="count those too",
-        )
-    cells = [basis.marginal(table.table, i) / table.count for i in range(len(basis.sets))]
+    members = basis.sets
+    if {(i,) for i in range(len(basis.sizes))} - set(members):
+        rule = "the released marginals must contain every column alone"
+        raise UsageError(rule, got="some only", remedy="count those too")
+    cells = [basis.marginal(table.table, i) / table.count for i in range(len(members))]
     mixture = _fit(basis, cells, seed)
-    truth = [_cells_of(mixture, each, cell.shape) for each, cell in zip(basis.sets, cells, strict=True)]
+    truth = [_cells_of(mixture, each, cell.shape) for each, cell in zip(members, cells, strict=True)]
     random = np.random.default_rng([seed, 1])
     deviation = math.sqrt(table.cell_variance) / table.count
     again = _fit(basis, [each + deviation * random.standard_normal(each.shape) for each in truth], seed + 1)
-    errors = [
-        0.5 * np.abs(_cells_of(again, each, true.shape) - true).sum()
-        for each, true in zip(basis.sets, truth, strict=True)
-    ]
+    found = [_cells_of(again, each, true.shape) for each, true in zip(members, truth, strict=True)]
+    errors = [0.5 * np.abs(one - true).sum() for one, true in zip(found, truth, strict=True)]
     return FittedMarginals(table, mixture, np.array(errors))
-
-
-def error_before_fitting(
-    sizes: Sequence[int], pairs: Sequence[Sequence[int]], number: int, promise: Promise, records: int
-) -> float:
-    """The mean total variation of the marginals of two columns by noise alone, for a declared size.
-
-    ``number`` marginals are released together, of all columns and of some of the pairs.
-    """
-    cells = [sizes[i] * sizes[j] for i, j in pairs] or list(sizes)
-    change = UnitChange(Sensitivity(l1=number, l2_squared=number, largest=1), count=1, records=1)
-    noise = calibrate(promise, change, cells=max(sum(cells), number)).table
-    variance = noise.variance
-    return float(np.mean([noise_of_cells(each, math.sqrt(variance), records) for each in cells]))
 
 
 def _fit(basis: Marginals, cells: Sequence[Floats], seed: int) -> ProductMixture:
@@ -394,7 +324,6 @@ def _cells_of(mixture: ProductMixture, members: Sequence[int], shape: tuple[int,
 
 ALL, TREE, AUTO = "all", "tree", "auto"
 PART: Final = "marginals"
-MOST_SAMPLES: Final = 1 << 30
 MOST_COLUMNS_OF_ALL: Final = 12
 """Up to so many columns all pairs are better than a tree under pure ε: they were on all sets that constants
 were tuned on (`benchmarks/synthetic_tables.py`), which have 9 to 11.
@@ -464,9 +393,7 @@ class PrivateSynthesizer(PrivateModel):
         float, Parameter(help="The part of ε that pays for a tree.", above=0, below=1)
     ] = 0.1
 
-    def check_records(
-        self, X: object, y: object = None, *, reset: bool = True
-    ) -> tuple[Any, NDArray[Any] | None]:
+    def check_records(self, X: object, y: object = None, *, reset: bool = True) -> tuple[Any, Any]:
         """The label of each value, by the declarations.
 
         Raises
@@ -485,9 +412,7 @@ class PrivateSynthesizer(PrivateModel):
         names = list(declared) if isinstance(self.columns, Mapping) else None
         choose_mixed(X, count=len(declared), names=names)
         if reset:
-            self.n_features_in_ = len(declared)
-            if names is not None:
-                self.feature_names_in_ = np.array(names, object)
+            self._set_columns(len(declared), names)
         return self._empty().basis.prepare(X).arrays[0], None
 
     def _parameter_checks(self) -> list[ParameterCheck]:
@@ -497,7 +422,7 @@ class PrivateSynthesizer(PrivateModel):
         default = self.columns is None and self._undeclared("bounds")
         return [ParameterCheck(box, columns=names or self._column_names(), default=default)]
 
-    def _compared(self, X: object, records: Any, target: NDArray[Any] | None) -> list[Floats]:
+    def _compared(self, X: object, records: Any, target: Any) -> list[Floats]:
         """The columns of numbers: what is counted are labels."""
         basis = self._empty().basis
         return [] if basis.declared_ranges()[0] is None else [basis.declared_numbers(X)]
@@ -509,10 +434,10 @@ class PrivateSynthesizer(PrivateModel):
         declared = self._declared(n_features)
         return marginals(declared if self._named else list(declared.values()), sets=self._sets(declared))
 
-    def _count(self, secret: Tally, X: Any, y: NDArray[Any] | None) -> None:
+    def _count(self, secret: Tally, X: Any, y: Any) -> None:
         secret.add(Batch((X,), len(X)))
 
-    def _draw(self, secret: Tally, promise: Promise) -> Bundle:
+    def _draw(self, secret: Tally, promise: Promise) -> Drawn:
         if self._rule(promise, self.n_features_in_) == ALL:
             part = secret.release(**terms_of(promise))
         else:
@@ -520,7 +445,7 @@ class PrivateSynthesizer(PrivateModel):
             with release_noise(None) as noise:
                 chosen = chosen_tree(secret, spent, noise)
             part = only_chosen(secret, chosen).release(epsilon=left, delta=promise.delta or None)
-        return self._bundle(Drawn({PART: part}, self._fit_to(cast(NoisyTable, part))))
+        return Drawn({PART: part}, self._fit_to(cast(NoisyTable, part)))
 
     def fit_released(self, function: ReleasedFunction) -> Self:
         """Fit to a released table of marginals, such as one that several sites or a stream released: free.
@@ -533,24 +458,15 @@ class PrivateSynthesizer(PrivateModel):
             Of a tally that :func:`hushsum.methods.marginals` made, with every column alone.
         """
         if not isinstance(function, NoisyTable) or not isinstance(basis := function.basis, Marginals):
-            raise UsageError(
-                "a synthesizer is fitted to a released table of marginals",
-                got=type(function).__name__,
-                remedy="count them with hushsum.methods.marginals",
-            )
+            rule = "a synthesizer is fitted to a released table of marginals"
+            remedy = "count them with hushsum.methods.marginals"
+            raise UsageError(rule, got=type(function).__name__, remedy=remedy)
         declared = list(basis.encodings)
-        named = basis.columns is not None
-        self.columns = dict(zip(basis.columns or (), declared, strict=True)) if named else declared
-        self.n_features_in_ = len(declared)
-        if basis.columns is not None:
-            self.feature_names_in_ = np.array(basis.columns, object)
-        seed = int(generator_of(self.random_state).randint(np.iinfo(np.int32).max))
-        facts = self._described()
-        facts["parameters"] |= parameters_of_claim(function.claim)
-        arrays = self._fit_to(function, seed)
-        bundle = Bundle(function.claim, {**facts, "seed": seed}, {PART: function}, arrays)
-        self._state = ModelState.opened(bundle, facts, seed)
-        return self
+        names = basis.columns
+        self.columns = declared if names is None else dict(zip(names, declared, strict=True))
+        self._set_columns(len(declared), names)
+        seed = seed_of(self.random_state)
+        return self._made_of(function, seed, Drawn({PART: function}, self._fit_to(function, seed)))
 
     def _fit_to(self, table: NoisyTable, seed: int | None = None) -> dict[str, NDArray[Any]]:
         """The mixture, and the expected error of each marginal: all computed from the release."""
@@ -565,10 +481,8 @@ class PrivateSynthesizer(PrivateModel):
         if not isinstance(table, NoisyTable) or not isinstance(basis := table.basis, Marginals):
             raise ValueError("part")
         errors = np.asarray(bundle.arrays[_ERRORS], np.float64)
-        if list(basis.encodings) != list(self._declared().values()):
-            raise ValueError("columns")
-        if errors.shape != (len(basis.sets),):
-            raise ValueError("errors")
+        require(list(basis.encodings) == list(self._declared().values()), "columns")
+        require(errors.shape == (len(basis.sets),), "errors")
         return FittedMarginals(table, ProductMixture.from_units(basis.sizes, bundle.arrays[_MIXTURE]), errors)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
@@ -585,20 +499,18 @@ class PrivateSynthesizer(PrivateModel):
         pyarrow.Table, or array of shape (n_samples, n_features)
             A table with the declared names and types; an array where no columns were declared.
         """
-        given: Any = n_samples
-        whole = int(given) if isinstance(given, np.integer) else given
-        number = positive_integer("n_samples", whole, at_most=MOST_SAMPLES)
+        number = positive_integer("n_samples", n_samples, at_most=MOST_SAMPLES)
         fitted: FittedMarginals = self._reading()
-        random = np.random.default_rng(int(generator_of(random_state).randint(np.iinfo(np.int32).max)))
+        random = np.random.default_rng(seed_of(random_state))
         codes = fitted.mixture.sample(number, random)
         drawn = [each.drawn(codes[:, i], random) for i, each in enumerate(fitted.basis.encodings)]
         if self.columns is None:
             return np.column_stack([np.asarray(each, np.float64) for each in drawn])
-        names = fitted.basis.columns or [f"x{i}" for i in range(len(drawn))]
-        columns = [
-            arrow_column(each, values) for each, values in zip(fitted.basis.encodings, drawn, strict=True)
-        ]
-        return pyarrow().table(columns, names=list(names))
+        pa, names = pyarrow(), fitted.basis.columns or [f"x{i}" for i in range(len(drawn))]
+        # In the types that the declarations give them; NaN becomes a null.
+        types = [pa.type_for_alias(each.type_name) for each in fitted.basis.encodings]
+        columns = [pa.array(each, from_pandas=True).cast(to) for each, to in zip(drawn, types, strict=True)]
+        return pa.table(columns, names=list(names))
 
     def decision_function(self, X: object) -> Floats:
         """The logarithm of the probability that a synthetic record has the labels of each of these.
@@ -608,8 +520,6 @@ class PrivateSynthesizer(PrivateModel):
         X : records of shape (n_samples, n_features)
             Public ones.
         """
-        if not self.__sklearn_is_fitted__():
-            raise self._not_fitted()
         fitted: FittedMarginals = self._reading()
         rows = self._checked(X, reset=False) if self.columns is None else X
         return fitted.mixture.log_probability(fitted.basis.prepare_queries(rows).arrays[0])
@@ -636,7 +546,10 @@ class PrivateSynthesizer(PrivateModel):
         if self.columns is None:
             return
         declared = self._declared()
-        check_labels(declared.values())
+        labels = sum(each.size for each in declared.values())
+        if labels > MOST_LABELS:
+            rule = f"must have at most {MOST_LABELS} labels together"
+            raise UsageError("columns", rule, got=labels, remedy="declare fewer bins or categories")
         if self.pairs is not None:
             self._sets(declared)
 
@@ -651,13 +564,16 @@ class PrivateSynthesizer(PrivateModel):
                 f"x{i}": NumberColumn(low, high, bins=self.bins)
                 for i, (low, high) in enumerate(self.column_bounds(n_features))
             }
-        return columns_in_order(self.columns, self._column_names())
+        return declared_columns(self.columns, self._column_names())
 
     def column_bounds(self, n_features: int | None = None) -> list[tuple[float, float]]:
         """The declared range of each column; of categories that of their codes."""
         if self.columns is None:
             return super().column_bounds(n_features)
-        return [bounds_of_column(each) for each in self._declared().values()]
+        return [
+            (float(each.low), float(each.high)) if isinstance(each, NumberColumn) else (0.0, float(each.size))
+            for each in self._declared().values()
+        ]
 
     def _width(self, n_features: int | None) -> int:
         known = n_features is None and not hasattr(self, "n_features_in_") and self.columns is not None
@@ -668,15 +584,10 @@ class PrivateSynthesizer(PrivateModel):
         if self.pairs is None:
             return all_pairs(sizes, self.most_cells)
         given = set(positions_of(self.pairs, len(sizes), list(declared) if self._named else None))
-        if not all(len(set(each)) == len(each) == 2 for each in given) or any(
-            sizes[i] * sizes[j] > self.most_cells for i, j in given
-        ):
-            raise UsageError(
-                "pairs",
-                f"must be pairs of different columns, each with at most {self.most_cells} cells",
-                got="others",
-                remedy="list pairs, or declare fewer labels",
-            )
+        pairs = all(len(set(each)) == len(each) == 2 for each in given)
+        if not pairs or any(sizes[i] * sizes[j] > self.most_cells for i, j in given):
+            rule = f"must be pairs of different columns, each with at most {self.most_cells} cells"
+            raise UsageError("pairs", rule, got="others", remedy="list pairs, or declare fewer labels")
         return [*((i,) for i in range(len(sizes))), *sorted(given)]
 
     def _rule(self, promise: Promise, n_features: int) -> str:
@@ -706,5 +617,10 @@ class PrivateSynthesizer(PrivateModel):
         if self._rule(promise, n_features) == TREE:
             number = tree_marginals(len(sizes), pairs)
             left = Promise.of(epsilon=self._split(promise)[1], delta=promise.delta)
-        error = error_before_fitting(sizes, pairs, number, left, records)
+        # By noise alone, where that number of marginals, of all columns and of some pairs, is released.
+        cells = [sizes[i] * sizes[j] for i, j in pairs] or sizes
+        change = UnitChange(Sensitivity(l1=number, l2_squared=number, largest=1), count=1, records=1)
+        noise = calibrate(left, change, cells=max(sum(cells), number)).table
+        errors = [noise_of_cells(each, math.sqrt(noise.variance), records) for each in cells]
+        error = float(np.mean(errors))
         return PredictedError("total variation of a marginal of two columns", error, records, BEFORE_FITTING)

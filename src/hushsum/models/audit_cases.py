@@ -34,10 +34,10 @@ from hushsum.models._clusters import (
     split_cells,
     vectors_by_cell,
 )
-from hushsum.models._density import FunctionalSums
-from hushsum.models._table_model import FUNCTIONAL, KernelTable
+from hushsum.models._density import FUNCTIONAL, FunctionalSums, KernelTable
 from hushsum.privacy import EXACT_INTEGERS, LATTICE_GAUSSIAN, Claim, Mechanism, Promise, Relation
 from hushsum.privacy.accounting import promise_of_one
+from hushsum.records import Bounds
 from hushsum.releases import CoefficientFunction
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
@@ -59,7 +59,7 @@ def _density(bandwidths: tuple[float, ...], promise: Promise) -> Separated:
         KernelTable(GaussianKernel(dim=1, bandwidth=width), FUNCTIONAL, f"part{i}")
         for i, width in enumerate(bandwidths)
     ]
-    sides = [FunctionalSums(planned, promise, _SEED, [(-20.0, 20.0)]) for _ in range(2)]
+    sides = [FunctionalSums(planned, promise, _SEED, Bounds((-20.0,), (20.0,))) for _ in range(2)]
     for sums, records in zip(sides, ([[-3.0]] * 9, [[-3.0]] * 9 + [[4.0]]), strict=True):
         sums.add(np.array(records))
 

@@ -29,7 +29,7 @@ from hushsum.errors import (
     SecretRefused,
     UsageError,
 )
-from hushsum.kernels import Kernel, check_cap, kernel_in_words
+from hushsum.kernels import check_cap, kernel_in_words
 from hushsum.models import (
     MODELS,
     NOISE,
@@ -37,7 +37,6 @@ from hushsum.models import (
     PrivateDensity,
     PrivateModel,
     PrivateSynthesizer,
-    declared_kernel,
     labels_to_json,
     model_of,
     normalising_constant,
@@ -345,7 +344,7 @@ def predicted_error(
     if classes is not None:
         model.set_params(classes=list(classes))
     if exact and isinstance(model, PrivateDensity):
-        kernel = model.kernels(len(columns))[0]
+        kernel = model.compared_by(len(columns))[0]
         scale = path_scale(math.sqrt(2.0), model.check_parameters()) / records
         return PredictedError("density", scale / (normalising_constant(kernel) or 1.0), records, NOISE)
     predicted: PredictedError | None = model.predicted_error(records, len(columns))
@@ -920,7 +919,7 @@ def _secret_model(
 def _functions(name: str, model: Any, X: Floats, y: NDArray[Any] | None) -> list[SecretFunction]:
     box = model.column_bounds()
     if name == "density":
-        kernels = model.kernels()
+        kernels = model.compared_by(model.n_features_in_)
         if len(kernels) != 1:
             raise UsageError(
                 "bandwidth",
@@ -929,7 +928,7 @@ def _functions(name: str, model: Any, X: Floats, y: NDArray[Any] | None) -> list
                 remedy="give one of each",
             )
         return [density_function(X, kernels[0], bounds=box, relation="replace")]
-    kernel: Kernel = declared_kernel(model, model.n_features_in_)
+    (kernel,) = model.compared_by(model.n_features_in_)
     if name == "kernel-svc":
         return kernel_svm_functions(X, y, len(model.classes_), kernel, bounds=box, C=float(model.C))
     pair: Any = tuple(model.target_bounds)

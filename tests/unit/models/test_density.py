@@ -128,8 +128,8 @@ def test_a_density_in_pieces_counts_the_same_sums() -> None:
     pieces = hs.PrivateDensity(kernel=["gaussian", "euclidean"], random_state=4)
     for part in np.array_split(X, 4):
         pieces.partial_fit(part)
-    for name, tally in whole._state.secret.tallies.items():
-        other = pieces._state.secret.tallies[name]
+    for name, tally in whole._state.secret.items():
+        other = pieces._state.secret[name]
         assert np.array_equal(exact_table(tally), exact_table(other))
         assert tally.fingerprint == other.fingerprint
 

@@ -66,7 +66,7 @@ def test_noise_alone_passes_as_rarely_as_stated() -> None:
 
 
 def test_a_class_within_the_noise_has_no_say_beside_two_that_are_not() -> None:
-    masses = reading(50.0, 40.0, 2.9)._masses(np.zeros((1, 1)), "map")
+    masses = reading(50.0, 40.0, 2.9).probabilities(np.zeros((1, 1)), "map")
     assert masses[0, 2] < 1e-9 < masses[0, 1] == masses[0, 0]
 
 
@@ -75,9 +75,11 @@ def test_of_two_classes_a_rare_one_is_heard_with_a_cautious_size() -> None:
     found = reading(50.0, 0.1, values=(10.0, 0.5))
     assert found.known.tolist() == [0, 1]
     assert found.sizes.tolist() == [50.0, 2.0]
-    masses = found._masses(np.zeros((1, 1)), "likelihood")[0]
+    masses = found.probabilities(np.zeros((1, 1)), "likelihood")[0]
     assert masses.argmax() == 1
-    assert reading(50.0, 0.1, values=(10.0, 0.3))._masses(np.zeros((1, 1)), "likelihood")[0].argmax() == 0
+    assert (
+        reading(50.0, 0.1, values=(10.0, 0.3)).probabilities(np.zeros((1, 1)), "likelihood")[0].argmax() == 0
+    )
 
 
 def test_counts_far_above_the_noise_are_taken_as_they_are() -> None:

@@ -154,10 +154,11 @@ def test_private_sums_show_and_give_nothing() -> None:
 
     from hushsum.models import planned
     from hushsum.privacy import Promise
+    from hushsum.records import Bounds
 
     box = [(-1.0, 1.0)]
     tables = planned("gaussian", 0.3, "functional", 1, scale=None, box=box)
-    sums = FunctionalSums(tables, Promise.of(epsilon=1.0, delta=1e-6), 1, box)
+    sums = FunctionalSums(tables, Promise.of(epsilon=1.0, delta=1e-6), 1, Bounds((-1.0,), (1.0,)))
     sums.add(LINE)
     assert repr(sums) == "<FunctionalSums CONFIDENTIAL>"
     with pytest.raises(hs.errors.SecretRefused):

@@ -13,7 +13,7 @@ import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.ledger import DatasetTerms, Ledger
 from hushsum.models import QUANTILE_SHARE
-from hushsum.models._outlier_detector import _scores_alone
+from hushsum.models._neighbors import _scores_alone
 
 
 def cluster(number: int = 20_000) -> NDArray[np.float64]:
@@ -57,10 +57,10 @@ def test_the_threshold_and_the_sketch_share_the_budget_exactly(delta: float | No
 
 def test_the_records_are_kept_only_where_they_are_needed_and_only_until_the_release() -> None:
     declared = hs.PrivateOutlierDetector().partial_fit(cluster(100))
-    assert declared._state.secret.records == []
+    assert declared._state.secret[1]._features == []
     paid = hs.PrivateOutlierDetector(contamination=0.1).partial_fit(cluster(100)).partial_fit(cluster(50))
-    assert sum(len(each) for each in paid._state.secret.records) == 150
-    assert "0." not in repr(paid._state.secret)
+    assert len(paid._state.secret[1].all()[0]) == 150
+    assert repr(paid._state.secret[1]) == "<KeptRecords CONFIDENTIAL>"
     paid.release()
     assert paid._state.secret is None
 
