@@ -197,7 +197,7 @@ def pfda(
     penalty : float
         φ, the smoothing, on the line scaled to length 1, in units of sup k(x, x) of the covariance.
     covariance : Kernel, optional
-        Of the Gaussian process that is the noise, positive definite; default the kernel itself.
+        Covariance of the Gaussian process that is the noise, positive definite; default the kernel itself.
     steps : int
         Points of the grid; one decomposition of steps × steps, whatever the number of records.
     relation : {"replace"}

@@ -228,7 +228,7 @@ class BoxPolynomials(BoxBasis):
     order : int
         Highest degree: of a product over columns in total, or in each column with ``every_column``.
     polynomials : {"chebyshev", "monomials"}
-        Of the offset, which is in [−1, 1] inside a box.
+        Polynomials of the offset, which is in [−1, 1] inside a box.
     weights : tuple of int
         Steps of fixed point for each coefficient, the constant's first: more steps, less noise for it.
     every_column : bool
@@ -539,7 +539,7 @@ def hermite(
     order : int, optional
         Highest degree, over all columns together. 0 is a histogram, which has the least noise.
     side : float, optional
-        Of a box, in widths of the kernel. Wider boxes are fewer and need a higher order.
+        Side of a box, in widths of the kernel. Wider boxes are fewer and need a higher order.
     records, epsilon : int and float, optional
         About how many records there will be, declared and not counted, and the ε to be released with: order
         and side are then chosen by :func:`predicted_error`. Without them order 2 and side 1.
@@ -578,7 +578,7 @@ def hermite(
 def predicted_error(
     kernel: Kernel, *, order: int, side: float, records: float, epsilon: float
 ) -> tuple[float, float]:
-    """Of a mean kernel value under pure ε: the standard deviation of the noise, and the truncation error.
+    """The standard deviation of the noise of a mean kernel value under pure ε, and its truncation error.
 
     The noise is what it will be. The truncation error is the root mean square one of the kernel times 0.012:
     what mean kernel values of ordinary data, and the averaging of errors of both signs, come to (measured on
@@ -882,7 +882,7 @@ class BernsteinReading(ProductReading):
 
         At the points of the lattice the table has the sums themselves, and between them the function of least
         norm in the kernel's space that has these values is near the truth; the polynomials differ from it by
-        the smoothing error. One estimate is its square at the query, which sees heaps; another the mean
+        the smoothing error. One estimate is its square at the query, which sees repeats; another the mean
         square over the points around it, which has less noise. The larger one counts. Of the kernel at a
         query between points that are a bandwidth apart, a part is in no combination of those at the points:
         an error of that part of the records that have the very value of the query.

@@ -180,7 +180,7 @@ def privbayes(
         Bins along each column; the paper has 16.
     degree : int or "auto"
         How many parents a column has. ``"auto"``: the most for which the mean cell of a table holds at least
-        four times the scale of its noise (θ-usefulness with θ = 4), from the paid count.
+        four times the scale of its noise (θ-usefulness with θ = 4), from the noisy count.
     size : int
         How many points are drawn from the network.
     network_share : float
@@ -545,13 +545,13 @@ def kme(
     points : int or array of shape (n_points, columns)
         How many, or which: public data, as the claim then states. The private records are refused.
     lattice : int or list of int, optional
-        Of the first algorithm, for the Gaussian kernel: in place of ``points`` the middles of this many cells
+        For the first algorithm and the Gaussian kernel: in place of ``points`` the middles of this many cells
         along each column. The kernel matrix is then a product over columns, and 300,000 points take seconds.
         A spacing of one bandwidth is fine enough.
     features : int
-        Of the second algorithm: how many random features.
+        The number of random features of the second algorithm.
     sensitivity : {"published", "tight"}
-        Of the first algorithm: the paper's 2/n, or √2/n, which holds as well where no kernel value is below
+        For the first algorithm: the paper's 2/n, or √2/n, which holds as well where no kernel value is below
         0; both times √sup k(x, x), which is 1 for a kernel without a weight.
     seed : int
         Public: of points and features.

@@ -29,7 +29,7 @@ from hushsum.errors import FilePath, FileRefused, UsageError
 from hushsum.files import atomic_file, canonical_json, stored_rational
 from hushsum.kernels import HashableKernel, Kernel
 from hushsum.operations import STANDARD, check_function_output, check_output
-from hushsum.parties._runtime import Result
+from hushsum.parties._runtime import Result, basic
 from hushsum.planning._requests import SEED, TABLE, KernelSpec
 from hushsum.privacy import (
     MECHANISM,
@@ -359,23 +359,18 @@ class CollectionRequest:
     """Terms of reports, before the number of columns is known."""
 
     epsilon: Annotated[
-        float,
-        Parameter(help="ε that each person spends by reporting.", group="", above=0, at_most=_MOST_EPSILON),
+        float, basic("ε that each person spends by reporting.", above=0, at_most=_MOST_EPSILON)
     ]
     columns: Annotated[
-        tuple[str, ...] | None,
-        Parameter(help="Columns of a record, separated by commas.", group="", metavar="NAMES"),
+        tuple[str, ...] | None, basic("Columns of a record, separated by commas.", metavar="NAMES")
     ] = None
-    dim: Annotated[
-        int | None, Parameter(help="Number of columns, where they have no names.", group="", at_least=1)
-    ] = None
+    dim: Annotated[int | None, basic("Number of columns, where they have no names.", at_least=1)] = None
     kernel: KernelSpec = _NO_KERNEL
     bounds: Annotated[
         DeclaredBounds | None,
-        Parameter(
+        basic(
+            "Declared range of all columns, or of each; records are clipped to it.",
             type=BOUNDS_TYPE,
-            help="Declared range of all columns, or of each; records are clipped to it.",
-            group="",
             optional=True,
             metavar="LOW:HIGH[,...]",
         ),

@@ -44,6 +44,11 @@ _MOST_OF_A_PARTY: Final = 8
 """Connections of one key at once: a party needs one, and a few more while lost ones time out."""
 
 
+def basic(help: str, **rules: Any) -> Parameter:
+    """A parameter that most people need, so that help lists it without a heading."""
+    return Parameter(help=help, group="", **rules)
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """Where a peer listens, and the key that it must hold."""
@@ -176,10 +181,9 @@ def _nothing() -> bytes:
 class PartySpec:
     """What the process of every party needs."""
 
-    key: Annotated[str, Parameter(help="This party's key file.", group="", metavar="FILE")]
+    key: Annotated[str, basic("This party's key file.", metavar="FILE")]
     state: Annotated[
-        str | None,
-        Parameter(help="Folder for the state of runs. [default: beside the file]", group="", metavar="DIR"),
+        str | None, basic("Folder for the state of runs. [default: beside the file]", metavar="DIR")
     ] = None
 
 
@@ -359,7 +363,7 @@ class Coordinator:
         """Take part until the run is done and the participants know.
 
         ``closed`` is called with every step that was closed, ``finish`` when all are and before anybody is
-        told.
+        notified.
 
         Raises
         ------

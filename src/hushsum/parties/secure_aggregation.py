@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.declaration import Parameter, check_fields
+from hushsum.declaration import check_fields
 from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused, SecretRefused, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import atomic_file, pack, stored_rational, unpack
@@ -40,6 +40,7 @@ from hushsum.parties._runtime import (
     Patience,
     Result,
     RunSpending,
+    basic,
     listener,
 )
 from hushsum.parties._tls import Identity, fingerprint_of, short, verify
@@ -363,7 +364,7 @@ class AggregationTerms(Message):
         unit, per_unit = claimed_unit(tally, request.unit, request.relation)
         return cls(
             run=run or secrets.token_hex(16),
-            reading=basis.prefix(rows).reading(None if basis.counted_kernel() else tally.kernel),
+            reading=basis.prefix(rows).reading(None if basis.counted_kernel() is not None else tally.kernel),
             request=replace(
                 request, unit=unit, rows=rows, budget=None, idempotency_key=None, insecure_noise_seed=None
             ),
@@ -399,13 +400,13 @@ class AggregationTerms(Message):
         """The fewest contributions that are opened, and the threshold of the shares of keys.
 
         Since ``2·(n − dropouts) > n + colluding``, two different lists of survivors cannot both be signed by
-        so many sites, even if those that collude sign both.
+        that many sites, even if those that collude sign both.
         """
         return len(self.sites) - self.dropouts
 
     @cached_property
     def _release(self) -> TableRelease:
-        # Shares of noise are of laws that add up, which the Gamma-radius law does not.
+        # Shares of noise are of distributions that add up, which the Gamma radius does not.
         mechanism = LAPLACE if self.promise.pure else None
         return TableRelease.of(
             replace(self.request, mechanism=mechanism),
@@ -440,7 +441,7 @@ class AggregationTerms(Message):
         )
 
     def noises(self, contributions: int) -> Calibration:
-        """The noise of a sum of so many contributions."""
+        """The noise of a sum of that many contributions."""
         table, count = (IntegerNoise.sum_of([(contributions, share)]) for share in self.shares)
         return Calibration(table, count)
 
@@ -1237,7 +1238,7 @@ def _name(step: str, site: str) -> str:
 
 
 def released_sum(terms: AggregationTerms, total: NDArray[np.int64], contributions: int) -> NoisyTable:
-    """The public function of a sum of so many contributions.
+    """The public function of a sum of that many contributions.
 
     Privacy
     -------
@@ -1274,14 +1275,12 @@ class TermsRequest:
     release: ReleaseRequest
     colluding: Annotated[
         int,
-        Parameter(
-            help="Number of colluding sites against which the claim holds, alone or with the server.",
-            group="",
-            at_least=0,
+        basic(
+            "Number of colluding sites against which the claim holds, alone or with the server.", at_least=0
         ),
     ] = 1
     dropouts: Annotated[
-        int, Parameter(help="Number of sites that may leave before the sum is opened.", group="", at_least=0)
+        int, basic("Number of sites that may leave before the sum is opened.", at_least=0)
     ] = 0
 
     def __post_init__(self) -> None:
@@ -1394,7 +1393,7 @@ def run_server(
 class SiteRequest:
     """What a site takes part with: the terms it has agreed to, its key, state and ledger."""
 
-    terms: Annotated[str, Parameter(help="The terms that all have agreed to.", group="", metavar="FILE")]
+    terms: Annotated[str, basic("The terms that all have agreed to.", metavar="FILE")]
     party: PartySpec
     ledger: LedgerOptions = NO_LEDGER
 

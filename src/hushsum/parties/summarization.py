@@ -73,6 +73,7 @@ from hushsum.parties._runtime import (
     Patience,
     Result,
     RunSpending,
+    basic,
     listener,
 )
 from hushsum.parties._tls import Identity, fingerprint_of, read_secret, short, write_secret
@@ -1248,7 +1249,7 @@ class ThresholdSteering:
         self.lowered = 0.0
 
     def next(self, count: float, deviation: float) -> float:
-        """The chance of the coming round, after a noisy count of what has been sent so far.
+        """The probability of the coming round, after a noisy count of what has been sent so far.
 
         Call once per round, in order, with 0 before the first.
         """
@@ -1838,24 +1839,14 @@ class Comparison:
     the release of the validation set.
     """
 
-    epsilon: Annotated[
-        float, Parameter(help="ε of all messages of the run together.", group="", above=0, at_most=1e3)
-    ]
-    delta: Annotated[
-        float, Parameter(help="δ, below 1/(10 × number of records).", group="", above=0, below=1)
-    ]
+    epsilon: Annotated[float, basic("ε of all messages of the run together.", above=0, at_most=1e3)]
+    delta: Annotated[float, basic("δ, below 1/(10 × number of records).", above=0, below=1)]
     bandwidth: Annotated[
-        float,
-        Parameter(help="Scale of the Gaussian kernel in the units of the data; public.", group="", above=0),
+        float, basic("Scale of the Gaussian kernel in the units of the data; public.", above=0)
     ]
-    features: Annotated[
-        int, Parameter(help="Number of random frequencies.", group="", at_least=1, at_most=MAX_WIDTH // 2)
-    ] = 500
+    features: Annotated[int, basic("Number of random frequencies.", at_least=1, at_most=MAX_WIDTH // 2)] = 500
     validation_share: Annotated[
-        float,
-        Parameter(
-            help="Fraction of the budget for the release of the validation set.", group="", above=0, below=1
-        ),
+        float, basic("Fraction of the budget for the release of the validation set.", above=0, below=1)
     ] = VALIDATION_SHARE
 
     def __post_init__(self) -> None:
@@ -1875,32 +1866,21 @@ class RunSpec:
     """What a run promises and how long it is. ``hashes``: owners send hashes under a secret seed."""
 
     comparison: Comparison
-    size: Annotated[int, Parameter(help="Number of points of the summary.", group="", at_least=1)]
-    rule: Annotated[str, Parameter(help="threshold, fresh or auction.", group="", choices=RULES)] = (
-        DEFAULT_RULE
-    )
+    size: Annotated[int, basic("Number of points of the summary.", at_least=1)]
+    rule: Annotated[str, basic("threshold, fresh or auction.", choices=RULES)] = DEFAULT_RULE
     rounds: Annotated[
-        int | None,
-        Parameter(
-            help="Number of rounds. [default: depends on the rule]", group="", at_least=1, at_most=MAX_ROUNDS
-        ),
+        int | None, basic("Number of rounds. [default: depends on the rule]", at_least=1, at_most=MAX_ROUNDS)
     ] = None
     reach: Annotated[
-        int | None,
-        Parameter(help="Total number of points to be sent. [default: 3 × the size]", group="", at_least=1),
+        int | None, basic("Total number of points to be sent. [default: 3 × the size]", at_least=1)
     ] = None
-    seed: Annotated[int, Parameter(help="Public seed of the features.", group="")] = 0
-    cap: Annotated[
-        int | None, Parameter(help="Maximum number of points from one owner.", group="", at_least=1)
-    ] = None
-    rate: Annotated[
-        float | None, Parameter(help="Decrease of the log-odds per rank, for the auction.", group="", above=0)
-    ] = None
+    seed: Annotated[int, basic("Public seed of the features.")] = 0
+    cap: Annotated[int | None, basic("Maximum number of points from one owner.", at_least=1)] = None
+    rate: Annotated[float | None, basic("Decrease of the log-odds per rank, for the auction.", above=0)] = (
+        None
+    )
     hashes: Annotated[
-        bool,
-        Parameter(
-            help="Owners send hashes; --validation is a file from hushsum summarize validation.", group=""
-        ),
+        bool, basic("Owners send hashes; --validation is a file from hushsum summarize validation.")
     ] = False
 
     def __post_init__(self) -> None:
@@ -1956,7 +1936,7 @@ def summarize(
     validation : array-like of shape (n_validation, dim)
     size : int
     bandwidth : float
-        Of the Gaussian kernel that compares points.
+        Bandwidth of the Gaussian kernel that compares points.
     epsilon, delta : float
         Spent by all messages, the validation set's release included.
     features, seed : int
@@ -2017,9 +1997,7 @@ HASHES = "hashes"
 _MOST_OF_A_TARGET = 1 << 24
 
 
-COLUMNS = Parameter(
-    help="Columns that are compared, separated by commas; default: all.", group="", metavar="NAMES"
-)
+COLUMNS = basic("Columns that are compared, separated by commas; default: all.", metavar="NAMES")
 DEBIT_RHO = Parameter(help="Debit the validation set's release in ρ, not in ε and δ.", group="Ledger")
 
 
@@ -2033,18 +2011,13 @@ class CuratorRequest:
     """
 
     party: PartySpec
-    validation: Annotated[
-        str, Parameter(help="Records that the summary should resemble.", group="", metavar="FILE")
-    ]
+    validation: Annotated[str, basic("Records that the summary should resemble.", metavar="FILE")]
     run: RunSpec
     columns: Annotated[tuple[str, ...] | None, COLUMNS] = None
     carry: Annotated[
-        tuple[str, ...],
-        Parameter(help="Columns that are sent and not compared, such as a label.", group="", metavar="NAMES"),
+        tuple[str, ...], basic("Columns that are sent and not compared, such as a label.", metavar="NAMES")
     ] = ()
-    pace: Annotated[
-        float, Parameter(help="Time between the starts of rounds.", group="", at_least=0, metavar="SECONDS")
-    ] = 1.0
+    pace: Annotated[float, basic("Time between the starts of rounds.", at_least=0, metavar="SECONDS")] = 1.0
     cells: CellFormat = PLAIN
     ledger: LedgerOptions = NO_LEDGER
     debit_rho: Annotated[bool, DEBIT_RHO] = False
@@ -2390,9 +2363,7 @@ def _columns(validation: _Validation, carried: tuple[str, ...], summary: Summary
 class ValidationRequest:
     """The consumer's release of a validation set under the owners' secret, for one run."""
 
-    hashes: Annotated[
-        str, Parameter(help="The secret shared by owners and consumer.", group="", metavar="FILE")
-    ]
+    hashes: Annotated[str, basic("The secret shared by owners and consumer.", metavar="FILE")]
     comparison: Comparison
     columns: Annotated[tuple[str, ...] | None, COLUMNS] = None
     cells: CellFormat = PLAIN
@@ -2636,18 +2607,11 @@ class OwnerRequest:
     party: PartySpec
     columns: Annotated[
         tuple[str, ...] | None,
-        Parameter(
-            help="Columns that may be sent, separated by commas; default: all.", group="", metavar="NAMES"
-        ),
+        basic("Columns that may be sent, separated by commas; default: all.", metavar="NAMES"),
     ] = None
-    cap: Annotated[
-        int | None, Parameter(help="Maximum number of points that are sent in total.", group="", at_least=1)
-    ] = None
+    cap: Annotated[int | None, basic("Maximum number of points that are sent in total.", at_least=1)] = None
     hashes: Annotated[
-        str | None,
-        Parameter(
-            help="Send hashes under this secret instead of points, or nothing.", group="", metavar="FILE"
-        ),
+        str | None, basic("Send hashes under this secret instead of points, or nothing.", metavar="FILE")
     ] = None
     cells: CellFormat = PLAIN
     ledger: LedgerOptions = NO_LEDGER

@@ -344,7 +344,7 @@ def _records(X: object, kernel: Kernel, bounds: object) -> tuple[Bounds, Rows]:
 WARNING = "CONFIDENTIAL: private records. Never for release; they answer questions where they are."
 
 _LARGEST = 1e30
-"""Of a stored number: what single precision holds, and answers stay finite with."""
+"""The largest stored number: single precision holds it, and answers stay finite with it."""
 
 
 def save_secret_functions(

@@ -657,7 +657,7 @@ def serve(
     insecure_noise_seed: int | None = None,
     rollback_guard: RollbackGuard[int] | None = None,
 ) -> ServedFunction:
-    """Open a function for questions. Spends ``epsilon`` and ``delta`` once, when its store is first opened.
+    """Open a function for queries. Spends ``epsilon`` and ``delta`` once, when its store is first opened.
 
     Parameters
     ----------

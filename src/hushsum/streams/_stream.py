@@ -625,7 +625,7 @@ def _step(header: Header) -> StreamStep:
 
 
 def _shapes(header: Header) -> tuple[tuple[int, ...], ...]:
-    """Of the secret, public, shown and kept tables."""
+    """The shapes of the secret, public, shown and kept tables."""
     noise = _step(header).noise
     rows, width = basis_from_json(header["tally"]["basis"]).shape
     size = rows * width + 1
@@ -976,7 +976,7 @@ def stream(
         How many steps there will be, at most 16,384. The claim covers all of them, whether they are taken or
         not.
     window : int, optional
-        Show the last so many steps instead of all.
+        Show this many of the last steps instead of all.
     decay : float, optional
         Show all steps, each with this part of the weight of the next one.
     removals : bool
