@@ -209,7 +209,7 @@ def test_an_account_has_a_share_of_the_event_loop(
     path = f"/functions/{function}/query"
     town.ok("olga", "PUT", f"/functions/{function}/grants/anna", json={"download": False})
     town.ok("olga", "POST", path, json=POINT)
-    town.app.state.context = replace(context_of(town), answered_at_once=RateLimit(1e-9, 20.0))
+    context_of(town).answered_at_once = RateLimit(1e-9, 20.0)
     monkeypatch.setattr(CostEstimates, "seconds", lambda *given: 0.004)
     calculated: list[str] = []
     calculate = ComputePool.calculate
@@ -325,7 +325,7 @@ def test_an_owner_has_some_threads_and_not_all(
         assert go.wait(120)
         return []
 
-    monkeypatch.setattr(type(context_of(town).datasets), "of", lambda self, account: of(account))
+    monkeypatch.setattr(type(context_of(town).store.datasets), "of", lambda self, account: of(account))
     with connected(town) as port, client(town, "olga", port) as olga, client(town, "otto", port) as otto:
         with ThreadPoolExecutor(ATTACK) as pool:
             sent = [pool.submit(olga.get, "/datasets", timeout=120) for _ in range(ATTACK)]
@@ -349,15 +349,14 @@ def test_not_ready_while_queries_wait(found_town: FoundTown, monkeypatch: pytest
         assert go.wait(120)
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(context_of(town).accounts), "authenticate", authenticate)
+        patch.setattr(type(context_of(town).store.accounts), "authenticate", authenticate)
         for path in ("/readyz", "/readyz?only=queries"):
             answer = town.ask(None, "GET", path)
             assert answer.status_code == 503
             assert "overloaded" in answer.json()["reasons"][0]
         assert town.ask(None, "GET", "/healthz").status_code == 200
         go.set()
-    patient = replace(context_of(town), settings=replace(town.settings, ready_seconds=120.0))
-    town.app.state.context = patient
+    context_of(town).settings = replace(town.settings, ready_seconds=120.0)
     assert town.ask(None, "GET", "/readyz").json() == {"status": "ok", "reasons": []}
 
 

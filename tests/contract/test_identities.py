@@ -43,13 +43,13 @@ class TestIdentities:
         assert ticket is not None
         redeemed = identities.redeem(ticket, scopes=SCOPES, request="r")
         assert redeemed is not None
-        assert redeemed[1].signed_in
+        assert redeemed.signed_in
         assert identities.redeem(ticket, scopes=SCOPES, request="r") is None
-        found = Accounts(store.database).authenticate(redeemed[0])
+        found = Accounts(store.database).authenticate(redeemed.secret)
         assert found is not None
         assert found[0].id == account
         assert identities.unlink(account, ADMIN)
-        assert Accounts(store.database).authenticate(redeemed[0]) is None
+        assert Accounts(store.database).authenticate(redeemed.secret) is None
         actions = [line.action for line in store.log_lines()]
         assert actions[-6:] == [
             "identity linked",

@@ -18,6 +18,7 @@ from hushsum.service.trusted_proxies import X_FORWARDED_FOR, TrustedProxies
 
 PREFIX = "HUSHSUM_"
 SHORTEST_TOKEN = 32
+FOLDERS = ("uploads", "tallies", "functions", "served", "streams")
 SOURCE = str(Path(__file__).parents[2])
 """The folder from which processes of the service import it."""
 _ROOT = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
@@ -216,8 +217,15 @@ class Settings:
         """Bytes of a stream's state: a step reads it, changes it and writes it, in the memory of a worker."""
         return self.worker_memory_bytes // 4
 
+    def check_cells(self, cells: int) -> None:
+        """Refuse a table that is larger than the service takes."""
+        if cells > self.max_cells:
+            raise UsageError(
+                f"a table must have at most {self.max_cells} cells", remedy="use fewer rows or features"
+            )
+
     def path(self, kind: str, name: str = "") -> Path:
-        """A place in the folder: ``uploads``, ``tallies``, ``functions``, ``served`` or ``streams``."""
+        """A place in one of the `FOLDERS`."""
         return Path(self.folder) / kind / name
 
     def import_extensions(self) -> list[str]:
@@ -242,7 +250,7 @@ class Settings:
 
     def prepare(self) -> None:
         """Make the folders, for the owner of the process alone."""
-        for kind in ("", "uploads", "tallies", "functions", "served", "streams"):
+        for kind in ("", *FOLDERS):
             path = self.path(kind)
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not os.access(path, os.W_OK | os.X_OK):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,8 +66,7 @@ def lying(one_town: SignInTown) -> SignInTown:
     """The same town with an honest provider, not contacted yet; the test makes it lie."""
     one_town.provider.be_honest()
     context = one_town.town.app.state.context
-    fresh = SignIn(context.sign_in.terms, 1000.0)
-    one_town.town.app.state.context = replace(context, sign_in=fresh)
+    context.sign_in = SignIn(context.sign_in.terms, 1000.0)
     return one_town
 
 

@@ -15,21 +15,19 @@ from dataclasses import asdict, replace
 from typing import Any, Final
 
 from hushsum import operations
-from hushsum.operations import read_public, requested_release
+from hushsum.kernels import bandwidth_warnings
+from hushsum.operations import RecordFiles, read_public, requested_release
 from hushsum.operations._answer_model import AnsweringModel
-from hushsum.planning import DeclaredRecords
+from hushsum.planning import DeclaredRecords, MethodSpec
+from hushsum.planning import PlanRequest as DeclaredPlan
+from hushsum.privacy import ReleaseRequest
+from hushsum.records import Bounds, CellFormat
 from hushsum.releases import ReleasedFunction
-from hushsum.service.jobs.requests import (
-    advice_for,
-    choice_of,
-    claim_for,
-    collect_parameter_warnings,
-    error_for,
-    public_rows,
-)
+from hushsum.service.jobs.requests import choice_of, collect_parameter_warnings, public_rows
 from hushsum.service.queries.answer import answer
 from hushsum.service.queries.function_cache import answer_once, released_function
 from hushsum.service.schemas import (
+    UPLOAD_NAME,
     ModelClaimRequest,
     PlanRequest,
     PredictedErrorResponse,
@@ -49,13 +47,12 @@ Result = tuple[dict[str, Any], bytes]
 def plan(about: dict[str, Any], body: bytes) -> Result:
     """The predicted error of each release option."""
     request = PlanRequest.model_validate(about["request"])
-    tally, public, planned = about["tally"], about["public"], request.plan_request()
+    tally, public, planned = about["tally"], about["public"], request.states(DeclaredPlan)
     if tally is not None:
         reading = reading_from_json(tally["definition"])
         planned = replace(planned, reading=reading, max_per_unit=tally["max_per_unit"])
     if public is not None:
-        sample = read_public(public_rows(public, request.cells(), beside_private=False))
-        planned = replace(planned, public=sample)
+        planned = replace(planned, public=read_public(public_rows(public, request)))
     return planned.plan().as_json(), b""
 
 
@@ -74,22 +71,19 @@ def release_claim(about: dict[str, Any], body: bytes) -> Result:
     )
     if tally["add_remove_only"]:
         empty.restrict_to_add_remove()
-    prepared = empty.prepare(request.release_request(), assumptions=tuple(about["assumptions"]))
+    prepared = empty.prepare(request.states(ReleaseRequest), assumptions=tuple(about["assumptions"]))
     return {"claim": prepared.claim.as_json()}, b""
 
 
 def _claim_of_records(request: ReleaseClaimRequest, public: str | None) -> dict[str, Any]:
-    sample = None
-    if public is not None:
-        sample = public_rows(public, request.cells(), request.columns, beside_private=True)
     notes: list[str] = []
     with collect_parameter_warnings(notes):
         planned = requested_release(
-            request.record_files(),
-            request.release_request(),
+            replace(request.states(RecordFiles), paths=(UPLOAD_NAME,), name=UPLOAD_NAME),
+            request.states(ReleaseRequest),
             kernel=request.kernel_spec(),
-            method=request.method_spec(),
-            public=sample,
+            method=request.states(MethodSpec),
+            public=None if public is None else public_rows(public, request),
         ).prepare(DeclaredRecords(request.columns))
     return {
         "claim": planned.prepared.claim.as_json(),
@@ -102,18 +96,43 @@ def _claim_of_records(request: ReleaseClaimRequest, public: str | None) -> dict[
 def model_claim(about: dict[str, Any], body: bytes) -> Result:
     """The claim of a model and, if the request is for them too, its predicted error and the advice."""
     request = ModelClaimRequest.model_validate(about["request"])
-    public = about["public"]
-    if public is not None:
-        public = public_rows(public, request.cells(), request.columns, beside_private=True)
+    public = about["public"] and public_rows(about["public"], request)
     choice = choice_of(request, about["most_numbers"], public)
-    result: dict[str, Any] = {"claim": claim_for(choice, request).as_json()}
+    declared: dict[str, Any] = {
+        "columns": request.columns,
+        "target": request.target,
+        "classes": request.classes,
+    }
+    exact = request.mode == "exact"
+    # What a model would warn of in its parameters is in the advice.
+    with collect_parameter_warnings([]):
+        if exact:
+            claim = operations.exact_claim(choice, **declared, most_questions=request.most_questions)
+        else:
+            claim = operations.claim_beforehand(choice, **declared)
+    # Records with missing values cannot be left out under replace, where their number is public.
+    request.states(CellFormat).check_relation(str(claim.relation))
+    result: dict[str, Any] = {"claim": claim.as_json()}
     if about["with_error"]:
-        error = error_for(choice, request)
-        result["predicted"] = (
-            None if error is None else PredictedErrorResponse.model_validate(error).model_dump()
-        )
-        result["advice"] = advice_for(choice, request)
+        result["predicted"] = None
+        if request.records is not None:
+            error = operations.predicted_error(choice, records=request.records, **declared, exact=exact)
+            result["predicted"] = error and PredictedErrorResponse.model_validate(error).model_dump()
+        result["advice"] = _advice(choice, request)
     return result, b""
+
+
+def _advice(choice: operations.ModelChoice, request: ModelClaimRequest) -> list[str]:
+    """What to consider before spending, from declared quantities alone."""
+    model = choice.build()
+    if request.classes is not None:
+        model.set_params(classes=list(request.classes))
+    if request.mode != "file":
+        return []
+    columns = len(request.columns)
+    box = Bounds.of(model.column_bounds(columns), columns)
+    kernels = model.compared_by(columns)
+    return [*model.advice(columns), *(each for kernel in kernels for each in bandwidth_warnings(kernel, box))]
 
 
 def stream_claim(about: dict[str, Any], body: bytes) -> Result:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
-from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
@@ -19,46 +17,17 @@ from starlette.exceptions import HTTPException
 
 from hushsum.errors import HushsumError, UsageError
 from hushsum.ledger import Ledger
-from hushsum.service.http.authentication import (
-    ADMINISTRATOR,
-    SCOPES,
-    Needed,
-    TokenAuthenticator,
-    TtlCache,
-    caller_of,
-    only_known_parameters,
-)
-from hushsum.service.http.compute_pool import FORK_SERVER, ComputePool
-from hushsum.service.http.context import Context
-from hushsum.service.http.metrics import Metrics
+from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES
+from hushsum.service.http.compute_pool import FORK_SERVER
+from hushsum.service.http.context import Context, Needed, only_known_parameters
 from hushsum.service.http.middleware import PUBLIC, SIGN_IN, QueryFastPath, RequestMiddleware, is_public
 from hushsum.service.http.problem_responses import answer_problem
-from hushsum.service.http.request_limits import (
-    ConcurrencyLimit,
-    FairThreads,
-    RateLimit,
-    address_group,
-    too_often,
-)
+from hushsum.service.http.request_limits import RateLimit, address_group, too_often
 from hushsum.service.http.routes import ROUTERS, functions
-from hushsum.service.http.shared_link_lookup import SharedLinks
-from hushsum.service.jobs.worker_pool import WorkerPool
 from hushsum.service.problem_types import MEDIA_TYPE
-from hushsum.service.queries.function_cache import FunctionCache
 from hushsum.service.schemas import Problem
 from hushsum.service.settings import Settings
-from hushsum.service.store import (
-    Accounts,
-    Actor,
-    AnswerGuard,
-    Datasets,
-    Functions,
-    Identities,
-    JobQueue,
-    LogReader,
-    Shares,
-    Store,
-)
+from hushsum.service.store import Accounts, Actor, Store
 from hushsum.service.store.database import agree_on_folder, starting
 from hushsum.version import __version__
 
@@ -67,7 +36,6 @@ if TYPE_CHECKING:
 
 
 OPENAPI: Final = "/openapi.json"
-ANY_TOKEN: Final = ""
 _METHODS: Final = ("get", "post", "put", "delete")
 _STATUSES: Final = {
     "400": "A request that cannot be read",
@@ -100,8 +68,7 @@ def describe(app: FastAPI, routers: Iterable[APIRouter], root_path: str = "") ->
         schemas.pop(unused, None)
     schemas["Problem"] = Problem.model_json_schema()
     made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    refused = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    assert MEDIA_TYPE in refused
+    refused = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     routes = {
         (method, each.path_format): each
         for router in routers
@@ -131,25 +98,12 @@ def _security(route: APIRoute | None, path: str) -> list[dict[str, list[str]]]:
     """
     if is_public(path):
         return []
-    scopes = [] if route is None else list(scopes_of(route.dependant)) + list(declared_scopes(route.endpoint))
-    if not scopes:
-        raise AssertionError(f"{path} does not declare who may call it; depend on needs(...) or caller_of")
-    return [{"token": [] if scope == ANY_TOKEN else [scope]} for scope in dict.fromkeys(scopes)]
-
-
-def scopes_of(dependant: Dependant) -> Iterator[str]:
-    """The scopes that the dependencies of a route ask for; `ANY_TOKEN` where any token will do."""
-    for each in dependant.dependencies:
-        if isinstance(each.call, Needed):
-            yield from each.call.scopes
-        elif each.call is caller_of:
-            yield ANY_TOKEN
-
-
-def declared_scopes(endpoint: Callable[..., Any]) -> tuple[str, ...]:
-    """The scopes of a route that checks its caller itself."""
-    needed: Needed | None = getattr(endpoint, "needed", None)
-    return () if needed is None else needed.scopes
+    dependencies = () if route is None else route.dependant.dependencies
+    needed = [each.call.scopes for each in dependencies if isinstance(each.call, Needed)]
+    if not needed:
+        raise AssertionError(f"{path} does not declare who may call it; take a call, such as a Releaser")
+    # One that names no scope takes any token.
+    return [{"token": [scope] if scope else []} for scopes in needed for scope in scopes or ("",)]
 
 
 def as_text(app: FastAPI) -> str:
@@ -157,17 +111,8 @@ def as_text(app: FastAPI) -> str:
     return json.dumps(app.openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-_THREADS: Final = 32
-_THREADS_EACH: Final = 4
-"""Threads for owners' requests, and as many for queries; an account has a few of each."""
-_NICENESS_OF_CALCULATIONS: Final = 10
-_NICENESS_OF_QUERIES: Final = 5
-"""Of processes that calculate: the service itself, which answers small queries, comes first."""
-
-_MILLISECONDS_AT_ONCE: Final = (100.0, 20.0)
-"""Processor time of one account's queries that are answered on the event loop: per second, and in a burst."""
 _DESCRIPTIONS_PER_SECOND: Final = 5.0
-"""That one address may request."""
+"""How many descriptions one address may request."""
 
 FIRST = "admin"
 """The name of the account that the first start creates."""
@@ -195,37 +140,21 @@ def create_app(settings: Settings) -> FastAPI:
         store = Store.open(settings.place, create=True, wait_seconds=settings.database_seconds)
         settings.tally_key()
         agree_on_folder(store.database, folder)
-        first_administrator(settings, Accounts(store.database))
-    metrics = Metrics()
-    worker_pool = WorkerPool(settings)
-    authenticator = TokenAuthenticator(Accounts(store.database), settings.cache_seconds)
-
-    calculations, large_queries = (
-        ComputePool(
-            most=most,
-            niceness=niceness,
-            memory=settings.calculation_memory_bytes,
-            seconds=settings.calculation_seconds,
-            extensions=extensions,
-        )
-        for most, niceness in (
-            (settings.calculations_at_once, _NICENESS_OF_CALCULATIONS),
-            (settings.large_queries_at_once, _NICENESS_OF_QUERIES),
-        )
-    )
+        first_administrator(settings, store.accounts)
+    context = Context(settings, store, ledger, extensions, provider)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        worker_pool.start()
+        context.worker_pool.start()
         # An application may be started again.
-        calculations.closed = large_queries.closed = False
+        context.calculations.closed = context.large_queries.closed = False
         if settings.workers:
             FORK_SERVER.start()
         try:
             yield
         finally:
-            app.state.context.stop_calculations()
-            worker_pool.stop()
+            context.stop_calculations()
+            context.worker_pool.stop()
 
     app = FastAPI(
         title="Hushsum",
@@ -237,41 +166,15 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         dependencies=[Depends(only_known_parameters)],
     )
-    app.state.context = Context(
-        settings=settings,
-        store=store,
-        accounts=Accounts(store.database),
-        identities=Identities(store.database),
-        datasets=Datasets(store.database),
-        functions=Functions(store.database),
-        shares=Shares(store.database),
-        log=LogReader(store.database),
-        jobs=JobQueue(store.database),
-        ledger=ledger,
-        authenticator=authenticator,
-        visible=TtlCache(settings.cache_seconds),
-        shared_links=SharedLinks(Shares(store.database), settings),
-        function_cache=FunctionCache(partial(AnswerGuard, store.database, ledger)),
-        metrics=metrics,
-        streams=ConcurrencyLimit(settings.streams_at_once),
-        threads=FairThreads(each=_THREADS_EACH, most=_THREADS),
-        query_threads=FairThreads(each=_THREADS_EACH, most=_THREADS),
-        calculations=calculations,
-        large_queries=large_queries,
-        answered_at_once=RateLimit(*_MILLISECONDS_AT_ONCE),
-        wake=worker_pool.wake,
-        workers_alive=worker_pool.alive,
-        worker_trouble=worker_pool.trouble,
-        sign_in=provider,
-    )
+    app.state.context = context
     # Routes are matched in order, and most requests are queries.
     for router in ROUTERS:
         app.include_router(router)
     for kind in (HTTPException, RequestValidationError, HushsumError):
         app.add_exception_handler(kind, answer_problem)
     app.add_middleware(QueryFastPath, state=app.state, query=functions.query)
-    app.add_middleware(RequestMiddleware, settings=settings, authenticator=authenticator, metrics=metrics)
-    _describe_once(app, ROUTERS, settings.root_path)
+    app.add_middleware(RequestMiddleware, context=context)
+    _describe_once(app, settings.root_path)
     return app
 
 
@@ -292,7 +195,7 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
         )
     if found is not None and (given is None or known is not None):
         return
-    made = accounts.issue(
+    token = accounts.issue(
         account.id,
         scopes=SCOPES[ADMINISTRATOR],
         days=settings.token_days,
@@ -300,12 +203,11 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
         actor=Actor("service"),
         token=given,
     )
-    assert made is not None
-    secret, token = made
+    assert token is not None
     if given is None:
         print(
             f"The administrator's token, shown only once and valid until {token.expires[:10]}:\n\n"
-            f"    {secret}\n",
+            f"    {token.secret}\n",
             file=sys.stderr,
             flush=True,
         )
@@ -322,7 +224,7 @@ def _sign_in(settings: Settings) -> SignIn | None:
     return SignIn(ProviderSettings.of(settings), settings.failures_per_minute)
 
 
-def _describe_once(app: FastAPI, routers: Sequence[APIRouter], root_path: str) -> None:
+def _describe_once(app: FastAPI, root_path: str) -> None:
     made: dict[str, Any] = {}
     encoded: list[bytes] = []
     lock = threading.Lock()
@@ -330,7 +232,7 @@ def _describe_once(app: FastAPI, routers: Sequence[APIRouter], root_path: str) -
 
     def openapi() -> dict[str, Any]:
         if not made:
-            made.update(describe(app, routers, root_path))
+            made.update(describe(app, ROUTERS, root_path))
         return made
 
     def encode() -> None:
@@ -343,8 +245,7 @@ def _describe_once(app: FastAPI, routers: Sequence[APIRouter], root_path: str) -
         if not limit.take(address):
             raise too_often()
         if not encoded:
-            context: Context = app.state.context
-            await context.threads.run(address, encode)
+            await app.state.context.threads.run(address, encode)
         return Response(encoded[0], media_type="application/json")
 
     app.openapi = openapi  # type: ignore[method-assign]

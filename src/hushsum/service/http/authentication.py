@@ -1,19 +1,18 @@
-"""Who may call: roles and scopes, the account a token belongs to, and the scopes that routes declare."""
+"""Who may call: roles and scopes, the account that a token belongs to, the function behind a shared link."""
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
-
-from fastapi import Request
+from typing import Final, Generic, TypeVar
 
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import FairThreads
-from hushsum.service.store import Accounts, Actor
+from hushsum.service.http.request_limits import FairThreads, RateLimit, too_often
+from hushsum.service.settings import Settings
+from hushsum.service.store import Accounts, SharedFunction, Shares
 
 V = TypeVar("V")
 ADMINISTRATOR: Final = "administrator"
@@ -30,8 +29,6 @@ _ONCE_VALID_SECONDS: Final = 3600.0
 _KNOWN_AT_ONCE: Final = 8
 _UNKNOWN_AT_ONCE: Final = 4
 """Threads that look up tokens which were valid here before, and such which never were."""
-
-E = TypeVar("E", bound=Callable[..., Any])
 
 
 class TtlCache(Generic[V]):
@@ -135,57 +132,6 @@ class TokenAuthenticator:
         self._known.clear()
 
 
-# The dependencies are coroutines only because FastAPI runs others in a thread, which costs more than they do.
-async def caller_of(request: Request) -> Caller:
-    """The caller; the middleware has authenticated the request."""
-    caller: Caller = request.scope["state"]["caller"]
-    return caller
-
-
-async def actor_of(request: Request) -> Actor:
-    """The caller and request as the audit log records them."""
-    return Actor((await caller_of(request)).account, request.scope["state"]["request"])
-
-
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """A dependency: the caller, whose token must have one of the scopes."""
-
-    scopes: tuple[str, ...]
-
-    async def __call__(self, request: Request) -> Caller:
-        """The caller, or a 403."""
-        caller = await caller_of(request)
-        if caller.scopes.isdisjoint(self.scopes):
-            needed = " or ".join(map(repr, self.scopes))
-            raise Refusal(
-                403, "forbidden", f"this needs a token with the scope {needed}; get one from an administrator"
-            )
-        return caller
-
-
-def needs(*scopes: str) -> Needed:
-    """The dependency on one of these scopes; the OpenAPI description is made from it."""
-    return Needed(scopes)
-
-
-async def only_known_parameters(request: Request) -> None:
-    """A dependency: a query parameter that the route does not declare is refused, like an unknown field.
-
-    Routes that read their parameters themselves check them themselves. Public routes accept anything, since
-    other sites may add parameters to links.
-    """
-    route = request.scope["route"]
-    if not request.scope["query_string"] or "caller" not in request.scope["state"]:
-        return
-    if "parameters" not in (route.openapi_extra or {}):
-        known = {each.alias for each in route.dependant.query_params}
-        if not known.issuperset(request.query_params):
-            raise Refusal(
-                422, "parameter-refused", "the address has unknown query parameters; leave them out"
-            )
-
-
 def nothing_here() -> Refusal:
     """The same response for what does not exist and for what belongs to another account."""
     return Refusal(
@@ -193,11 +139,56 @@ def nothing_here() -> Refusal:
     )
 
 
-def checked_by(needed: Needed) -> Callable[[E], E]:
-    """Marks a route that calls ``needed`` itself, so that the OpenAPI description shows it."""
+SHARED_PREFIX: Final = "/shared/"
+_KEY: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+_BURST_SECONDS: Final = 10.0
 
-    def mark(endpoint: E) -> E:
-        endpoint.needed = needed  # type: ignore[attr-defined]
-        return endpoint
 
-    return mark
+class SharedLinks:
+    """Finds what a key leads to, and limits requests of each address and each link.
+
+    An unknown key, a revoked one and one of a closed account are answered alike. A key has 256 random bits,
+    so there is nothing to guess; attempts are limited like wrong tokens all the same.
+    """
+
+    def __init__(self, shares: Shares, settings: Settings) -> None:
+        self._shares = shares
+        self._on = settings.sharing_is_on
+        self._known: TtlCache[SharedFunction] = TtlCache(settings.cache_seconds)
+        addresses, links = settings.shared_requests_per_second, settings.link_requests_per_second
+        self._addresses = RateLimit(addresses, _BURST_SECONDS * addresses)
+        self._links = RateLimit(links, _BURST_SECONDS * links)
+        self._failures = RateLimit(settings.failures_per_minute / 60.0, settings.failures_per_minute)
+        self._lookups = FairThreads(each=1, most=_UNKNOWN_AT_ONCE)
+
+    async def find(self, key: str, address: str) -> SharedFunction:
+        """What is behind a key.
+
+        Raises
+        ------
+        Refusal
+            404 if there is nothing; 429 if the address or the link is used too often.
+        """
+        if not self._addresses.take(address):
+            raise too_often()
+        if not self._on:
+            raise nothing_here()
+        found = self._known.get(key)
+        if found is None:
+            generation = self._known.generation
+            if _KEY.fullmatch(key):
+                found = await self._lookups.run(address, self._shares.open, key)
+            if found is None:
+                if not self._failures.take(address):
+                    raise too_often()
+                raise nothing_here()
+            self._known.put(key, found, generation=generation)
+        if not found.works:
+            raise nothing_here()
+        if not self._links.take(found.share):
+            raise too_often()
+        return found
+
+    def clear_cache(self) -> None:
+        """Look every key up again, because a link was revoked or an account was closed."""
+        self._known.clear()

@@ -1,142 +1,89 @@
-"""The parts of a running service that its routes share."""
+"""The parts of a running service, and what its routes do with them for a caller."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from fastapi import Depends, Header, Request, Response
 from fastapi.routing import APIRoute
 
-from hushsum.ledger import Account, Charge, Ledger
+from hushsum.errors import UsageError
+from hushsum.ledger import Ledger
 from hushsum.privacy import Claim
 from hushsum.service.http.authentication import (
     Caller,
+    SharedLinks,
     TokenAuthenticator,
     TtlCache,
-    actor_of,
-    caller_of,
-    needs,
     nothing_here,
 )
 from hushsum.service.http.compute_pool import ComputePool, unless_client_leaves
 from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairThreads, RateLimit, address_group
-from hushsum.service.http.shared_link_lookup import SharedLinks
-from hushsum.service.jobs.requests import confirmation
+from hushsum.service.jobs.requests import confirmation, public_file
+from hushsum.service.jobs.worker_pool import WorkerPool
 from hushsum.service.queries.function_cache import FunctionCache
 from hushsum.service.schemas import (
     ConfirmedModelRequest,
     ConfirmedReleaseRequest,
     ConfirmedStreamRequest,
     JobResponse,
+    PublicRequest,
     RequestBody,
 )
 from hushsum.service.settings import Settings
-from hushsum.service.store import (
-    Accounts,
-    Actor,
-    Dataset,
-    Datasets,
-    Functions,
-    Identities,
-    Job,
-    JobQueue,
-    LogReader,
-    Shares,
-    Store,
-    StoredTally,
-    Upload,
-)
+from hushsum.service.store import Actor, AnswerGuard, Dataset, Function, Store, StoredTally, Upload
 from hushsum.service.store.datasets import WAITING
 
 if TYPE_CHECKING:
     from hushsum.service.http.oidc._sign_in import SignIn
 
-
 V = TypeVar("V")
 JobKind = Literal["release", "model", "stream"]
 """Jobs that spend a claim."""
 
+_THREADS = 32
+_THREADS_EACH = 4
+"""Threads for owners' requests, and as many for queries; an account has a few of each."""
+_NICENESS_OF_CALCULATIONS = 10
+_NICENESS_OF_QUERIES = 5
+"""The service itself, which answers small queries, comes before the processes that calculate."""
+_MILLISECONDS_AT_ONCE = 100.0, 20.0
+"""Processor time of one account's queries that are answered on the event loop: per second, and in a burst."""
 
-@dataclass(frozen=True, slots=True)
+
 class Context:
-    """The parts of a running service."""
+    """The parts of a running service, which its requests share."""
 
-    settings: Settings
-    store: Store
-    accounts: Accounts
-    identities: Identities
-    datasets: Datasets
-    functions: Functions
-    shares: Shares
-    log: LogReader
-    jobs: JobQueue
-    ledger: Ledger
-    authenticator: TokenAuthenticator
-    visible: TtlCache[bool]
-    shared_links: SharedLinks
-    function_cache: FunctionCache
-    metrics: Metrics
-    streams: ConcurrencyLimit
-    threads: FairThreads
-    query_threads: FairThreads
-    calculations: ComputePool
-    large_queries: ComputePool
-    answered_at_once: RateLimit
-    wake: Callable[[], None]
-    workers_alive: Callable[[], int]
-    worker_trouble: Callable[[], str | None]
-    sign_in: SignIn | None
-
-    async def in_thread(self, caller: Caller, call: Callable[..., V], /, *given: Any, **options: Any) -> V:
-        """What the call returns, in one of the caller's threads; mostly it waits for the database."""
-        return await self.threads.run(caller.account, call, *given, **options)
-
-    async def calculate(
-        self, request: Request, caller: Caller, calculation: str, /, *, size: int = 1, **about: Any
-    ) -> dict[str, Any]:
-        """The result of one of `hushsum.service.compute.calculations`, which ends when the client leaves.
-
-        Those of about the same ``size`` are expected to take about as long.
-        """
-        kind = f"{calculation} {size.bit_length()}"
-        work = self.calculations.run(caller.account, calculation, about, kind=kind)
-        return await unless_client_leaves(request, work)
-
-    def dataset(self, id: str, caller: Caller) -> Dataset:
-        """A dataset of the caller; 404 if it belongs to another account."""
-        found = self.datasets.find(id, owner=caller.account)
-        if found is None:
-            raise nothing_here()
-        return found
-
-    def tally(self, dataset: str, id: str) -> StoredTally:
-        """A tally of a dataset; 422 if it is another's."""
-        stored = self.datasets.tally(id, dataset=dataset)
-        if stored is None:
-            raise Refusal(422, "parameter-refused", "tally must be one of this dataset; create it first")
-        return stored
-
-    def upload(self, dataset: str, id: str, *, used: bool = False) -> Upload:
-        """An upload of records that was not counted, or ``used`` by a request that is repeated."""
-        found = self.datasets.upload(id, dataset=dataset)
-        if found is None or (found.state != WAITING and not used) or found.format == "tally":
-            raise Refusal(
-                422,
-                "parameter-refused",
-                "upload must be a file of records that was not counted; upload the file again",
-            )
-        return found
-
-    def check_cells(self, cells: int) -> None:
-        """Refuse a table that is larger than the service takes."""
-        if cells > self.settings.max_cells:
-            most = self.settings.max_cells
-            raise Refusal(422, "parameter-refused", f"a table must have at most {most} cells; use fewer")
+    def __init__(
+        self, settings: Settings, store: Store, ledger: Ledger, extensions: list[str], sign_in: SignIn | None
+    ) -> None:
+        self.settings = settings
+        self.store = store
+        self.ledger = ledger
+        self.sign_in = sign_in
+        self.authenticator = TokenAuthenticator(store.accounts, settings.cache_seconds)
+        self.visible: TtlCache[bool] = TtlCache(settings.cache_seconds)
+        self.shared_links = SharedLinks(store.shares, settings)
+        self.function_cache = FunctionCache(partial(AnswerGuard, store.database, ledger))
+        self.metrics = Metrics()
+        self.worker_pool = WorkerPool(settings)
+        self.streams = ConcurrencyLimit(settings.streams_at_once)
+        self.threads = FairThreads(each=_THREADS_EACH, most=_THREADS)
+        self.query_threads = FairThreads(each=_THREADS_EACH, most=_THREADS)
+        self.answered_at_once = RateLimit(*_MILLISECONDS_AT_ONCE)
+        pool = partial(
+            ComputePool,
+            memory=settings.calculation_memory_bytes,
+            seconds=settings.calculation_seconds,
+            extensions=extensions,
+        )
+        self.calculations = pool(most=settings.calculations_at_once, niceness=_NICENESS_OF_CALCULATIONS)
+        self.large_queries = pool(most=settings.large_queries_at_once, niceness=_NICENESS_OF_QUERIES)
 
     @property
     def stops(self) -> bool:
@@ -148,6 +95,79 @@ class Context:
         self.calculations.close()
         self.large_queries.close()
 
+
+async def context_of(request: Request) -> Context:
+    """The context of the application that serves a request."""
+    context: Context = request.app.state.context
+    return context
+
+
+class Call:
+    """A request of an authenticated caller."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.context: Context = request.app.state.context
+        self.settings: Settings = self.context.settings
+        self.store: Store = self.context.store
+        self.ledger: Ledger = self.context.ledger
+        self.caller: Caller = request.scope["state"]["caller"]
+        self.account = self.caller.account
+        self.actor = Actor(self.account, request.scope["state"]["request"])
+        """The caller and the request as the audit log records them."""
+
+    async def in_thread(self, call: Callable[..., V], /, *given: Any, **options: Any) -> V:
+        """What the call returns, in one of the caller's threads; mostly it waits for the database."""
+        return await self.context.threads.run(self.account, call, *given, **options)
+
+    async def calculate(self, calculation: str, /, *, size: int = 1, **about: Any) -> dict[str, Any]:
+        """The result of one of `hushsum.service.compute.calculations`, which ends when the client leaves.
+
+        Those of about the same ``size`` are expected to take about as long.
+        """
+        kind = f"{calculation} {size.bit_length()}"
+        work = self.context.calculations.run(self.account, calculation, about, kind=kind)
+        return await unless_client_leaves(self.request, work)
+
+    def dataset(self, id: str) -> Dataset:
+        """A dataset of the caller; 404 if it belongs to another account."""
+        found = self.store.datasets.find(id, owner=self.account)
+        if found is None:
+            raise nothing_here()
+        return found
+
+    def function(self, id: str, *, owned: bool = False) -> Function:
+        """A function that the caller may query, or with ``owned`` may decide about; 404 for another."""
+        found = self.store.functions.find(id, account=self.account)
+        if found is None or (owned and not found.owned):
+            raise nothing_here()
+        return found
+
+    def tally(self, dataset: str, id: str) -> StoredTally:
+        """A tally of a dataset; 422 if it is another's."""
+        stored = self.store.datasets.tally(id, dataset=dataset)
+        if stored is None:
+            raise UsageError("tally", "must be one of this dataset", remedy="create it first")
+        return stored
+
+    def upload(
+        self, dataset: str, id: str, *, name: str = "upload", used: bool = False, tally: bool = False
+    ) -> Upload:
+        """An upload of records that was not counted, or ``used`` by a request that is repeated; or of a
+        ``tally``, where these can be given. ``name`` is the parameter that names it.
+        """
+        found = self.store.datasets.upload(id, dataset=dataset)
+        if found is None or (found.state != WAITING and not used) or (found.format == "tally" and not tally):
+            raise UsageError(
+                name, "must be a file of records that was not counted", remedy="upload the file again"
+            )
+        return found
+
+    def public_path(self, dataset: str, body: PublicRequest) -> str | None:
+        """The path of the upload that a request declares public."""
+        public = public_file(self.store.datasets, self.settings, dataset, body)
+        return None if public is None else public.path
+
     def check_booking(self) -> None:
         """Raise if the ledger accepts no debits, because it may be a restored backup."""
         if self.ledger.rollback_problem() is not None:
@@ -158,7 +178,7 @@ class Context:
                 "accepts it; queries of released functions work",
             )
 
-    def submit(self, kind: str, dataset: Dataset, key: str, body: RequestBody, actor: Actor) -> Job:
+    def submit(self, kind: str, dataset: Dataset, key: str, body: RequestBody) -> JobResponse:
         """Queue a job, or find the one of this idempotency key, and wake the workers.
 
         Raises
@@ -166,12 +186,16 @@ class Context:
         QuotaExceeded
             if the account has too many unfinished jobs.
         """
-        request = body.model_dump(mode="json", exclude_defaults=True)
-        job, _ = self.jobs.submit(
-            kind, dataset=dataset.id, key=key, request=request, actor=actor, most=self.settings.owner_jobs
+        job = self.store.jobs.submit(
+            kind,
+            dataset=dataset.id,
+            key=key,
+            request=body.model_dump(mode="json", exclude_defaults=True),
+            actor=self.actor,
+            most=self.settings.owner_jobs,
         )
-        self.wake()
-        return job
+        self.context.worker_pool.wake()
+        return JobResponse.model_validate(job)
 
     def submit_confirmed(
         self,
@@ -179,67 +203,106 @@ class Context:
         dataset: Dataset,
         key: str,
         body: ConfirmedReleaseRequest | ConfirmedModelRequest | ConfirmedStreamRequest,
-        actor: Actor,
-        claim: Claim,
-        *,
-        of: type[RequestBody],
-        check: Callable[[], None] = lambda: None,
+        claimed: dict[str, Any],
+        check: Callable[[], object] = lambda: None,
     ) -> JobResponse:
         """Queue the job that spends a claim which the owner has confirmed, or find the one of this key.
 
-        ``of`` is the request of the claim, as for `confirmation`; ``check`` is called for a new job.
+        ``check`` is called for a new job.
 
         Raises
         ------
         Refusal
             409 unless the body confirms this claim; 503 if the ledger accepts no debits.
         """
-        if body.confirm != confirmation(dataset.id, body, claim, of=of):
+        claim = Claim.from_json(claimed)
+        if body.confirm != confirmation(kind, dataset.id, body, claim):
             raise Refusal(
                 409,
                 "not-confirmed",
                 "confirm must be that of the claim for these parameters; request the claim first",
             )
         self.check_booking()
-        if self.jobs.of_key(dataset.id, kind, key) is None:
+        if self.store.jobs.of_key(dataset.id, kind, key) is None:
             check()
             # An early check only: the debit decides. It avoids a job that is bound to fail.
             self.ledger.dataset(dataset.id).price(claim, called=dataset.name)
-        return JobResponse.model_validate(self.submit(kind, dataset, key, body, actor))
+        return self.submit(kind, dataset, key, body)
 
-    def price(self, kind: JobKind, dataset: Dataset, claim: Claim, key: str | None) -> tuple[Charge, Account]:
-        """What a claim would cost, and the account after it. A claim that is shown again, with the key of its
-        job, costs nothing more: what is left may be less.
+    def priced(
+        self, kind: JobKind, dataset: Dataset, key: str | None, body: RequestBody, claimed: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The fields of a `ClaimResponse`. A claim that is shown again, with the key of its job, costs
+        nothing more: what is left may be less.
 
         Raises
         ------
         BudgetExhausted, ClaimError
             as a debit would.
         """
+        claim = Claim.from_json(claimed)
         budget = self.ledger.dataset(dataset.id)
-        if key is not None and self.jobs.of_key(dataset.id, kind, key) is not None:
-            return budget.cost(claim), budget.account
-        return budget.price(claim, called=dataset.name)
+        if key is not None and self.store.jobs.of_key(dataset.id, kind, key) is not None:
+            charge, after = budget.cost(claim), budget.account
+        else:
+            charge, after = budget.price(claim, called=dataset.name)
+        return {
+            "claim": claim.in_numbers(),
+            "cost": charge.as_json(),
+            "remaining": after.remaining.as_json(),
+            "confirm": confirmation(kind, dataset.id, body, claim),
+        }
 
 
-async def context_of(request: Request) -> Context:
-    """The context of the application that serves a request."""
-    context: Context = request.app.state.context
-    return context
+class Needed:
+    """A dependency: the call of an account whose token has one of the scopes; of any account, if none is
+    named.
+
+    The OpenAPI description is made from it.
+    """
+
+    def __init__(self, *scopes: str) -> None:
+        self.scopes = scopes
+
+    # A coroutine only because FastAPI runs others in a thread, which costs more than they do.
+    async def __call__(self, request: Request) -> Call:
+        """The call, or a 403; the middleware has authenticated the request."""
+        call = Call(request)
+        if self.scopes and call.caller.scopes.isdisjoint(self.scopes):
+            needed = " or ".join(map(repr, self.scopes))
+            raise Refusal(
+                403, "forbidden", f"this needs a token with the scope {needed}; get one from an administrator"
+            )
+        return call
 
 
-AnyCaller = Annotated[Caller, Depends(caller_of)]
-Admin = Annotated[Caller, Depends(needs("admin"))]
-Uploader = Annotated[Caller, Depends(needs("upload"))]
-Releaser = Annotated[Caller, Depends(needs("release"))]
-UploaderOrReleaser = Annotated[Caller, Depends(needs("upload", "release"))]
-Querier = Annotated[Caller, Depends(needs("query"))]
+AnyCaller = Annotated[Call, Depends(Needed())]
+Admin = Annotated[Call, Depends(Needed("admin"))]
+Uploader = Annotated[Call, Depends(Needed("upload"))]
+Releaser = Annotated[Call, Depends(Needed("release"))]
+UploaderOrReleaser = Annotated[Call, Depends(Needed("upload", "release"))]
+ReleaserOrAdmin = Annotated[Call, Depends(Needed("release", "admin"))]
+Querier = Annotated[Call, Depends(Needed("query"))]
 ContextDependency = Annotated[Context, Depends(context_of)]
-ActorDependency = Annotated[Actor, Depends(actor_of)]
 _KEYS = r"^[A-Za-z0-9_.-]{1,64}$"
 IdempotencyKey = Annotated[str, Header(alias="Idempotency-Key", pattern=_KEYS)]
 RepeatedKey = Annotated[str | None, Header(alias="Idempotency-Key", pattern=_KEYS)]
 """Of a claim that is shown again, because the request that it is for is repeated."""
+
+
+async def only_known_parameters(request: Request) -> None:
+    """A dependency: a query parameter that the route does not declare is refused, like an unknown field.
+
+    Routes that read their parameters themselves check them themselves. Public routes accept anything, since
+    other sites may add parameters to links.
+    """
+    route = request.scope["route"]
+    if not request.scope["query_string"] or "caller" not in request.scope["state"]:
+        return
+    if "parameters" not in (route.openapi_extra or {}):
+        known = {each.alias for each in route.dependant.query_params}
+        if not known.issuperset(request.query_params):
+            raise UsageError("the address has unknown query parameters", remedy="leave them out")
 
 
 class ThreadedRoute(APIRoute):

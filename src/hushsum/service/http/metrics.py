@@ -9,7 +9,7 @@ an alert, too little to distinguish uploads.
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -17,7 +17,6 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from hushsum.errors import HushsumError
 from hushsum.service.store import JobQueue
-from hushsum.service.store.job_queue import QUEUED
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 _OWNERS = ("/datasets", "/jobs")
@@ -28,53 +27,29 @@ _WAIT_STEP = 30.0
 _DISK_STEPS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentState:
-    """What is read when the metrics are requested."""
-
-    jobs: JobQueue
-    folder: Path
-    workers_alive: int
-    workers_configured: int
-    streams: int
+_GAUGES = {
+    "hushsum_jobs_waiting": "Jobs queued.",
+    "hushsum_queue_age_seconds": "How long the oldest queued job has waited, in steps of 30 seconds.",
+    "hushsum_workers_alive": "Workers alive.",
+    "hushsum_workers_configured": "Workers configured.",
+    "hushsum_disk_free_ratio": "Free fraction of the disk of the service's folder, in steps of 0.05.",
+    "hushsum_event_streams": "Open event streams.",
+    "hushsum_database_up": "Whether the database answers.",
+}
 
 
 class Metrics:
     """The metrics of one application; each application has its own registry."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "hushsum_requests_total",
-            "Requests answered.",
-            ("method", "route", "status"),
-            registry=self._registry,
-        )
+        self._registry = own = CollectorRegistry()
+        labels = ("method", "route", "status")
+        self._requests = Counter("hushsum_requests_total", "Requests answered.", labels, registry=own)
         self._seconds = Histogram(
-            "hushsum_request_seconds",
-            "Time to answer.",
-            ("route",),
-            buckets=_SECONDS,
-            registry=self._registry,
+            "hushsum_request_seconds", "Time to answer.", ("route",), buckets=_SECONDS, registry=own
         )
-        self.points = Counter("hushsum_points_total", "Points of queries answered.", registry=self._registry)
-        self._waiting = Gauge("hushsum_jobs_waiting", "Jobs queued.", registry=self._registry)
-        self._wait = Gauge(
-            "hushsum_queue_age_seconds",
-            "How long the oldest queued job has waited, in steps of 30 seconds.",
-            registry=self._registry,
-        )
-        self._workers = Gauge("hushsum_workers_alive", "Workers alive.", registry=self._registry)
-        self._configured = Gauge("hushsum_workers_configured", "Workers configured.", registry=self._registry)
-        self._free = Gauge(
-            "hushsum_disk_free_ratio",
-            "Free fraction of the disk of the service's folder, in steps of 0.05.",
-            registry=self._registry,
-        )
-        self._streams = Gauge("hushsum_event_streams", "Open event streams.", registry=self._registry)
-        self._database = Gauge(
-            "hushsum_database_up", "Whether the database answers.", registry=self._registry
-        )
+        self.points = Counter("hushsum_points_total", "Points of queries answered.", registry=own)
+        self._gauges = {name: Gauge(name, text, registry=own) for name, text in _GAUGES.items()}
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request, and record its duration where that does not depend on records."""
@@ -82,18 +57,24 @@ class Metrics:
         if not route.startswith(_OWNERS):
             self._seconds.labels(route).observe(seconds)
 
-    def text(self, now: CurrentState) -> bytes:
+    def text(
+        self, *, jobs: JobQueue, folder: Path, workers_alive: int, workers_configured: int, streams: int
+    ) -> bytes:
         """All metrics in the Prometheus text format."""
-        try:
-            self._waiting.set(now.jobs.counts().get(QUEUED, 0))
-            self._wait.set(now.jobs.longest_wait() // _WAIT_STEP * _WAIT_STEP)
-            self._database.set(1)
-        except HushsumError:
-            self._database.set(0)
-        self._workers.set(now.workers_alive)
-        self._configured.set(now.workers_configured)
-        self._streams.set(now.streams)
-        self._free.set(_free(now.folder))
+        now: dict[str, float] = {
+            "hushsum_workers_alive": workers_alive,
+            "hushsum_workers_configured": workers_configured,
+            "hushsum_event_streams": streams,
+            "hushsum_disk_free_ratio": _free(folder),
+            "hushsum_database_up": 0,
+        }
+        # Without the database the jobs keep their last values.
+        with suppress(HushsumError):
+            now["hushsum_jobs_waiting"], seconds = jobs.waiting()
+            now["hushsum_queue_age_seconds"] = seconds // _WAIT_STEP * _WAIT_STEP
+            now["hushsum_database_up"] = 1
+        for name, value in now.items():
+            self._gauges[name].set(value)
         return generate_latest(self._registry)
 
 

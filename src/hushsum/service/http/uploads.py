@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import IO, Final
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
+from hushsum.errors import DataRefused
 from hushsum.files import FileKind
-from hushsum.service.http.authentication import Caller
-from hushsum.service.http.context import Context
+from hushsum.service.http.context import Call
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.store import Actor, Quota, Upload
-from hushsum.service.store.database import new_id
+from hushsum.service.store import Quota, Upload
 from hushsum.service.store.datasets import check_quota
+from hushsum.service.store.rows import new_id
 
 FORMATS: Final = {
     "csv": b"",
@@ -35,59 +35,63 @@ _IN_PROGRESS: Final[defaultdict[tuple[str, str], int]] = defaultdict(int)
 """Bytes of uploads in progress in this process, by folder and owner."""
 
 
-async def receive_upload(
-    request: Request,
-    context: Context,
-    dataset: str,
-    caller: Caller,
-    format: str,
-    actor: Actor,
-    name: str | None,
-) -> Upload:
-    """Write a request's body to the uploads folder, in pieces; a failed upload leaves nothing behind.
+@contextmanager
+def _new_file(call: Call, format: str) -> Iterator[tuple[str, IO[bytes], Callable[[], None]]]:
+    """The id of a new upload, the file that its bytes are written to, and a call that puts it into its place.
+    Of an upload that fails nothing is left behind.
+    """
+    id = new_id("up")
+    path = call.settings.path("uploads", f"{id}.{format}")
+    part = path.with_name(f".{path.name}.part")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb", buffering=0) as stream:
+
+            def settle() -> None:
+                os.fsync(stream.fileno())
+                os.replace(part, path)
+
+            yield id, stream, settle
+    except BaseException:
+        part.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        raise
+
+
+async def receive_upload(call: Call, dataset: str, format: str, name: str | None) -> Upload:
+    """Write a request's body to the uploads folder, in pieces.
 
     Raises
     ------
     QuotaExceeded
         as soon as the owner's stored bytes, including other uploads in progress, exceed the quota.
     """
-    in_thread = partial(context.in_thread, caller)
-    found = await in_thread(context.dataset, dataset, caller)
-    kept = await in_thread(context.datasets.kept_by, caller.account)
-    quota = context.settings.quota
-    owner = (context.settings.folder, caller.account)
-    id = new_id("up")
-    path = context.settings.path("uploads", f"{id}.{format}")
-    part = path.with_name(f".{path.name}.part")
+    found = await call.in_thread(call.dataset, dataset)
+    datasets, quota = call.store.datasets, call.settings.quota
+    kept = await call.in_thread(datasets.kept_by, call.account)
+    owner = (call.settings.folder, call.account)
     size = 0
+
+    def grown(by: int) -> None:
+        nonlocal size
+        size += by
+        _IN_PROGRESS[owner] += by
+        check_quota(quota, Quota(kept.bytes + _IN_PROGRESS[owner], 0))
+
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-
-        def grown(by: int) -> None:
-            nonlocal size
-            size += by
-            _IN_PROGRESS[owner] += by
-            check_quota(quota, Quota(kept.bytes + _IN_PROGRESS[owner], 0))
-
-        with os.fdopen(descriptor, "wb", buffering=0) as stream:
-            await _write_body(request, partial(in_thread, _write, stream), FORMATS[format], grown)
-            await in_thread(_settle, stream, part, path)
-        return await in_thread(
-            context.datasets.add_upload, id, found.id, format, size, actor, name=name, quota=quota
-        )
-    except BaseException:
-        part.unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
-        raise
+        with _new_file(call, format) as (id, stream, settle):
+            await _write_body(call.request, partial(call.in_thread, _write, stream), FORMATS[format], grown)
+            await call.in_thread(settle)
+            return await call.in_thread(
+                datasets.add_upload, id, found.id, format, size, call.actor, name=name, quota=quota
+            )
     finally:
         _IN_PROGRESS[owner] -= size
         if not _IN_PROGRESS[owner]:
             del _IN_PROGRESS[owner]
 
 
-def store_upload(
-    context: Context, dataset: str, content: bytes, format: str, actor: Actor, name: str
-) -> Upload:
+def store_upload(call: Call, dataset: str, content: bytes, format: str, name: str) -> Upload:
     """Store bytes of the service's own, as if its owner had uploaded them.
 
     Raises
@@ -95,21 +99,12 @@ def store_upload(
     QuotaExceeded
         if the owner then keeps too many bytes.
     """
-    id = new_id("up")
-    path = context.settings.path("uploads", f"{id}.{format}")
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            _settle(stream, part, path)
-        return context.datasets.add_upload(
-            id, dataset, format, len(content), actor, name=name, quota=context.settings.quota
+    with _new_file(call, format) as (id, stream, settle):
+        _write(stream, content)
+        settle()
+        return call.store.datasets.add_upload(
+            id, dataset, format, len(content), call.actor, name=name, quota=call.settings.quota
         )
-    except BaseException:
-        part.unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
-        raise
 
 
 async def _write_body(
@@ -129,16 +124,14 @@ async def _write_body(
             if not checked and size >= max(len(magic), 1):
                 checked = True
                 if not pending.startswith(magic):
-                    raise Refusal(
-                        422, "data-refused", "the content does not match the format; give the right format"
-                    )
+                    raise DataRefused("the content does not match the format", remedy="give the right format")
             if len(pending) >= _AT_A_TIME:
                 await write(bytes(pending))
                 pending.clear()
     except ClientDisconnect:
         raise Refusal(400, "bad-request", "the upload is incomplete; send it again") from None
     if not checked:
-        raise Refusal(422, "data-refused", "an upload must not be empty; send the bytes of a file")
+        raise DataRefused("an upload must not be empty", remedy="send the bytes of a file")
     await write(bytes(pending))
 
 
@@ -147,8 +140,3 @@ def _write(stream: IO[bytes], data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[stream.write(view) :]
-
-
-def _settle(stream: IO[bytes], part: Path, path: Path) -> None:
-    os.fsync(stream.fileno())
-    os.replace(part, path)

@@ -1,159 +1,104 @@
-"""Fits a model on an upload: count, confirm, debit, publish, then delete the upload."""
+"""Fits a model on an upload: count, confirm, debit, publish, then delete the upload. Every step may be
+repeated: the ledger never debits twice.
+"""
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from hushsum import operations
-from hushsum.errors import HushsumError, UsageError
-from hushsum.operations import LedgerOptions, PublicFile, describe_exact, describe_model
-from hushsum.privacy import Claim
-from hushsum.records import clipping_allowed
-from hushsum.service.jobs.job_runner import LeaseLost, RunningJob, delete_exact_model_files
-from hushsum.service.jobs.requests import (
-    choice_of,
-    collect_parameter_warnings,
-    confirmation,
-    files_of,
-    public_file,
-)
-from hushsum.service.schemas import ConfirmedModelRequest, ModelClaimRequest
-from hushsum.service.settings import Settings
-from hushsum.service.store import Actor, Datasets, Functions
-from hushsum.service.store.datasets import USED
+from hushsum.errors import HushsumError
+from hushsum.operations import PublicFile, TrainingFiles, describe_exact, describe_model
+from hushsum.records import CellFormat, clipping_allowed
+from hushsum.service.jobs.job_runner import LeaseLost, RunningJob, delete_exact_model_files, publish
+from hushsum.service.jobs.requests import check_confirmed, choice_of, collect_parameter_warnings
+from hushsum.service.schemas import UPLOAD_NAME, ConfirmedModelRequest
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    """One job: its request, upload, function id and budget; warnings are appended to ``notes``."""
+def fit(running: RunningJob) -> dict[str, object]:
+    """Run the job; returns its result.
 
-    running: RunningJob
-    request: ConfirmedModelRequest
-    source: Path
-    id: str
-    ledger: LedgerOptions
-    notes: list[str]
+    Raises
+    ------
+    HushsumError
+        if the records, settings or budget do not suffice; the upload is kept for another attempt.
+    """
+    job = running.job
+    request = ConfirmedModelRequest.model_validate(job.request)
+    if not running.store.functions.known(job.function):
+        (_open if request.mode == "exact" else _release)(running, request)
+    running.use_up(request.upload)
+    return {"function": job.function, "warnings": running.notes}
 
-    def is_confirmed(self, claim: Claim) -> bool:
-        """Whether the owner has confirmed this claim."""
-        dataset = self.running.job.dataset
-        return confirmation(dataset, self.request, claim, of=ModelClaimRequest) == self.request.confirm
 
-
-class ModelFitter:
-    """Fits the models of one service. Every step may be repeated: the ledger never debits twice."""
-
-    def __init__(self, settings: Settings, datasets: Datasets, functions: Functions) -> None:
-        self._settings = settings
-        self._datasets = datasets
-        self._functions = functions
-
-    def fit(self, running: RunningJob, ledger: LedgerOptions) -> dict[str, Any]:
-        """Run the job; returns its result.
-
-        Raises
-        ------
-        HushsumError
-            if the records, settings or budget do not suffice; the upload is kept for another attempt.
-        """
-        job = running.job
-        request = ConfirmedModelRequest.model_validate(job.request)
-        id = "fn_" + job.id.removeprefix("job_")
-        upload = self._datasets.upload(request.upload, dataset=job.dataset)
-        assert upload is not None
-        source = self._settings.path("uploads", f"{upload.id}.{upload.format}")
-        actor = Actor(job.account)
-        notes: list[str] = []
-        if not self._functions.known(id):
-            make = self._open if request.mode == "exact" else self._release
-            sha256, facts = make(_Fit(running, request, source, id, ledger, notes))
-            self._functions.add(id, job.dataset, request.name, sha256=sha256, facts=facts, actor=actor)
-        self._datasets.end_upload(upload.id, USED, actor)
-        source.unlink(missing_ok=True)
-        return {"function": id, "warnings": notes}
-
-    def _release(self, fit: _Fit) -> tuple[str, dict[str, Any]]:
-        """Release a model as a public file; returns its digest and its public description."""
-        output = self._settings.path("functions", f"{fit.id}.hush")
-        with collect_parameter_warnings(fit.notes), clipping_allowed(fit.request.allow_clipping):
-            public = self._public(fit)
-            counted = operations.count_model(
-                choice_of(fit.request, self._settings.most_model_numbers, public),
-                files_of(fit.request, str(fit.source), public),
-                str(output),
-                ledger=fit.ledger,
-                progress=fit.running.report_progress,
-                most_numbers=self._settings.most_model_numbers,
-            )
-
-        def agreed(claim: Claim, _: object) -> bool:
-            if not fit.is_confirmed(claim):
-                return False
-            return fit.running.pay()
-
-        released = operations.release_model(counted, approve=agreed)
-        if released is None:
-            raise _not_confirmed()
-        facts = describe_model(released.bundle, target=fit.request.target, size=released.size)
-        return hashlib.sha256(output.read_bytes()).hexdigest(), facts
-
-    def _public(self, fit: _Fit) -> PublicFile | None:
-        """The upload that the request declares public, if there is one."""
-        return public_file(
-            self._datasets,
-            self._settings,
-            fit.running.job.dataset,
-            fit.request.public,
-            cells=fit.request.cells(),
-            columns=fit.request.columns,
-            private=fit.request.upload,
+def _release(running: RunningJob, request: ConfirmedModelRequest) -> None:
+    """Release a model as a public file."""
+    job, most = running.job, running.settings.most_model_numbers
+    output = running.settings.path("functions", f"{job.function}.hush")
+    with collect_parameter_warnings(running.notes), clipping_allowed(request.allow_clipping):
+        public = running.public(request)
+        counted = operations.count_model(
+            choice_of(request, most, public),
+            _files(running, request, public),
+            str(output),
+            ledger=running.ledger,
+            progress=running.report_progress,
+            most_numbers=most,
         )
+    released = operations.release_model(
+        counted, approve=lambda claim, _: running.pay_confirmed(request, claim)
+    )
+    assert released is not None
+    facts = describe_model(released.bundle, target=request.target, size=released.size)
+    publish(running.store, job.function, job.dataset, request.name, running.actor, output, facts)
 
-    def _open(self, fit: _Fit) -> tuple[str, dict[str, Any]]:
-        """Open a model in exact mode, which has no public file and no digest."""
-        try:
-            return self._opened(fit)
-        except LeaseLost:
-            raise
-        except Exception:
-            # Another worker may be using the same files.
-            fit.running.check_lease()
-            with suppress(HushsumError):
-                self._forget_unpaid(fit.id, fit.ledger)
-            raise
 
-    def _opened(self, fit: _Fit) -> tuple[str, dict[str, Any]]:
-        place, key = self._settings.path("served", fit.id), self._settings.tally_key()
+def _open(running: RunningJob, request: ConfirmedModelRequest) -> None:
+    """Open a model in exact mode, which has no public file and no digest."""
+    job, ledger = running.job, running.ledger
+    place, key = running.settings.path("served", job.function), running.settings.tally_key()
+    try:
         if place.with_suffix(".secret").exists():
             # From an earlier attempt. A new fit might differ in a last bit, and its store would refuse it.
             kept = operations.SecretModel.load(place, encryption_key=key)
         else:
-            with collect_parameter_warnings(fit.notes), clipping_allowed(fit.request.allow_clipping):
+            with collect_parameter_warnings(running.notes), clipping_allowed(request.allow_clipping):
                 kept = operations.secret_model(
-                    choice_of(fit.request, self._settings.most_model_numbers, self._public(fit)),
-                    files_of(fit.request, str(fit.source)),
-                    most_questions=fit.request.most_questions,
-                    progress=fit.running.report_progress,
+                    choice_of(request, running.settings.most_model_numbers, running.public(request)),
+                    _files(running, request),
+                    most_questions=request.most_questions,
+                    progress=running.report_progress,
                 )
-            if not fit.is_confirmed(kept.claim):
-                raise _not_confirmed()
+            check_confirmed(job, request, kept.claim)
             kept.save(place, encryption_key=key)
-        fit.running.pay()
-        kept.open(place, fit.ledger)
-        return "", describe_exact(kept)
+        running.pay()
+        kept.open(place, ledger)
+        facts = describe_exact(kept)
+    except LeaseLost:
+        raise
+    except Exception:
+        # Another worker may be using the same files.
+        running.check_lease()
+        with suppress(HushsumError):
+            # The files of a model whose debit does not exist.
+            if ledger.budget().find(job.ledger_key) is None:
+                delete_exact_model_files(running.settings, job.function)
+        raise
+    running.store.functions.add(
+        job.function, job.dataset, request.name, sha256="", facts=facts, actor=running.actor
+    )
 
-    def _forget_unpaid(self, id: str, ledger: LedgerOptions) -> None:
-        """Delete the files of a model whose debit does not exist."""
-        assert ledger.idempotency_key is not None
-        if ledger.budget().find(ledger.idempotency_key) is None:
-            delete_exact_model_files(self._settings, id)
 
-
-def _not_confirmed() -> UsageError:
-    return UsageError(
-        "the claim of this model is not the one that was confirmed", remedy="request the claim again"
+def _files(
+    running: RunningJob, request: ConfirmedModelRequest, public: PublicFile | None = None
+) -> TrainingFiles:
+    """The columns of the upload that the model is fitted on."""
+    return TrainingFiles(
+        (str(running.source(request.upload)),),
+        tuple(request.columns),
+        request.target,
+        None if request.classes is None else tuple(request.classes),
+        name=UPLOAD_NAME,
+        cells=request.states(CellFormat),
+        public=public,
     )

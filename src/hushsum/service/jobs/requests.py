@@ -1,39 +1,36 @@
-"""Requests of releases: uploads that they declare public, what they assume, the digest that confirms a claim,
-and the request that ``hushsum.operations`` takes.
+"""What the routes and the workers do with a request: uploads that it declares public, what it assumes, the
+digest that confirms its claim, and the model that it describes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hushsum import operations
 from hushsum.errors import SuspiciousParameter, UsageError
 from hushsum.files import canonical_json
-from hushsum.kernels import bandwidth_warnings
 from hushsum.operations import PublicFile
 from hushsum.privacy import Claim
-from hushsum.records import Bounds, CellFormat
+from hushsum.records import CellFormat
 from hushsum.releases import PUBLIC_SAMPLE
 from hushsum.service.schemas import (
-    UPLOAD_NAME,
-    ConfirmedReleaseRequest,
     ModelClaimRequest,
+    PublicRequest,
     ReleaseClaimRequest,
     RequestBody,
     bounds_of,
 )
 from hushsum.service.settings import Settings
-from hushsum.service.store import Datasets, StoredTally
+from hushsum.service.store import Datasets, Job, StoredTally
 from hushsum.service.store.datasets import WAITING
 
 if TYPE_CHECKING:
-    from hushsum.models import PredictedError
-    from hushsum.operations import ModelChoice, TrainingFiles
+    from hushsum.operations import ModelChoice
 
 PUBLIC_NAME: Final = "the public upload"
 """What error messages call such a file."""
@@ -42,53 +39,44 @@ DERIVED: Final = "public_sample"
 
 
 def public_file(
-    datasets: Datasets,
-    settings: Settings,
-    dataset: str,
-    upload: str | None,
-    *,
-    cells: CellFormat,
-    columns: Sequence[str] | None = None,
-    private: str | None = None,
+    datasets: Datasets, settings: Settings, dataset: str, request: PublicRequest
 ) -> PublicFile | None:
-    """The file of an upload that a request declares public; None for none.
+    """The file of the upload that a request declares public; None for none.
 
     It is stored as every upload is, and is not deleted when it was used: one sample may serve several
-    releases. Its ``cells`` are read as declared. ``private`` is the upload of the records.
+    releases.
 
     Raises
     ------
     UsageError
         unless it is an upload of records of this dataset that waits, and another one than the records.
     """
-    if upload is None:
+    if request.public is None:
         return None
-    found = datasets.upload(upload, dataset=dataset)
+    found = datasets.upload(request.public, dataset=dataset)
     if found is None or found.state != WAITING or found.format == "tally":
         raise UsageError(
             "public",
             "must be an upload of records that is still stored",
             remedy="upload the public rows to this dataset",
         )
-    if upload == private:
+    if request.public == getattr(request, "upload", None):
         raise UsageError(
             "public",
             "must be an upload of public rows",
             got="that of the private records",
             remedy="upload rows that anybody may see, or leave it out",
         )
-    path = settings.path("uploads", f"{found.id}.{found.format}")
-    return public_rows(str(path), cells, columns, beside_private=private is not None)
+    return public_rows(str(settings.path("uploads", found.file)), request)
 
 
-def public_rows(
-    path: str, cells: CellFormat, columns: Sequence[str] | None = None, *, beside_private: bool
-) -> PublicFile:
-    """A file of public rows; ``beside_private`` if the request has a file of private records too."""
-    chosen = None if columns is None else tuple(columns)
-    # A sheet is of the private file, where there is one.
-    read = replace(cells, sheet=None) if beside_private else cells
-    return PublicFile(path, chosen, name=PUBLIC_NAME, cells=read)
+def public_rows(path: str, request: PublicRequest) -> PublicFile:
+    """A file of public rows, whose cells are read as the request declares."""
+    cells, columns = request.states(CellFormat), getattr(request, "columns", None)
+    if getattr(request, "upload", None) is not None:
+        # The sheet is that of the private file.
+        cells = replace(cells, sheet=None)
+    return PublicFile(path, None if columns is None else tuple(columns), name=PUBLIC_NAME, cells=cells)
 
 
 def release_assumptions(request: ReleaseClaimRequest, tally: StoredTally) -> tuple[str, ...]:
@@ -96,23 +84,19 @@ def release_assumptions(request: ReleaseClaimRequest, tally: StoredTally) -> tup
     return (PUBLIC_SAMPLE,) if request.public is not None or tally.facts.get(DERIVED) else ()
 
 
-def check_confirmed(dataset: str, request: ConfirmedReleaseRequest, claim: Claim) -> None:
+def check_confirmed(job: Job, request: Any, claim: Claim) -> None:
     """Refuse a claim that is not the one which the owner has confirmed."""
-    if confirmation(dataset, request, claim, of=ReleaseClaimRequest) != request.confirm:
+    if confirmation(job.kind, job.dataset, request, claim) != request.confirm:
         raise UsageError("the claim is not the one that was confirmed", remedy="request the claim again")
 
 
-def confirmation(dataset: str, request: RequestBody, claim: Claim, *, of: type[RequestBody]) -> str:
-    """The digest of a claim, its dataset and its request.
+def confirmation(kind: str, dataset: str, request: RequestBody, claim: Claim) -> str:
+    """The digest of a claim, its dataset and its request, which is for a job of this kind.
 
-    Parameters
-    ----------
-    of : type
-        The request of the claim. A confirmed request has the same fields and ``confirm``, which is left out.
+    A request that confirms a claim has the same fields and ``confirm``, which is left out.
     """
-    parameters = request.model_dump(mode="json", include=set(of.model_fields), exclude_defaults=True)
-    text = canonical_json([dataset, of.__name__, parameters, claim.as_json()])
-    return hashlib.sha256(text).hexdigest()
+    parameters = request.model_dump(mode="json", exclude={"confirm"}, exclude_defaults=True)
+    return hashlib.sha256(canonical_json([dataset, kind, parameters, claim.as_json()])).hexdigest()
 
 
 def choice_of(request: ModelClaimRequest, most: int, public: PublicFile | None = None) -> ModelChoice:
@@ -151,76 +135,8 @@ def choice_of(request: ModelClaimRequest, most: int, public: PublicFile | None =
             got="none",
             remedy="give [low, high], one pair for each column, or public rows",
         )
-    if public is None:
-        return operations.ModelChoice(request.model, given)
-    return operations.ModelChoice(
-        request.model, given, public=operations.public_features(public, request.target)
-    )
-
-
-def claim_for(choice: ModelChoice, request: ModelClaimRequest) -> Claim:
-    """What the model will claim, before any record is read.
-
-    Raises
-    ------
-    UsageError
-        if records with missing values shall be left out under replace, where their number is public.
-    """
-    claim = _claim_for(choice, request)
-    request.cells().check_relation(str(claim.relation))
-    return claim
-
-
-def _claim_for(choice: ModelChoice, request: ModelClaimRequest) -> Claim:
-    # What a model would warn of in its parameters is in `advice_for`.
-    with collect_parameter_warnings([]):
-        if request.mode == "exact":
-            return operations.exact_claim(
-                choice,
-                columns=request.columns,
-                target=request.target,
-                classes=request.classes,
-                most_questions=request.most_questions,
-            )
-        return operations.claim_beforehand(
-            choice, columns=request.columns, target=request.target, classes=request.classes
-        )
-
-
-def error_for(choice: ModelChoice, request: ModelClaimRequest) -> PredictedError | None:
-    """The predicted error of the model; None without a declared number of records."""
-    if request.records is None:
-        return None
-    return operations.predicted_error(
-        choice,
-        records=request.records,
-        columns=request.columns,
-        target=request.target,
-        classes=request.classes,
-        exact=request.mode == "exact",
-    )
-
-
-def advice_for(choice: ModelChoice, request: ModelClaimRequest) -> list[str]:
-    """What to consider before spending, from declared quantities alone."""
-    model = choice.build()
-    if request.classes is not None:
-        model.set_params(classes=list(request.classes))
-    if request.mode != "file":
-        return []
-    columns = len(request.columns)
-    box = Bounds.of(model.column_bounds(columns), columns)
-    kernels = model.compared_by(columns)
-    return [*model.advice(columns), *(each for kernel in kernels for each in bandwidth_warnings(kernel, box))]
-
-
-def files_of(request: ModelClaimRequest, path: str, public: PublicFile | None = None) -> TrainingFiles:
-    """The columns of an upload that the model is fitted on."""
-    classes = None if request.classes is None else tuple(request.classes)
-    columns = tuple(request.columns)
-    return operations.TrainingFiles(
-        (path,), columns, request.target, classes, name=UPLOAD_NAME, cells=request.cells(), public=public
-    )
+    features = None if public is None else operations.public_features(public, request.target)
+    return operations.ModelChoice(request.model, given, public=features)
 
 
 def _size(value: object) -> int:

@@ -1,11 +1,11 @@
 """What the service remembers: accounts, tokens, datasets, jobs, functions, and who did what."""
 
-from hushsum.service.store.accounts import Account, Accounts, Identities, Link, Token
-from hushsum.service.store.answer_guards import AnswerGuard
-from hushsum.service.store.database import Actor, LogFilter, LogLine, LogReader, NamedLine, Store
+from hushsum.service.store.accounts import Account, Accounts, Identities, Identity, IssuedToken, Token
+from hushsum.service.store.database import LogEntry, Store
 from hushsum.service.store.datasets import Dataset, Datasets, Quota, StoredTally, Upload
-from hushsum.service.store.functions import Function, Functions, Share, SharedFunction, Shares
+from hushsum.service.store.functions import AnswerGuard, Function, Functions, Share, SharedFunction, Shares
 from hushsum.service.store.job_queue import Job, JobQueue
+from hushsum.service.store.rows import Actor
 
 __all__ = [
     "Account",
@@ -17,13 +17,11 @@ __all__ = [
     "Function",
     "Functions",
     "Identities",
+    "Identity",
+    "IssuedToken",
     "Job",
     "JobQueue",
-    "Link",
-    "LogFilter",
-    "LogLine",
-    "LogReader",
-    "NamedLine",
+    "LogEntry",
     "Quota",
     "Share",
     "SharedFunction",

@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
-from hushsum.ledger import Database
-from hushsum.service.store.database import Actor, as_dict, new_id, now, write_log
 from hushsum.service.store.job_queue import CLOSED, stop_jobs
+from hushsum.service.store.rows import Actor, Rows, hash_of, later, new_id, now, value_of, write_log
 from hushsum.service.store.schema import accounts, identities, jobs, sign_ins, tokens
 
 
@@ -40,8 +38,8 @@ class Token:
     created: str
     expires: str
     revoked: str | None
-    signed_in: bool = False
-    parent: str | None = None
+    signed_in: bool
+    parent: str | None
 
     @property
     def works(self) -> bool:
@@ -49,16 +47,15 @@ class Token:
         return self.revoked is None and self.expires > now()
 
 
-def hash_of(token: str) -> str:
-    """The digest that is stored instead of a token."""
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+@dataclass(frozen=True, slots=True)
+class IssuedToken(Token):
+    """A new token; ``secret`` is returned only here."""
+
+    secret: str
 
 
-class Accounts:
+class Accounts(Rows):
     """Accounts and their tokens."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def create(self, name: str, role: str, actor: Actor) -> Account:
         """Make an account.
@@ -73,26 +70,18 @@ class Accounts:
             taken = connection.execute(sa.select(accounts.c.id).where(accounts.c.name == name)).first()
             if taken is not None:
                 raise UsageError("name", "must be new", got="one that is taken")
-            connection.execute(
-                sa.insert(accounts).values(
-                    id=account.id, name=name, role=role, created=account.created, disabled=False
-                )
-            )
+            connection.execute(sa.insert(accounts).values(asdict(account)))
             write_log(connection, actor, "account created", account.id)
         return account
 
     def all(self) -> list[Account]:
         """Everybody, oldest first."""
-        with self._database.reading() as connection:
-            rows = connection.execute(sa.select(accounts).order_by(accounts.c.created))
-            return [Account(**as_dict(row)) for row in rows]
+        return self._all(Account, sa.select(accounts).order_by(accounts.c.created))
 
     def find(self, *, id: str | None = None, name: str | None = None) -> Account | None:
         """The account with this id or name."""
         condition = accounts.c.id == id if id is not None else accounts.c.name == name
-        with self._database.reading() as connection:
-            row = connection.execute(sa.select(accounts).where(condition)).one_or_none()
-        return None if row is None else Account(**as_dict(row))
+        return self._one(Account, sa.select(accounts).where(condition))
 
     def disable(self, id: str, actor: Actor) -> bool:
         """Close an account: its tokens stop working, its unpaid jobs are cancelled. False if none."""
@@ -114,8 +103,8 @@ class Accounts:
         token: str | None = None,
         parent: str | None = None,
         most: int | None = None,
-    ) -> tuple[str, Token] | None:
-        """A new token: its secret, which is returned only here, and its stored description.
+    ) -> IssuedToken | None:
+        """A new token.
 
         Parameters
         ----------
@@ -135,10 +124,9 @@ class Accounts:
             maker = None
             if parent is not None:
                 # Locked, so that it is not revoked between this look and the insertion.
-                row = connection.execute(
-                    sa.select(tokens).where(tokens.c.id == parent).with_for_update()
-                ).one_or_none()
-                maker = None if row is None else _token(row._mapping)
+                query = sa.select(tokens).where(tokens.c.id == parent).with_for_update()
+                row = connection.execute(query).one_or_none()
+                maker = None if row is None else value_of(Token, row)
                 if maker is None or not maker.works:
                     return None
                 expires = min(expires, maker.expires)
@@ -161,16 +149,13 @@ class Accounts:
 
     def tokens_of(self, account: str) -> list[Token]:
         """An account's tokens, oldest first."""
-        query = sa.select(tokens).where(tokens.c.account == account).order_by(tokens.c.created)
-        with self._database.reading() as connection:
-            return [_token(row._mapping) for row in connection.execute(query)]
+        return self._all(
+            Token, sa.select(tokens).where(tokens.c.account == account).order_by(tokens.c.created)
+        )
 
     def known(self, token: str) -> Token | None:
         """The stored description of a token, revoked or not."""
-        with self._database.reading() as connection:
-            query = sa.select(tokens).where(tokens.c.hash == hash_of(token))
-            row = connection.execute(query).one_or_none()
-        return None if row is None else _token(row._mapping)
+        return self._one(Token, sa.select(tokens).where(tokens.c.hash == hash_of(token)))
 
     def authenticate(self, token: str) -> tuple[Account, Token] | None:
         """Whose token it is, if it works now."""
@@ -183,7 +168,7 @@ class Accounts:
             row = connection.execute(query).one_or_none()
         if row is None or row.disabled or row.revoked is not None or row.expires <= now():
             return None
-        return Account(row.account, row.name, row.role, "", False), _token(row._mapping)
+        return Account(row.account, row.name, row.role, "", False), value_of(Token, row)
 
     def revoke(self, id: str, actor: Actor, *, account: str | None = None) -> bool:
         """Revoke a token and those it issued; with ``account``, only a token of that one. False if none."""
@@ -209,17 +194,15 @@ def revoke_tokens(connection: sa.Connection, which: sa.ColumnElement[bool], acto
         which = tokens.c.parent.in_(found)
 
 
+def _working(account: str) -> tuple[sa.ColumnElement[bool], ...]:
+    """The tokens of an account that work now."""
+    return tokens.c.account == account, tokens.c.revoked.is_(None), tokens.c.expires > now()
+
+
 def number_working(connection: sa.Connection, account: str) -> int:
     """How many tokens of an account work now."""
-    working = (tokens.c.account == account, tokens.c.revoked.is_(None), tokens.c.expires > now())
-    return int(
-        connection.execute(sa.select(sa.func.count()).select_from(tokens).where(*working)).scalar_one()
-    )
-
-
-def later(*, days: float) -> str:
-    """A future time, in a form that sorts."""
-    return (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="microseconds")
+    query = sa.select(sa.func.count()).select_from(tokens).where(*_working(account))
+    return int(connection.execute(query).scalar_one())
 
 
 def insert_token(
@@ -233,40 +216,17 @@ def insert_token(
     token: str | None = None,
     signed_in: bool = False,
     parent: str | None = None,
-) -> tuple[str, Token]:
+) -> IssuedToken:
     """A new token with its log entry, in the caller's transaction."""
     secret = token or "hs_" + secrets.token_urlsafe(32)
-    made = Token(new_id("tok"), account, label, scopes, now(), expires, None, signed_in, parent)
-    connection.execute(
-        sa.insert(tokens).values(
-            id=made.id,
-            account=account,
-            hash=hash_of(secret),
-            label=label,
-            scopes=" ".join(scopes),
-            created=made.created,
-            expires=expires,
-            revoked=None,
-            signed_in=signed_in,
-            parent=parent,
-        )
+    made = IssuedToken(
+        new_id("tok"), account, label, scopes, now(), expires, None, signed_in, parent, secret=secret
     )
+    values = asdict(made) | {"hash": hash_of(secret)}
+    del values["secret"]
+    connection.execute(sa.insert(tokens).values(values))
     write_log(connection, actor, "token issued", made.id)
-    return secret, made
-
-
-def _token(row: sa.RowMapping) -> Token:
-    return Token(
-        row["id"],
-        row["account"],
-        row["label"],
-        tuple(row["scopes"].split()),
-        row["created"],
-        row["expires"],
-        row["revoked"],
-        row["signed_in"],
-        row["parent"],
-    )
+    return made
 
 
 TICKET_SECONDS: Final = 120
@@ -275,7 +235,7 @@ _DAY: Final = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Identity:
     """An account, and the person at a provider who may sign in to it.
 
     ``subject`` is the value that the provider's ``claim`` must have; ``sub`` is the provider's
@@ -290,13 +250,10 @@ class Link:
     created: str
 
 
-class Identities:
+class Identities(Rows):
     """Links between accounts and people at a provider."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def link(self, account: str, issuer: str, claim: str, subject: str, actor: Actor) -> Link | None:
+    def link(self, account: str, issuer: str, claim: str, subject: str, actor: Actor) -> Identity | None:
         """Let one person sign in to an account, replacing an earlier link; None if the account is not open.
 
         Raises
@@ -304,9 +261,10 @@ class Identities:
         UsageError
             if that person is linked to another account.
         """
-        made = Link(account, issuer, claim, subject, None, now())
+        made = Identity(account, issuer, claim, subject, None, now())
         with self._database.writing() as connection:
-            if connection.execute(_is_open(account)).first() is None:
+            opened = sa.select(accounts.c.id).where(accounts.c.id == account, accounts.c.disabled.is_(False))
+            if connection.execute(opened).first() is None:
                 return None
             other = sa.select(identities.c.account).where(
                 identities.c.issuer == issuer,
@@ -322,11 +280,7 @@ class Identities:
                     remedy="unlink it there first",
                 )
             _unlink(connection, account, actor)
-            connection.execute(
-                sa.insert(identities).values(
-                    account=account, issuer=issuer, claim=claim, subject=subject, created=made.created
-                )
-            )
+            connection.execute(sa.insert(identities).values(asdict(made)))
             write_log(connection, actor, "identity linked", account)
         return made
 
@@ -335,12 +289,9 @@ class Identities:
         with self._database.writing() as connection:
             return _unlink(connection, account, actor)
 
-    def of(self, account: str) -> Link | None:
+    def of(self, account: str) -> Identity | None:
         """Who may sign in to an account."""
-        query = sa.select(identities).where(identities.c.account == account)
-        with self._database.reading() as connection:
-            row = connection.execute(query).one_or_none()
-        return None if row is None else Link(**as_dict(row))
+        return self._one(Identity, sa.select(identities).where(identities.c.account == account))
 
     def admit(
         self, issuer: str, claim: str, subject: str, *, sub: str, flow: str, request: str
@@ -383,7 +334,7 @@ class Identities:
 
     def redeem(
         self, ticket: str, *, scopes: Mapping[str, tuple[str, ...]], request: str, most: int | None = None
-    ) -> tuple[str, Token] | None:
+    ) -> IssuedToken | None:
         """A token of eight hours for a valid ticket, with the scopes of the account's role.
 
         If ``most`` tokens of the account work already, the oldest one from a sign-in is revoked: nobody who
@@ -417,13 +368,8 @@ class Identities:
             actor = Actor(found.id, request)
             write_log(connection, actor, "signed in", found.id)
             if most is not None and number_working(connection, found.id) >= most:
-                working = (
-                    (tokens.c.account == found.id)
-                    & tokens.c.signed_in.is_(True)
-                    & tokens.c.revoked.is_(None)
-                    & (tokens.c.expires > now())
-                )
-                oldest = sa.select(tokens.c.id).where(working).order_by(tokens.c.created).limit(1)
+                working = sa.select(tokens.c.id).where(*_working(found.id), tokens.c.signed_in.is_(True))
+                oldest = working.order_by(tokens.c.created).limit(1)
                 revoke_tokens(connection, tokens.c.id == oldest.scalar_subquery(), actor)
             return insert_token(
                 connection,
@@ -434,10 +380,6 @@ class Identities:
                 actor=actor,
                 signed_in=True,
             )
-
-
-def _is_open(account: str) -> sa.Select[tuple[str]]:
-    return sa.select(accounts.c.id).where(accounts.c.id == account, accounts.c.disabled.is_(False))
 
 
 def _refusal(connection: sa.Connection, found: Any, sub: str, flow: str) -> str:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +21,11 @@ import sqlalchemy as sa
 from hushsum.errors import FileRefused
 from hushsum.ledger import WAIT_SECONDS, Database, connect, file_of
 from hushsum.service.store import schema
+from hushsum.service.store.accounts import Accounts, Identities
+from hushsum.service.store.datasets import Datasets
+from hushsum.service.store.functions import Functions, Shares
+from hushsum.service.store.job_queue import JobQueue
+from hushsum.service.store.rows import Actor, write_log
 from hushsum.service.store.schema import (
     accounts,
     datasets,
@@ -47,17 +51,16 @@ agreements = sa.Table(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
-    """The account and the request that cause an action."""
-
-    account: str
-    request: str = ""
+MOST_LINES: Final = 1000
+"""Entries of the log that are read at once."""
+LAST_SEQUENCE: Final = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class LogLine:
-    """Who did what to which object, and when."""
+class LogEntry:
+    """An entry of the audit log: who did what to which object, and when; names are null where nothing is
+    known by the id any more.
+    """
 
     sequence: int
     at: str
@@ -65,25 +68,8 @@ class LogLine:
     account: str
     action: str
     object: str
-
-
-def new_id(prefix: str) -> str:
-    """An id that nobody can guess."""
-    return f"{prefix}_{secrets.token_hex(8)}"
-
-
-def now() -> str:
-    """The time, in a form that sorts."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
-
-
-def write_log(connection: sa.Connection, actor: Actor, action: str, object: str) -> None:
-    """Add an entry to the audit log, in the transaction of the action."""
-    connection.execute(
-        sa.insert(schema.log).values(
-            at=now(), request=actor.request, account=actor.account, action=action, object=object
-        )
-    )
+    account_name: str | None
+    object_name: str | None
 
 
 class Store:
@@ -91,6 +77,12 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.accounts = Accounts(database)
+        self.identities = Identities(database)
+        self.datasets = Datasets(database)
+        self.functions = Functions(database)
+        self.shares = Shares(database)
+        self.jobs = JobQueue(database)
 
     @classmethod
     def open(cls, place: str, *, create: bool = False, wait_seconds: float = WAIT_SECONDS) -> Store:
@@ -106,35 +98,83 @@ class Store:
             with database.writing() as connection:
                 upgraded = _upgrade(connection)
             if upgraded:
-                agree_on_versions(database)
+                # Which code may go on using the tables, now that they have this version's schema.
+                _agree(database, _OLDEST_CODE, schema.OLDEST_CODE)
         store = cls(database)
         store.check()
         return store
 
     def check(self) -> None:
-        """Raise unless the database can be reached and this code may use its tables."""
-        check_schema(self.database)
+        """Raise unless the database can be reached and this code may use its tables.
+
+        Tables of a later version are used if that version allows it: then services of both run side
+        by side while one after the other is upgraded.
+
+        Raises
+        ------
+        FileRefused
+            if the tables are an earlier version's, or a later one's that this code does not know how to use.
+        """
+        with self.database.reading() as connection:
+            found = connection.execute(sa.select(schema.version.c.version_num)).scalar()
+        if found == schema.REVISION:
+            return
+        if not _is_later(found):
+            raise FileRefused(
+                f"the service's tables have schema {found}, and this version needs {schema.REVISION}",
+                remedy="start the service, which upgrades them",
+            )
+        oldest = _value(self.database, _OLDEST_CODE)
+        if oldest is None or oldest > schema.REVISION:
+            raise FileRefused(
+                f"the service's tables have schema {found}, which this version with schema "
+                f"{schema.REVISION} cannot use",
+                remedy="install the later version",
+            )
 
     def log(self, actor: Actor, action: str, object: str) -> None:
         """Add a line for something that changes no table."""
         with self.database.writing() as connection:
             write_log(connection, actor, action, object)
 
-    def log_lines(self, *, after: int = 0, limit: int = 100) -> list[LogLine]:
-        """The log, oldest first."""
-        query = (
-            sa.select(schema.log)
-            .where(schema.log.c.sequence > after)
-            .order_by(schema.log.c.sequence)
-            .limit(limit)
+    def log_lines(
+        self,
+        *,
+        after: int = 0,
+        before: int = LAST_SEQUENCE,
+        account: str | None = None,
+        action: str = "",
+        since: str = "",
+        until: str = "9999",
+        newest_first: bool = False,
+        limit: int = MOST_LINES,
+    ) -> list[LogEntry]:
+        """Entries of the log. ``action`` is a part of what was done, ``account`` an id, ``since`` and
+        ``until`` the first and the last day, such as ``2026-05-03``.
+        """
+        query = sa.select(log).where(
+            log.c.sequence > after,
+            log.c.sequence < before,
+            log.c.action.contains(action, autoescape=True),
+            log.c.at >= since,
+            # Times begin with their day, and every sign that follows it sorts below a tilde.
+            log.c.at <= f"{until}~",
         )
+        if account is not None:
+            query = query.where(log.c.account == account)
+        query = query.order_by(log.c.sequence.desc() if newest_first else log.c.sequence).limit(limit)
         with self.database.reading() as connection:
-            return [LogLine(**as_dict(row)) for row in connection.execute(query)]
-
-
-def as_dict(row: sa.Row[Any]) -> dict[str, Any]:
-    """A row by the names of its columns."""
-    return dict(row._mapping)
+            found = [row._asdict() for row in connection.execute(query)]
+            ids = {part for line in found for part in (line["account"], *line["object"].split())}
+            names = _names(connection, ids)
+        return [
+            LogEntry(
+                **line,
+                account_name=names.get(line["account"]),
+                object_name=_object_name(line["object"], names),
+            )
+            for line in found
+        ]
 
 
 def _upgrade(connection: sa.Connection) -> bool:
@@ -144,8 +184,8 @@ def _upgrade(connection: sa.Connection) -> bool:
 
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7235925402417296385)")
-    make_agreements(connection)
-    if sa.inspect(connection).has_table(schema.VERSION_TABLE) and is_later(
+    agreements.create(connection, checkfirst=True)
+    if sa.inspect(connection).has_table(schema.VERSION_TABLE) and _is_later(
         connection.execute(sa.select(schema.version.c.version_num)).scalar()
     ):
         return False
@@ -202,51 +242,9 @@ def folder_trouble(database: Database, folder: Path) -> str | None:
     return "the folder is not the one that this database belongs to; check HUSHSUM_FOLDER and its volume"
 
 
-def agree_on_versions(database: Database) -> None:
-    """Say which code may go on using the tables, after they were brought to this version's schema."""
-    _agree(database, _OLDEST_CODE, schema.OLDEST_CODE)
-
-
-def check_schema(database: Database) -> None:
-    """Raise unless this code may use the tables.
-
-    Tables of a later version are used if that version allows it: then services of both run side
-    by side while one after the other is upgraded.
-
-    Raises
-    ------
-    FileRefused
-        if the tables are an earlier version's, or a later one's that this code does not know how to use.
-    """
-    with database.reading() as connection:
-        found = connection.execute(sa.select(schema.version.c.version_num)).scalar()
-    if found == schema.REVISION:
-        return
-    if is_later(found):
-        oldest = _value(database, _OLDEST_CODE)
-        if oldest is not None and oldest <= schema.REVISION:
-            return
-        raise FileRefused(
-            (
-                f"the service's tables have schema {found}, which this version with schema "
-                f"{schema.REVISION} cannot use"
-            ),
-            remedy="install the later version",
-        )
-    raise FileRefused(
-        (f"the service's tables have schema {found}, and this version needs {schema.REVISION}"),
-        remedy="start the service, which upgrades them",
-    )
-
-
-def is_later(revision: str | None) -> bool:
+def _is_later(revision: str | None) -> bool:
     """Whether a schema is one of a later version."""
     return revision is not None and revision > schema.REVISION
-
-
-def make_agreements(connection: sa.Connection) -> None:
-    """Make the table, unless it is there."""
-    agreements.create(connection, checkfirst=True)
 
 
 def _value(database: Database, name: str) -> str | None:
@@ -265,66 +263,6 @@ def _agree(database: Database, name: str, value: str) -> None:
         connection.execute(sa.insert(agreements).values(name=name, value=value))
 
 
-MOST_LINES: Final = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class LogFilter:
-    """Which lines are read; what is None does not matter. ``action`` is a part of what was done, ``account``
-    an id, ``since`` and ``until`` the first and the last day, such as ``2026-05-03``.
-    """
-
-    after: int = 0
-    before: int | None = None
-    account: str | None = None
-    action: str | None = None
-    since: str | None = None
-    until: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NamedLine:
-    """A line of the log, and the names of its account and its object, if they are known."""
-
-    line: LogLine
-    account_name: str | None
-    object_name: str | None
-
-
-class LogReader:
-    """The audit log for people."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def lines(self, which: LogFilter, *, newest_first: bool, limit: int) -> list[NamedLine]:
-        """The lines that a filter lets through, at most ``limit`` of them."""
-        query = sa.select(log).where(*_conditions(which)).limit(limit)
-        query = query.order_by(log.c.sequence.desc() if newest_first else log.c.sequence)
-        with self._database.reading() as connection:
-            found = [LogLine(**as_dict(row)) for row in connection.execute(query)]
-            names = _names(
-                connection, {part for line in found for part in (line.account, *line.object.split())}
-            )
-        return [NamedLine(line, names.get(line.account), _object_name(line.object, names)) for line in found]
-
-
-def _conditions(which: LogFilter) -> list[sa.ColumnElement[bool]]:
-    conditions = [log.c.sequence > which.after]
-    if which.before is not None:
-        conditions.append(log.c.sequence < which.before)
-    if which.account is not None:
-        conditions.append(log.c.account == which.account)
-    if which.action is not None:
-        conditions.append(log.c.action.contains(which.action, autoescape=True))
-    if which.since is not None:
-        conditions.append(log.c.at >= which.since)
-    if which.until is not None:
-        # Times begin with their day, and every sign that follows it sorts below a tilde.
-        conditions.append(log.c.at <= f"{which.until}~")
-    return conditions
-
-
 def _object_name(text: str, names: dict[str, str]) -> str | None:
     known = list(dict.fromkeys(names[part] for part in text.split() if part in names))
     # A link is named with its function, which then need not stand before it.
@@ -332,38 +270,30 @@ def _object_name(text: str, names: dict[str, str]) -> str | None:
     return ", ".join(kept) or None
 
 
-def _names(connection: sa.Connection, ids: Iterable[str]) -> dict[str, str]:
+def _names(connection: sa.Connection, ids: set[str]) -> dict[str, str]:
     """The names that ids stand for: uploads, tallies and jobs are named by their dataset, tokens by their
     label and account, links by their label and function.
     """
-    wanted = set(ids)
-    of_dataset = [
-        sa.select(table.c.id, datasets.c.name.label("name"), sa.literal("").label("more"))
-        .join(datasets, datasets.c.id == table.c.dataset)
-        .where(datasets.c.deleted.is_(None))
-        for table in (uploads, tallies, jobs)
-    ]
+    nothing = sa.literal("")
+    of_dataset = sa.select(datasets.c.id, datasets.c.name, nothing).where(datasets.c.deleted.is_(None))
     queries: dict[str, sa.Select[Any]] = {
-        "acc_": sa.select(accounts.c.id, accounts.c.name, sa.literal("").label("more")),
-        "ds_": sa.select(datasets.c.id, datasets.c.name, sa.literal("").label("more")).where(
-            datasets.c.deleted.is_(None)
-        ),
-        "fn_": sa.select(functions.c.id, functions.c.name, sa.literal("").label("more")),
-        "up_": of_dataset[0],
-        "ta_": of_dataset[1],
-        "job_": of_dataset[2],
-        "tok_": sa.select(tokens.c.id, tokens.c.label.label("name"), accounts.c.name.label("more")).join(
+        "acc_": sa.select(accounts.c.id, accounts.c.name, nothing),
+        "ds_": of_dataset,
+        "fn_": sa.select(functions.c.id, functions.c.name, nothing),
+        "tok_": sa.select(tokens.c.id, tokens.c.label, accounts.c.name).join(
             accounts, accounts.c.id == tokens.c.account
         ),
-        "sh_": sa.select(shares.c.id, shares.c.label.label("name"), functions.c.name.label("more")).join(
+        "sh_": sa.select(shares.c.id, shares.c.label, functions.c.name).join(
             functions, functions.c.id == shares.c.function
         ),
     }
+    for prefix, table in (("up_", uploads), ("ta_", tallies), ("job_", jobs)):
+        named = of_dataset.with_only_columns(table.c.id, datasets.c.name, nothing)
+        queries[prefix] = named.where(datasets.c.id == table.c.dataset)
     found: dict[str, str] = {}
     for prefix, query in queries.items():
-        some = [each for each in wanted if each.startswith(prefix)]
+        some = [each for each in ids if each.startswith(prefix)]
         if some:
-            column = query.selected_columns[0]
-            for id, name, more in connection.execute(query.where(column.in_(some))):
+            for id, name, more in connection.execute(query.where(query.selected_columns[0].in_(some))):
                 found[id] = f"{name} ({more})" if name and more else name or more
     return found

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
-from hushsum.ledger import Database
-from hushsum.service.store.database import Actor, as_dict, now, write_log
+from hushsum.service.store.rows import Actor, Rows, now, value_of, write_log
 from hushsum.service.store.schema import accounts, datasets, jobs, tallies, uploads
 
 WAITING = "waiting"
@@ -42,6 +40,11 @@ class Upload:
     created: str
     name: str | None
 
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return f"{self.id}.{self.format}"
+
 
 @dataclass(frozen=True, slots=True)
 class StoredTally:
@@ -63,11 +66,8 @@ class Quota:
     cells: int
 
 
-class Datasets:
+class Datasets(Rows):
     """Datasets, uploads and tallies."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def create(self, id: str, owner: str, name: str, actor: Actor) -> Dataset:
         """Remember a dataset, whose account is in the ledger already.
@@ -79,44 +79,30 @@ class Datasets:
         """
         made = Dataset(id, owner, name, now())
         with self._database.writing() as connection:
-            if _named(connection, owner, name) is not None:
-                raise _taken()
-            connection.execute(
-                sa.insert(datasets).values(id=id, owner=owner, name=name, created=made.created)
-            )
+            _check_free(connection, owner, name)
+            connection.execute(sa.insert(datasets).values(asdict(made)))
             write_log(connection, actor, "dataset created", id)
         return made
 
     def check_free(self, owner: str, name: str) -> None:
         """Raise if the owner has a dataset of that name."""
         with self._database.reading() as connection:
-            if _named(connection, owner, name) is not None:
-                raise _taken()
+            _check_free(connection, owner, name)
 
     def of(self, owner: str) -> list[Dataset]:
         """The datasets of an owner, oldest first."""
-        query = (
-            sa.select(*_COLUMNS)
-            .where(datasets.c.owner == owner, datasets.c.deleted.is_(None))
-            .order_by(datasets.c.created)
-        )
-        with self._database.reading() as connection:
-            return [Dataset(**as_dict(row)) for row in connection.execute(query)]
+        query = sa.select(datasets).where(datasets.c.owner == owner, datasets.c.deleted.is_(None))
+        return self._all(Dataset, query.order_by(datasets.c.created))
 
     def find(self, id: str, *, owner: str) -> Dataset | None:
         """A dataset, if it is this owner's."""
-        query = sa.select(*_COLUMNS).where(
-            datasets.c.id == id, datasets.c.owner == owner, datasets.c.deleted.is_(None)
-        )
-        with self._database.reading() as connection:
-            row = connection.execute(query).one_or_none()
-        return None if row is None else Dataset(**as_dict(row))
+        mine = datasets.c.id == id, datasets.c.owner == owner
+        return self._one(Dataset, sa.select(datasets).where(*mine, datasets.c.deleted.is_(None)))
 
     def exists(self, id: str) -> bool:
         """Whether there is such a dataset, of any owner, that was not deleted."""
         query = sa.select(datasets.c.id).where(datasets.c.id == id, datasets.c.deleted.is_(None))
-        with self._database.reading() as connection:
-            return connection.execute(query).one_or_none() is not None
+        return bool(self._column(query))
 
     def delete(self, id: str, actor: Actor) -> tuple[list[Upload], list[str]]:
         """Forget a dataset, its uploads and its tallies; those whose files are to be deleted. The row stays,
@@ -127,7 +113,8 @@ class Datasets:
             # The name is free again; the id is no name that anybody can choose.
             gone = sa.update(datasets).where(datasets.c.id == id).values(deleted=now(), name=id)
             connection.execute(gone)
-            files = [Upload(**as_dict(row)) for row in connection.execute(sa.select(uploads).where(*waiting))]
+            found = connection.execute(sa.select(uploads).where(*waiting))
+            files = [value_of(Upload, row) for row in found]
             connection.execute(sa.update(uploads).where(*waiting).values(state=DELETED))
             query = sa.select(tallies.c.id).where(tallies.c.dataset == id)
             counted = list(connection.execute(query).scalars())
@@ -168,15 +155,12 @@ class Datasets:
     def uploads_of(self, dataset: str) -> list[Upload]:
         """The uploads of a dataset, oldest first."""
         query = sa.select(uploads).where(uploads.c.dataset == dataset).order_by(uploads.c.created)
-        with self._database.reading() as connection:
-            return [Upload(**as_dict(row)) for row in connection.execute(query)]
+        return self._all(Upload, query)
 
     def upload(self, id: str, *, dataset: str) -> Upload | None:
         """An upload, if it is this dataset's."""
         query = sa.select(uploads).where(uploads.c.id == id, uploads.c.dataset == dataset)
-        with self._database.reading() as connection:
-            row = connection.execute(query).one_or_none()
-        return None if row is None else Upload(**as_dict(row))
+        return self._one(Upload, query)
 
     def end_upload(self, id: str, state: str, actor: Actor) -> None:
         """Say that the file of an upload is about to be deleted, and why."""
@@ -188,8 +172,7 @@ class Datasets:
     def uploads_before(self, moment: str) -> list[Upload]:
         """Uploads that wait since before a moment."""
         query = sa.select(uploads).where(uploads.c.state == WAITING, uploads.c.created < moment)
-        with self._database.reading() as connection:
-            return [Upload(**as_dict(row)) for row in connection.execute(query)]
+        return self._all(Upload, query)
 
     def add_tally(self, made: StoredTally, actor: Actor, *, quota: Quota | None = None) -> None:
         """Remember a tally that is complete on the disk; once, however often it is called.
@@ -199,21 +182,11 @@ class Datasets:
         QuotaExceeded
             if its owner then keeps too many cells or bytes.
         """
-        id = made.id
         with self._database.writing() as connection:
-            if connection.execute(sa.select(tallies.c.id).where(tallies.c.id == id)).first() is None:
+            if connection.execute(sa.select(tallies.c.id).where(tallies.c.id == made.id)).first() is None:
                 _check_quota(connection, made.dataset, quota, made.size, made.cells)
-                connection.execute(
-                    sa.insert(tallies).values(
-                        id=id,
-                        dataset=made.dataset,
-                        cells=made.cells,
-                        size=made.size,
-                        facts=json.dumps(made.facts),
-                        created=made.created,
-                    )
-                )
-                write_log(connection, actor, "tally made", id)
+                connection.execute(sa.insert(tallies).values(asdict(made)))
+                write_log(connection, actor, "tally made", made.id)
 
     def delete_tally(self, id: str, actor: Actor) -> None:
         """Forget a tally."""
@@ -223,24 +196,18 @@ class Datasets:
 
     def tally_ids(self) -> list[str]:
         """The tallies of all datasets."""
-        with self._database.reading() as connection:
-            return list(connection.execute(sa.select(tallies.c.id)).scalars())
+        return self._column(sa.select(tallies.c.id))
 
     def tallies_of(self, dataset: str) -> list[StoredTally]:
         """The tallies of a dataset, oldest first."""
         query = sa.select(tallies).where(tallies.c.dataset == dataset).order_by(tallies.c.created)
-        with self._database.reading() as connection:
-            return [_tally(row) for row in connection.execute(query)]
+        return self._all(StoredTally, query)
 
     def tally(self, id: str, *, dataset: str) -> StoredTally | None:
         """A tally, if it is this dataset's."""
-        query = sa.select(tallies).where(tallies.c.id == id, tallies.c.dataset == dataset)
-        with self._database.reading() as connection:
-            row = connection.execute(query).one_or_none()
-        return None if row is None else _tally(row)
-
-
-_COLUMNS: tuple[sa.Column[Any], ...] = (datasets.c.id, datasets.c.owner, datasets.c.name, datasets.c.created)
+        return self._one(
+            StoredTally, sa.select(tallies).where(tallies.c.id == id, tallies.c.dataset == dataset)
+        )
 
 
 def _kept(connection: sa.Connection, owner: str) -> Quota:
@@ -257,7 +224,7 @@ def _kept(connection: sa.Connection, owner: str) -> Quota:
         jobs.c.result.is_not(None),
         jobs.c.dataset.in_(mine.where(datasets.c.deleted.is_(None))),
     )
-    states = sum(json.loads(text).get(STATE_BYTES, 0) for text in connection.execute(streams).scalars())
+    states = sum(result.get(STATE_BYTES, 0) for result in connection.execute(streams).scalars())
     return Quota(int(connection.execute(waiting).scalar_one()) + int(size) + states, int(cells))
 
 
@@ -285,14 +252,7 @@ def check_quota(quota: Quota, kept: Quota) -> None:
         )
 
 
-def _named(connection: sa.Connection, owner: str, name: str) -> object:
+def _check_free(connection: sa.Connection, owner: str, name: str) -> None:
     query = sa.select(datasets.c.id).where(datasets.c.owner == owner, datasets.c.name == name)
-    return connection.execute(query).first()
-
-
-def _taken() -> UsageError:
-    return UsageError("name", "must be new", got="the name of another dataset of yours")
-
-
-def _tally(row: sa.Row[Any]) -> StoredTally:
-    return StoredTally(row.id, row.dataset, row.cells, row.size, json.loads(row.facts), row.created)
+    if connection.execute(query).first() is not None:
+        raise UsageError("name", "must be new", got="the name of another dataset of yours")

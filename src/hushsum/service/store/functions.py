@@ -1,20 +1,18 @@
-"""Released functions and their grants."""
+"""Released functions, who may query them, and how many answers were given by models in exact mode."""
 
 from __future__ import annotations
 
-import json
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from hushsum.errors import QuotaExceeded
+from hushsum.errors import LedgerUnavailable, QuotaExceeded
 from hushsum.kernels import kernel_from_json
-from hushsum.ledger import Database
-from hushsum.service.store.accounts import hash_of, later
-from hushsum.service.store.database import Actor, new_id, now, write_log
-from hushsum.service.store.schema import accounts, datasets, functions, grants, shares
+from hushsum.ledger import Database, Ledger
+from hushsum.service.store.rows import Actor, Rows, hash_of, later, new_id, now, value_of, write_log
+from hushsum.service.store.schema import accounts, datasets, functions, grants, served, shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class Function:
     facts: dict[str, Any]
     created: str
     owned: bool
-    download: bool
+    granted_download: bool
 
     @property
     def is_served(self) -> bool:
@@ -36,16 +34,18 @@ class Function:
         return _is_exact(self.facts)
 
     @property
+    def download(self) -> bool:
+        """Whether the account may have its file."""
+        return (self.owned or self.granted_download) and not self.is_served
+
+    @property
     def signed(self) -> bool:
         """Whether its sums are not counts of records, because its kernel may be negative."""
         return is_signed(self.facts)
 
 
-class Functions:
+class Functions(Rows):
     """Functions and grants."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(
         self, id: str, dataset: str, name: str, *, sha256: str, facts: dict[str, Any], actor: Actor
@@ -53,16 +53,8 @@ class Functions:
         """Store a published function; idempotent."""
         with self._database.writing() as connection:
             if connection.execute(sa.select(functions.c.id).where(functions.c.id == id)).first() is None:
-                connection.execute(
-                    sa.insert(functions).values(
-                        id=id,
-                        dataset=dataset,
-                        name=name,
-                        sha256=sha256,
-                        facts=json.dumps(facts),
-                        created=now(),
-                    )
-                )
+                new = {"id": id, "dataset": dataset, "name": name, "sha256": sha256, "facts": facts}
+                connection.execute(sa.insert(functions).values(**new, created=now()))
                 write_log(connection, actor, "function released", id)
 
     def end(self, id: str, actor: Actor) -> None:
@@ -76,43 +68,32 @@ class Functions:
         """The models in exact mode of a dataset."""
         query = sa.select(functions.c.id, functions.c.facts).where(functions.c.dataset == dataset)
         with self._database.reading() as connection:
-            return [row.id for row in connection.execute(query) if _is_exact(json.loads(row.facts))]
+            return [row.id for row in connection.execute(query) if _is_exact(row.facts)]
 
     def known(self, id: str) -> bool:
         """Whether a function exists."""
-        with self._database.reading() as connection:
-            return (
-                connection.execute(sa.select(functions.c.id).where(functions.c.id == id)).first() is not None
-            )
+        return bool(self._column(sa.select(functions.c.id).where(functions.c.id == id)))
 
     def visible_to(self, account: str) -> list[Function]:
         """What an account owns or was granted, oldest first; nothing of an owner whose account is closed."""
-        with self._database.reading() as connection:
-            rows = connection.execute(_visible(account).order_by(functions.c.created))
-            return [_function(row, account) for row in rows]
+        return self._all(Function, _visible(account).order_by(functions.c.created))
 
     def find(self, id: str, *, account: str) -> Function | None:
         """A function, if this account owns it or was granted it, and its owner's account is not closed."""
-        with self._database.reading() as connection:
-            row = connection.execute(_visible(account).where(functions.c.id == id)).one_or_none()
-        return None if row is None else _function(row, account)
+        return self._one(Function, _visible(account).where(functions.c.id == id))
 
     def grant(self, function: str, account: str, *, download: bool, actor: Actor) -> None:
         """Let an account query a function and, with ``download``, download it."""
+        granted = {"function": function, "account": account, "download": download, "created": now()}
         with self._database.writing() as connection:
-            connection.execute(
-                sa.delete(grants).where(grants.c.function == function, grants.c.account == account)
-            )
-            connection.execute(
-                sa.insert(grants).values(function=function, account=account, download=download, created=now())
-            )
+            connection.execute(_grant(function, account))
+            connection.execute(sa.insert(grants).values(granted))
             write_log(connection, actor, "function granted", f"{function} {account}")
 
     def withdraw(self, function: str, account: str, actor: Actor) -> bool:
         """Withdraw a grant; what was downloaded stays public. False if there was none."""
-        query = sa.delete(grants).where(grants.c.function == function, grants.c.account == account)
         with self._database.writing() as connection:
-            done = connection.execute(query)
+            done = connection.execute(_grant(function, account))
             if done.rowcount:
                 write_log(connection, actor, "grant withdrawn", f"{function} {account}")
         return bool(done.rowcount)
@@ -129,6 +110,10 @@ class Functions:
             return [(row.name, bool(row.download)) for row in connection.execute(query)]
 
 
+def _grant(function: str, account: str) -> sa.Delete:
+    return sa.delete(grants).where(grants.c.function == function, grants.c.account == account)
+
+
 def is_signed(facts: dict[str, Any]) -> bool:
     """Whether a function's kernel may be negative; a model has none."""
     return "model" not in facts and kernel_from_json(facts["kernel"]).signed
@@ -140,29 +125,15 @@ def _is_exact(facts: dict[str, Any]) -> bool:
 
 def _visible(account: str) -> sa.Select[Any]:
     mine = (grants.c.function == functions.c.id) & (grants.c.account == account)
+    owned = (datasets.c.owner == account).label("owned")
+    granted = sa.func.coalesce(grants.c.download, sa.false()).label("granted_download")
     return (
-        sa.select(functions, datasets.c.owner, grants.c.download)
+        sa.select(functions, owned, granted)
         .join(datasets, datasets.c.id == functions.c.dataset)
         .join(accounts, accounts.c.id == datasets.c.owner)
         .outerjoin(grants, mine)
         .where((datasets.c.owner == account) | (grants.c.account == account))
         .where(accounts.c.disabled.is_(False))
-    )
-
-
-def _function(row: sa.Row[Any], account: str) -> Function:
-    owned = row.owner == account
-    facts = json.loads(row.facts)
-    exact = _is_exact(facts)
-    return Function(
-        row.id,
-        row.dataset,
-        row.name,
-        row.sha256,
-        facts,
-        row.created,
-        owned,
-        (owned or bool(row.download)) and not exact,
     )
 
 
@@ -209,11 +180,8 @@ class SharedFunction:
         return self.expires is None or self.expires > now()
 
 
-class Shares:
+class Shares(Rows):
     """Links and the functions behind them."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def create(
         self,
@@ -240,67 +208,37 @@ class Shares:
             # Locked, so that two requests do not both take the last place.
             connection.execute(sa.select(functions.c.id).where(functions.c.id == function).with_for_update())
             rows = connection.execute(sa.select(shares).where(shares.c.function == function))
-            if sum(_share(row).works for row in rows) >= most:
+            if sum(value_of(Share, row).works for row in rows) >= most:
                 raise QuotaExceeded(
                     f"a function must have at most {most} valid links", remedy="revoke one that is not needed"
                 )
-            connection.execute(
-                sa.insert(shares).values(
-                    id=made.id,
-                    function=function,
-                    hash=hash_of(key),
-                    label=label,
-                    origins=" ".join(origins),
-                    download=download,
-                    created=made.created,
-                    expires=expires,
-                    revoked=None,
-                )
-            )
+            connection.execute(sa.insert(shares).values(**asdict(made), hash=hash_of(key)))
             write_log(connection, actor, "function shared", f"{function} {made.id}")
         return key, made
 
     def of(self, function: str) -> list[Share]:
         """The links of a function, oldest first."""
-        query = sa.select(shares).where(shares.c.function == function).order_by(shares.c.created)
-        with self._database.reading() as connection:
-            return [_share(row) for row in connection.execute(query)]
+        return self._all(
+            Share, sa.select(shares).where(shares.c.function == function).order_by(shares.c.created)
+        )
 
     def open(self, key: str) -> SharedFunction | None:
         """What is behind a key; None if it is unknown, revoked or expired, or its owner's account closed."""
         query = (
             sa.select(
-                shares,
-                functions.c.name,
-                functions.c.sha256,
-                functions.c.facts,
-                accounts.c.disabled,
+                shares, shares.c.id.label("share"), functions.c.name, functions.c.sha256, functions.c.facts
             )
             .join(functions, functions.c.id == shares.c.function)
             .join(datasets, datasets.c.id == functions.c.dataset)
             .join(accounts, accounts.c.id == datasets.c.owner)
-            .where(shares.c.hash == hash_of(key))
+            .where(shares.c.hash == hash_of(key), shares.c.revoked.is_(None), accounts.c.disabled.is_(False))
         )
-        with self._database.reading() as connection:
-            row = connection.execute(query).one_or_none()
-        if row is None or row.disabled:
+        found = self._one(SharedFunction, query)
+        if found is None or not found.works:
             return None
-        found = _share(row)
-        if not found.works:
-            return None
-        facts = json.loads(row.facts)
         # Where a file was is nobody's business.
-        facts.pop("source", None)
-        return SharedFunction(
-            found.id,
-            found.function,
-            row.name,
-            row.sha256,
-            facts,
-            found.origins,
-            found.download,
-            found.expires,
-        )
+        found.facts.pop("source", None)
+        return found
 
     def revoke(self, id: str, actor: Actor, *, owner: str | None) -> bool:
         """Revoke a link; with ``owner``, only of a function of that account. False if there was none."""
@@ -319,14 +257,53 @@ class Shares:
         return bool(done.rowcount)
 
 
-def _share(row: sa.Row[Any]) -> Share:
-    return Share(
-        row.id,
-        row.function,
-        row.label,
-        tuple(row.origins.split()),
-        bool(row.download),
-        row.created,
-        row.expires,
-        row.revoked,
-    )
+_GROW = sa.text(
+    "INSERT INTO hushsum_served (function, number, answers) VALUES (:function, :number, :answers) "
+    "ON CONFLICT (function, number) DO UPDATE SET answers = excluded.answers "
+    "WHERE hushsum_served.answers < excluded.answers"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerGuard:
+    """The rollback guard of one path of a model."""
+
+    database: Database
+    ledger: Ledger
+    function: str
+    number: int
+
+    def known(self) -> int:
+        """How many answers were given at least.
+
+        Raises
+        ------
+        LedgerUnavailable
+            if the database may be an older copy, or was restored since the model was fitted: then its counts
+            may be too low.
+        """
+        if self.ledger.rollback_problem() is not None:
+            raise LedgerUnavailable(
+                "the database may be a restored backup, so models in exact mode answer no new points",
+                remedy="contact the service's administrator",
+            )
+        restored = self.ledger.restored_at()
+        created = sa.select(functions.c.created).where(functions.c.id == self.function)
+        given = sa.select(served.c.answers).where(
+            served.c.function == self.function, served.c.number == self.number
+        )
+        with self.database.reading() as connection:
+            # A model that is unknown was made before everything.
+            if restored is not None and str(connection.execute(created).scalar() or "") <= restored:
+                raise LedgerUnavailable(
+                    "the database was restored from a backup since this model was fitted, and "
+                    "answers may be lost, so it answers no new points",
+                    remedy="delete it, and fit another",
+                )
+            return int(connection.execute(given).scalar() or 0)
+
+    def note(self, mark: int) -> None:
+        """Store durably that this many answers are about to be given; never fewer than before."""
+        values = {"function": self.function, "number": self.number, "answers": mark}
+        with self.database.writing() as connection:
+            connection.execute(_GROW, values)

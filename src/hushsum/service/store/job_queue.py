@@ -16,8 +16,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
-from hushsum.ledger import Database, Fence
-from hushsum.service.store.database import Actor, new_id, now, write_log
+from hushsum.ledger import Fence
+from hushsum.service.problem_types import problem
+from hushsum.service.store.rows import Actor, Rows, new_id, now, value_of, write_log
 from hushsum.service.store.schema import accounts, jobs
 
 QUEUED = "queued"
@@ -25,7 +26,6 @@ RUNNING = "running"
 DONE = "done"
 FAILED = "failed"
 CANCELLED = "cancelled"
-STATES = (QUEUED, RUNNING, DONE, FAILED, CANCELLED)
 ENDED = (DONE, FAILED, CANCELLED)
 MOST_ATTEMPTS = 5
 """How often a worker may die on a job before it counts as failed."""
@@ -33,7 +33,6 @@ MOST_ATTEMPTS = 5
 FAIR_SECONDS = 3600.0
 """Worker time that was used longer ago does not count against its owner."""
 
-CANCELLED = "cancelled"
 CLOSED = "account-closed"
 DELETED = "dataset-deleted"
 _REASONS = {
@@ -45,8 +44,8 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job. ``problem`` is an RFC 9457 object if it failed or was cancelled; ``seconds`` is
-    how long workers have worked on it since it was last requested.
+    """A job. ``problem`` is an RFC 9457 object if it failed or was cancelled; ``seconds`` is how long workers
+    have worked on it, and ``before`` how much of that was before it was last requested.
     """
 
     id: str
@@ -59,6 +58,7 @@ class Job:
     progress: float | None
     attempts: int
     seconds: float
+    before: float
     paying: bool
     stop: str | None
     result: dict[str, Any] | None
@@ -66,12 +66,25 @@ class Job:
     created: str
     updated: str
 
+    @property
+    def function(self) -> str:
+        """The id of the function that the job releases."""
+        return "fn_" + self.id.removeprefix("job_")
 
-class JobQueue:
+    @property
+    def ledger_key(self) -> str:
+        """The idempotency key of its debit in the ledger."""
+        kind = f"{self.kind}:" if self.kind in ("model", "stream") else ""
+        return f"{self.dataset}:{kind}{self.key}"
+
+    @property
+    def stream(self) -> str:
+        """The id of the stream that the job starts."""
+        return "st_" + self.id.removeprefix("job_")
+
+
+class JobQueue(Rows):
     """The queue. A job belongs to one worker as long as that renews its lease."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def submit(
         self,
@@ -82,8 +95,8 @@ class JobQueue:
         request: dict[str, Any],
         actor: Actor,
         most: int | None = None,
-    ) -> tuple[Job, bool]:
-        """Queue work, or find the job of this key; whether it is new. One that failed is queued again.
+    ) -> Job:
+        """Queue work, or find the job of this key. One that failed is queued again.
 
         ``most`` is how many jobs the account may have queued and running.
 
@@ -94,72 +107,63 @@ class JobQueue:
         QuotaExceeded
             if the account has too many jobs.
         """
-        text = json.dumps(request, sort_keys=True)
         mine = (jobs.c.dataset == dataset, jobs.c.kind == kind, jobs.c.key == key)
         with self._database.writing() as connection:
-            row = connection.execute(sa.select(jobs).where(*mine)).one_or_none()
-            if row is not None and row.request != text:
+            found = connection.execute(sa.select(jobs).where(*mine)).one_or_none()
+            if found is not None and _text(found.request) != _text(request):
                 raise UsageError(
                     "the Idempotency-Key belongs to another request",
                     remedy="repeat that one, or give a new key",
                 )
-            if row is not None and row.state not in (FAILED, CANCELLED):
-                return _job(row), False
-            self._check_number(connection, actor.account, most)
-            moment = now()
-            fresh: dict[str, Any] = {
+            if found is not None and found.state not in (FAILED, CANCELLED):
+                return value_of(Job, found)
+            if most is not None and _number_active(connection, actor.account) >= most:
+                raise QuotaExceeded(
+                    f"an account must have at most {most} jobs queued and running",
+                    remedy="wait for one, or cancel it",
+                )
+            # The last account to request it is charged for its time and may stop it.
+            values: dict[str, Any] = {
+                "account": actor.account,
                 "state": QUEUED,
                 "progress": None,
                 "attempts": 0,
                 "lease": 0.0,
+                "before": 0.0 if found is None else found.seconds,
                 "stop": None,
                 "problem": None,
-                "updated": moment,
+                "updated": now(),
             }
-            if row is not None:
-                # The last account to request it is charged for its time and may stop it.
-                again = {**fresh, "account": actor.account, "before": row.seconds}
-                connection.execute(sa.update(jobs).where(*mine).values(again))
-                write_log(connection, actor, f"{kind} requested again", row.id)
-                return _job(connection.execute(sa.select(jobs).where(*mine)).one()), False
-            values = {
-                "id": new_id("job"),
-                "kind": kind,
-                "dataset": dataset,
-                "account": actor.account,
-                "key": key,
-                "request": text,
-                "touched": 0.0,
-                "seconds": 0.0,
-                "before": 0.0,
-                "paying": False,
-                "result": None,
-                "created": moment,
-                **fresh,
-            }
-            connection.execute(sa.insert(jobs).values(values))
-            write_log(connection, actor, f"{kind} requested", str(values["id"]))
-            row = connection.execute(sa.select(jobs).where(*mine)).one()
-            return _job(row), True
+            if found is None:
+                values |= {"id": new_id("job"), "kind": kind, "dataset": dataset, "key": key}
+                values |= {
+                    "request": request,
+                    "touched": 0.0,
+                    "seconds": 0.0,
+                    "paying": False,
+                    "result": None,
+                }
+                connection.execute(sa.insert(jobs).values(**values, created=values["updated"]))
+            else:
+                connection.execute(sa.update(jobs).where(*mine).values(values))
+            job = value_of(Job, connection.execute(sa.select(jobs).where(*mine)).one())
+            write_log(
+                connection, actor, f"{kind} requested" + (" again" if found is not None else ""), job.id
+            )
+        return job
 
     def find(self, id: str) -> Job | None:
         """A job."""
-        with self._database.reading() as connection:
-            row = connection.execute(sa.select(jobs).where(jobs.c.id == id)).one_or_none()
-        return None if row is None else _job(row)
+        return self._one(Job, sa.select(jobs).where(jobs.c.id == id))
 
     def of_key(self, dataset: str, kind: str, key: str) -> Job | None:
         """The job of a key, if there is one."""
         query = sa.select(jobs).where(jobs.c.dataset == dataset, jobs.c.kind == kind, jobs.c.key == key)
-        with self._database.reading() as connection:
-            row = connection.execute(query).one_or_none()
-        return None if row is None else _job(row)
+        return self._one(Job, query)
 
     def of(self, dataset: str) -> list[Job]:
         """A dataset's jobs, oldest first."""
-        query = sa.select(jobs).where(jobs.c.dataset == dataset).order_by(jobs.c.created)
-        with self._database.reading() as connection:
-            return [_job(row) for row in connection.execute(query)]
+        return self._all(Job, sa.select(jobs).where(jobs.c.dataset == dataset).order_by(jobs.c.created))
 
     def needs_upload(self, dataset: str, id: str) -> bool:
         """Whether an unfinished job needs an upload, as its records or as public rows."""
@@ -170,8 +174,7 @@ class JobQueue:
         ``public``, or ``uploads``, which is a list.
         """
         query = sa.select(jobs.c.request).where(jobs.c.dataset == dataset, _active())
-        with self._database.reading() as connection:
-            named = [json.loads(text).get(name) for text in connection.execute(query).scalars()]
+        named = [request.get(name) for request in self._column(query)]
         return any(id in each if isinstance(each, list) else id == each for each in named)
 
     def is_first_step(self, job: Job) -> bool:
@@ -179,30 +182,21 @@ class JobQueue:
         query = sa.select(jobs.c.request).where(
             jobs.c.dataset == job.dataset, jobs.c.kind == job.kind, jobs.c.created < job.created, _active()
         )
-        with self._database.reading() as connection:
-            earlier = [json.loads(text)["stream"] for text in connection.execute(query).scalars()]
-        return job.request["stream"] not in earlier
+        return all(request["stream"] != job.request["stream"] for request in self._column(query))
 
     def active_of(self, account: str) -> int:
         """How many jobs of an account are queued and running."""
         with self._database.reading() as connection:
             return _number_active(connection, account)
 
-    def counts(self) -> dict[str, int]:
-        """How many jobs are in each state."""
-        query = sa.select(jobs.c.state, sa.func.count()).group_by(jobs.c.state)
+    def waiting(self) -> tuple[int, float]:
+        """How many jobs are queued, and the seconds since the oldest of them was submitted."""
+        query = sa.select(sa.func.count(), sa.func.min(jobs.c.updated)).where(jobs.c.state == QUEUED)
         with self._database.reading() as connection:
-            found = {row[0]: int(row[1]) for row in connection.execute(query)}
-        return {state: found.get(state, 0) for state in STATES}
-
-    def longest_wait(self) -> float:
-        """Seconds since the oldest queued job was submitted; 0 if there is none."""
-        query = sa.select(sa.func.min(jobs.c.updated)).where(jobs.c.state == QUEUED)
-        with self._database.reading() as connection:
-            oldest: str | None = connection.execute(query).scalar()
+            number, oldest = connection.execute(query).one()
         if oldest is None:
-            return 0.0
-        return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(oldest)).total_seconds())
+            return 0, 0.0
+        return number, max(0.0, (datetime.now(UTC) - datetime.fromisoformat(oldest)).total_seconds())
 
     def claim(self, lease_seconds: float, *, most_running: int | None = None) -> Job | None:
         """Take a job that nobody works on, of the owner whose turn it is; also one whose worker has been
@@ -230,8 +224,7 @@ class JobQueue:
                 "updated": now(),
             }
             connection.execute(sa.update(jobs).where(jobs.c.id == row.id).values(**taken))
-            row = connection.execute(sa.select(jobs).where(jobs.c.id == row.id)).one()
-        return _job(row)
+            return value_of(Job, connection.execute(sa.select(jobs).where(jobs.c.id == row.id)).one())
 
     def renew(self, job: Job, lease_seconds: float, progress: float | None) -> Job | None:
         """Keep a job, and record how far it has come; how it stands now, or None if it is no longer this
@@ -243,7 +236,7 @@ class JobQueue:
         with self._database.writing() as connection:
             if not _update(connection, job, **values):
                 return None
-            return _job(connection.execute(sa.select(jobs).where(jobs.c.id == job.id)).one())
+            return value_of(Job, connection.execute(sa.select(jobs).where(jobs.c.id == job.id)).one())
 
     def begin_paying(self, job: Job) -> bool:
         """Decide that a job goes on to its debit, and is not stopped any more; False if it is to stop.
@@ -269,47 +262,39 @@ class JobQueue:
 
         return check
 
-    def postpone(self, job: Job, seconds: float) -> None:
-        """Queue a job again, to be started after a delay."""
+    def put_back(self, job: Job, seconds: float, *, attempted: bool) -> None:
+        """Queue a job again, to start after a delay; one that only waits for another was not attempted."""
+        attempts = job.attempts if attempted else job.attempts - 1
         with self._database.writing() as connection:
-            _update(connection, job, state=QUEUED, lease=time.time() + seconds)
-
-    def put_back(self, job: Job, seconds: float) -> None:
-        """Queue a job again that must wait for another one; this was no attempt."""
-        with self._database.writing() as connection:
-            _update(connection, job, state=QUEUED, lease=time.time() + seconds, attempts=job.attempts - 1)
+            _update(connection, job, state=QUEUED, lease=time.time() + seconds, attempts=attempts)
 
     def change_result(self, id: str, **changed: Any) -> None:
         """Change what is known about the result of a job that is done."""
         with self._database.writing() as connection:
             query = sa.select(jobs.c.result).where(jobs.c.id == id, jobs.c.state == DONE).with_for_update()
-            text = connection.execute(query).scalar_one()
-            result = json.dumps({**json.loads(text), **changed})
+            result = connection.execute(query).scalar_one() | changed
             connection.execute(sa.update(jobs).where(jobs.c.id == id).values(result=result))
 
     def finish(self, job: Job, result: dict[str, Any]) -> None:
         """Mark a job as done."""
         with self._database.writing() as connection:
-            _update(connection, job, state=DONE, progress=1.0, result=json.dumps(result), problem=None)
+            _update(connection, job, state=DONE, progress=1.0, result=result, problem=None)
 
     def fail(self, job: Job, problem: dict[str, Any], *, paid: bool = False) -> None:
         """Mark a job as failed; ``paid`` if the ledger has its debit, so that it can still be finished."""
         with self._database.writing() as connection:
-            _update(connection, job, state=FAILED, problem=json.dumps(problem), paying=paid)
+            _update(connection, job, state=FAILED, problem=problem, paying=paid)
 
     def end_unpaid(self, job: Job, state: str, problem: dict[str, Any]) -> bool:
         """End a job that is not paying; False if it is, or is no longer this worker's."""
         with self._database.writing() as connection:
-            return _update(
-                connection, job, jobs.c.paying.is_(False), state=state, problem=json.dumps(problem)
-            )
+            return _update(connection, job, jobs.c.paying.is_(False), state=state, problem=problem)
 
     def cancel(self, id: str, actor: Actor) -> Job | None:
         """Stop a job unless it is paying or has finished; returns its new state."""
         with self._database.writing() as connection:
             stop_jobs(connection, jobs.c.id == id, CANCELLED, actor)
-            row = connection.execute(sa.select(jobs).where(jobs.c.id == id)).one_or_none()
-        return None if row is None else _job(row)
+        return self.find(id)
 
     def cancel_all(self, dataset: str, actor: Actor) -> bool:
         """Stop the jobs of a dataset that is to be deleted; False if one is paying, or still running."""
@@ -317,13 +302,6 @@ class JobQueue:
             stop_jobs(connection, jobs.c.dataset == dataset, DELETED, actor)
             left = sa.select(jobs.c.id).where(jobs.c.dataset == dataset, _active()).limit(1)
             return connection.execute(left).first() is None
-
-    def _check_number(self, connection: sa.Connection, account: str, most: int | None) -> None:
-        if most is not None and _number_active(connection, account) >= most:
-            raise QuotaExceeded(
-                f"an account must have at most {most} jobs queued and running",
-                remedy="wait for one, or cancel it",
-            )
 
 
 def stop_jobs(connection: sa.Connection, which: sa.ColumnElement[bool], reason: str, actor: Actor) -> None:
@@ -335,7 +313,7 @@ def stop_jobs(connection: sa.Connection, which: sa.ColumnElement[bool], reason: 
     idle = (jobs.c.state == QUEUED) | (jobs.c.lease < time.time())
     ended = connection.execute(sa.select(jobs.c.id).where(condition, idle)).scalars().all()
     stopping = connection.execute(sa.select(jobs.c.id).where(condition, ~idle)).scalars().all()
-    values = {"state": CANCELLED, "problem": json.dumps(stop_problem(reason)), "updated": now()}
+    values = {"state": CANCELLED, "problem": stop_problem(reason), "updated": now()}
     connection.execute(sa.update(jobs).where(jobs.c.id.in_(ended)).values(**values))
     connection.execute(sa.update(jobs).where(jobs.c.id.in_(stopping)).values(stop=reason))
     for id in (*ended, *stopping):
@@ -344,12 +322,12 @@ def stop_jobs(connection: sa.Connection, which: sa.ColumnElement[bool], reason: 
 
 def stop_problem(reason: str) -> dict[str, Any]:
     """Why a job was stopped, for its owner."""
-    return {
-        "type": f"urn:hushsum:problem:{reason}",
-        "title": "Conflict",
-        "status": 409,
-        "detail": _REASONS[reason],
-    }
+    return problem(409, reason, _REASONS[reason])
+
+
+def _text(request: dict[str, Any]) -> str:
+    """A request as text, in which 1 and 1.0 differ."""
+    return json.dumps(request, sort_keys=True)
 
 
 def _active() -> sa.ColumnElement[bool]:
@@ -369,12 +347,9 @@ def _whose_turn(
     waiting = {row[0]: row[1] for row in connection.execute(oldest)}
     held = (jobs.c.state == RUNNING) & (jobs.c.lease >= moment)
     since = (datetime.now(UTC) - timedelta(seconds=FAIR_SECONDS)).isoformat(timespec="microseconds")
+    running = sa.func.sum(sa.case((held, 1), else_=0))
     used = (
-        sa.select(
-            jobs.c.account,
-            sa.func.sum(sa.case((held, 1), else_=0)),
-            sa.func.sum(jobs.c.seconds),
-        )
+        sa.select(jobs.c.account, running, sa.func.sum(jobs.c.seconds))
         .where(jobs.c.account.in_(list(waiting)), (jobs.c.updated > since) | held)
         .group_by(jobs.c.account)
     )
@@ -399,24 +374,3 @@ def _update(connection: sa.Connection, job: Job, *conditions: sa.ColumnElement[b
 def _mine(job: Job) -> tuple[sa.ColumnElement[bool], ...]:
     """The job is held by the worker that claimed it as this attempt."""
     return (jobs.c.id == job.id, jobs.c.state == RUNNING, jobs.c.attempts == job.attempts)
-
-
-def _job(row: sa.Row[Any]) -> Job:
-    return Job(
-        row.id,
-        row.kind,
-        row.dataset,
-        row.account,
-        row.key,
-        json.loads(row.request),
-        row.state,
-        row.progress,
-        row.attempts,
-        row.seconds - row.before,
-        bool(row.paying),
-        row.stop,
-        None if row.result is None else json.loads(row.result),
-        None if row.problem is None else json.loads(row.problem),
-        row.created,
-        row.updated,
-    )

@@ -1,10 +1,27 @@
-"""The service's tables as the code sees them; ``migrations`` is what makes them."""
+"""The service's tables; ``migrations`` makes them, and brings those of an earlier version to this one's."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, String, Table, Text
+import json
+from collections.abc import Iterable
+from typing import Any
 
-REVISION = "0003"
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    Float,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+REVISION = "0001"
 """The migration this code needs; a test compares it with Alembic's newest."""
 
 OLDEST_CODE = "0001"
@@ -14,6 +31,37 @@ of this version while a deployment is upgraded. Raise it with a migration that o
 VERSION_TABLE = "hushsum_service_version"
 
 metadata = MetaData()
+
+
+class Json(TypeDecorator[Any]):
+    """A value that is stored as JSON."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        """The text that is stored."""
+        return None if value is None else json.dumps(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        """The value that was stored."""
+        return None if value is None else json.loads(value)
+
+
+class Words(TypeDecorator[tuple[str, ...]]):
+    """Words without spaces, which are stored with spaces between them."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Iterable[str] | None, dialect: Dialect) -> str:
+        """The text that is stored."""
+        return " ".join(value or ())
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[str, ...]:
+        """The words."""
+        return tuple((value or "").split())
+
 
 accounts = Table(
     "hushsum_accounts",
@@ -32,15 +80,16 @@ tokens = Table(
     Column("account", String(40), nullable=False, index=True),
     Column("hash", String(64), nullable=False, unique=True),
     Column("label", String(80), nullable=False),
-    Column("scopes", String(200), nullable=False),
+    Column("scopes", Words, nullable=False),
     Column("created", String(40), nullable=False),
     Column("expires", String(40), nullable=False),
     Column("revoked", String(40)),
     Column("signed_in", Boolean, nullable=False),
     Column("parent", String(40), index=True),
 )
-"""SHA-256 of 256 random bits: there is nothing to guess, so no slow hash is needed. ``signed_in``: it comes
-from a sign-in at a provider. ``parent``: the token that issued it; it is revoked with that one."""
+"""``signed_in``: it comes from a sign-in at a provider. ``parent``: the token that issued it; it is revoked
+with that one.
+"""
 
 identities = Table(
     "hushsum_identities",
@@ -51,8 +100,10 @@ identities = Table(
     Column("subject", String(255), nullable=False),
     Column("sub", String(255)),
     Column("created", String(40), nullable=False),
+    # Nobody signs in to two accounts, whatever the code believes.
+    UniqueConstraint("issuer", "claim", "subject", name="hushsum_identities_subjects"),
 )
-"""Whom a provider must name to let somebody into an account; ``sub`` is who first came."""
+"""Whom a provider must name to let somebody into an account; ``sub`` is the first person who signed in."""
 
 sign_ins = Table(
     "hushsum_sign_ins",
@@ -73,6 +124,7 @@ datasets = Table(
     Column("name", String(80), nullable=False),
     Column("created", String(40), nullable=False),
     Column("deleted", String(40)),
+    UniqueConstraint("owner", "name", name="hushsum_datasets_names"),
 )
 """The ledger knows a dataset by its id, so that names of different owners never meet. A deleted one keeps its
 row, for the functions that were released from it; its name is free again."""
@@ -96,7 +148,7 @@ tallies = Table(
     Column("dataset", String(40), nullable=False, index=True),
     Column("cells", BigInteger, nullable=False),
     Column("size", BigInteger, nullable=False),
-    Column("facts", Text, nullable=False),
+    Column("facts", Json, nullable=False),
     Column("created", String(40), nullable=False),
 )
 
@@ -108,7 +160,7 @@ jobs = Table(
     Column("dataset", String(40), nullable=False, index=True),
     Column("account", String(40), nullable=False, index=True),
     Column("key", String(100), nullable=False),
-    Column("request", Text, nullable=False),
+    Column("request", Json, nullable=False),
     Column("state", String(20), nullable=False, index=True),
     Column("progress", Float),
     Column("attempts", Integer, nullable=False),
@@ -118,10 +170,12 @@ jobs = Table(
     Column("before", Float, nullable=False),
     Column("paying", Boolean, nullable=False),
     Column("stop", String(20)),
-    Column("result", Text),
-    Column("problem", Text),
+    Column("result", Json),
+    Column("problem", Json),
     Column("created", String(40), nullable=False),
     Column("updated", String(40), nullable=False),
+    # The same key never makes two jobs, whatever the code believes.
+    UniqueConstraint("dataset", "kind", "key", name="hushsum_jobs_keys"),
 )
 """``lease``: before this time (in seconds) no other worker takes the job. ``seconds``: how long workers have
 worked on it, up to ``touched``; ``before``: how much of that was before it was last requested.
@@ -135,7 +189,7 @@ functions = Table(
     Column("dataset", String(40), nullable=False, index=True),
     Column("name", String(80), nullable=False),
     Column("sha256", String(64), nullable=False),
-    Column("facts", Text, nullable=False),
+    Column("facts", Json, nullable=False),
     Column("created", String(40), nullable=False),
 )
 
@@ -155,14 +209,14 @@ shares = Table(
     Column("function", String(40), nullable=False, index=True),
     Column("hash", String(64), nullable=False, unique=True),
     Column("label", String(80), nullable=False),
-    Column("origins", Text, nullable=False),
+    Column("origins", Words, nullable=False),
     Column("download", Boolean, nullable=False),
     Column("created", String(40), nullable=False),
     Column("expires", String(40)),
     Column("revoked", String(40)),
 )
-"""Links by which anybody may query a function. ``hash``: SHA-256 of the key in the link, as for tokens.
-``origins``: the sites that may frame it, with spaces between them."""
+"""Links by which anybody may query a function. ``hash``: that of the key in the link. ``origins``: the sites
+that may frame it."""
 
 served = Table(
     "hushsum_served",

@@ -9,36 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from hushsum.errors import UsageError
 from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, nothing_here
-from hushsum.service.http.context import (
-    ActorDependency,
-    Admin,
-    AnyCaller,
-    Context,
-    ContextDependency,
-    ThreadedRoute,
-)
+from hushsum.service.http.context import Admin, AnyCaller, Call, Context, ContextDependency, ThreadedRoute
 from hushsum.service.http.oidc._terms import FLOW_SECONDS, comparable, not_admitted
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.logs import log_event
 from hushsum.service.schemas import (
     AccountRequest,
-    AccountResponse,
     CallerResponse,
     IdentityRequest,
-    IdentityResponse,
-    IssuedTokenResponse,
-    LogEntryResponse,
     ProviderResponse,
     QuotaUsage,
     SignInResponse,
     TokenRequest,
-    TokenResponse,
     UsageResponse,
 )
-from hushsum.service.store import Actor, LogFilter
+from hushsum.service.store import Account, Identity, IssuedToken, LogEntry, Token
 from hushsum.service.store.accounts import TICKET_SECONDS
-from hushsum.service.store.database import MOST_LINES
+from hushsum.service.store.database import LAST_SEQUENCE, MOST_LINES
 
 if TYPE_CHECKING:
     from hushsum.service.http.oidc._sign_in import SignIn
@@ -46,187 +35,156 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["accounts"], route_class=ThreadedRoute)
 
-Sequence = Annotated[int, Query(ge=0, lt=1 << 62)]
+Sequence = Annotated[int, Query(ge=0, le=LAST_SEQUENCE)]
 Day = Annotated[str, Query(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 
 
 @router.get("/me")
-async def me(caller: AnyCaller) -> CallerResponse:
+async def me(call: AnyCaller) -> CallerResponse:
     """The account that the token belongs to, and its scopes."""
-    return CallerResponse(
-        account=caller.account,
-        name=caller.name,
-        role=caller.role,
-        scopes=sorted(caller.scopes),
-        token=caller.token,
-        expires=caller.expires,
-        signed_in=caller.signed_in,
-    )
+    return CallerResponse(**asdict(call.caller) | {"scopes": sorted(call.caller.scopes)})
 
 
 @router.get("/usage")
-def usage(caller: AnyCaller, context: ContextDependency) -> UsageResponse:
+def usage(call: AnyCaller) -> UsageResponse:
     """What the caller's account uses of its quotas."""
-    settings = context.settings
-    kept = context.datasets.kept_by(caller.account)
-    tokens = context.accounts.tokens_of(caller.account)
+    settings, store = call.settings, call.store
+    kept = store.datasets.kept_by(call.account)
+    tokens = store.accounts.tokens_of(call.account)
     return UsageResponse(
         bytes=QuotaUsage(used=kept.bytes, most=settings.owner_bytes),
         cells=QuotaUsage(used=kept.cells, most=settings.owner_cells),
-        jobs=QuotaUsage(used=context.jobs.active_of(caller.account), most=settings.owner_jobs),
+        jobs=QuotaUsage(used=store.jobs.active_of(call.account), most=settings.owner_jobs),
         tokens=QuotaUsage(used=sum(each.works for each in tokens), most=settings.max_tokens),
     )
 
 
 @router.get("/accounts")
-def list_accounts(caller: Admin, context: ContextDependency) -> list[AccountResponse]:
+def list_accounts(call: Admin) -> list[Account]:
     """All accounts."""
-    return [AccountResponse.model_validate(each) for each in context.accounts.all()]
+    return call.store.accounts.all()
 
 
 @router.post("/accounts", status_code=201)
-def create_account(
-    body: AccountRequest, caller: Admin, context: ContextDependency, actor: ActorDependency
-) -> AccountResponse:
+def create_account(body: AccountRequest, call: Admin) -> Account:
     """Create an account: an administrator, an owner of datasets, or an analyst."""
-    return AccountResponse.model_validate(context.accounts.create(body.name, body.role, actor))
+    return call.store.accounts.create(body.name, body.role, call.actor)
 
 
-@router.delete("/accounts/{account}", status_code=204, response_class=Response)
-def disable_account(
-    account: str, caller: Admin, context: ContextDependency, actor: ActorDependency
-) -> Response:
+@router.delete("/accounts/{account}", status_code=204)
+def disable_account(account: str, call: Admin) -> None:
     """Close an account permanently: its tokens stop working, and its unpaid jobs are cancelled."""
-    if account == caller.account:
+    if account == call.account:
         raise Refusal(
             409,
             "own-account",
             "an administrator cannot close their own account; let another administrator do it",
         )
-    if not context.accounts.disable(account, actor):
+    if not call.store.accounts.disable(account, call.actor):
         raise nothing_here()
-    context.authenticator.clear_cache()
-    context.shared_links.clear_cache()
-    context.visible.clear()
-    return Response(status_code=204)
+    call.context.authenticator.clear_cache()
+    call.context.shared_links.clear_cache()
+    call.context.visible.clear()
 
 
 @router.post("/accounts/{account}/tokens", status_code=201)
-def issue_token(
-    account: str, body: TokenRequest, caller: Admin, context: ContextDependency, actor: ActorDependency
-) -> IssuedTokenResponse:
+def issue_token(account: str, body: TokenRequest, call: Admin) -> IssuedToken:
     """A first token for an account. The secret is returned only here.
 
     One for an administrator is bound to the token in use, as with `POST /tokens`: it neither outlives it nor
     survives its revocation. Tokens of owners and analysts are not.
     """
-    found = context.accounts.find(id=account)
+    found = call.store.accounts.find(id=account)
     if found is None or found.disabled:
         raise nothing_here()
-    bound = found.id == caller.account or found.role == ADMINISTRATOR
-    return _issue(context, found.id, SCOPES[found.role], body, actor, caller.token if bound else None)
+    bound = found.id == call.account or found.role == ADMINISTRATOR
+    return _issue(call, body, found.id, SCOPES[found.role], call.caller.token if bound else None)
 
 
 @router.get("/accounts/{account}/tokens")
-def list_tokens(account: str, caller: Admin, context: ContextDependency) -> list[TokenResponse]:
+def list_tokens(account: str, call: Admin) -> list[Token]:
     """The tokens of an account, without their secrets."""
-    return [TokenResponse.model_validate(each) for each in context.accounts.tokens_of(account)]
+    return call.store.accounts.tokens_of(account)
 
 
 @router.get("/tokens")
-def list_own_tokens(caller: AnyCaller, context: ContextDependency) -> list[TokenResponse]:
+def list_own_tokens(call: AnyCaller) -> list[Token]:
     """The caller's own tokens, without their secrets."""
-    return [TokenResponse.model_validate(each) for each in context.accounts.tokens_of(caller.account)]
+    return call.store.accounts.tokens_of(call.account)
 
 
 @router.post("/tokens", status_code=201)
-def issue_own_token(
-    body: TokenRequest,
-    caller: AnyCaller,
-    context: ContextDependency,
-    actor: ActorDependency,
-) -> IssuedTokenResponse:
+def issue_own_token(body: TokenRequest, call: AnyCaller) -> IssuedToken:
     """Another token for the caller, with at most the scopes of the one in use.
 
     It expires no later than that one, and is revoked with it.
     """
+    caller = call.caller
     mine = tuple(scope for scope in SCOPES[caller.role] if scope in caller.scopes)
-    return _issue(context, caller.account, mine, body, actor, caller.token)
+    return _issue(call, body, call.account, mine, caller.token)
 
 
-@router.delete("/tokens/{token}", status_code=204, response_class=Response)
-def revoke_token(
-    token: str,
-    caller: AnyCaller,
-    context: ContextDependency,
-    actor: ActorDependency,
-) -> Response:
+@router.delete("/tokens/{token}", status_code=204)
+def revoke_token(token: str, call: AnyCaller) -> None:
     """Revoke a token and those issued with it: the caller's own or, as an administrator, any."""
-    whose = None if "admin" in caller.scopes else caller.account
-    if not context.accounts.revoke(token, actor, account=whose):
+    whose = None if "admin" in call.caller.scopes else call.account
+    if not call.store.accounts.revoke(token, call.actor, account=whose):
         raise nothing_here()
-    context.authenticator.clear_cache()
-    return Response(status_code=204)
+    call.context.authenticator.clear_cache()
 
 
 @router.get("/log")
 def read_log(
-    caller: Admin,
-    context: ContextDependency,
+    call: Admin,
     after: Sequence = 0,
-    before: Sequence | None = None,
+    before: Sequence = LAST_SEQUENCE,
     account: Annotated[str | None, Query(max_length=40)] = None,
     action: Annotated[str | None, Query(min_length=1, max_length=40)] = None,
-    since: Day | None = None,
-    until: Day | None = None,
+    since: Day = "0001-01-01",
+    until: Day = "9999-12-31",
     order: Literal["oldest", "newest"] = "oldest",
     limit: Annotated[int, Query(ge=1, le=MOST_LINES)] = 100,
-) -> list[LogEntryResponse]:
+) -> list[LogEntry]:
     """The append-only audit log, with the names of accounts and objects.
 
     `account` is an id, `action` a part of the text, `since` and `until` are days, both included.
     """
-    found = context.log.lines(
-        LogFilter(after, before, account, action, since, until),
+    return call.store.log_lines(
+        after=after,
+        before=before,
+        account=account,
+        action=action or "",
+        since=since,
+        until=until,
         newest_first=order == "newest",
         limit=limit,
     )
-    return [
-        LogEntryResponse(**asdict(each.line), account_name=each.account_name, object_name=each.object_name)
-        for each in found
-    ]
 
 
 def _issue(
-    context: Context,
-    account: str,
-    allowed: tuple[str, ...],
-    body: TokenRequest,
-    actor: Actor,
-    parent: str | None = None,
-) -> IssuedTokenResponse:
+    call: Call, body: TokenRequest, account: str, allowed: tuple[str, ...], parent: str | None
+) -> IssuedToken:
     scopes = allowed if body.scopes is None else tuple(dict.fromkeys(body.scopes))
     if not set(scopes) <= set(allowed):
         raise Refusal(
             403, "forbidden", "a token cannot have scopes beyond those of its role; request fewer scopes"
         )
-    longest = context.settings.token_days
+    longest = call.settings.token_days
     days = longest if body.days is None else body.days
     if days > longest:
-        raise Refusal(422, "parameter-refused", f"days must be at most {longest}; request fewer")
-    made = context.accounts.issue(
+        raise UsageError("days", f"must be at most {longest}", remedy="request fewer")
+    made = call.store.accounts.issue(
         account,
         scopes=scopes,
         days=days,
         label=body.label,
-        actor=actor,
+        actor=call.actor,
         parent=parent,
-        most=context.settings.max_tokens,
+        most=call.settings.max_tokens,
     )
     if made is None:
         raise Refusal(401, "unauthorized", "the token in use was revoked or has expired; use another one")
-    secret, token = made
-    return IssuedTokenResponse(**TokenResponse.model_validate(token).model_dump(), secret=secret)
+    return made
 
 
 sign_in_router = APIRouter(tags=["sign-in"], route_class=ThreadedRoute)
@@ -286,7 +244,7 @@ def callback(
     sent = {name: value for name, value in given.items() if value is not None}
     try:
         flow, who = provider.resume(request.cookies.get(_named(provider, FLOW), ""), sent, _address(request))
-        ticket, refusal = context.identities.admit(
+        ticket, refusal = context.store.identities.admit(
             who.issuer,
             who.claim,
             who.subject,
@@ -305,7 +263,7 @@ def callback(
 
 
 @sign_in_router.post("/oidc/finish", status_code=201)
-def finish(request: Request, response: Response, context: ContextDependency) -> IssuedTokenResponse:
+def finish(request: Request, response: Response, context: ContextDependency) -> IssuedToken:
     """The token of a sign-in, for the page that began it: valid for eight hours, returned only here.
 
     Needs the header `X-Requested-With: hushsum`, which no other site can send along with the cookie.
@@ -322,7 +280,7 @@ def finish(request: Request, response: Response, context: ContextDependency) -> 
         )
     ticket = request.cookies.get(_named(provider, TICKET), "")
     with provider.watching(_address(request)):
-        redeemed = context.identities.redeem(
+        redeemed = context.store.identities.redeem(
             ticket,
             scopes=SCOPES,
             request=request.scope["state"]["request"],
@@ -331,46 +289,38 @@ def finish(request: Request, response: Response, context: ContextDependency) -> 
         if redeemed is None:
             raise Refusal(401, "sign-in-stale", "there is no sign-in to finish in this browser; begin again")
     _set(response, provider, TICKET, "", seconds=0, strict=True)
-    secret, token = redeemed
-    return IssuedTokenResponse(**TokenResponse.model_validate(token).model_dump(), secret=secret)
+    return redeemed
 
 
 @sign_in_router.get("/accounts/{account}/identity")
-def show_identity(account: str, caller: Admin, context: ContextDependency) -> IdentityResponse:
+def show_identity(account: str, call: Admin) -> Identity:
     """Who may sign in to an account."""
-    found = context.identities.of(account)
+    found = call.store.identities.of(account)
     if found is None:
         raise nothing_here()
-    return IdentityResponse.model_validate(found)
+    return found
 
 
 @sign_in_router.post("/accounts/{account}/identity", status_code=201)
-def link_identity(
-    account: str, body: IdentityRequest, caller: Admin, context: ContextDependency, actor: ActorDependency
-) -> IdentityResponse:
+def link_identity(account: str, body: IdentityRequest, call: Admin) -> Identity:
     """Let one person at the provider sign in to an account, replacing an earlier link."""
-    provider = context.sign_in
+    provider = call.context.sign_in
     if provider is None:
         raise Refusal(409, "no-provider", "this service has no sign-in provider; set HUSHSUM_OIDC_ISSUER")
-    terms = provider.terms
-    made = context.identities.link(
-        account, terms.issuer, terms.claim, comparable(terms.claim, body.subject), actor
-    )
+    issuer, claim = provider.terms.issuer, provider.terms.claim
+    made = call.store.identities.link(account, issuer, claim, comparable(claim, body.subject), call.actor)
     if made is None:
         raise nothing_here()
-    context.authenticator.clear_cache()
-    return IdentityResponse.model_validate(made)
+    call.context.authenticator.clear_cache()
+    return made
 
 
-@sign_in_router.delete("/accounts/{account}/identity", status_code=204, response_class=Response)
-def unlink_identity(
-    account: str, caller: Admin, context: ContextDependency, actor: ActorDependency
-) -> Response:
+@sign_in_router.delete("/accounts/{account}/identity", status_code=204)
+def unlink_identity(account: str, call: Admin) -> None:
     """Remove the link of an account; tokens from sign-ins stop working."""
-    if not context.identities.unlink(account, actor):
+    if not call.store.identities.unlink(account, call.actor):
         raise nothing_here()
-    context.authenticator.clear_cache()
-    return Response(status_code=204)
+    call.context.authenticator.clear_cache()
 
 
 def _provider(context: Context) -> SignIn:

@@ -8,21 +8,14 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
 
+from hushsum.errors import UsageError
 from hushsum.operations import ExactModel
-from hushsum.service.http.authentication import ANALYST, Caller, checked_by, needs, nothing_here
+from hushsum.service.http.authentication import ANALYST, nothing_here
 from hushsum.service.http.compute_pool import unless_client_leaves
-from hushsum.service.http.context import (
-    ActorDependency,
-    Context,
-    ContextDependency,
-    Querier,
-    Releaser,
-    ThreadedRoute,
-    context_of,
-)
+from hushsum.service.http.context import Context, Querier, Releaser, ThreadedRoute
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import read_body, too_large
-from hushsum.service.jobs.job_runner import delete_exact_model_files
+from hushsum.service.http.routes.datasets import end_exact_model
 from hushsum.service.queries.answer import ARROW, JSON, PREDICT, answer, largest_body
 from hushsum.service.queries.function_cache import HeavyFunction, Queryable, function_path, is_exact
 from hushsum.service.schemas import (
@@ -33,11 +26,9 @@ from hushsum.service.schemas import (
     QueryRequest,
     QueryResponse,
 )
-from hushsum.service.store import Function
 
 router = APIRouter(prefix="/functions", tags=["functions"], route_class=ThreadedRoute)
 
-_NEEDED = needs("query")
 _SMALL: Final = 1 << 12
 _LONGEST_AT_ONCE_SECONDS: Final = 0.005
 _FEW_POINTS_BYTES: Final = 1 << 9
@@ -55,81 +46,65 @@ _LIGHT_SECONDS: Final = 0.1
 
 _WEIGH: Final = "weigh"
 _OF: Final = (None, "mean", "sum", PREDICT)
-QUERY_OPENAPI: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "content": {JSON: {"schema": QueryRequest.model_json_schema()}, ARROW: {}},
-    },
-    "parameters": [
-        {"name": "of", "in": "query", "schema": {"enum": ["mean", "sum", "predict"]}},
-        {
-            "name": "level",
-            "in": "query",
-            "schema": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
-        },
-        {"name": "only", "in": "query", "schema": {"const": "value"}},
-        {"name": "simultaneous", "in": "query", "schema": {"enum": ["true", "false"], "default": "false"}},
-    ],
+_PARAMETERS: Final[dict[str, Any]] = {
+    "of": {"enum": ["mean", "sum", "predict"]},
+    "level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
+    "only": {"const": "value"},
+    "simultaneous": {"enum": ["true", "false"], "default": "false"},
 }
-
-
-@router.post(
-    "/{function}/query",
-    response_class=Response,
-    openapi_extra=QUERY_OPENAPI,
-    responses={
+QUERY: Final[dict[str, Any]] = {
+    "response_class": Response,
+    "openapi_extra": {
+        "requestBody": {
+            "required": True,
+            "content": {JSON: {"schema": QueryRequest.model_json_schema()}, ARROW: {}},
+        },
+        "parameters": [{"name": name, "in": "query", "schema": each} for name, each in _PARAMETERS.items()],
+    },
+    "responses": {
         200: {"model": QueryResponse, "content": {ARROW: {}}},
         415: {"model": Problem, "description": "Neither JSON nor an Arrow stream"},
     },
-)
-@checked_by(_NEEDED)
-async def query(
-    function: str,
-    request: Request,
-) -> Response:
+}
+"""The description of a route that answers queries, and reads their parameters and points itself."""
+
+
+@router.post("/{function}/query", **QUERY)
+async def query(function: str, call: Querier) -> Response:
     """Values and predictions with standard errors at up to 100,000 points, in JSON or as an Arrow stream."""
-    # No dependency is declared that FastAPI would resolve: that took half of the time of a single point.
-    caller = await _NEEDED(request)
-    context = await context_of(request)
-    key = f"{caller.account} {function}"
+    context, account = call.context, call.account
+    key = f"{account} {function}"
     if context.visible.get(key) is None:
         generation = context.visible.generation
-        await context.query_threads.run(caller.account, _find, context, function, caller)
+        await context.query_threads.run(account, call.function, function)
         context.visible.put(key, True, generation=generation)
-    return await answered(request, context, function, who=caller.account, most=context.settings.max_points)
+    return await answered(call.request, context, function, who=account, most=call.settings.max_points)
 
 
 @router.get("")
-def list_functions(caller: Querier, context: ContextDependency) -> list[FunctionResponse]:
+def list_functions(call: Querier) -> list[FunctionResponse]:
     """The functions that the caller owns or was granted."""
-    found = context.functions.visible_to(caller.account)
+    found = call.store.functions.visible_to(call.account)
     return [FunctionResponse.model_validate(each) for each in found]
 
 
 @router.get("/{function}")
-def show_function(function: str, caller: Querier, context: ContextDependency) -> FunctionResponse:
+def show_function(function: str, call: Querier) -> FunctionResponse:
     """The public description and the claim of a function."""
-    return FunctionResponse.model_validate(_find(context, function, caller))
+    return FunctionResponse.model_validate(call.function(function))
 
 
-@router.delete("/{function}", status_code=204, response_class=Response)
-def end_function(
-    function: str, caller: Releaser, context: ContextDependency, actor: ActorDependency
-) -> Response:
+@router.delete("/{function}", status_code=204)
+def end_function(function: str, call: Releaser) -> None:
     """Delete a model in exact mode with its records and answers. Its budget stays spent."""
-    found = _owned(context, function, caller)
+    found = call.function(function, owned=True)
     if not found.is_served:
         raise Refusal(
             409,
             "public-for-ever",
             "a released function is a public file, and may have been downloaded; withdraw its grants instead",
         )
-    # The files last: if this process dies here, the cleanup deletes files without a function.
-    context.functions.end(found.id, actor)
-    context.function_cache.remove(found.id)
-    context.visible.clear()
-    delete_exact_model_files(context.settings, found.id)
-    return Response(status_code=204)
+    end_exact_model(call, found.id)
 
 
 @router.get(
@@ -137,11 +112,9 @@ def end_function(
     response_class=FileResponse,
     responses={200: {"content": {"application/octet-stream": {}}}},
 )
-def download(
-    function: str, caller: Querier, context: ContextDependency, actor: ActorDependency
-) -> FileResponse:
+def download(function: str, call: Querier) -> FileResponse:
     """The .hush file, for the owner and for analysts with a download grant."""
-    found = _find(context, function, caller)
+    found = call.function(function)
     if found.is_served:
         raise Refusal(
             409,
@@ -152,33 +125,23 @@ def download(
         raise Refusal(
             403, "forbidden", "the owner of this function did not grant its download; ask the owner"
         )
-    response = function_file(context, found.id, found.name)
-    context.store.log(actor, "function downloaded", found.id)
+    response = function_file(call.context, found.id, found.name)
+    call.store.log(call.actor, "function downloaded", found.id)
     return response
 
 
 @router.get("/{function}/grants")
-def list_grants(function: str, caller: Releaser, context: ContextDependency) -> list[GrantResponse]:
+def list_grants(function: str, call: Releaser) -> list[GrantResponse]:
     """The analysts who may query a function, besides its owner."""
-    found = _owned(context, function, caller)
-    return [
-        GrantResponse(account=name, download=download)
-        for name, download in context.functions.grants_of(found.id)
-    ]
+    found = call.store.functions.grants_of(call.function(function, owned=True).id)
+    return [GrantResponse(account=name, download=download) for name, download in found]
 
 
-@router.put("/{function}/grants/{account}", status_code=200)
-def grant(
-    function: str,
-    account: str,
-    body: GrantRequest,
-    caller: Releaser,
-    context: ContextDependency,
-    actor: ActorDependency,
-) -> GrantResponse:
+@router.put("/{function}/grants/{account}")
+def grant(function: str, account: str, body: GrantRequest, call: Releaser) -> GrantResponse:
     """Let an analyst, by name, query a function."""
-    found = _owned(context, function, caller)
-    analyst = context.accounts.find(name=account)
+    found = call.function(function, owned=True)
+    analyst = call.store.accounts.find(name=account)
     if analyst is None or analyst.role != ANALYST or analyst.disabled:
         # The same for a name that nobody has, an owner's and a closed account's.
         raise Refusal(
@@ -187,35 +150,18 @@ def grant(
             "a function is granted to the account of an analyst, and none in use has this name; check the "
             "spelling, or ask an administrator to create the account",
         )
-    context.functions.grant(found.id, analyst.id, download=body.download, actor=actor)
+    call.store.functions.grant(found.id, analyst.id, download=body.download, actor=call.actor)
     return GrantResponse(account=account, download=body.download)
 
 
-@router.delete("/{function}/grants/{account}", status_code=204, response_class=Response)
-def withdraw(
-    function: str, account: str, caller: Releaser, context: ContextDependency, actor: ActorDependency
-) -> Response:
+@router.delete("/{function}/grants/{account}", status_code=204)
+def withdraw(function: str, account: str, call: Releaser) -> None:
     """Withdraw a grant. What was downloaded or learned stays public."""
-    found = _owned(context, function, caller)
-    analyst = context.accounts.find(name=account)
-    if analyst is None or not context.functions.withdraw(found.id, analyst.id, actor):
+    found = call.function(function, owned=True)
+    analyst = call.store.accounts.find(name=account)
+    if analyst is None or not call.store.functions.withdraw(found.id, analyst.id, call.actor):
         raise nothing_here()
-    context.visible.clear()
-    return Response(status_code=204)
-
-
-def _find(context: Context, id: str, caller: Caller) -> Function:
-    found = context.functions.find(id, account=caller.account)
-    if found is None:
-        raise nothing_here()
-    return found
-
-
-def _owned(context: Context, id: str, caller: Caller) -> Function:
-    found = _find(context, id, caller)
-    if not found.owned:
-        raise nothing_here()
-    return found
+    call.context.visible.clear()
 
 
 async def answered(request: Request, context: Context, function: str, *, who: str, most: int) -> Response:
@@ -228,7 +174,7 @@ async def answered(request: Request, context: Context, function: str, *, who: st
     most : int
         Points that are accepted.
     """
-    of, level, only_values, simultaneous = _query_parameters(request)
+    options = _query_parameters(request)
     small = int(request.headers.get("content-length", _SMALL + 1)) <= _SMALL
     body = await read_body(request, _SMALL) if small else None
     opened = context.function_cache.get(function)
@@ -243,22 +189,13 @@ async def answered(request: Request, context: Context, function: str, *, who: st
         )
     response_type = ARROW if ARROW in request.headers.get("accept", "") else JSON
     limit = largest_body(opened, request_type, context.settings, most=most)
-
-    options: dict[str, Any] = {
-        "request_type": request_type,
-        "response_type": response_type,
-        "of": of,
-        "level": level,
-        "only_values": only_values,
-        "simultaneous": simultaneous,
-        "most": most,
-    }
+    options |= {"request_type": request_type, "response_type": response_type, "most": most}
     declared = int(request.headers.get("content-length", limit))
     if declared > limit:
         raise too_large(limit)
     pool = context.large_queries
     # Simultaneous intervals draw the noise some hundred times, which takes as long as many points.
-    kind = f"{function} simultaneous" if simultaneous else function
+    kind = f"{function} simultaneous" if options["simultaneous"] else function
     if isinstance(opened, ExactModel):
         # It stores its answers, and may have to wait for a lock.
         async with pool.place(who, kind, declared):
@@ -312,28 +249,27 @@ async def _opened(context: Context, function: str, who: str) -> Queryable | Heav
     return await context.query_threads.run(who, cache.load, function, settings)
 
 
-def _query_parameters(request: Request) -> tuple[str | None, float, bool, bool]:
-    """The query parameters: of what, at which confidence level, whether values only, and whether intervals
-    hold together.
-    """
-    if not request.scope["query_string"]:
-        return None, 0.95, False, False
-    given = dict(request.query_params)
-    of, only = given.pop("of", None), given.pop("only", None)
+def _query_parameters(request: Request) -> dict[str, Any]:
+    """The parameters of `answer` that stand in the address of a query."""
+    given = {"level": "0.95", "simultaneous": "false", **request.query_params}
+    of, only, together = given.pop("of", None), given.pop("only", None), given.pop("simultaneous")
     try:
-        level = float(given.pop("level", "0.95"))
+        level = float(given.pop("level"))
     except ValueError:
         level = 0.0
-    together = given.pop("simultaneous", "false")
     allowed = of in _OF and only in (None, "value") and together in ("true", "false") and 0.0 < level < 1.0
     if given or not allowed:
-        raise Refusal(
-            422,
-            "parameter-refused",
+        raise UsageError(
             "a query takes of=mean, sum or predict, a level between 0 and 1, only=value, and "
-            "simultaneous=true or false; remove others",
+            "simultaneous=true or false",
+            remedy="remove others",
         )
-    return of, level, only is not None, together == "true"
+    return {
+        "of": of,
+        "level": level,
+        "only_values": only is not None,
+        "simultaneous": together == "true",
+    }
 
 
 def function_file(

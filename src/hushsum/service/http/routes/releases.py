@@ -8,19 +8,17 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from hushsum.errors import HushsumError
+from hushsum.errors import HushsumError, UsageError
 from hushsum.kernels import is_signed, kernel_names, parameter_names
-from hushsum.operations import PublicFile
-from hushsum.privacy import Claim
-from hushsum.service.http.authentication import Caller, nothing_here
+from hushsum.planning import MethodSpec
+from hushsum.privacy import ReleaseRequest
+from hushsum.service.http.authentication import nothing_here
 from hushsum.service.http.context import (
-    ActorDependency,
-    Context,
-    ContextDependency,
+    Call,
     IdempotencyKey,
     Releaser,
     RepeatedKey,
@@ -29,7 +27,7 @@ from hushsum.service.http.context import (
 )
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import ConcurrencyLimit
-from hushsum.service.jobs.requests import confirmation, public_file, release_assumptions
+from hushsum.service.jobs.requests import release_assumptions
 from hushsum.service.schemas import (
     ConfirmedModelRequest,
     ConfirmedReleaseRequest,
@@ -49,7 +47,7 @@ from hushsum.service.schemas import (
     StreamStepRequest,
 )
 from hushsum.service.store import Job, Quota, StoredTally
-from hushsum.service.store.datasets import WAITING, check_quota
+from hushsum.service.store.datasets import check_quota
 from hushsum.service.store.job_queue import CANCELLED, DONE, ENDED
 
 router = APIRouter(tags=["releases"], route_class=ThreadedRoute)
@@ -61,74 +59,47 @@ _LOOKS_PER_SECOND = 80.0
 
 @router.post("/datasets/{dataset}/claims")
 async def show_claim(
-    dataset: str,
-    body: ReleaseClaimRequest,
-    request: Request,
-    caller: Releaser,
-    context: ContextDependency,
-    key: RepeatedKey = None,
+    dataset: str, body: ReleaseClaimRequest, call: Releaser, key: RepeatedKey = None
 ) -> ReleaseClaimResponse:
     """What a release would claim and cost and, for an upload, what is planned. Nothing is drawn or spent."""
-    found = await context.in_thread(caller, context.dataset, dataset, caller)
-    prepared = await _prepared(context, request, caller, found.id, body, key)
-    claim = Claim.from_json(prepared["claim"])
-    charge, after = await context.in_thread(caller, context.price, "release", found, claim, key)
-    return ReleaseClaimResponse(
-        claim=claim.in_numbers(),
-        cost=charge.as_json(),
-        remaining=after.remaining.as_json(),
-        confirm=confirmation(found.id, body, claim, of=ReleaseClaimRequest),
-        option=prepared.get("option"),
-        advice=prepared.get("advice"),
-    )
+    found = await call.in_thread(call.dataset, dataset)
+    prepared = await _prepared(call, found.id, body, key)
+    priced = await call.in_thread(call.priced, "release", found, key, body, prepared["claim"])
+    return ReleaseClaimResponse(**priced, option=prepared.get("option"), advice=prepared.get("advice"))
 
 
 @router.post("/datasets/{dataset}/releases", status_code=202)
 async def release(
-    dataset: str,
-    body: ConfirmedReleaseRequest,
-    request: Request,
-    caller: Releaser,
-    context: ContextDependency,
-    actor: ActorDependency,
-    key: IdempotencyKey,
+    dataset: str, body: ConfirmedReleaseRequest, call: Releaser, key: IdempotencyKey
 ) -> JobResponse:
     """Count an upload, if it is one, debit the ledger, draw noise once, and publish the function.
 
     The same key never spends twice.
     """
-    found = await context.in_thread(caller, context.dataset, dataset, caller)
-    claim = Claim.from_json((await _prepared(context, request, caller, found.id, body, key))["claim"])
-    return await context.in_thread(
-        caller, context.submit_confirmed, "release", found, key, body, actor, claim, of=ReleaseClaimRequest
-    )
+    found = await call.in_thread(call.dataset, dataset)
+    prepared = await _prepared(call, found.id, body, key)
+    return await call.in_thread(call.submit_confirmed, "release", found, key, body, prepared["claim"])
 
 
 @router.get("/datasets/{dataset}/jobs")
-def list_jobs(dataset: str, caller: UploaderOrReleaser, context: ContextDependency) -> list[JobResponse]:
+def list_jobs(dataset: str, call: UploaderOrReleaser) -> list[JobResponse]:
     """All long work on a dataset, oldest first."""
-    return [JobResponse.model_validate(each) for each in context.jobs.of(context.dataset(dataset, caller).id)]
+    return [JobResponse.model_validate(each) for each in call.store.jobs.of(call.dataset(dataset).id)]
 
 
 @router.get("/jobs/{job}")
-def show_job(job: str, caller: UploaderOrReleaser, context: ContextDependency) -> JobResponse:
+def show_job(job: str, call: UploaderOrReleaser) -> JobResponse:
     """How far long work has come, and what became of it."""
-    return JobResponse.model_validate(_job(context, job, caller))
+    return JobResponse.model_validate(_job(call, job))
 
 
 @router.delete("/jobs/{job}")
-def cancel_job(
-    job: str,
-    caller: UploaderOrReleaser,
-    context: ContextDependency,
-    actor: ActorDependency,
-) -> JobResponse:
+def cancel_job(job: str, call: UploaderOrReleaser) -> JobResponse:
     """Cancel long work before it has spent anything: at once if it waits, else at its next step.
 
     What is paid for is finished; then, and for work that has ended, the answer is 409.
     """
-    found = _job(context, job, caller)
-    stopped = context.jobs.cancel(found.id, actor)
+    stopped = call.store.jobs.cancel(_job(call, job).id, call.actor)
     assert stopped is not None
     if stopped.state in ENDED and stopped.state != CANCELLED:
         raise Refusal(409, "ended", "the job has finished; there is nothing to cancel")
@@ -142,12 +113,10 @@ def cancel_job(
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {}}}},
 )
-async def follow_job(
-    job: str, request: Request, caller: UploaderOrReleaser, context: ContextDependency
-) -> StreamingResponse:
+async def follow_job(job: str, call: UploaderOrReleaser) -> StreamingResponse:
     """The same as server-sent events named ``job``, until it has ended."""
-    await context.in_thread(caller, _job, context, job, caller)
-    return EventStream(_events(request, context, job, caller), context.streams, caller.account)
+    await call.in_thread(_job, call, job)
+    return EventStream(_events(call, job), call.context.streams, call.account)
 
 
 class EventStream(StreamingResponse):
@@ -172,13 +141,14 @@ class EventStream(StreamingResponse):
             self._leave()
 
 
-async def _events(request: Request, context: Context, id: str, caller: Caller) -> AsyncIterator[bytes]:
+async def _events(call: Call, id: str) -> AsyncIterator[bytes]:
+    context, request = call.context, call.request
     end = time.monotonic() + _LONGEST_STREAM
     sent = ""
     token = request.headers["authorization"].partition(" ")[2]
     try:
         while time.monotonic() < end and not context.stops and not await request.is_disconnected():
-            job = await context.in_thread(caller, _job, context, id, caller)
+            job = await call.in_thread(_job, call, id)
             text = JobResponse.model_validate(job).model_dump_json()
             if text != sent:
                 sent = text
@@ -195,48 +165,39 @@ async def _events(request: Request, context: Context, id: str, caller: Caller) -
         return
 
 
-def _job(context: Context, id: str, caller: Caller) -> Job:
-    found = context.jobs.find(id)
-    if found is None or context.datasets.find(found.dataset, owner=caller.account) is None:
+def _job(call: Call, id: str) -> Job:
+    found = call.store.jobs.find(id)
+    if found is None:
         raise nothing_here()
+    call.dataset(found.dataset)
     return found
 
 
-async def _prepared(
-    context: Context,
-    request: Request,
-    caller: Caller,
-    dataset: str,
-    body: ReleaseClaimRequest,
-    key: str | None,
-) -> dict[str, Any]:
+async def _prepared(call: Call, dataset: str, body: ReleaseClaimRequest, key: str | None) -> dict[str, Any]:
     """The claim, from what is declared or from the tally's public definition: no record is read here."""
     body.check_source()
 
     def source() -> tuple[StoredTally | None, str | None]:
-        stored = None if body.tally is None else context.tally(dataset, body.tally)
+        stored = None if body.tally is None else call.tally(dataset, body.tally)
         if body.upload is not None:
-            known = key is not None and context.jobs.of_key(dataset, "release", key) is not None
-            context.upload(dataset, body.upload, used=known)
-            rows = body.release_request().rows
-            context.check_cells((rows if isinstance(rows, int) else 1) * (body.method_spec().width or 1))
-        public = public_file(
-            context.datasets, context.settings, dataset, body.public, cells=body.cells(), private=body.upload
-        )
-        return stored, None if public is None else public.path
+            known = key is not None and call.store.jobs.of_key(dataset, "release", key) is not None
+            call.upload(dataset, body.upload, used=known)
+            rows = body.states(ReleaseRequest).rows
+            call.settings.check_cells(
+                (rows if isinstance(rows, int) else 1) * (body.states(MethodSpec).width or 1)
+            )
+        return stored, call.public_path(dataset, body)
 
-    stored, public = await context.in_thread(caller, source)
-    found = await context.calculate(
-        request,
-        caller,
+    stored, public = await call.in_thread(source)
+    found = await call.calculate(
         "release_claim",
         size=len(body.columns or ()) if stored is None else stored.cells,
-        request=body.model_dump(mode="json", include=set(ReleaseClaimRequest.model_fields)),
+        request=body.model_dump(mode="json", exclude={"confirm"}),
         tally=None if stored is None else stored.facts,
         public=public,
         assumptions=() if stored is None else release_assumptions(body, stored),
     )
-    context.check_cells(found.get("cells", 1))
+    call.settings.check_cells(found.get("cells", 1))
     return found
 
 
@@ -244,144 +205,91 @@ streams_router = APIRouter(prefix="/datasets/{dataset}/streams", tags=["streams"
 
 
 @streams_router.get("")
-def list_streams(dataset: str, caller: Releaser, context: ContextDependency) -> list[StreamResponse]:
+def list_streams(dataset: str, call: Releaser) -> list[StreamResponse]:
     """The streams of a dataset, with the functions of their steps."""
-    jobs = context.jobs.of(context.dataset(dataset, caller).id)
-    return [_response(each, jobs) for each in jobs if _is_stream(each)]
+    jobs = call.store.jobs.of(call.dataset(dataset).id)
+    done = [each.result for each in jobs if each.kind == "step" and each.state == DONE]
+    steps = sorted((each["stream"], each["step"], each["function"]) for each in done if each is not None)
+    return [
+        _response(each, [function for stream, _, function in steps if stream == each.stream])
+        for each in jobs
+        if _is_stream(each)
+    ]
 
 
 @streams_router.post("/claims")
 async def show_stream_claim(
-    dataset: str,
-    body: StreamClaimRequest,
-    request: Request,
-    caller: Releaser,
-    context: ContextDependency,
-    key: RepeatedKey = None,
+    dataset: str, body: StreamClaimRequest, call: Releaser, key: RepeatedKey = None
 ) -> StreamClaimResponse:
     """What a stream would claim and cost, once for all of its steps. Nothing is drawn or spent."""
-    found = await context.in_thread(caller, context.dataset, dataset, caller)
-    prepared = await _prepared_stream(context, request, caller, body)
-    claim = Claim.from_json(prepared["claim"])
-    charge, after = await context.in_thread(caller, context.price, "stream", found, claim, key)
-    return StreamClaimResponse(
-        claim=claim.in_numbers(),
-        cost=charge.as_json(),
-        remaining=after.remaining.as_json(),
-        confirm=confirmation(found.id, body, claim, of=StreamClaimRequest),
-        ratio=prepared["ratio"],
-        state_bytes=prepared["state_bytes"],
-    )
+    found = await call.in_thread(call.dataset, dataset)
+    prepared = await _prepared_stream(call, body)
+    priced = await call.in_thread(call.priced, "stream", found, key, body, prepared["claim"])
+    return StreamClaimResponse(**priced, ratio=prepared["ratio"], state_bytes=prepared["state_bytes"])
 
 
 @streams_router.post("", status_code=202)
 async def start_stream(
-    dataset: str,
-    body: ConfirmedStreamRequest,
-    request: Request,
-    caller: Releaser,
-    context: ContextDependency,
-    actor: ActorDependency,
-    key: IdempotencyKey,
+    dataset: str, body: ConfirmedStreamRequest, call: Releaser, key: IdempotencyKey
 ) -> JobResponse:
     """Debit the ledger for all steps, once, and start the stream."""
-    found = await context.in_thread(caller, context.dataset, dataset, caller)
-    prepared = await _prepared_stream(context, request, caller, body)
+    found = await call.in_thread(call.dataset, dataset)
+    prepared = await _prepared_stream(call, body)
 
     def check() -> None:
-        kept = context.datasets.kept_by(caller.account)
-        check_quota(context.settings.quota, Quota(kept.bytes + prepared["state_bytes"], 0))
+        kept = call.store.datasets.kept_by(call.account)
+        check_quota(call.settings.quota, Quota(kept.bytes + prepared["state_bytes"], 0))
 
-    return await context.in_thread(
-        caller,
-        context.submit_confirmed,
-        "stream",
-        found,
-        key,
-        body,
-        actor,
-        Claim.from_json(prepared["claim"]),
-        of=StreamClaimRequest,
-        check=check,
-    )
+    return await call.in_thread(call.submit_confirmed, "stream", found, key, body, prepared["claim"], check)
 
 
 @streams_router.post("/{stream}/steps", status_code=202)
 def take_step(
-    dataset: str,
-    stream: str,
-    body: StepRequest,
-    caller: Releaser,
-    context: ContextDependency,
-    actor: ActorDependency,
-    key: IdempotencyKey,
+    dataset: str, stream: str, body: StepRequest, call: Releaser, key: IdempotencyKey
 ) -> JobResponse:
     """Count uploads and release the next step. Call it at fixed times, also without uploads."""
-    found = context.dataset(dataset, caller)
-    started = next((each for each in context.jobs.of(found.id) if stream_id(each) == stream), None)
-    if started is None or not _is_stream(started):
+    found = call.dataset(dataset)
+    if not any(_is_stream(each) and each.stream == stream for each in call.store.jobs.of(found.id)):
         raise nothing_here()
-    if context.jobs.of_key(found.id, "step", key) is None:
+    if call.store.jobs.of_key(found.id, "step", key) is None:
         for id in body.uploads:
-            upload = context.datasets.upload(id, dataset=found.id)
-            if upload is None or upload.state != WAITING or upload.format == "tally":
-                raise Refusal(
-                    422,
-                    "parameter-refused",
-                    "uploads must be files of records that were not counted; upload the file again",
-                )
-    step = StreamStepRequest(uploads=body.uploads, stream=stream)
-    return JobResponse.model_validate(context.submit("step", found, key, step, actor))
-
-
-def stream_id(job: Job) -> str | None:
-    """The stream that a job has started, or starts."""
-    return "st_" + job.id.removeprefix("job_") if job.kind == "stream" else None
+            call.upload(found.id, id, name="uploads")
+    return call.submit("step", found, key, StreamStepRequest(uploads=body.uploads, stream=stream))
 
 
 def _is_stream(job: Job) -> bool:
     return job.kind == "stream" and job.state == DONE
 
 
-async def _prepared_stream(
-    context: Context, request: Request, caller: Caller, body: StreamClaimRequest
-) -> dict[str, Any]:
+async def _prepared_stream(call: Call, body: StreamClaimRequest) -> dict[str, Any]:
     """The claim of a stream, and the bytes of its state."""
-    prepared = await context.calculate(
-        request,
-        caller,
+    prepared = await call.calculate(
         "stream_claim",
         size=body.stream_request().horizon,
-        request=body.model_dump(mode="json", include=set(StreamClaimRequest.model_fields)),
+        request=body.model_dump(mode="json", exclude={"confirm"}),
     )
-    context.check_cells(prepared["cells"])
+    call.settings.check_cells(prepared["cells"])
     # Before anything is paid: a state that no worker can hold would be lost with what was spent on it.
-    if prepared["state_bytes"] > context.settings.largest_state:
-        raise Refusal(
-            422,
-            "parameter-refused",
-            f"the state of a stream must have at most {context.settings.largest_state} bytes, got "
-            f"{prepared['state_bytes']}; use fewer cells, a shorter horizon or a shorter window",
+    if prepared["state_bytes"] > call.settings.largest_state:
+        raise UsageError(
+            f"the state of a stream must have at most {call.settings.largest_state} bytes",
+            got=prepared["state_bytes"],
+            remedy="use fewer cells, a shorter horizon or a shorter window",
         )
     return prepared
 
 
-def _response(job: Job, jobs: list[Job]) -> StreamResponse:
+def _response(job: Job, functions: list[str]) -> StreamResponse:
     assert job.result is not None
-    id = stream_id(job)
-    taken = [each.result for each in jobs if each.kind == "step" and each.state == DONE]
-    done = sorted(
-        (each["step"], each["function"]) for each in taken if each is not None and each["stream"] == id
-    )
     return StreamResponse(
-        id=id or "",
+        id=job.stream,
         name=job.request["name"],
         created=job.created,
         horizon=job.request["horizon"],
-        released=len(done),
+        released=len(functions),
         shows=job.result["shows"],
         claim=job.result["claim"],
-        functions=[function for _, function in done],
+        functions=functions,
     )
 
 
@@ -389,7 +297,7 @@ models_router = APIRouter(tags=["models"], route_class=ThreadedRoute)
 
 
 @models_router.get("/kernels")
-def list_kernels(caller: Releaser) -> list[KernelResponse]:
+def list_kernels(call: Releaser) -> list[KernelResponse]:
     """The kernels that compare columns, and the parameters of each."""
     from hushsum.models import SCALE
     from hushsum.operations import setting_as_json
@@ -409,106 +317,46 @@ def list_kernels(caller: Releaser) -> list[KernelResponse]:
 
 
 @models_router.get("/models")
-async def list_models(
-    request: Request, caller: Releaser, context: ContextDependency
-) -> list[ModelKindResponse]:
+async def list_models(call: Releaser) -> list[ModelKindResponse]:
     """The models that can be fitted, and the settings of each."""
     # There, scikit-learn is imported already.
-    found = await context.calculate(request, caller, "list_models")
+    found = await call.calculate("list_models")
     return [ModelKindResponse.model_validate(each) for each in found["models"]]
 
 
 @models_router.post("/datasets/{dataset}/models/claims")
 async def show_model_claim(
-    dataset: str,
-    body: ModelClaimRequest,
-    request: Request,
-    caller: Releaser,
-    context: ContextDependency,
-    key: RepeatedKey = None,
+    dataset: str, body: ModelClaimRequest, call: Releaser, key: RepeatedKey = None
 ) -> ModelClaimResponse:
     """What a model would claim and cost, and its predicted error. Nothing is read or spent."""
-    found = await context.in_thread(caller, context.dataset, dataset, caller)
-    await context.in_thread(caller, _check_upload, context, found.id, body)
-    calculated = await _calculated(context, request, caller, found.id, body, with_error=True)
-    claim = Claim.from_json(calculated["claim"])
-    charge, after = await context.in_thread(caller, context.price, "model", found, claim, key)
-    return ModelClaimResponse(
-        claim=claim.in_numbers(),
-        cost=charge.as_json(),
-        remaining=after.remaining.as_json(),
-        confirm=confirmation(found.id, body, claim, of=ModelClaimRequest),
-        predicted=calculated["predicted"],
-        advice=calculated["advice"],
-    )
+    found = await call.in_thread(call.dataset, dataset)
+    # A claim may be shown again after its upload was used, since a client repeats both requests.
+    await call.in_thread(call.upload, found.id, body.upload, used=True)
+    calculated = await _calculated(call, found.id, body, with_error=True)
+    priced = await call.in_thread(call.priced, "model", found, key, body, calculated["claim"])
+    return ModelClaimResponse(**priced, predicted=calculated["predicted"], advice=calculated["advice"])
 
 
 @models_router.post("/datasets/{dataset}/models", status_code=202)
 async def fit_model(
-    dataset: str,
-    body: ConfirmedModelRequest,
-    request: Request,
-    caller: Releaser,
-    context: ContextDependency,
-    actor: ActorDependency,
-    key: IdempotencyKey,
+    dataset: str, body: ConfirmedModelRequest, call: Releaser, key: IdempotencyKey
 ) -> JobResponse:
     """Fit a model on an upload, debit the ledger, and publish it; the upload is deleted then."""
-    found = await context.in_thread(caller, context.dataset, dataset, caller)
-    calculated = await _calculated(context, request, caller, found.id, body, with_error=False)
-    return await context.in_thread(
-        caller,
-        context.submit_confirmed,
-        "model",
-        found,
-        key,
-        body,
-        actor,
-        Claim.from_json(calculated["claim"]),
-        of=ModelClaimRequest,
-        check=lambda: _check_upload(context, found.id, body, waiting=True),
-    )
+    found = await call.in_thread(call.dataset, dataset)
+    calculated = await _calculated(call, found.id, body, with_error=False)
+    check = partial(call.upload, found.id, body.upload)
+    return await call.in_thread(call.submit_confirmed, "model", found, key, body, calculated["claim"], check)
 
 
 async def _calculated(
-    context: Context,
-    request: Request,
-    caller: Caller,
-    dataset: str,
-    body: ModelClaimRequest,
-    *,
-    with_error: bool,
+    call: Call, dataset: str, body: ModelClaimRequest, *, with_error: bool
 ) -> dict[str, Any]:
     """The claim of a model and, if requested, its predicted error and the advice."""
-    public = await context.in_thread(caller, _public, context, dataset, body)
-    return await context.calculate(
-        request,
-        caller,
+    return await call.calculate(
         "model_claim",
         size=len(body.columns) ** 2 * len(body.classes or [""]),
-        request=body.model_dump(mode="json", include=set(ModelClaimRequest.model_fields)),
-        public=None if public is None else public.path,
-        most_numbers=context.settings.most_model_numbers,
+        request=body.model_dump(mode="json", exclude={"confirm"}),
+        public=await call.in_thread(call.public_path, dataset, body),
+        most_numbers=call.settings.most_model_numbers,
         with_error=with_error,
     )
-
-
-def _public(context: Context, dataset: str, body: ModelClaimRequest) -> PublicFile | None:
-    return public_file(
-        context.datasets,
-        context.settings,
-        dataset,
-        body.public,
-        cells=body.cells(),
-        columns=body.columns,
-        private=body.upload,
-    )
-
-
-def _check_upload(context: Context, dataset: str, body: ModelClaimRequest, *, waiting: bool = False) -> None:
-    """A claim may be shown again after its upload was used, since a client repeats both requests."""
-    upload = context.datasets.upload(body.upload, dataset=dataset)
-    if upload is None or upload.format == "tally" or (waiting and upload.state != WAITING):
-        raise Refusal(
-            422, "parameter-refused", "upload must be one of records that was not used; upload the file again"
-        )

@@ -7,42 +7,30 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import FileResponse
 
-from hushsum.service.http.authentication import Caller, needs, nothing_here
-from hushsum.service.http.context import ActorDependency, Context, ContextDependency, Releaser, ThreadedRoute
+from hushsum.service.http.authentication import nothing_here
+from hushsum.service.http.context import ContextDependency, Releaser, ReleaserOrAdmin, ThreadedRoute
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import address_group
-from hushsum.service.http.routes.functions import QUERY_OPENAPI, answered, function_file
+from hushsum.service.http.routes.functions import QUERY, answered, function_file
 from hushsum.service.http.routes.system import assets
-from hushsum.service.queries.answer import ARROW
-from hushsum.service.schemas import (
-    IssuedShareResponse,
-    Problem,
-    QueryResponse,
-    SharedFunctionResponse,
-    ShareRequest,
-    ShareResponse,
-)
-from hushsum.service.store import Function, SharedFunction
+from hushsum.service.schemas import IssuedShareResponse, SharedFunctionResponse, ShareRequest, ShareResponse
+from hushsum.service.store import SharedFunction
 
 router = APIRouter(tags=["shares"], route_class=ThreadedRoute)
 
-Revoker = Annotated[Caller, Depends(needs("release", "admin"))]
-
 
 @router.get("/functions/{function}/shares")
-def list_shares(function: str, caller: Releaser, context: ContextDependency) -> list[ShareResponse]:
+def list_shares(function: str, call: Releaser) -> list[ShareResponse]:
     """The links of a function, without their keys."""
-    found = _owned(context, function, caller)
-    return [ShareResponse.model_validate(each) for each in context.shares.of(found.id)]
+    found = call.store.shares.of(call.function(function, owned=True).id)
+    return [ShareResponse.model_validate(each) for each in found]
 
 
 @router.post("/functions/{function}/shares", status_code=201)
-def create_share(
-    function: str, body: ShareRequest, caller: Releaser, context: ContextDependency, actor: ActorDependency
-) -> IssuedShareResponse:
+def create_share(function: str, body: ShareRequest, call: Releaser) -> IssuedShareResponse:
     """A link by which anybody may query a function. Its key is returned only here."""
-    found = _owned(context, function, caller)
-    if not context.settings.sharing_is_on:
+    found = call.function(function, owned=True)
+    if not call.settings.sharing_is_on:
         raise Refusal(409, "sharing-is-off", "this service shares no functions; ask the administrator")
     if found.is_served:
         raise Refusal(
@@ -51,35 +39,27 @@ def create_share(
             "a model in exact mode answers a limited number of points and cannot be shared; "
             "fit it in the mode file",
         )
-    key, made = context.shares.create(
+    key, made = call.store.shares.create(
         found.id,
         label=body.label,
         origins=tuple(dict.fromkeys(body.origins)),
         download=body.download,
         days=body.days,
-        actor=actor,
-        most=context.settings.max_links,
+        actor=call.actor,
+        most=call.settings.max_links,
     )
     described = ShareResponse.model_validate(made).model_dump()
-    path = f"{context.settings.root_path}/shared/{key}"
+    path = f"{call.settings.root_path}/shared/{key}"
     return IssuedShareResponse(**described, path=path, embed=f"{path}/embed" if made.origins else None)
 
 
-@router.delete("/shares/{share}", status_code=204, response_class=Response)
-def revoke_share(share: str, caller: Revoker, context: ContextDependency, actor: ActorDependency) -> Response:
+@router.delete("/shares/{share}", status_code=204)
+def revoke_share(share: str, call: ReleaserOrAdmin) -> None:
     """Revoke a link at once: one of the caller's own functions or, as an administrator, any."""
-    owner = None if "admin" in caller.scopes else caller.account
-    if not context.shares.revoke(share, actor, owner=owner):
+    owner = None if "admin" in call.caller.scopes else call.account
+    if not call.store.shares.revoke(share, call.actor, owner=owner):
         raise nothing_here()
-    context.shared_links.clear_cache()
-    return Response(status_code=204)
-
-
-def _owned(context: Context, id: str, caller: Caller) -> Function:
-    found = context.functions.find(id, account=caller.account)
-    if found is None or not found.owned:
-        raise nothing_here()
-    return found
+    call.context.shared_links.clear_cache()
 
 
 by_link_router = APIRouter(prefix="/shared/{key}", tags=["shared"], route_class=ThreadedRoute)
@@ -141,15 +121,7 @@ def download_shared(found: Shared, context: ContextDependency) -> FileResponse:
     return function_file(context, found.function, found.name, _ANY_ORIGIN)
 
 
-@by_link_router.post(
-    "/query",
-    response_class=Response,
-    openapi_extra=QUERY_OPENAPI,
-    responses={
-        200: {"model": QueryResponse, "content": {ARROW: {}}},
-        415: {"model": Problem, "description": "Neither JSON nor an Arrow stream"},
-    },
-)
+@by_link_router.post("/query", **QUERY)
 async def query_shared(found: Shared, request: Request, context: ContextDependency) -> Response:
     """Values with standard errors, as `POST /functions/{function}/query`, at fewer points at a time."""
     most = min(context.settings.max_points, context.settings.shared_max_points)

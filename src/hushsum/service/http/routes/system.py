@@ -16,7 +16,7 @@ from hushsum.errors import SERVICE, FileRefused, HushsumError
 from hushsum.plotting import reader_folder, reader_module
 from hushsum.service.http import metrics
 from hushsum.service.http.authentication import nothing_here
-from hushsum.service.http.context import ActorDependency, Admin, Context, ContextDependency, ThreadedRoute
+from hushsum.service.http.context import Admin, Context, ContextDependency, ThreadedRoute
 from hushsum.service.http.request_limits import address_group
 from hushsum.service.queries.function_cache import answer_once
 from hushsum.service.schemas import HealthResponse, LedgerStateResponse, RestoreRequest, RestoreResponse
@@ -83,45 +83,40 @@ def _not_ready(context: Context) -> list[str]:
         reasons.append(damaged.words(SERVICE))
     except HushsumError:
         reasons.append(_UNREACHABLE)
-    trouble = context.worker_trouble()
+    trouble = context.worker_pool.trouble()
     if trouble is not None:
         reasons.append(trouble)
     return reasons
 
 
 @router.get("/ledger")
-def show_ledger_state(caller: Admin, context: ContextDependency) -> LedgerStateResponse:
+def show_ledger_state(call: Admin) -> LedgerStateResponse:
     """Whether the ledger accepts debits, and if not, why."""
-    return LedgerStateResponse(id=context.ledger.id, problem=context.ledger.rollback_problem())
+    return LedgerStateResponse(id=call.ledger.id, problem=call.ledger.rollback_problem())
 
 
 @router.post("/ledger/restores", status_code=201)
-def accept_restore(
-    body: RestoreRequest,
-    caller: Admin,
-    context: ContextDependency,
-    actor: ActorDependency,
-) -> RestoreResponse:
+def accept_restore(body: RestoreRequest, call: Admin) -> RestoreResponse:
     """Continue with a ledger that may be a restored backup. Every dataset is frozen until its write-off.
 
     What was spent after the backup is unknown: the owner of each dataset charges it with a write-off.
     """
-    frozen = context.ledger.accept_restore(reason=body.reason, who=caller.name)
-    context.store.log(actor, "restore accepted", context.ledger.id)
+    frozen = call.ledger.accept_restore(reason=body.reason, who=call.caller.name)
+    call.store.log(call.actor, "restore accepted", call.ledger.id)
     return RestoreResponse(frozen=len(frozen))
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 def show_metrics(context: ContextDependency) -> Response:
     """Metrics for Prometheus; none depends on records."""
-    now = metrics.CurrentState(
-        jobs=context.jobs,
+    text = context.metrics.text(
+        jobs=context.store.jobs,
         folder=context.settings.path(""),
-        workers_alive=context.workers_alive(),
+        workers_alive=context.worker_pool.alive(),
         workers_configured=context.settings.workers,
         streams=len(context.streams),
     )
-    return Response(context.metrics.text(now), media_type=metrics.MEDIA_TYPE)
+    return Response(text, media_type=metrics.MEDIA_TYPE)
 
 
 page_router = APIRouter(tags=["system"], route_class=ThreadedRoute)
