@@ -5,20 +5,17 @@ from __future__ import annotations
 import secrets
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from enum import Enum
 from fractions import Fraction
 from importlib.util import find_spec
-from io import BytesIO, TextIOBase
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hushsum.declaration import parameters_of
-from hushsum.errors import Argument, HushsumError, ServiceRefused, UsageError, error_from_json, shown
-from hushsum.records import Bounds, as_table, is_frame, pyarrow
+from hushsum.errors import Argument, HushsumError, ServiceRefused, UsageError, error_from_json
+from hushsum.records import Bounds
 from hushsum.version import PRODUCER
 
 if TYPE_CHECKING:
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
 _PREFIX = "urn:hushsum:problem:"
 _ATTEMPTS = 4
 _LONGEST_PAUSE = 5.0
+_POLL_SECONDS = 0.2
 
 
 class Connection:
@@ -79,6 +77,35 @@ class Connection:
         """The JSON array of objects that the service returns."""
         return list(self.json(method, path, **options))
 
+    def submit(self, path: str, request: dict[str, Any], idempotency_key: str | None) -> str:
+        """Send a request that becomes a job; returns the job's id. Without a key it gets a new one."""
+        headers = {"idempotency-key": idempotency_key or secrets.token_hex(16)}
+        return str(self.json("POST", path, json=request, headers=headers)["id"])
+
+    def done(self, path: str, request: dict[str, Any], idempotency_key: str | None) -> dict[str, Any]:
+        """Send a request that becomes a job, and wait for it; returns its result."""
+        return self.wait(self.submit(path, request, idempotency_key))
+
+    def wait(self, job: str, *, timeout: float = 3600.0) -> dict[str, Any]:
+        """Wait for a job; returns its result.
+
+        Raises
+        ------
+        HushsumError
+            the error that the job failed with.
+        """
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            response = self.json("GET", f"/jobs/{job}")
+            if response["state"] == "done":
+                return dict(response["result"])
+            if response["state"] in ("failed", "cancelled"):
+                raise error_of(response["problem"])
+            time.sleep(_POLL_SECONDS)
+        raise ServiceRefused(
+            f"the job {job} has not finished in {timeout:g} seconds", remedy="wait for it again"
+        )
+
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
@@ -99,8 +126,7 @@ def error_of(problem: Mapping[str, Any]) -> HushsumError:
 
 def _problem(answer: httpx.Response) -> Mapping[str, Any]:
     if answer.headers.get("content-type", "").startswith("application/problem+json"):
-        response: Mapping[str, Any] = answer.json()
-        return response
+        return dict(answer.json())
     return {"detail": f"the response with status {answer.status_code} does not come from a Hushsum service"}
 
 
@@ -132,14 +158,13 @@ def connect(url: str, token: str, *, timeout: float = 60.0, allow_plain_http: bo
 
     if not token.isascii() or not token.isprintable() or not token:
         raise UsageError("token", "must be the text that an administrator gave", remedy="copy it whole")
-    client, address = open_client(url, timeout=timeout, token=token, allow_plain_http=allow_plain_http)
-    return Service(Connection(client, address))
+    return Service(open_connection(url, timeout=timeout, token=token, allow_plain_http=allow_plain_http))
 
 
-def open_client(
-    url: str, *, timeout: float, token: str | None, allow_plain_http: bool
-) -> tuple[httpx.Client, str]:
-    """An HTTP client for a service, with a token or without, and its address.
+def open_connection(
+    url: str, *, timeout: float, token: str | None = None, allow_plain_http: bool = False
+) -> Connection:
+    """A connection to a service, with a token or without.
 
     Raises
     ------
@@ -173,38 +198,7 @@ def open_client(
         # A service never redirects; a token must not follow somebody who does.
         follow_redirects=False,
     )
-    return client, str(parsed)
-
-
-_POLL_SECONDS = 0.2
-
-
-def submit_job(
-    connection: Connection, path: str, request: dict[str, Any], idempotency_key: str | None
-) -> str:
-    """Send a request that becomes a job; returns the job's id. Without a key it gets a new one."""
-    headers = {"idempotency-key": idempotency_key or secrets.token_hex(16)}
-    return str(connection.json("POST", path, json=request, headers=headers)["id"])
-
-
-def wait_for_job(connection: Connection, job: str, *, timeout: float = 3600.0) -> dict[str, Any]:
-    """Wait for a job; returns its result.
-
-    Raises
-    ------
-    HushsumError
-        the error that the job failed with.
-    """
-    end = time.monotonic() + timeout
-    while time.monotonic() < end:
-        response = connection.json("GET", f"/jobs/{job}")
-        if response["state"] == "done":
-            result: dict[str, Any] = response["result"]
-            return result
-        if response["state"] in ("failed", "cancelled"):
-            raise error_of(response["problem"])
-        time.sleep(_POLL_SECONDS)
-    raise ServiceRefused(f"the job {job} has not finished in {timeout:g} seconds", remedy="wait for it again")
+    return Connection(client, str(parsed))
 
 
 def stated(given: Mapping[str, Any], *requests: Any) -> dict[str, Any]:
@@ -242,62 +236,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     return [plain(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-_FORMATS: Final = {
-    ".csv.gz": "csv.gz",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".xlsx": "xlsx",
-    ".tally": "tally",
-}
-_PIECE: Final = 1 << 20
-
-
-@contextmanager
-def opened_source(source: Any) -> Iterator[tuple[IO[bytes], str]]:
-    """The bytes to send, and a name whose suffix tells their format, or none."""
-    if is_frame(source):
-        stream = BytesIO()
-        table = as_table(source)
-        with pyarrow("ipc").new_file(stream, table.schema) as writer:
-            writer.write_table(table)
-        stream.seek(0)
-        yield stream, ".arrow"
-        return
-    if isinstance(source, str | Path):
-        if not Path(source).exists():
-            raise UsageError("source", "must be an existing file", got=f"{str(source)!r}")
-        with open(source, "rb") as file:
-            yield file, str(source)
-    else:
-        if not hasattr(source, "read") or isinstance(source, TextIOBase):
-            raise UsageError(
-                "source",
-                "must be the path of a file, a file that was opened in binary mode, or a frame",
-                got="a file of text" if isinstance(source, TextIOBase) else shown(source),
-                remedy="give the path, or a frame with named columns",
-            )
-        yield source, str(getattr(source, "name", ""))
-
-
-def format_of(name: str) -> str:
-    """The format of a file, by its suffix."""
-    known: Sequence[str] = [format for suffix, format in _FORMATS.items() if name.endswith(suffix)]
-    if not known:
-        raise UsageError(
-            "format",
-            "must be given for a file without a known suffix",
-            remedy=("give ", Argument("format", "csv")),
-        )
-    return known[0]
-
-
-def in_pieces(stream: IO[bytes]) -> Iterator[bytes]:
-    """A file, a megabyte at a time."""
-    while piece := stream.read(_PIECE):
-        yield piece

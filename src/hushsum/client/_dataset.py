@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from pathlib import PurePath
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from io import BytesIO, TextIOBase
+from pathlib import Path, PurePath
+from typing import IO, Any, Final
 from urllib.parse import quote
 
 from hushsum.client._connection import (
     Connection,
-    format_of,
-    in_pieces,
-    opened_source,
     plain,
     stated,
-    submit_job,
-    wait_for_job,
 )
 from hushsum.client._functions import RemoteFunction, RemoteModel
-from hushsum.errors import UsageError
+from hushsum.errors import Argument, UsageError, shown
 from hushsum.operations import RecordFiles
 from hushsum.planning import KernelSpec, MethodSpec, PlanRequest, TableSpec
 from hushsum.privacy import ReleaseRequest
-from hushsum.records import CellFormat
+from hushsum.records import CellFormat, as_table, is_frame, pyarrow
 from hushsum.streams import StreamRequest
 
 
@@ -41,8 +39,7 @@ class RemoteDataset:
 
     def budget(self) -> dict[str, Any]:
         """The state of the dataset's budget."""
-        response: dict[str, Any] = self._connection.json("GET", self._path)["budget"]
-        return response
+        return dict(self._connection.json("GET", self._path)["budget"])
 
     def ledger(self) -> dict[str, Any]:
         """Its releases, and a receipt to keep elsewhere."""
@@ -80,10 +77,7 @@ class RemoteDataset:
         reopen the dataset if a restore has frozen it; returns its budget.
         """
         request = {"reason": reason, **charge}
-        response: dict[str, Any] = self._connection.json("POST", f"{self._path}/write-offs", json=request)[
-            "budget"
-        ]
-        return response
+        return dict(self._connection.json("POST", f"{self._path}/write-offs", json=request)["budget"])
 
     def upload(self, source: Any, *, format: str | None = None) -> str:
         """Send a file of records or a ``.tally`` file; returns its id. It is deleted once it is counted.
@@ -111,7 +105,8 @@ class RemoteDataset:
                 "POST",
                 f"{self._path}/uploads",
                 params={"format": kind, **({"name": called[-255:]} if called else {})},
-                content=in_pieces(stream),
+                # A megabyte at a time.
+                content=iter(partial(stream.read, _PIECE), b""),
             )
         return str(made["id"])
 
@@ -133,7 +128,7 @@ class RemoteDataset:
         """
         own = _own(upload=upload, public=public, allow_clipping=allow_clipping or None)
         request = {**own, **stated(count, RecordFiles, KernelSpec, TableSpec)}
-        return str(self.wait(self._submit("tallies", request, idempotency_key))["tally"])
+        return str(self._connection.done(f"{self._path}/tallies", request, idempotency_key)["tally"])
 
     def plan(self, *, tally: str | None = None, public: str | None = None, **request: Any) -> dict[str, Any]:
         """The predicted error of each release option; see :func:`hushsum.plan`.
@@ -156,10 +151,11 @@ class RemoteDataset:
 
         Nothing is spent; parameters as for :meth:`release`.
         """
-        return self._claim(self._release_request(source, name, public, allow_clipping, **request))
+        body = self._release_request(source, name, public, allow_clipping, request)
+        return self._claim("", body)
 
     def _release_request(
-        self, source: Any, name: str, public: str | None, allow_clipping: bool, **request: Any
+        self, source: Any, name: str, public: str | None, allow_clipping: bool, request: dict[str, Any]
     ) -> dict[str, Any]:
         id = source if isinstance(source, str) and _STORED.fullmatch(source) else self.upload(source)
         of_tally = id.startswith("ta_")
@@ -168,19 +164,19 @@ class RemoteDataset:
         about = {"tally" if of_tally else "upload": id, "name": name}
         return {**about, **own, **stated(request, ReleaseRequest, *requests)}
 
-    def _claim(
-        self, body: dict[str, Any], *, of: str = "", idempotency_key: str | None = None
-    ) -> dict[str, Any]:
+    def _claim(self, of: str, body: dict[str, Any], idempotency_key: str | None = None) -> dict[str, Any]:
         """The claim of a request; with the key of a request that is repeated, also if what is left of the
         budget would not suffice for another one.
         """
         headers = {} if idempotency_key is None else {"idempotency-key": idempotency_key}
         return self._connection.object("POST", f"{self._path}/{of}claims", json=body, headers=headers)
 
-    def _confirmed(
-        self, body: dict[str, Any], idempotency_key: str | None, *, of: str = ""
+    def _spent(
+        self, where: str, body: dict[str, Any], idempotency_key: str | None, *, of: str = ""
     ) -> dict[str, Any]:
-        return {**body, "confirm": self._claim(body, of=of, idempotency_key=idempotency_key)["confirm"]}
+        """Confirm the claim of a request, send it, and wait for its job; the result of the job."""
+        body = {**body, "confirm": self._claim(of, body, idempotency_key)["confirm"]}
+        return self._connection.done(f"{self._path}/{where}", body, idempotency_key)
 
     def release(
         self,
@@ -220,15 +216,14 @@ class RemoteDataset:
         BudgetExhausted
             if the remaining budget is too small.
         """
-        body = self._release_request(source, name, public, allow_clipping, **request)
-        job = self._submit("releases", self._confirmed(body, idempotency_key), idempotency_key)
-        found = self._connection.json("GET", f"/functions/{self.wait(job)['function']}")
-        return RemoteFunction(self._connection, found)
+        body = self._release_request(source, name, public, allow_clipping, request)
+        done = self._spent("releases", body, idempotency_key)
+        return RemoteFunction.find(self._connection, done["function"])
 
     def model_claim(self, upload: str, name: str, *, model: str, **terms: Any) -> dict[str, Any]:
         """What a model would claim and cost and, with ``records=``, its predicted error. Spends nothing."""
         request = {"upload": upload, "name": name, "model": model, **plain(terms)}
-        return self._claim(request, of="models/")
+        return self._claim("models/", request)
 
     def fit(
         self, upload: str, name: str, *, model: str, idempotency_key: str | None = None, **terms: Any
@@ -260,16 +255,14 @@ class RemoteDataset:
             if the records or the parameters do not suit the model.
         """
         request = {"upload": upload, "name": name, "model": model, **plain(terms)}
-        confirmed = self._confirmed(request, idempotency_key, of="models/")
-        job = self._submit("models", confirmed, idempotency_key)
-        response = self._connection.json("GET", f"/functions/{self.wait(job)['function']}")
-        return RemoteModel(self._connection, response)
+        done = self._spent("models", request, idempotency_key, of="models/")
+        return RemoteModel.find(self._connection, done["function"])
 
     def stream_claim(self, name: str, **request: Any) -> dict[str, Any]:
         """What a stream would claim and cost, once for all of its steps, and the noise of its last step in
         units of one release. Nothing is spent; parameters as for :meth:`stream`.
         """
-        return self._claim(_stream_request(name, request), of="streams/")
+        return self._claim("streams/", _stream_request(name, request))
 
     def stream(self, name: str, *, idempotency_key: str | None = None, **request: Any) -> RemoteStream:
         """Start a stream: uploads are counted over time, and each step releases a function. This spends once,
@@ -291,8 +284,8 @@ class RemoteDataset:
         BudgetExhausted
             if the remaining budget is too small.
         """
-        confirmed = self._confirmed(_stream_request(name, request), idempotency_key, of="streams/")
-        id = self.wait(self._submit("streams", confirmed, idempotency_key))["stream"]
+        body = _stream_request(name, request)
+        id = self._spent("streams", body, idempotency_key, of="streams/")["stream"]
         return next(each for each in self.streams() if each.id == id)
 
     def streams(self) -> list[RemoteStream]:
@@ -350,10 +343,7 @@ class RemoteDataset:
         HushsumError
             the error that the job failed with.
         """
-        return wait_for_job(self._connection, job, timeout=timeout)
-
-    def _submit(self, what: str, request: dict[str, Any], idempotency_key: str | None) -> str:
-        return submit_job(self._connection, f"{self._path}/{what}", request, idempotency_key)
+        return self._connection.wait(job, timeout=timeout)
 
 
 _STORED: Final = re.compile(r"(ta|up)_[0-9a-f]{16}")
@@ -410,9 +400,8 @@ class RemoteStream:
             if an upload was counted before, or all steps are taken.
         """
         request = {"uploads": list(uploads)}
-        job = submit_job(self._connection, f"{self._path}/{self.id}/steps", request, idempotency_key)
-        function = wait_for_job(self._connection, job)["function"]
-        return RemoteFunction(self._connection, self._connection.json("GET", f"/functions/{function}"))
+        done = self._connection.done(f"{self._path}/{self.id}/steps", request, idempotency_key)
+        return RemoteFunction.find(self._connection, done["function"])
 
     def functions(self) -> list[RemoteFunction]:
         """The functions of the steps so far, in their order."""
@@ -420,7 +409,49 @@ class RemoteStream:
         found = next((each["functions"] for each in listed if each["id"] == self.id), None)
         if found is None:
             raise UsageError(f"the stream {self.id} does not exist any more")
-        return [
-            RemoteFunction(self._connection, self._connection.json("GET", f"/functions/{each}"))
-            for each in found
-        ]
+        return [RemoteFunction.find(self._connection, each) for each in found]
+
+
+_FORMATS: Final = ("csv.gz", "csv", "parquet", "arrow", "xlsx", "tally")
+_SUFFIXES: Final = {"pq": "parquet", "feather": "arrow", "ipc": "arrow"}
+"""Suffixes of files that are not called like their format."""
+_PIECE: Final = 1 << 20
+
+
+@contextmanager
+def opened_source(source: Any) -> Iterator[tuple[IO[bytes], str]]:
+    """The bytes to send, and a name whose suffix tells their format, or none."""
+    if is_frame(source):
+        stream = BytesIO()
+        table = as_table(source)
+        with pyarrow("ipc").new_file(stream, table.schema) as writer:
+            writer.write_table(table)
+        stream.seek(0)
+        yield stream, ".arrow"
+        return
+    if isinstance(source, str | Path):
+        if not Path(source).exists():
+            raise UsageError("source", "must be an existing file", got=f"{str(source)!r}")
+        with open(source, "rb") as file:
+            yield file, str(source)
+    else:
+        if not hasattr(source, "read") or isinstance(source, TextIOBase):
+            raise UsageError(
+                "source",
+                "must be the path of a file, a file that was opened in binary mode, or a frame",
+                got="a file of text" if isinstance(source, TextIOBase) else shown(source),
+                remedy="give the path, or a frame with named columns",
+            )
+        yield source, str(getattr(source, "name", ""))
+
+
+def format_of(name: str) -> str:
+    """The format of a file, by its suffix."""
+    for suffix in (*_FORMATS, *_SUFFIXES):
+        if name.endswith(f".{suffix}"):
+            return _SUFFIXES.get(suffix, suffix)
+    raise UsageError(
+        "format",
+        "must be given for a file without a known suffix",
+        remedy=("give ", Argument("format", "csv")),
+    )

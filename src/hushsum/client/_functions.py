@@ -8,14 +8,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum import _html
 from hushsum._types import Floats, PathOrFile
-from hushsum.client._connection import Connection, open_client
+from hushsum.client._connection import Connection, open_connection
 from hushsum.errors import DataRefused, FileRefused, SecretRefused, ServiceRefused, UsageError
 from hushsum.files import atomic_file
 from hushsum.kernels import Kernel, kernel_from_json
@@ -115,35 +115,58 @@ def _array(column: Any) -> NDArray[Any]:
     return values
 
 
-def fetch_file(connection: Connection, path: str, sha256: str) -> bytes:
-    """The bytes of the function at a path, checked against the digest of the release.
+class _Remote:
+    """What a function and a model of a service have in common."""
 
-    Raises
-    ------
-    ServiceRefused
-        if the owner did not grant the file.
-    FileRefused
-        if the digest differs.
-    """
-    data = connection.request("GET", f"{path}/file", again=True).content
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise FileRefused(
-            "the downloaded file is not the one that was released",
-            remedy="report it to the service's administrator",
+    def __init__(
+        self, connection: Connection, response: Mapping[str, Any], where: FunctionAddress | None = None
+    ) -> None:
+        self._connection = connection
+        self.id: str = response["id"]
+        self._where = where or FunctionAddress(f"/functions/{self.id}")
+        self.name: str = response["name"]
+        self.sha256: str = response["sha256"]
+        claim = response["facts"]["claim"]
+        self._claim: Claim = Claim.from_json({**claim, **claim["exact"]})
+
+    @classmethod
+    def find(cls, connection: Connection, id: str) -> Self:
+        """The one with this id."""
+        return cls(connection, connection.json("GET", f"/functions/{id}"))
+
+    def __reduce__(self) -> NoReturn:
+        raise SecretRefused(
+            "a remote function or model holds a token and must not be pickled, because pickles travel",
+            remedy="take its local(), or connect again",
         )
-    return data
+
+    def save(self, target: PathOrFile) -> None:
+        """Write it to a ``.hush`` file, for those whom its owner allows it.
+
+        Raises
+        ------
+        ServiceRefused
+            if the owner did not, or it is a model in exact mode, which has no file.
+        """
+        data = self._file()
+        if isinstance(target, str | os.PathLike):
+            with atomic_file(Path(target)) as stream:
+                stream.write(data)
+        else:
+            target.write(data)
+
+    def _file(self) -> bytes:
+        """The bytes of its file, checked against the digest of the release."""
+        data = self._connection.request("GET", f"{self._where.path}/file", again=True).content
+        if hashlib.sha256(data).hexdigest() != self.sha256:
+            raise FileRefused(
+                "the downloaded file is not the one that was released",
+                remedy="report it to the service's administrator",
+            )
+        return data
 
 
-def save_file(data: bytes, target: PathOrFile) -> None:
-    """Write the bytes; to a path atomically."""
-    if isinstance(target, str | os.PathLike):
-        with atomic_file(Path(target)) as stream:
-            stream.write(data)
-    else:
-        target.write(data)
-
-
-class RemoteFunction(Presented):
+class RemoteFunction(_Remote, Presented):
     """A released function of a service: a :class:`hushsum.ReleasedFunction` that the service
     evaluates.
 
@@ -154,13 +177,9 @@ class RemoteFunction(Presented):
     def __init__(
         self, connection: Connection, response: Mapping[str, Any], where: FunctionAddress | None = None
     ) -> None:
-        self._connection = connection
-        self.id: str = response["id"]
-        self._where = where or FunctionAddress(f"/functions/{self.id}")
-        self.name: str = response["name"]
-        self.sha256: str = response["sha256"]
+        super().__init__(connection, response, where)
         facts = response["facts"]
-        self.claim: Claim = Claim.from_json({**facts["claim"], **facts["claim"]["exact"]})
+        self.claim: Claim = self._claim
         """What the release promises."""
         self.kernel: Kernel = kernel_from_json(facts["kernel"])
         """The similarity whose sums it answers."""
@@ -183,12 +202,6 @@ class RemoteFunction(Presented):
     def __repr__(self) -> str:
         url = self._connection.url
         return f"RemoteFunction({self.name!r}, {self.kernel!r}, at={url!r}, claim={self.claim!r})"
-
-    def __reduce__(self) -> NoReturn:
-        raise SecretRefused(
-            ("a remote function holds a token and must not be pickled, because pickles travel"),
-            remedy="take f.local(), or connect again",
-        )
 
     def __call__(self, Q: object) -> Floats:
         """Mean kernel values f(q)/N, shape (n_queries,)."""
@@ -235,25 +248,12 @@ class RemoteFunction(Presented):
     def _repr_html_(self) -> str:
         """The claim in words and the facts; no picture, which would query the service."""
         about = self.describe()
-        return _html.block(
-            "Remote function",
-            _html.paragraph(about.claim.sentence()),
-            _html.facts(about.facts()),
-        )
-
-    def save(self, target: PathOrFile) -> None:
-        """Write the function to a ``.hush`` file, for those whom its owner allows it.
-
-        Raises
-        ------
-        ServiceRefused
-            if the owner did not.
-        """
-        save_file(fetch_file(self._connection, self._where.path, self.sha256), target)
+        sentence = _html.paragraph(about.claim.sentence())
+        return _html.block("Remote function", sentence, _html.facts(about.facts()))
 
     def local(self) -> ReleasedFunction:
         """The function itself, which needs the service no more; for those whom its owner allows it."""
-        return load_function(io.BytesIO(fetch_file(self._connection, self._where.path, self.sha256)))
+        return load_function(io.BytesIO(self._file()))
 
     def _query(self, Q: object, **request: Any) -> dict[str, Floats]:
         return query_function(self._connection, self._where, self._points(Q), request)
@@ -269,7 +269,7 @@ class RemoteFunction(Presented):
         return table_of(values_of(Q, dim, self.columns), self.columns)
 
 
-class RemoteModel:
+class RemoteModel(_Remote):
     """A released model that the service evaluates; it predicts as the local one does.
 
     A query spends nothing. A method that the model does not have raises :class:`UsageError`.
@@ -291,15 +291,10 @@ class RemoteModel:
     def __init__(
         self, connection: Connection, response: Mapping[str, Any], where: FunctionAddress | None = None
     ) -> None:
-        self._connection = connection
-        self.id: str = response["id"]
-        self._where = where or FunctionAddress(f"/functions/{self.id}")
-        self.name: str = response["name"]
-        self.sha256: str = response["sha256"]
+        super().__init__(connection, response, where)
         self.facts: dict[str, Any] = dict(response["facts"]["model"])
         self.kind: str = self.facts["kind"]
-        claim = response["facts"]["claim"]
-        self.claim_: Claim = Claim.from_json({**claim, **claim["exact"]})
+        self.claim_: Claim = self._claim
         self.feature_names_in_: NDArray[Any] = np.array(self.facts["features"], dtype=object)
         self.n_features_in_: int = len(self.facts["features"])
         classes = self.facts["classes"]
@@ -308,12 +303,6 @@ class RemoteModel:
     def __repr__(self) -> str:
         return (
             f"RemoteModel({self.name!r}, {self.kind!r}, at={self._connection.url!r}, claim={self.claim_!r})"
-        )
-
-    def __reduce__(self) -> NoReturn:
-        raise SecretRefused(
-            "a remote model holds a token and must not be pickled, because pickles travel",
-            remedy="take model.local(), or connect again",
         )
 
     def predict(self, X: object) -> NDArray[Any]:
@@ -341,22 +330,12 @@ class RemoteModel:
         bound = np.full(len(parts["value"]), np.nan)
         return Answers(parts["value"], parts["stderr"], parts["lower"], parts["upper"], bound, level, points)
 
-    def save(self, target: PathOrFile) -> None:
-        """Write the model to a ``.hush`` file, for those whom its owner allows it.
-
-        Raises
-        ------
-        ServiceRefused
-            if the owner did not, or the model is not a file.
-        """
-        save_file(fetch_file(self._connection, self._where.path, self.sha256), target)
-
     def local(self) -> PrivateModel:
         """The model itself, which needs the service no more; for those whom its owner allows it."""
         import hushsum.models  # noqa: F401  # the models make themselves known
         from hushsum.models import load_model
 
-        return load_model(io.BytesIO(fetch_file(self._connection, self._where.path, self.sha256)))
+        return load_model(io.BytesIO(self._file()))
 
     def _part(self, X: object, name: str) -> NDArray[Any]:
         self._check(name)
@@ -369,16 +348,14 @@ class RemoteModel:
             )
 
     def _points(self, X: object) -> Floats:
-        return values_of(X, self.n_features_in_, [str(name) for name in self.feature_names_in_])
+        return values_of(X, self.n_features_in_, self.facts["features"])
 
     def _query(self, X: object, level: float) -> dict[str, NDArray[Any]]:
-        names = [str(name) for name in self.feature_names_in_]
         values = self._points(X)
         if not np.isfinite(values).all():
             raise DataRefused("X must be finite", got="NaN or infinity", remedy="leave those points out")
-        return query_function(
-            self._connection, self._where, table_of(values, names), {"of": "predict", "level": level}
-        )
+        table = table_of(values, self.facts["features"])
+        return query_function(self._connection, self._where, table, {"of": "predict", "level": level})
 
 
 _SHARED = "/shared/"
@@ -410,12 +387,9 @@ def open_link(url: str, *, timeout: float = 60.0) -> RemoteFunction | RemoteMode
         raise UsageError(
             "url", "must be a shared link such as https://sums.example.org/shared/…", remedy="copy it whole"
         )
-
-    client, address = open_client(root, timeout=timeout, token=None, allow_plain_http=False)
-    connection = Connection(client, address)
+    connection = open_connection(root, timeout=timeout)
     path = f"{_SHARED}{key}"
     response = {"id": "", **connection.object("GET", f"{path}/function")}
     where = FunctionAddress(path, _AT_A_TIME)
-    if "model" in response["facts"]:
-        return RemoteModel(connection, response, where)
-    return RemoteFunction(connection, response, where)
+    kind = RemoteModel if "model" in response["facts"] else RemoteFunction
+    return kind(connection, response, where)

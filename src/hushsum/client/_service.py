@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from hushsum.client._connection import Connection
 from hushsum.client._dataset import RemoteDataset
 from hushsum.client._functions import RemoteFunction, RemoteModel
 from hushsum.errors import UsageError
+
+R = TypeVar("R", RemoteFunction, RemoteModel, RemoteDataset)
 
 
 class Service:
@@ -41,11 +44,8 @@ class Service:
 
     def functions(self) -> list[RemoteFunction]:
         """The functions that this token may query, oldest first; models are listed by :meth:`models`."""
-        listed = self._connection.json("GET", "/functions")
         return [
-            RemoteFunction(self._connection, response)
-            for response in listed
-            if "model" not in response["facts"]
+            RemoteFunction(self._connection, each) for each in self._listed() if "model" not in each["facts"]
         ]
 
     def function(self, name: str) -> RemoteFunction:
@@ -56,19 +56,14 @@ class Service:
         UsageError
             if there is none that this token may query.
         """
-        found = [each for each in self.functions() if name in (each.id, each.name)]
-        if not found:
-            raise UsageError(
-                "function", "must be one that this token may query", remedy="see functions() and models()"
-            )
-        return found[-1]
+        return _named(name, self.functions(), "function")[-1]
 
     def models(self) -> list[RemoteModel]:
         """The models that this token may query, oldest first."""
-        listed = self._connection.json("GET", "/functions")
-        return [
-            RemoteModel(self._connection, response) for response in listed if "model" in response["facts"]
-        ]
+        return [RemoteModel(self._connection, each) for each in self._listed() if "model" in each["facts"]]
+
+    def _listed(self) -> list[dict[str, Any]]:
+        return self._connection.objects("GET", "/functions")
 
     def model(self, name: str) -> RemoteModel:
         """The model with this id, or the newest with this name.
@@ -78,10 +73,7 @@ class Service:
         UsageError
             if there is none that this token may query.
         """
-        found = [each for each in self.models() if name in (each.id, each.name)]
-        if not found:
-            raise UsageError("model", "must be one that this token may query", remedy="see models()")
-        return found[-1]
+        return _named(name, self.models(), "model")[-1]
 
     def model_kinds(self) -> list[dict[str, Any]]:
         """The models that can be fitted in this service, and the settings of each."""
@@ -93,10 +85,7 @@ class Service:
 
     def dataset(self, name: str) -> RemoteDataset:
         """The owner's dataset with this id or name."""
-        found = [each for each in self.datasets() if name in (each.id, each.name)]
-        if not found:
-            raise UsageError("dataset", "must be one of this owner's", remedy="see datasets()")
-        return found[0]
+        return _named(name, self.datasets(), "dataset")[0]
 
     def create_dataset(self, name: str, **terms: Any) -> RemoteDataset:
         """A dataset and its budget; ``terms`` are those of ``DatasetTerms.of``, such as ``epsilon=2.0``."""
@@ -153,3 +142,13 @@ class Service:
         if not found:
             raise UsageError("name", "must be that of an account", remedy="create it first")
         self._connection.json("POST", f"/accounts/{found[0]}/identity", json={"subject": subject})
+
+
+def _named(name: str, listed: Sequence[R], kind: str) -> list[R]:
+    """Those with an id or a name, oldest first; at least one."""
+    found = [each for each in listed if name in (each.id, each.name)]
+    if not found:
+        raise UsageError(
+            kind, "must be one that this token may use", remedy="see functions(), models() and datasets()"
+        )
+    return found

@@ -15,12 +15,12 @@ def test_an_owner_cleans_up(town: Town) -> None:
     with listening(town.app) as url, hs.connect(url, town.tokens["olga"]) as olga:
         dataset = olga.create_dataset("payroll", epsilon=1.0)
         upload = dataset.upload(io.BytesIO(records()), format="csv")
-        job = dataset._submit("tallies", {"upload": upload, **SMALL}, "k")
+        job = dataset._connection.submit(f"{dataset._path}/tallies", {"upload": upload, **SMALL}, "k")
         assert olga.cancel(job)["state"] == "cancelled"
         with pytest.raises(ServiceRefused, match="cancelled"):
             dataset.wait(job)
         assert [each["state"] for each in dataset.jobs()] == ["cancelled"]
-        assert dataset._submit("tallies", {"upload": upload, **SMALL}, "k") == job
+        assert dataset._connection.submit(f"{dataset._path}/tallies", {"upload": upload, **SMALL}, "k") == job
         town.work()
         tally = dataset.wait(job)["tally"]
         with pytest.raises(ServiceRefused, match="finished"):
