@@ -6,7 +6,6 @@ import hashlib
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
@@ -37,28 +36,13 @@ if TYPE_CHECKING:
 
 
 AT_A_TIME: Final = 100_000
-"""Points per request; more points are sent in several requests."""
+_BY_LINK_AT_A_TIME: Final = 5_000
+"""Points per request; more points are sent in several requests. By a link a service accepts 10,000 by
+default.
+"""
 
 _ARROW: Final = "application/vnd.apache.arrow.stream"
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionAddress:
-    """Where a function is in a service: the path of its routes, and how many points a request may have."""
-
-    path: str
-    at_a_time: int = AT_A_TIME
-
-
-def query_function(
-    connection: Connection, where: FunctionAddress, points: Any, request: Mapping[str, Any]
-) -> dict[str, NDArray[Any]]:
-    """Every answer of a function at the points of an Arrow table, by name."""
-    pieces = [
-        _piece(connection, where.path, points.slice(start, where.at_a_time), request)
-        for start in range(0, points.num_rows, where.at_a_time)
-    ]
-    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+_SHARED: Final = "/shared/"
 
 
 def values_of(Q: object, dim: int, columns: Sequence[str] | None) -> Floats:
@@ -78,33 +62,6 @@ def table_of(values: Floats, columns: Sequence[str] | None) -> Any:
     return pa.table({name: pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), dim)})
 
 
-def _piece(
-    connection: Connection, path: str, points: Any, request: Mapping[str, Any]
-) -> dict[str, NDArray[Any]]:
-    ipc = pyarrow("ipc")
-    sink = io.BytesIO()
-    with ipc.new_stream(sink, points.schema) as stream:
-        stream.write_table(points)
-    answer = connection.request(
-        "POST",
-        f"{path}/query",
-        again=True,
-        params=dict(request),
-        content=sink.getvalue(),
-        headers={"content-type": _ARROW, "accept": _ARROW},
-    )
-    try:
-        table = read_stream(answer.content, most_rows=points.num_rows, name="the response")
-        if table.num_rows != points.num_rows:
-            raise DataRefused("the response has another number of rows than the query")
-        return {name: _array(table.column(name)) for name in table.column_names}
-    except DataRefused:
-        raise ServiceRefused(
-            f"the response of {connection.url} is not one of Hushsum",
-            remedy="check the address and its version",
-        ) from None
-
-
 def _array(column: Any) -> NDArray[Any]:
     pa = pyarrow()
     if pa.types.is_fixed_size_list(column.type):
@@ -118,12 +75,10 @@ def _array(column: Any) -> NDArray[Any]:
 class _Remote:
     """What a function and a model of a service have in common."""
 
-    def __init__(
-        self, connection: Connection, response: Mapping[str, Any], where: FunctionAddress | None = None
-    ) -> None:
+    def __init__(self, connection: Connection, response: Mapping[str, Any], path: str = "") -> None:
         self._connection = connection
         self.id: str = response["id"]
-        self._where = where or FunctionAddress(f"/functions/{self.id}")
+        self._path = path or f"/functions/{self.id}"
         self.name: str = response["name"]
         self.sha256: str = response["sha256"]
         claim = response["facts"]["claim"]
@@ -157,13 +112,46 @@ class _Remote:
 
     def _file(self) -> bytes:
         """The bytes of its file, checked against the digest of the release."""
-        data = self._connection.request("GET", f"{self._where.path}/file", again=True).content
+        data = self._connection.request("GET", f"{self._path}/file", again=True).content
         if hashlib.sha256(data).hexdigest() != self.sha256:
             raise FileRefused(
                 "the downloaded file is not the one that was released",
                 remedy="report it to the service's administrator",
             )
         return data
+
+    def _answers(self, points: Any, request: dict[str, Any]) -> dict[str, NDArray[Any]]:
+        """Every answer at the points of an Arrow table, by name."""
+        size = _BY_LINK_AT_A_TIME if self._path.startswith(_SHARED) else AT_A_TIME
+        pieces = [
+            self._answers_at_once(points.slice(start, size), request)
+            for start in range(0, points.num_rows, size)
+        ]
+        return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+    def _answers_at_once(self, points: Any, request: dict[str, Any]) -> dict[str, NDArray[Any]]:
+        sink = io.BytesIO()
+        with pyarrow("ipc").new_stream(sink, points.schema) as stream:
+            stream.write_table(points)
+        headers = {"content-type": _ARROW, "accept": _ARROW}
+        answer = self._connection.request(
+            "POST",
+            f"{self._path}/query",
+            again=True,
+            params=request,
+            content=sink.getvalue(),
+            headers=headers,
+        )
+        try:
+            table = read_stream(answer.content, most_rows=points.num_rows, name="the response")
+            if table.num_rows != points.num_rows:
+                raise DataRefused("the response has another number of rows than the query")
+            return {name: _array(table.column(name)) for name in table.column_names}
+        except DataRefused:
+            raise ServiceRefused(
+                f"the response of {self._connection.url} is not one of Hushsum",
+                remedy="check the address and its version",
+            ) from None
 
 
 class RemoteFunction(_Remote, Presented):
@@ -174,10 +162,8 @@ class RemoteFunction(_Remote, Presented):
     double precision.
     """
 
-    def __init__(
-        self, connection: Connection, response: Mapping[str, Any], where: FunctionAddress | None = None
-    ) -> None:
-        super().__init__(connection, response, where)
+    def __init__(self, connection: Connection, response: Mapping[str, Any], path: str = "") -> None:
+        super().__init__(connection, response, path)
         facts = response["facts"]
         self.claim: Claim = self._claim
         """What the release promises."""
@@ -256,17 +242,12 @@ class RemoteFunction(_Remote, Presented):
         return load_function(io.BytesIO(self._file()))
 
     def _query(self, Q: object, **request: Any) -> dict[str, Floats]:
-        return query_function(self._connection, self._where, self._points(Q), request)
-
-    def _points(self, Q: object) -> Any:
-        """The points as an Arrow table; which values a function takes is checked by the service."""
-        pa = pyarrow()
-        dim = self.kernel.dim
-        if dim is None:
-            sets = as_sets(Q)
-            listed = pa.LargeListArray.from_arrays(pa.array(sets.indptr), pa.array(sets.values))
-            return pa.table({"set": listed})
-        return table_of(values_of(Q, dim, self.columns), self.columns)
+        """Which values a function takes is checked by the service."""
+        if self.dim is not None:
+            return self._answers(table_of(values_of(Q, self.dim, self.columns), self.columns), request)
+        pa, sets = pyarrow(), as_sets(Q)
+        listed = pa.LargeListArray.from_arrays(pa.array(sets.indptr), pa.array(sets.values))
+        return self._answers(pa.table({"set": listed}), request)
 
 
 class RemoteModel(_Remote):
@@ -288,10 +269,8 @@ class RemoteModel(_Remote):
     classes_ : array, or None for a model without classes
     """
 
-    def __init__(
-        self, connection: Connection, response: Mapping[str, Any], where: FunctionAddress | None = None
-    ) -> None:
-        super().__init__(connection, response, where)
+    def __init__(self, connection: Connection, response: Mapping[str, Any], path: str = "") -> None:
+        super().__init__(connection, response, path)
         self.facts: dict[str, Any] = dict(response["facts"]["model"])
         self.kind: str = self.facts["kind"]
         self.claim_: Claim = self._claim
@@ -355,12 +334,7 @@ class RemoteModel(_Remote):
         if not np.isfinite(values).all():
             raise DataRefused("X must be finite", got="NaN or infinity", remedy="leave those points out")
         table = table_of(values, self.facts["features"])
-        return query_function(self._connection, self._where, table, {"of": "predict", "level": level})
-
-
-_SHARED = "/shared/"
-_AT_A_TIME = 5_000
-"""Points per request; a service accepts 10,000 by default."""
+        return self._answers(table, {"of": "predict", "level": level})
 
 
 def open_link(url: str, *, timeout: float = 60.0) -> RemoteFunction | RemoteModel:
@@ -390,6 +364,5 @@ def open_link(url: str, *, timeout: float = 60.0) -> RemoteFunction | RemoteMode
     connection = open_connection(root, timeout=timeout)
     path = f"{_SHARED}{key}"
     response = {"id": "", **connection.object("GET", f"{path}/function")}
-    where = FunctionAddress(path, _AT_A_TIME)
     kind = RemoteModel if "model" in response["facts"] else RemoteFunction
-    return kind(connection, response, where)
+    return kind(connection, response, path)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hushsum.service.http.oidc._sign_in import SignIn
+from hushsum.service.http.oidc import SignIn
 from tests.in_process_service import Town
 from tests.oidc_provider import CLIENT, SECRET, Browser, TestProvider, running
 

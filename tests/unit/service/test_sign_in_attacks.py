@@ -11,7 +11,7 @@ import pytest
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
 from hushsum.service.http.app import create_app
-from hushsum.service.http.oidc._provider import CachedDocument
+from hushsum.service.http.oidc import CachedDocument
 from hushsum.service.http.problem_responses import Refusal
 from tests.in_process_service import Town
 from tests.oidc_provider import TestProvider, running

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hushsum.errors import UsageError
-from hushsum.service.http.oidc._terms import ProviderSettings
+from hushsum.service.http.oidc import ProviderSettings
 from hushsum.service.settings import Settings
 from tests.in_process_service import Town
 

@@ -32,7 +32,7 @@ from hushsum.service.store.database import agree_on_folder, starting
 from hushsum.version import __version__
 
 if TYPE_CHECKING:
-    from hushsum.service.http.oidc._sign_in import SignIn
+    from hushsum.service.http.oidc import SignIn
 
 
 OPENAPI: Final = "/openapi.json"
@@ -217,8 +217,7 @@ def _sign_in(settings: Settings) -> SignIn | None:
     if not settings.oidc_issuer:
         return None
     try:
-        from hushsum.service.http.oidc._sign_in import SignIn
-        from hushsum.service.http.oidc._terms import ProviderSettings
+        from hushsum.service.http.oidc import ProviderSettings, SignIn
     except ImportError:
         raise UsageError("signing in with a provider needs PyJWT", remedy="install hushsum[oidc]") from None
     return SignIn(ProviderSettings.of(settings), settings.failures_per_minute)

@@ -218,7 +218,7 @@ class ComputePool:
         Refusal
             422 if it takes too long; 503 if its process died, or the service stops.
         """
-        async with self._queue.turn():
+        async with self._queue.turn:
             if self.closed:
                 raise _stopping()
             try:
@@ -232,7 +232,13 @@ class ComputePool:
                     f"this takes more than {self._seconds:g} seconds; use fewer columns, cells or points",
                 ) from None
             except (OSError, EOFError):
-                raise _stopping() if self.closed else _lost() from None
+                if self.closed:
+                    raise _stopping() from None
+                raise Refusal(
+                    503,
+                    "out-of-memory",
+                    "the calculation's process died, perhaps of its memory limit; request less",
+                ) from None
         self.costs.learn(kind, answer["seconds"], size)
         if "refused" in answer:
             raise error_from_json(answer["refused"], answer["error"])
@@ -313,12 +319,6 @@ async def _received(link: socket.socket, size: int) -> bytearray:
             raise EOFError
         view = view[number:]
     return data
-
-
-def _lost() -> Refusal:
-    return Refusal(
-        503, "out-of-memory", "the calculation's process died, perhaps of its memory limit; request less"
-    )
 
 
 def _stopping() -> Refusal:

@@ -40,7 +40,7 @@ from hushsum.service.store import Actor, AnswerGuard, Dataset, Function, Store, 
 from hushsum.service.store.datasets import WAITING
 
 if TYPE_CHECKING:
-    from hushsum.service.http.oidc._sign_in import SignIn
+    from hushsum.service.http.oidc import SignIn
 
 V = TypeVar("V")
 JobKind = Literal["release", "model", "stream"]

@@ -10,7 +10,7 @@ import ipaddress
 import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -67,8 +67,9 @@ class ConcurrencyLimit:
         """How many are running, of all names together."""
         return self._under_way.total()
 
-    def enter(self, name: str) -> None:
-        """Start one; each `enter` needs a `leave`.
+    @contextmanager
+    def entered(self, name: str) -> Iterator[None]:
+        """One, for as long as the block lasts.
 
         Raises
         ------
@@ -76,23 +77,19 @@ class ConcurrencyLimit:
             429, if the name is at its limit.
         """
         if self._under_way[name] >= self._most:
-            raise too_many_at_once(self._most)
+            raise Refusal(
+                429,
+                "too-often",
+                f"an account may have {self._most} of these at once; wait until one has finished",
+                {"retry-after": "2"},
+            )
         self._under_way[name] += 1
-
-    def leave(self, name: str) -> None:
-        """End one."""
-        self._under_way[name] -= 1
-        if self._under_way[name] <= 0:
-            del self._under_way[name]
-
-    @contextmanager
-    def entered(self, name: str) -> Iterator[None]:
-        """One, for as long as the block lasts."""
-        self.enter(name)
         try:
             yield
         finally:
-            self.leave(name)
+            self._under_way[name] -= 1
+            if self._under_way[name] <= 0:
+                del self._under_way[name]
 
 
 class FairQueue:
@@ -103,7 +100,8 @@ class FairQueue:
 
     def __init__(self, *, each: int, most: int) -> None:
         self._each = each
-        self._all = asyncio.Semaphore(most)
+        self.turn = asyncio.Semaphore(most)
+        """The common places; hold one while a thread or a process works."""
         self._names: dict[str, tuple[asyncio.Semaphore, list[None]]] = {}
 
     @asynccontextmanager
@@ -119,29 +117,16 @@ class FairQueue:
             if not users:
                 self._names.pop(name, None)
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """One of the common places; hold it while a thread works."""
-        async with self._all:
-            yield
 
-
-class FairThreads:
+class FairThreads(FairQueue):
     """Threads of one purpose, at most ``most``, of which each name has at most ``each`` at a time.
 
     For short work that waits, mostly for the database. What calculates is for `ComputePool`.
     """
 
-    def __init__(self, *, each: int, most: int) -> None:
-        self._queue = FairQueue(each=each, most=most)
-
-    def place(self, name: str) -> AbstractAsyncContextManager[None]:
-        """One of the name's places, for work that is run elsewhere."""
-        return self._queue.place(name)
-
     async def run(self, name: str, call: Callable[..., V], /, *given: Any, **options: Any) -> V:
         """What the call returns, in a thread; it runs to its end if the caller is cancelled."""
-        async with self._queue.place(name), self._queue.turn():
+        async with self.place(name), self.turn:
             # A limiter of its own: the common one counts the threads of all purposes.
             return await to_thread.run_sync(
                 partial(call, *given, **options), abandon_on_cancel=True, limiter=CapacityLimiter(1)
@@ -170,24 +155,9 @@ def too_often() -> Refusal:
     return Refusal(429, "too-often", "too many requests; wait a moment", {"retry-after": "1"})
 
 
-def too_many_at_once(most: int) -> Refusal:
-    """Too many requests at the same time."""
-    return Refusal(
-        429,
-        "too-often",
-        f"an account may have {most} of these at once; wait until one has finished",
-        {"retry-after": "2"},
-    )
-
-
 def too_large(limit: int) -> Refusal:
     """A body beyond its limit."""
     return Refusal(413, "too-large", f"the body must have at most {limit} bytes; send less")
-
-
-def too_slow() -> Refusal:
-    """A body that arrives too slowly."""
-    return Refusal(408, "too-slow", "the body arrived too slowly; send it again", {"connection": "close"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +187,9 @@ def bounded(receive: Receive, limit: BodyLimit) -> Receive:
             async with asyncio.timeout(left):
                 message = await receive()
         except TimeoutError:
-            raise too_slow() from None
+            raise Refusal(
+                408, "too-slow", "the body arrived too slowly; send it again", {"connection": "close"}
+            ) from None
         if message["type"] == "http.request":
             seen += len(message.get("body", b""))
             ended = not message.get("more_body", False)

@@ -6,20 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Dialect,
-    Float,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    TypeDecorator,
-    UniqueConstraint,
-)
+import sqlalchemy as sa
 
 REVISION = "0001"
 """The migration this code needs; a test compares it with Alembic's newest."""
@@ -30,214 +17,214 @@ of this version while a deployment is upgraded. Raise it with a migration that o
 
 VERSION_TABLE = "hushsum_service_version"
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
 
-class Json(TypeDecorator[Any]):
+class Json(sa.TypeDecorator[Any]):
     """A value that is stored as JSON."""
 
-    impl = Text
+    impl = sa.Text
     cache_ok = True
 
-    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
         """The text that is stored."""
         return None if value is None else json.dumps(value)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Any:
         """The value that was stored."""
         return None if value is None else json.loads(value)
 
 
-class Words(TypeDecorator[tuple[str, ...]]):
+class Words(sa.TypeDecorator[tuple[str, ...]]):
     """Words without spaces, which are stored with spaces between them."""
 
-    impl = Text
+    impl = sa.Text
     cache_ok = True
 
-    def process_bind_param(self, value: Iterable[str] | None, dialect: Dialect) -> str:
+    def process_bind_param(self, value: Iterable[str] | None, dialect: sa.Dialect) -> str:
         """The text that is stored."""
         return " ".join(value or ())
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[str, ...]:
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> tuple[str, ...]:
         """The words."""
         return tuple((value or "").split())
 
 
-accounts = Table(
+accounts = sa.Table(
     "hushsum_accounts",
     metadata,
-    Column("id", String(40), primary_key=True),
-    Column("name", String(80), nullable=False, unique=True),
-    Column("role", String(20), nullable=False),
-    Column("created", String(40), nullable=False),
-    Column("disabled", Boolean, nullable=False),
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("name", sa.String(80), nullable=False, unique=True),
+    sa.Column("role", sa.String(20), nullable=False),
+    sa.Column("created", sa.String(40), nullable=False),
+    sa.Column("disabled", sa.Boolean, nullable=False),
 )
 
-tokens = Table(
+tokens = sa.Table(
     "hushsum_tokens",
     metadata,
-    Column("id", String(40), primary_key=True),
-    Column("account", String(40), nullable=False, index=True),
-    Column("hash", String(64), nullable=False, unique=True),
-    Column("label", String(80), nullable=False),
-    Column("scopes", Words, nullable=False),
-    Column("created", String(40), nullable=False),
-    Column("expires", String(40), nullable=False),
-    Column("revoked", String(40)),
-    Column("signed_in", Boolean, nullable=False),
-    Column("parent", String(40), index=True),
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("account", sa.String(40), nullable=False, index=True),
+    sa.Column("hash", sa.String(64), nullable=False, unique=True),
+    sa.Column("label", sa.String(80), nullable=False),
+    sa.Column("scopes", Words, nullable=False),
+    sa.Column("created", sa.String(40), nullable=False),
+    sa.Column("expires", sa.String(40), nullable=False),
+    sa.Column("revoked", sa.String(40)),
+    sa.Column("signed_in", sa.Boolean, nullable=False),
+    sa.Column("parent", sa.String(40), index=True),
 )
 """``signed_in``: it comes from a sign-in at a provider. ``parent``: the token that issued it; it is revoked
 with that one.
 """
 
-identities = Table(
+identities = sa.Table(
     "hushsum_identities",
     metadata,
-    Column("account", String(40), primary_key=True),
-    Column("issuer", String(500), nullable=False),
-    Column("claim", String(80), nullable=False),
-    Column("subject", String(255), nullable=False),
-    Column("sub", String(255)),
-    Column("created", String(40), nullable=False),
+    sa.Column("account", sa.String(40), primary_key=True),
+    sa.Column("issuer", sa.String(500), nullable=False),
+    sa.Column("claim", sa.String(80), nullable=False),
+    sa.Column("subject", sa.String(255), nullable=False),
+    sa.Column("sub", sa.String(255)),
+    sa.Column("created", sa.String(40), nullable=False),
     # Nobody signs in to two accounts, whatever the code believes.
-    UniqueConstraint("issuer", "claim", "subject", name="hushsum_identities_subjects"),
+    sa.UniqueConstraint("issuer", "claim", "subject", name="hushsum_identities_subjects"),
 )
 """Whom a provider must name to let somebody into an account; ``sub`` is the first person who signed in."""
 
-sign_ins = Table(
+sign_ins = sa.Table(
     "hushsum_sign_ins",
     metadata,
-    Column("flow", String(64), primary_key=True),
-    Column("hash", String(64), nullable=False, unique=True),
-    Column("account", String(40), nullable=False, index=True),
-    Column("expires", String(40), nullable=False),
-    Column("used", String(40)),
+    sa.Column("flow", sa.String(64), primary_key=True),
+    sa.Column("hash", sa.String(64), nullable=False, unique=True),
+    sa.Column("account", sa.String(40), nullable=False, index=True),
+    sa.Column("expires", sa.String(40), nullable=False),
+    sa.Column("used", sa.String(40)),
 )
 """Proven at a provider, and waiting for the page to fetch a token. The primary key stops a replay."""
 
-datasets = Table(
+datasets = sa.Table(
     "hushsum_datasets",
     metadata,
-    Column("id", String(40), primary_key=True),
-    Column("owner", String(40), nullable=False, index=True),
-    Column("name", String(80), nullable=False),
-    Column("created", String(40), nullable=False),
-    Column("deleted", String(40)),
-    UniqueConstraint("owner", "name", name="hushsum_datasets_names"),
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("owner", sa.String(40), nullable=False, index=True),
+    sa.Column("name", sa.String(80), nullable=False),
+    sa.Column("created", sa.String(40), nullable=False),
+    sa.Column("deleted", sa.String(40)),
+    sa.UniqueConstraint("owner", "name", name="hushsum_datasets_names"),
 )
 """The ledger knows a dataset by its id, so that names of different owners never meet. A deleted one keeps its
 row, for the functions that were released from it; its name is free again."""
 
-uploads = Table(
+uploads = sa.Table(
     "hushsum_uploads",
     metadata,
-    Column("id", String(40), primary_key=True),
-    Column("dataset", String(40), nullable=False, index=True),
-    Column("format", String(20), nullable=False),
-    Column("size", BigInteger, nullable=False),
-    Column("state", String(20), nullable=False),
-    Column("created", String(40), nullable=False),
-    Column("name", String(255)),
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("dataset", sa.String(40), nullable=False, index=True),
+    sa.Column("format", sa.String(20), nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("created", sa.String(40), nullable=False),
+    sa.Column("name", sa.String(255)),
 )
 
-tallies = Table(
+tallies = sa.Table(
     "hushsum_tallies",
     metadata,
-    Column("id", String(40), primary_key=True),
-    Column("dataset", String(40), nullable=False, index=True),
-    Column("cells", BigInteger, nullable=False),
-    Column("size", BigInteger, nullable=False),
-    Column("facts", Json, nullable=False),
-    Column("created", String(40), nullable=False),
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("dataset", sa.String(40), nullable=False, index=True),
+    sa.Column("cells", sa.BigInteger, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("facts", Json, nullable=False),
+    sa.Column("created", sa.String(40), nullable=False),
 )
 
-jobs = Table(
+jobs = sa.Table(
     "hushsum_jobs",
     metadata,
-    Column("id", String(40), primary_key=True),
-    Column("kind", String(20), nullable=False),
-    Column("dataset", String(40), nullable=False, index=True),
-    Column("account", String(40), nullable=False, index=True),
-    Column("key", String(100), nullable=False),
-    Column("request", Json, nullable=False),
-    Column("state", String(20), nullable=False, index=True),
-    Column("progress", Float),
-    Column("attempts", Integer, nullable=False),
-    Column("lease", Float, nullable=False),
-    Column("touched", Float, nullable=False),
-    Column("seconds", Float, nullable=False),
-    Column("before", Float, nullable=False),
-    Column("paying", Boolean, nullable=False),
-    Column("stop", String(20)),
-    Column("result", Json),
-    Column("problem", Json),
-    Column("created", String(40), nullable=False),
-    Column("updated", String(40), nullable=False),
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("dataset", sa.String(40), nullable=False, index=True),
+    sa.Column("account", sa.String(40), nullable=False, index=True),
+    sa.Column("key", sa.String(100), nullable=False),
+    sa.Column("request", Json, nullable=False),
+    sa.Column("state", sa.String(20), nullable=False, index=True),
+    sa.Column("progress", sa.Float),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("lease", sa.Float, nullable=False),
+    sa.Column("touched", sa.Float, nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("before", sa.Float, nullable=False),
+    sa.Column("paying", sa.Boolean, nullable=False),
+    sa.Column("stop", sa.String(20)),
+    sa.Column("result", Json),
+    sa.Column("problem", Json),
+    sa.Column("created", sa.String(40), nullable=False),
+    sa.Column("updated", sa.String(40), nullable=False),
     # The same key never makes two jobs, whatever the code believes.
-    UniqueConstraint("dataset", "kind", "key", name="hushsum_jobs_keys"),
+    sa.UniqueConstraint("dataset", "kind", "key", name="hushsum_jobs_keys"),
 )
 """``lease``: before this time (in seconds) no other worker takes the job. ``seconds``: how long workers have
 worked on it, up to ``touched``; ``before``: how much of that was before it was last requested.
 ``paying``: its debit may be in the ledger, so it is no longer stopped. ``stop``: why it is to stop before
 that."""
 
-functions = Table(
+functions = sa.Table(
     "hushsum_functions",
     metadata,
-    Column("id", String(40), primary_key=True),
-    Column("dataset", String(40), nullable=False, index=True),
-    Column("name", String(80), nullable=False),
-    Column("sha256", String(64), nullable=False),
-    Column("facts", Json, nullable=False),
-    Column("created", String(40), nullable=False),
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("dataset", sa.String(40), nullable=False, index=True),
+    sa.Column("name", sa.String(80), nullable=False),
+    sa.Column("sha256", sa.String(64), nullable=False),
+    sa.Column("facts", Json, nullable=False),
+    sa.Column("created", sa.String(40), nullable=False),
 )
 
-grants = Table(
+grants = sa.Table(
     "hushsum_grants",
     metadata,
-    Column("function", String(40), primary_key=True),
-    Column("account", String(40), primary_key=True),
-    Column("download", Boolean, nullable=False),
-    Column("created", String(40), nullable=False),
+    sa.Column("function", sa.String(40), primary_key=True),
+    sa.Column("account", sa.String(40), primary_key=True),
+    sa.Column("download", sa.Boolean, nullable=False),
+    sa.Column("created", sa.String(40), nullable=False),
 )
 
-shares = Table(
+shares = sa.Table(
     "hushsum_shares",
     metadata,
-    Column("id", String(40), primary_key=True),
-    Column("function", String(40), nullable=False, index=True),
-    Column("hash", String(64), nullable=False, unique=True),
-    Column("label", String(80), nullable=False),
-    Column("origins", Words, nullable=False),
-    Column("download", Boolean, nullable=False),
-    Column("created", String(40), nullable=False),
-    Column("expires", String(40)),
-    Column("revoked", String(40)),
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("function", sa.String(40), nullable=False, index=True),
+    sa.Column("hash", sa.String(64), nullable=False, unique=True),
+    sa.Column("label", sa.String(80), nullable=False),
+    sa.Column("origins", Words, nullable=False),
+    sa.Column("download", sa.Boolean, nullable=False),
+    sa.Column("created", sa.String(40), nullable=False),
+    sa.Column("expires", sa.String(40)),
+    sa.Column("revoked", sa.String(40)),
 )
 """Links by which anybody may query a function. ``hash``: that of the key in the link. ``origins``: the sites
 that may frame it."""
 
-served = Table(
+served = sa.Table(
     "hushsum_served",
     metadata,
-    Column("function", String(40), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("answers", Integer, nullable=False),
+    sa.Column("function", sa.String(40), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("answers", sa.Integer, nullable=False),
 )
 """How many answers were given by each path of a model in exact mode; its store must not have fewer."""
 
-log = Table(
+log = sa.Table(
     "hushsum_log",
     metadata,
-    Column("sequence", Integer, primary_key=True, autoincrement=True),
-    Column("at", String(40), nullable=False),
-    Column("request", String(64), nullable=False),
-    Column("account", String(40), nullable=False),
-    Column("action", String(40), nullable=False),
-    Column("object", String(100), nullable=False),
+    sa.Column("sequence", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("at", sa.String(40), nullable=False),
+    sa.Column("request", sa.String(64), nullable=False),
+    sa.Column("account", sa.String(40), nullable=False),
+    sa.Column("action", sa.String(40), nullable=False),
+    sa.Column("object", sa.String(100), nullable=False),
 )
 """Append-only: triggers refuse every change."""
 
-version = Table(VERSION_TABLE, metadata, Column("version_num", String(32), primary_key=True))
+version = sa.Table(VERSION_TABLE, metadata, sa.Column("version_num", sa.String(32), primary_key=True))
 """Alembic's own, to be read without Alembic."""

@@ -12,7 +12,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from hushsum.errors import UsageError
 from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, nothing_here
 from hushsum.service.http.context import Admin, AnyCaller, Call, Context, ContextDependency, ThreadedRoute
-from hushsum.service.http.oidc._terms import FLOW_SECONDS, comparable, not_admitted
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.logs import log_event
 from hushsum.service.schemas import (
@@ -30,7 +29,7 @@ from hushsum.service.store.accounts import TICKET_SECONDS
 from hushsum.service.store.database import LAST_SEQUENCE, MOST_LINES
 
 if TYPE_CHECKING:
-    from hushsum.service.http.oidc._sign_in import SignIn
+    from hushsum.service.http.oidc import SignIn
 
 
 router = APIRouter(tags=["accounts"], route_class=ThreadedRoute)
@@ -225,7 +224,7 @@ def start(request: Request, context: ContextDependency) -> Response:
         return _shown(request, refusal)
     answer = RedirectResponse(address, 303)
     # Lax, since the provider sends the browser back from another site.
-    _set(answer, provider, FLOW, cookie, seconds=FLOW_SECONDS, strict=False)
+    _set(answer, provider, FLOW, cookie, seconds=provider.flow_seconds, strict=False)
     return answer
 
 
@@ -243,17 +242,10 @@ def callback(
     given = {"state": state, "code": code, "iss": iss, "error": error}
     sent = {name: value for name, value in given.items() if value is not None}
     try:
-        flow, who = provider.resume(request.cookies.get(_named(provider, FLOW), ""), sent, _address(request))
-        ticket, refusal = context.store.identities.admit(
-            who.issuer,
-            who.claim,
-            who.subject,
-            sub=who.sub,
-            flow=flow.id,
-            request=request.scope["state"]["request"],
+        cookie = request.cookies.get(_named(provider, FLOW), "")
+        ticket = provider.admit(
+            context.store.identities, cookie, sent, _address(request), request.scope["state"]["request"]
         )
-        if ticket is None:
-            raise not_admitted(refusal)
     except Refusal as refused:
         return _shown(request, refused)
     answer = RedirectResponse(f"{context.settings.root_path}/#signed-in", 303)
@@ -308,7 +300,7 @@ def link_identity(account: str, body: IdentityRequest, call: Admin) -> Identity:
     if provider is None:
         raise Refusal(409, "no-provider", "this service has no sign-in provider; set HUSHSUM_OIDC_ISSUER")
     issuer, claim = provider.terms.issuer, provider.terms.claim
-    made = call.store.identities.link(account, issuer, claim, comparable(claim, body.subject), call.actor)
+    made = call.store.identities.link(account, issuer, claim, provider.subject(body.subject), call.actor)
     if made is None:
         raise nothing_here()
     call.context.authenticator.clear_cache()

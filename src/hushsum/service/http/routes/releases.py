@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -130,15 +131,13 @@ class EventStream(StreamingResponse):
 
     def __init__(self, events: AsyncIterator[bytes], streams: ConcurrencyLimit, account: str) -> None:
         super().__init__(events, media_type="text/event-stream")
-        streams.enter(account)
-        self._leave = partial(streams.leave, account)
+        self._open = ExitStack()
+        self._open.enter_context(streams.entered(account))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events."""
-        try:
+        with self._open:
             await super().__call__(scope, receive, send)
-        finally:
-            self._leave()
 
 
 async def _events(call: Call, id: str) -> AsyncIterator[bytes]:

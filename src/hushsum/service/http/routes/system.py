@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import PurePath
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
@@ -148,27 +150,21 @@ def assets() -> dict[str, Asset]:
     """The files by their names below ``web``, and those of other pages too, read once. No other is served."""
     found = dict(_inside(files("hushsum.service") / "web", ""))
     for folder, prefix in _SHARED.items():
-        found |= _inside(reader_folder() / folder, prefix)
+        found.update(_inside(reader_folder() / folder, prefix))
     del found["app/explorer/page.js"]
     return {**found, READER: _asset(READER, reader_module().encode())}
 
 
-def _inside(folder: Traversable, prefix: str) -> list[tuple[str, Asset]]:
-    found: list[tuple[str, Asset]] = []
+def _inside(folder: Traversable, prefix: str) -> Iterator[tuple[str, Asset]]:
     for each in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if each.is_dir():
-            found += _inside(each, f"{prefix}{each.name}/")
-        elif _ending(each.name) in _MEDIA:
-            found.append((f"{prefix}{each.name}", _asset(each.name, each.read_bytes())))
-    return found
+            yield from _inside(each, f"{prefix}{each.name}/")
+        elif PurePath(each.name).suffix in _MEDIA:
+            yield f"{prefix}{each.name}", _asset(each.name, each.read_bytes())
 
 
 def _asset(name: str, body: bytes) -> Asset:
-    return Asset(body, _MEDIA[_ending(name)], f'"{hashlib.sha256(body).hexdigest()[:32]}"')
-
-
-def _ending(name: str) -> str:
-    return f".{name.rpartition('.')[2]}"
+    return Asset(body, _MEDIA[PurePath(name).suffix], f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
 
 @cache
