@@ -11,11 +11,7 @@ from pathlib import Path, PurePath
 from typing import IO, Any, Final
 from urllib.parse import quote
 
-from hushsum.client._connection import (
-    Connection,
-    plain,
-    stated,
-)
+from hushsum.client._connection import Connection, plain, stated
 from hushsum.client._functions import RemoteFunction, RemoteModel
 from hushsum.errors import Argument, UsageError, shown
 from hushsum.operations import RecordFiles

@@ -124,7 +124,7 @@ def test_a_step_that_died_after_its_state_was_written_is_published_by_the_next_w
     stream = started(town, dataset)
     upload = town.upload(dataset, records(1))
     with monkeypatch.context() as patch:
-        patch.setattr("hushsum.service.jobs.stream_jobs.atomic_file", _die)
+        patch.setattr("hushsum.service.jobs.job_runner.atomic_file", _die)
         failed = step(town, dataset, stream, upload, key="1")
         assert failed["state"] == "failed"
     done = step(town, dataset, stream, upload, key="1")
@@ -140,7 +140,7 @@ def test_an_upload_is_counted_once(town: Town, dataset: str, monkeypatch: pytest
     twice = {"uploads": [upload, upload]}
     town.refused("olga", "POST", path, 422, json=twice, headers={"idempotency-key": "0"})
     with monkeypatch.context() as patch:
-        patch.setattr("hushsum.service.jobs.stream_jobs.atomic_file", _die)
+        patch.setattr("hushsum.service.jobs.job_runner.atomic_file", _die)
         assert step(town, dataset, stream, upload, key="1")["state"] == "failed"
     another = step(town, dataset, stream, upload, key="2")
     assert another["state"] == "failed"
@@ -316,7 +316,7 @@ def test_a_step_whose_job_failed_is_published_before_the_next_one(
     stream = started(town, dataset)
     upload = town.upload(dataset, records(1))
     with monkeypatch.context() as patch:
-        patch.setattr("hushsum.service.jobs.stream_jobs.atomic_file", _die)
+        patch.setattr("hushsum.service.jobs.job_runner.atomic_file", _die)
         failed = step(town, dataset, stream, upload, key="1")
         assert failed["state"] == "failed"
     second = step(town, dataset, stream, town.upload(dataset, records(2)), key="2")

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from hushsum import operations
 from hushsum.kernels import bandwidth_warnings
 from hushsum.operations import RecordFiles, read_public, requested_release
-from hushsum.operations._answer_model import AnsweringModel
 from hushsum.planning import DeclaredRecords, MethodSpec
 from hushsum.planning import PlanRequest as DeclaredPlan
 from hushsum.privacy import ReleaseRequest
 from hushsum.records import Bounds, CellFormat
-from hushsum.releases import ReleasedFunction
 from hushsum.service.jobs.requests import choice_of, collect_parameter_warnings, public_rows
 from hushsum.service.queries.answer import answer
 from hushsum.service.queries.function_cache import answer_once, released_function
@@ -40,6 +38,8 @@ from hushsum.tally import Tally
 
 _KEPT_FUNCTIONS: Final = 4
 """Functions that a process keeps in memory."""
+
+_loaded = lru_cache(_KEPT_FUNCTIONS)(released_function)
 
 Result = tuple[dict[str, Any], bytes]
 
@@ -173,9 +173,9 @@ def weigh(about: dict[str, Any], body: bytes) -> Result:
     """How many numbers a point of a function has, and the processor time that it takes to load the function,
     with its first answer, and to answer one more point; None if that is refused.
     """
-    start = time.process_time()
     # Anew, also if this process has it already.
-    _functions.pop(about["path"], None)
+    _loaded.cache_clear()
+    start = time.process_time()
     function = _loaded(about["path"])
     answered = answer_once(function)
     loaded = time.process_time()
@@ -194,17 +194,6 @@ CALCULATIONS: Final[dict[str, Callable[[dict[str, Any], bytes], Result]]] = {
     each.__name__: each
     for each in (plan, release_claim, model_claim, stream_claim, check_tally, list_models, weigh, query)
 }
-
-_functions: OrderedDict[str, ReleasedFunction | AnsweringModel] = OrderedDict()
-
-
-def _loaded(path: str) -> ReleasedFunction | AnsweringModel:
-    """A function, which this process keeps for the next query."""
-    found = _functions.pop(path, None)
-    _functions[path] = found = released_function(path) if found is None else found
-    if len(_functions) > _KEPT_FUNCTIONS:
-        _functions.popitem(last=False)
-    return found
 
 
 def _some_columns(request: TallyRequest) -> int | None:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 OPENAPI: Final = "/openapi.json"
-_METHODS: Final = ("get", "post", "put", "delete")
 _STATUSES: Final = {
     "400": "A request that cannot be read",
     "401": "No token, or one that no longer works",
@@ -77,10 +76,7 @@ def describe(app: FastAPI, routers: Iterable[APIRouter], root_path: str = "") ->
         for method in each.methods or ()
     }
     for path, item in made["paths"].items():
-        for method in _METHODS:
-            if method not in item:
-                continue
-            operation = item[method]
+        for method, operation in item.items():
             operation["responses"].pop("422", None)
             operation["security"] = _security(routes.get((method.upper(), path)), path)
             if path in PUBLIC:

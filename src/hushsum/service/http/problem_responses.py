@@ -28,12 +28,20 @@ class Refusal(HTTPException):
 def problem_of(error: Exception) -> dict[str, Any]:
     """The problem details of any error that a request can end with."""
     if isinstance(error, HTTPException):
-        kind = getattr(error, "kind", HTTPStatus(error.status_code).phrase.lower().replace(" ", "-"))
-        return problem(error.status_code, kind, _sentence(error))
+        if isinstance(error, Refusal):
+            return problem(error.status_code, error.kind, error.detail)
+        status = HTTPStatus(error.status_code)
+        sentence = _SENTENCES.get(status, status.description or "refused")
+        return problem(status, status.phrase.lower().replace(" ", "-"), sentence)
     if isinstance(error, ClientDisconnect):
         return problem(400, "bad-request", "the request body is incomplete; send it again")
     if isinstance(error, RequestValidationError):
-        return problem(422, "request-refused", "the request does not match the schema", faults=_faults(error))
+        # The location of each fault and the rule it breaks; never the value that was sent.
+        faults = [
+            {"at": "/".join(str(part)[:40] for part in each["loc"])[:200], "rule": str(each["type"])}
+            for each in error.errors()[:_MOST_FAULTS]
+        ]
+        return problem(422, "request-refused", "the request does not match the schema", faults=faults)
     return problem_of_error(error)
 
 
@@ -59,17 +67,3 @@ _SENTENCES: Final = {
     405: "this address does not support that method; see /openapi.json",
     400: "the request cannot be parsed; see /openapi.json",
 }
-
-
-def _sentence(error: HTTPException) -> str:
-    if isinstance(error, Refusal):
-        return str(error.detail)
-    return _SENTENCES.get(error.status_code, HTTPStatus(error.status_code).description or "refused")
-
-
-def _faults(error: RequestValidationError) -> list[dict[str, str]]:
-    """The location of each fault and the rule it breaks; never the value that was sent."""
-    return [
-        {"at": "/".join(str(part)[:40] for part in each["loc"])[:200], "rule": str(each["type"])}
-        for each in error.errors()[:_MOST_FAULTS]
-    ]

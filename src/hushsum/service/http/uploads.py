@@ -108,10 +108,7 @@ def store_upload(call: Call, dataset: str, content: bytes, format: str, name: st
 
 
 async def _write_body(
-    request: Request,
-    write: Callable[[bytes], Awaitable[None]],
-    magic: bytes,
-    grown: Callable[[int], None],
+    request: Request, write: Callable[[bytes], Awaitable[None]], magic: bytes, grown: Callable[[int], None]
 ) -> None:
     pending = bytearray()
     size = 0

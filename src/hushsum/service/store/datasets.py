@@ -127,6 +127,11 @@ class Datasets(Rows):
         with self._database.reading() as connection:
             return _kept(connection, owner)
 
+    def check_room(self, owner: str, quota: Quota, *, bytes: int = 0, cells: int = 0) -> None:
+        """Raise QuotaExceeded if an owner would keep too much with these bytes and cells."""
+        kept = self.kept_by(owner)
+        check_quota(quota, Quota(kept.bytes + bytes, kept.cells + cells))
+
     def add_upload(
         self,
         id: str,

@@ -233,10 +233,7 @@ class JobQueue(Rows):
         values: dict[str, Any] = {"lease": time.time() + lease_seconds}
         if progress is not None:
             values["progress"] = progress
-        with self._database.writing() as connection:
-            if not _update(connection, job, **values):
-                return None
-            return value_of(Job, connection.execute(sa.select(jobs).where(jobs.c.id == job.id)).one())
+        return self.find(job.id) if self._change(job, **values) else None
 
     def begin_paying(self, job: Job) -> bool:
         """Decide that a job goes on to its debit, and is not stopped any more; False if it is to stop.
@@ -244,9 +241,8 @@ class JobQueue(Rows):
         Either this or a cancellation comes first: both change one row of the database.
         """
         owner = sa.select(accounts.c.id).where(accounts.c.disabled.is_(False))
-        with self._database.writing() as connection:
-            allowed = jobs.c.paying.is_(True) | (jobs.c.stop.is_(None) & jobs.c.account.in_(owner))
-            return _update(connection, job, allowed, paying=True)
+        allowed = jobs.c.paying.is_(True) | (jobs.c.stop.is_(None) & jobs.c.account.in_(owner))
+        return self._change(job, allowed, paying=True)
 
     def fence(self, job: Job, lost: type[Exception]) -> Fence:
         """Raises ``lost`` in a transaction of this database unless the job is this worker's until its end.
@@ -265,8 +261,7 @@ class JobQueue(Rows):
     def put_back(self, job: Job, seconds: float, *, attempted: bool) -> None:
         """Queue a job again, to start after a delay; one that only waits for another was not attempted."""
         attempts = job.attempts if attempted else job.attempts - 1
-        with self._database.writing() as connection:
-            _update(connection, job, state=QUEUED, lease=time.time() + seconds, attempts=attempts)
+        self._change(job, state=QUEUED, lease=time.time() + seconds, attempts=attempts)
 
     def change_result(self, id: str, **changed: Any) -> None:
         """Change what is known about the result of a job that is done."""
@@ -277,18 +272,15 @@ class JobQueue(Rows):
 
     def finish(self, job: Job, result: dict[str, Any]) -> None:
         """Mark a job as done."""
-        with self._database.writing() as connection:
-            _update(connection, job, state=DONE, progress=1.0, result=result, problem=None)
+        self._change(job, state=DONE, progress=1.0, result=result, problem=None)
 
     def fail(self, job: Job, problem: dict[str, Any], *, paid: bool = False) -> None:
         """Mark a job as failed; ``paid`` if the ledger has its debit, so that it can still be finished."""
-        with self._database.writing() as connection:
-            _update(connection, job, state=FAILED, problem=problem, paying=paid)
+        self._change(job, state=FAILED, problem=problem, paying=paid)
 
     def end_unpaid(self, job: Job, state: str, problem: dict[str, Any]) -> bool:
         """End a job that is not paying; False if it is, or is no longer this worker's."""
-        with self._database.writing() as connection:
-            return _update(connection, job, jobs.c.paying.is_(False), state=state, problem=problem)
+        return self._change(job, jobs.c.paying.is_(False), state=state, problem=problem)
 
     def cancel(self, id: str, actor: Actor) -> Job | None:
         """Stop a job unless it is paying or has finished; returns its new state."""
@@ -302,6 +294,15 @@ class JobQueue(Rows):
             stop_jobs(connection, jobs.c.dataset == dataset, DELETED, actor)
             left = sa.select(jobs.c.id).where(jobs.c.dataset == dataset, _active()).limit(1)
             return connection.execute(left).first() is None
+
+    def _change(self, job: Job, *conditions: sa.ColumnElement[bool], **values: Any) -> bool:
+        """Change a job that this worker holds, and add the time since the last change to its account."""
+        moment = time.time()
+        spent = jobs.c.seconds + (moment - jobs.c.touched)
+        changed = sa.update(jobs).where(*_mine(job), *conditions)
+        with self._database.writing() as connection:
+            done = connection.execute(changed.values(seconds=spent, touched=moment, updated=now(), **values))
+        return bool(done.rowcount)
 
 
 def stop_jobs(connection: sa.Connection, which: sa.ColumnElement[bool], reason: str, actor: Actor) -> None:
@@ -360,15 +361,6 @@ def _whose_turn(
     if not order or (most_running is not None and order[0][0] >= most_running):
         return None
     return order[0][3]
-
-
-def _update(connection: sa.Connection, job: Job, *conditions: sa.ColumnElement[bool], **values: Any) -> bool:
-    """Change a job that this worker holds, and add the time since the last change to its account."""
-    moment = time.time()
-    changed = sa.update(jobs).where(*_mine(job), *conditions)
-    spent = jobs.c.seconds + (moment - jobs.c.touched)
-    done = connection.execute(changed.values(seconds=spent, touched=moment, updated=now(), **values))
-    return bool(done.rowcount)
 
 
 def _mine(job: Job) -> tuple[sa.ColumnElement[bool], ...]:

@@ -273,10 +273,7 @@ def finish(request: Request, response: Response, context: ContextDependency) -> 
     ticket = request.cookies.get(_named(provider, TICKET), "")
     with provider.watching(_address(request)):
         redeemed = context.store.identities.redeem(
-            ticket,
-            scopes=SCOPES,
-            request=request.scope["state"]["request"],
-            most=context.settings.max_tokens,
+            ticket, scopes=SCOPES, request=request.scope["state"]["request"], most=context.settings.max_tokens
         )
         if redeemed is None:
             raise Refusal(401, "sign-in-stale", "there is no sign-in to finish in this browser; begin again")

@@ -33,8 +33,8 @@ from hushsum.service.schemas import (
     UploadResponse,
     WriteOffRequest,
 )
-from hushsum.service.store import Dataset, Quota, Upload
-from hushsum.service.store.datasets import DELETED, WAITING, check_quota
+from hushsum.service.store import Dataset, Upload
+from hushsum.service.store.datasets import DELETED, WAITING
 from hushsum.service.store.rows import new_id
 
 router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=ThreadedRoute)
@@ -200,8 +200,8 @@ async def make_tally(dataset: str, body: TallyRequest, call: Uploader, key: Idem
         if upload.format != "tally":
             request = body.model_dump(mode="json")
             await call.calculate("check_tally", size=len(body.columns or ()), request=request)
-        kept = await call.in_thread(call.store.datasets.kept_by, call.account)
-        check_quota(call.settings.quota, Quota(0, kept.cells + cells))
+        check_room = call.store.datasets.check_room
+        await call.in_thread(check_room, call.account, call.settings.quota, cells=cells)
     return await call.in_thread(call.submit, "tally", found, key, body)
 
 

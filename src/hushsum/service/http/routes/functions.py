@@ -264,12 +264,7 @@ def _query_parameters(request: Request) -> dict[str, Any]:
             "simultaneous=true or false",
             remedy="remove others",
         )
-    return {
-        "of": of,
-        "level": level,
-        "only_values": only is not None,
-        "simultaneous": together == "true",
-    }
+    return {"of": of, "level": level, "only_values": only is not None, "simultaneous": together == "true"}
 
 
 def function_file(

@@ -47,8 +47,7 @@ from hushsum.service.schemas import (
     StreamResponse,
     StreamStepRequest,
 )
-from hushsum.service.store import Job, Quota, StoredTally
-from hushsum.service.store.datasets import check_quota
+from hushsum.service.store import Job, StoredTally
 from hushsum.service.store.job_queue import CANCELLED, DONE, ENDED
 
 router = APIRouter(tags=["releases"], route_class=ThreadedRoute)
@@ -234,11 +233,9 @@ async def start_stream(
     """Debit the ledger for all steps, once, and start the stream."""
     found = await call.in_thread(call.dataset, dataset)
     prepared = await _prepared_stream(call, body)
-
-    def check() -> None:
-        kept = call.store.datasets.kept_by(call.account)
-        check_quota(call.settings.quota, Quota(kept.bytes + prepared["state_bytes"], 0))
-
+    check = partial(
+        call.store.datasets.check_room, call.account, call.settings.quota, bytes=prepared["state_bytes"]
+    )
     return await call.in_thread(call.submit_confirmed, "stream", found, key, body, prepared["claim"], check)
 
 

@@ -110,9 +110,7 @@ async def describe_shared(found: Shared, response: Response) -> SharedFunctionRe
 
 
 @by_link_router.get(
-    "/file",
-    response_class=FileResponse,
-    responses={200: {"content": {"application/octet-stream": {}}}},
+    "/file", response_class=FileResponse, responses={200: {"content": {"application/octet-stream": {}}}}
 )
 def download_shared(found: Shared, context: ContextDependency) -> FileResponse:
     """The .hush file, if the owner has shared it with the link."""

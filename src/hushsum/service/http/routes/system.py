@@ -37,10 +37,7 @@ async def healthz() -> HealthResponse:
 
 @router.get("/readyz", responses={503: {"model": HealthResponse, "description": "Not ready"}})
 async def readyz(
-    request: Request,
-    response: Response,
-    context: ContextDependency,
-    only: str | None = None,
+    request: Request, response: Response, context: ContextDependency, only: str | None = None
 ) -> HealthResponse:
     """Whether an ordinary query is answered in time, the database is reachable and this folder's, the ledger
     accepts debits, and a worker runs. With `only=queries` the first of these alone.
