@@ -14,7 +14,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import DataRefused
 from hushsum.records import read_stream
-from hushsum.service.queries.answer import ARROW, answer
+from hushsum.service.queries import ARROW, answer
 from tests.fuzz.mutate import mutated_bytes
 from tests.fuzz.targets import check_arrow, stream_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
 from importlib.util import find_spec
@@ -201,8 +201,9 @@ def open_connection(
     return Connection(client, str(parsed))
 
 
-def stated(given: Mapping[str, Any], *requests: Any) -> dict[str, Any]:
-    """The canonical JSON of the arguments of a call: what the requests declare and differs from the default.
+def stated(given: Mapping[str, Any], *requests: Any, own: Sequence[str] = ()) -> dict[str, Any]:
+    """The canonical JSON of the arguments of a call: what the requests declare and differs from the default,
+    and what only the service knows, which are its ``own`` names.
 
     Raises
     ------
@@ -212,8 +213,11 @@ def stated(given: Mapping[str, Any], *requests: Any) -> dict[str, Any]:
     declared = {each.name: each for one in requests for each in parameters_of(one) if each.group is not None}
     found: dict[str, Any] = {}
     for name, value in given.items():
+        if name in own:
+            found |= {name: value} if value else {}
+            continue
         if name not in declared:
-            raise UsageError(name, f"must be one of {', '.join(declared)}", got="another name")
+            raise UsageError(name, f"must be one of {', '.join((*own, *declared))}", got="another name")
         parameter = declared[name]
         made = plain(value)
         if made is None or made == parameter.default:

@@ -106,59 +106,39 @@ class RemoteDataset:
             )
         return str(made["id"])
 
-    def tally(
-        self,
-        upload: str,
-        *,
-        public: str | None = None,
-        allow_clipping: bool = False,
-        idempotency_key: str | None = None,
-        **count: Any,
-    ) -> str:
+    def tally(self, upload: str, *, idempotency_key: str | None = None, **count: Any) -> str:
         """Count an upload into a confidential tally, which stays in the service; returns its id.
 
         ``count`` is what is counted, and how, as for ``hushsum tally``: ``columns``, ``bounds`` (one pair for
         all columns, a list of pairs, or a dictionary by column name), ``kernel``, ``bandwidth``, ``method``;
         and how cells are written: ``decimal=","``, ``encoding``, ``dates``, ``date_format``. With ``public``,
-        an upload of public rows, these decide bandwidth and bounds where they are not given.
+        an upload of public rows, these decide bandwidth and bounds where they are not given; with
+        ``allow_clipping=True`` records that mostly lie outside the bounds are counted all the same.
         """
-        own = _own(upload=upload, public=public, allow_clipping=allow_clipping or None)
-        request = {**own, **stated(count, RecordFiles, KernelSpec, TableSpec)}
+        request = stated(count, RecordFiles, KernelSpec, TableSpec, own=_OWN) | {"upload": upload}
         return str(self._connection.done(f"{self._path}/tallies", request, idempotency_key)["tally"])
 
-    def plan(self, *, tally: str | None = None, public: str | None = None, **request: Any) -> dict[str, Any]:
+    def plan(self, **request: Any) -> dict[str, Any]:
         """The predicted error of each release option; see :func:`hushsum.plan`.
 
         With ``tally`` for releasing that one; ``public`` is an upload of public rows.
         """
-        body = {**_own(tally=tally, public=public), **stated(request, PlanRequest, CellFormat)}
+        body = stated(request, PlanRequest, CellFormat, own=("tally", "public"))
         return self._connection.object("POST", f"{self._path}/plans", json=body)
 
-    def claim(
-        self,
-        source: Any,
-        name: str,
-        *,
-        public: str | None = None,
-        allow_clipping: bool = False,
-        **request: Any,
-    ) -> dict[str, Any]:
+    def claim(self, source: Any, name: str, **request: Any) -> dict[str, Any]:
         """What a release would claim and cost and, for an upload, the method that is planned.
 
         Nothing is spent; parameters as for :meth:`release`.
         """
-        body = self._release_request(source, name, public, allow_clipping, request)
-        return self._claim("", body)
+        return self._claim("", self._release_request(source, name, request))
 
-    def _release_request(
-        self, source: Any, name: str, public: str | None, allow_clipping: bool, request: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _release_request(self, source: Any, name: str, request: dict[str, Any]) -> dict[str, Any]:
         id = source if isinstance(source, str) and _STORED.fullmatch(source) else self.upload(source)
         of_tally = id.startswith("ta_")
         requests = (CellFormat,) if of_tally else (RecordFiles, KernelSpec, MethodSpec)
-        own = _own(public=public, allow_clipping=allow_clipping or None)
-        about = {"tally" if of_tally else "upload": id, "name": name}
-        return {**about, **own, **stated(request, ReleaseRequest, *requests)}
+        body = stated(request, ReleaseRequest, *requests, own=_OWN)
+        return body | {"tally" if of_tally else "upload": id, "name": name}
 
     def _claim(self, of: str, body: dict[str, Any], idempotency_key: str | None = None) -> dict[str, Any]:
         """The claim of a request; with the key of a request that is repeated, also if what is left of the
@@ -175,14 +155,7 @@ class RemoteDataset:
         return self._connection.done(f"{self._path}/{where}", body, idempotency_key)
 
     def release(
-        self,
-        source: Any,
-        name: str,
-        *,
-        public: str | None = None,
-        allow_clipping: bool = False,
-        idempotency_key: str | None = None,
-        **request: Any,
+        self, source: Any, name: str, *, idempotency_key: str | None = None, **request: Any
     ) -> RemoteFunction:
         """Release records, or a tally, and wait for the function. This spends, with one key only once.
 
@@ -193,11 +166,6 @@ class RemoteDataset:
             request with its key, upload first: another upload makes another request.
         name : str
             The name of the function.
-        public : str, optional
-            What :meth:`upload` returned for a file of public rows like the records, which the function is
-            combined with by their variances. The claim states the assumption that they are public.
-        allow_clipping : bool
-            Release records that mostly lie outside the bounds all the same.
         idempotency_key : str, optional
             The name of this attempt, so that a retry does not spend again; by default a new one.
         **request
@@ -205,15 +173,17 @@ class RemoteDataset:
             ``columns``, ``bounds``, ``bandwidth``, ``kernel``, ``method``, ``records``, ``unit_column``,
             ``epsilon`` and so on; ``decimal``, ``encoding`` and so on say how cells of the files are written.
             Records are planned, counted and released by the method with the smallest predicted error, unless
-            ``method`` names one. The budget is that of this dataset.
+            ``method`` names one. The budget is that of this dataset. ``public`` is what :meth:`upload`
+            returned for a file of public rows like the records, which the function is combined with by their
+            variances; the claim states the assumption that they are public. With ``allow_clipping=True``
+            records that mostly lie outside the bounds are released all the same.
 
         Raises
         ------
         BudgetExhausted
             if the remaining budget is too small.
         """
-        body = self._release_request(source, name, public, allow_clipping, request)
-        done = self._spent("releases", body, idempotency_key)
+        done = self._spent("releases", self._release_request(source, name, request), idempotency_key)
         return RemoteFunction.find(self._connection, done["function"])
 
     def model_claim(self, upload: str, name: str, *, model: str, **terms: Any) -> dict[str, Any]:
@@ -344,11 +314,8 @@ class RemoteDataset:
 
 _STORED: Final = re.compile(r"(ta|up)_[0-9a-f]{16}")
 """The id of a tally or of an upload."""
-
-
-def _own(**given: Any) -> dict[str, Any]:
-    """The arguments that are given."""
-    return {name: value for name, value in given.items() if value is not None}
+_OWN: Final = ("public", "allow_clipping")
+"""Parameters of a release that only the service has."""
 
 
 def _stream_request(name: str, request: dict[str, Any]) -> dict[str, Any]:

@@ -62,8 +62,6 @@ Id = Annotated[str, StringConstraints(pattern=r"^[a-z]+_[0-9a-f]{16}$")]
 Positive = Annotated[float, Field(gt=0, lt=1e9)]
 Bound = Annotated[float, Field(gt=-1e30, lt=1e30)]
 Reason = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$", max_length=500)]
-Relation = Literal["add/remove", "replace"]
-Unit = Literal["record", "person", "adjacency row", "edge", "directed edge"]
 UPLOAD_NAME: Final = "the upload"
 """What error messages call an uploaded file, whose path in the service nobody needs."""
 Scope = Literal["admin", "upload", "release", "query"]
@@ -482,9 +480,9 @@ class DatasetRequest(RequestBody):
     delta: Delta | None = None
     rho: Positive | None = None
     accounting: Literal["pure", "basic", "zcdp"] | None = None
-    unit: Unit = "record"
+    unit: Literal["record", "person", "adjacency row", "edge", "directed edge"] = "record"
     max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
-    relation: Relation = "add/remove"
+    relation: Literal["add/remove", "replace"] = "add/remove"
     population: Number | None = None
     allow_large_delta: bool = False
 

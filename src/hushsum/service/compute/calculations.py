@@ -22,8 +22,7 @@ from hushsum.planning import PlanRequest as DeclaredPlan
 from hushsum.privacy import ReleaseRequest
 from hushsum.records import Bounds, CellFormat
 from hushsum.service.jobs.requests import choice_of, collect_parameter_warnings, public_rows
-from hushsum.service.queries.answer import answer
-from hushsum.service.queries.function_cache import answer_once, released_function
+from hushsum.service.queries import answer, answer_once, released_function
 from hushsum.service.schemas import (
     UPLOAD_NAME,
     ModelClaimRequest,

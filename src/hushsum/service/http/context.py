@@ -26,7 +26,7 @@ from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairThreads, RateLimit, address_group
 from hushsum.service.jobs.requests import confirmation, public_file
 from hushsum.service.jobs.worker_pool import WorkerPool
-from hushsum.service.queries.function_cache import FunctionCache
+from hushsum.service.queries import FunctionCache
 from hushsum.service.schemas import (
     ConfirmedModelRequest,
     ConfirmedReleaseRequest,

@@ -16,8 +16,17 @@ from hushsum.service.http.context import Context, Querier, Releaser, ThreadedRou
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import read_body, too_large
 from hushsum.service.http.routes.datasets import end_exact_model
-from hushsum.service.queries.answer import ARROW, JSON, PREDICT, answer, largest_body
-from hushsum.service.queries.function_cache import HeavyFunction, Queryable, function_path, is_exact
+from hushsum.service.queries import (
+    ARROW,
+    JSON,
+    PREDICT,
+    HeavyFunction,
+    Queryable,
+    answer,
+    function_path,
+    is_exact,
+    largest_body,
+)
 from hushsum.service.schemas import (
     FunctionResponse,
     GrantRequest,

@@ -20,7 +20,7 @@ from hushsum.service.http import metrics
 from hushsum.service.http.authentication import nothing_here
 from hushsum.service.http.context import Admin, Context, ContextDependency, ThreadedRoute
 from hushsum.service.http.request_limits import address_group
-from hushsum.service.queries.function_cache import answer_once
+from hushsum.service.queries import answer_once
 from hushsum.service.schemas import HealthResponse, LedgerStateResponse, RestoreRequest, RestoreResponse
 from hushsum.service.store.database import folder_trouble
 

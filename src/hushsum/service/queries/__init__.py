@@ -1,1 +1,0 @@
-"""Queries of released functions and models: parsing points, computing answers, encoding them."""
