@@ -1,9 +1,7 @@
 """The client of a service: :func:`connect`, and remote functions with the interface of local ones."""
 
-from hushsum.client._connection import connect
-from hushsum.client._dataset import RemoteDataset, RemoteStream
 from hushsum.client._functions import RemoteFunction, RemoteModel, open_link
-from hushsum.client._service import Service
+from hushsum.client._service import RemoteDataset, RemoteStream, Service, connect
 
 __all__ = [
     "RemoteDataset",

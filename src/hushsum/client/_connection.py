@@ -21,8 +21,6 @@ from hushsum.version import PRODUCER
 if TYPE_CHECKING:
     import httpx
 
-    from hushsum.client._service import Service
-
 
 _PREFIX = "urn:hushsum:problem:"
 _ATTEMPTS = 4
@@ -131,34 +129,6 @@ def _problem(answer: httpx.Response) -> Mapping[str, Any]:
 
 
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-
-
-def connect(url: str, token: str, *, timeout: float = 60.0, allow_plain_http: bool = False) -> Service:
-    """A service that was started with ``hushsum serve``, as somebody with a token sees it.
-
-    Parameters
-    ----------
-    url : str
-        Where it listens, such as ``https://sums.example.org``.
-    token : str
-        From an administrator of the service. It is kept in memory and sent in a header.
-    timeout : float
-        Seconds to wait for an answer.
-    allow_plain_http : bool
-        Send the token without encryption to another machine. Only for networks that nobody else can read.
-
-    Raises
-    ------
-    UsageError
-        if the address is no such one, or ``hushsum[service]`` is not installed.
-    ServiceRefused
-        if the service cannot be reached, or does not know the token.
-    """
-    from hushsum.client._service import Service
-
-    if not token.isascii() or not token.isprintable() or not token:
-        raise UsageError("token", "must be the text that an administrator gave", remedy="copy it whole")
-    return Service(open_connection(url, timeout=timeout, token=token, allow_plain_http=allow_plain_http))
 
 
 def open_connection(

@@ -73,7 +73,7 @@ def _array(column: Any) -> NDArray[Any]:
 
 
 class _Remote:
-    """What a function and a model of a service have in common."""
+    """The common part of a function and a model of a service."""
 
     def __init__(self, connection: Connection, response: Mapping[str, Any], path: str = "") -> None:
         self._connection = connection
@@ -166,7 +166,7 @@ class RemoteFunction(_Remote, Presented):
         super().__init__(connection, response, path)
         facts = response["facts"]
         self.claim: Claim = self._claim
-        """What the release promises."""
+        """The privacy claim of the release."""
         self.kernel: Kernel = kernel_from_json(facts["kernel"])
         """The similarity whose sums it answers."""
         self.count: float = facts["estimated_count"]["value"]
@@ -183,7 +183,7 @@ class RemoteFunction(_Remote, Presented):
             (name, value) for name, value in facts.items() if name not in (*COMMON_FACTS, "source", "size")
         ]
         self.columns: tuple[str, ...] | None = None if facts["columns"] is None else tuple(facts["columns"])
-        """What the columns are called, if that was declared."""
+        """The names of the columns, if they were declared."""
 
     def __repr__(self) -> str:
         url = self._connection.url

@@ -155,7 +155,7 @@ BYTES_AROUND: Final = 1024
 """For what stands around the points, and the longest run of spaces between two of them."""
 
 MOST_MEMBERS: Final = 1 << 22
-"""Of all sets of one query together."""
+"""The limit for all sets of one query together."""
 
 _PIECE: Final = 1 << 14
 """Parsed in a millisecond, for which the interpreter lock is held."""

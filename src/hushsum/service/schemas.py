@@ -63,7 +63,7 @@ Positive = Annotated[float, Field(gt=0, lt=1e9)]
 Bound = Annotated[float, Field(gt=-1e30, lt=1e30)]
 Reason = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$", max_length=500)]
 UPLOAD_NAME: Final = "the upload"
-"""What error messages call an uploaded file, whose path in the service nobody needs."""
+"""The name of an uploaded file in error messages, which do not show its path in the service."""
 Scope = Literal["admin", "upload", "release", "query"]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Columns = Annotated[list[Column], Field(min_length=1, max_length=4096)]
@@ -281,7 +281,7 @@ class QuotaUsage(ResponseBody):
 
 
 class UsageResponse(ResponseBody):
-    """What an account uses of its quotas: bytes of uploads, tallies and states of streams, cells of tallies,
+    """The use of each quota of an account: bytes of uploads, tallies and states of streams, cells of tallies,
     jobs, tokens.
     """
 
@@ -312,7 +312,7 @@ class SignInResponse(ResponseBody):
 
 
 class IdentityRequest(RequestBody):
-    """Who may sign in to an account: the value that the provider's claim must have."""
+    """The person who may sign in to an account: the value that the provider's claim must have."""
 
     subject: Annotated[str, StringConstraints(pattern=r"^[!-~]([ -~]*[!-~])?$", max_length=255)]
 
@@ -339,7 +339,7 @@ class FunctionResponse(SharedFunctionResponse):
 
 
 class GrantRequest(RequestBody):
-    """What an analyst may do with a function besides querying it."""
+    """The rights of an analyst to a function, besides querying it."""
 
     download: bool = False
 
@@ -451,7 +451,7 @@ class RestoreResponse(ResponseBody):
 
 
 class ErrorFields(BaseModel):
-    """What an error is about; a text may be a list of strings and parts that clients spell themselves."""
+    """The parts of an error; a text may be a list of strings and parts that clients spell themselves."""
 
     parameter: str | None
     rule: str | dict[str, Any] | list[str | dict[str, Any]]
@@ -524,7 +524,7 @@ class SampleResponse(ResponseBody):
 
 @with_fields_of(RecordFiles, TableSpec)
 class CountRequest(ColumnsRequest, FileRequest):
-    """What is counted of records, and how. No parameter may be chosen by looking at the records."""
+    """The parameters of a count of records. No parameter may be chosen by looking at the records."""
 
     def kernel_spec(self) -> KernelSpec:
         """The kernel, which depends on the table where none is named."""
@@ -535,7 +535,7 @@ class CountRequest(ColumnsRequest, FileRequest):
 
 
 class TallyRequest(CountRequest, PublicRequest):
-    """What to count of an upload, and how. No parameter may be chosen by looking at the records.
+    """The parameters of a count of an upload. None may be chosen by looking at the records.
 
     ``public`` is an upload of rows that the owner declares public: it decides ``bandwidth`` and ``bounds``
     where they are not given, and the claims of releases say so. Records that mostly lie outside ``bounds``
@@ -626,7 +626,7 @@ class ReleaseClaimRequest(ColumnsRequest, PublicRequest):
 
 
 class ClaimResponse(ResponseBody):
-    """What the release would claim and cost; a release request must repeat ``confirm``."""
+    """The claim of a release and its cost; a release request must repeat ``confirm``."""
 
     claim: dict[str, Any]
     cost: dict[str, Any]
@@ -670,13 +670,15 @@ class JobResponse(ResponseBody):
 
 @with_fields_of(StreamRequest, without=("unit", "mechanism", "rows"))
 class StreamClaimRequest(CountRequest):
-    """What a stream counts and shows, and its claim; see hushsum.stream. The columns must be named."""
+    """The parameters of a stream: its counts, its steps and its claim; see hushsum.stream. The columns must
+    be named.
+    """
 
     name: Name
     columns: Columns
 
     def pattern(self) -> Tally:
-        """An empty tally of what is counted."""
+        """An empty tally of the same shape."""
         choice, bounds = self.kernel_spec(), self.declared_bounds()
         named = None if choice.takes_sets else self.columns
         kernel = choice.build(None if named is None else len(named), self.columns, bounds)
@@ -709,7 +711,7 @@ class ConfirmedStreamRequest(StreamClaimRequest):
 
 
 class StreamClaimResponse(ClaimResponse):
-    """What all steps would claim and cost, and the noise of the last one in units of one release."""
+    """The claim and the cost of all steps, and the noise of the last one in units of one release."""
 
     ratio: float
     state_bytes: int

@@ -204,7 +204,7 @@ class Settings:
 
     @property
     def quota(self) -> Quota:
-        """What one owner may keep at once."""
+        """The limits of one owner's stored bytes and cells."""
         return Quota(self.owner_bytes, self.owner_cells)
 
     @property
@@ -268,7 +268,7 @@ class Settings:
 
 
 def _text(environment: Mapping[str, str], name: str, *, secret: bool) -> str:
-    """What the environment says of a setting; of a secret one perhaps in a file."""
+    """The text of a setting in the environment or, for a secret one, in the file that this names."""
     variable = PREFIX + name.upper()
     given = environment.get(variable, "")
     path = environment.get(variable + FILE, "") if secret else ""

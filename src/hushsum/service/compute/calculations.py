@@ -1,4 +1,4 @@
-"""What a request may have calculated in a process of its own: claims, plans, checks, and queries.
+"""Calculations of requests that run in processes of their own: claims, plans, checks, and queries.
 
 A calculation takes plain data and bytes, and returns the same. It opens no database and writes no file, so
 its process can be killed at any time. What it reads from the disk are released functions, which are public,
@@ -122,7 +122,7 @@ def model_claim(about: dict[str, Any], body: bytes) -> Result:
 
 
 def _advice(choice: operations.ModelChoice, request: ModelClaimRequest) -> list[str]:
-    """What to consider before spending, from declared quantities alone."""
+    """Sentences to consider before spending, from declared quantities alone."""
     model = choice.build()
     if request.classes is not None:
         model.set_params(classes=list(request.classes))
@@ -147,7 +147,7 @@ def stream_claim(about: dict[str, Any], body: bytes) -> Result:
 
 
 def check_tally(about: dict[str, Any], body: bytes) -> Result:
-    """Raise what is wrong with the kernel of a tally and does not depend on the records."""
+    """Refuse a kernel of a tally that is wrong whatever the records are."""
     request = TallyRequest.model_validate(about["request"])
     choice = request.kernel_spec()
     if request.public is not None and choice.bandwidth is None and not choice.takes_sets:

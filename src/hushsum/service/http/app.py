@@ -88,7 +88,7 @@ def describe(app: FastAPI, routers: Iterable[APIRouter], root_path: str = "") ->
 
 
 def _security(route: APIRoute | None, path: str) -> list[dict[str, list[str]]]:
-    """Who may call a route: nobody needs a token, any token will do, or one of these scopes is needed.
+    """The callers of a route: anybody, anybody with a token, or a token with one of these scopes.
 
     Each entry is an alternative. A route that declares nothing gets none, and a test finds it.
     """

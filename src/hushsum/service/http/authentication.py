@@ -1,4 +1,4 @@
-"""Who may call: roles and scopes, the account that a token belongs to, the function behind a shared link."""
+"""Authentication: roles and scopes, the account of a token, the function behind a shared link."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class SharedLinks:
         self._lookups = FairThreads(each=1, most=_UNKNOWN_AT_ONCE)
 
     async def find(self, key: str, address: str) -> SharedFunction:
-        """What is behind a key.
+        """The function that a key leads to.
 
         Raises
         ------

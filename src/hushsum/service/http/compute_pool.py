@@ -39,12 +39,12 @@ _MOST_USES: Final = 500
 """Calculations of one process, after which another takes its place: memory in pieces is given back."""
 _FIRST_GUESS_SECONDS: Final = 1.0
 _FIXED_SECONDS: Final = 0.0002
-"""Of a query, however small."""
+"""The time of every query, however small."""
 _MOST_ESTIMATES: Final = 4096
 _RISE: Final = 0.5
 _FALL: Final = 0.1
 LONGEST_QUEUE_SECONDS: Final = 60.0
-"""Of estimated processor time, that one account may have waiting."""
+"""The estimated processor time that one account may have waiting."""
 
 
 class ForkServer:
@@ -130,7 +130,7 @@ class CostEstimates:
         self._rates: OrderedDict[str, float] = OrderedDict()
 
     def seconds(self, kind: str, size: float = 1.0) -> float | None:
-        """What a calculation of this kind and size is expected to take; None if none was made yet."""
+        """The expected time of a calculation of this kind and size; None if none was made yet."""
         rate = self._rates.get(kind)
         return None if rate is None else _FIXED_SECONDS + rate * size
 

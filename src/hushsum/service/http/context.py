@@ -117,7 +117,7 @@ class Call:
         """The caller and the request as the audit log records them."""
 
     async def in_thread(self, call: Callable[..., V], /, *given: Any, **options: Any) -> V:
-        """What the call returns, in one of the caller's threads; mostly it waits for the database."""
+        """The result of a call that runs in one of the caller's threads; mostly it waits for the database."""
         return await self.context.threads.run(self.account, call, *given, **options)
 
     async def calculate(self, calculation: str, /, *, size: int = 1, **about: Any) -> dict[str, Any]:
@@ -287,7 +287,7 @@ ContextDependency = Annotated[Context, Depends(context_of)]
 _KEYS = r"^[A-Za-z0-9_.-]{1,64}$"
 IdempotencyKey = Annotated[str, Header(alias="Idempotency-Key", pattern=_KEYS)]
 RepeatedKey = Annotated[str | None, Header(alias="Idempotency-Key", pattern=_KEYS)]
-"""Of a claim that is shown again, because the request that it is for is repeated."""
+"""The key of a job whose claim is shown again, because its request is repeated."""
 
 
 async def only_known_parameters(request: Request) -> None:

@@ -62,7 +62,7 @@ _ANY_ORIGIN: Final = [
     (b"access-control-allow-origin", b"*"),
     (b"cross-origin-resource-policy", b"cross-origin"),
 ]
-"""Of refusals by a shared link: its page has an origin of its own, and could not tell its reader why."""
+"""Headers of refusals by a shared link: its page has an origin of its own, and could not show the reason."""
 
 
 def is_public(path: str) -> bool:
@@ -169,7 +169,9 @@ class RequestMiddleware:
         return limit
 
     def _limited_name(self, scope: Scope) -> str | None:
-        """Whose concurrent requests are limited: an account's, or of shared links those of an address."""
+        """The name whose concurrent requests are limited: the account, or the address of a shared link's
+        caller.
+        """
         caller = scope["state"].get("caller")
         if caller is not None:
             return str(caller.account)

@@ -172,7 +172,7 @@ _COOKIE: Final = re.compile(r"([0-9]{10})\.([A-Za-z0-9_-]{43})")
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What a sign-in sends, and what it expects in return."""
+    """The values that a sign-in sends, and those that it expects in return."""
 
     started: int
     id: str
@@ -626,7 +626,7 @@ class SignIn:
         return ticket
 
     def resume(self, cookie: str, response: Mapping[str, str], address: str) -> tuple[Flow, Person]:
-        """Who came back from the provider, with which sign-in.
+        """The sign-in that a browser came back with from the provider, and the person.
 
         Parameters
         ----------

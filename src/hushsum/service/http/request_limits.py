@@ -30,7 +30,7 @@ _SLOWEST = 1024.0
 
 MOST_VALUES = 30_000
 MOST_FIELDS = 2_000
-"""Of a body in JSON that is not a query: 4,096 columns with bounds have some 20,000 values and 20 fields."""
+"""Limits of a JSON body that is not a query: 4,096 columns with bounds are 20,000 values and 20 fields."""
 
 
 class RateLimit:
@@ -125,7 +125,7 @@ class FairThreads(FairQueue):
     """
 
     async def run(self, name: str, call: Callable[..., V], /, *given: Any, **options: Any) -> V:
-        """What the call returns, in a thread; it runs to its end if the caller is cancelled."""
+        """The result of a call that runs in a thread; it runs to its end if the caller is cancelled."""
         async with self.place(name), self.turn:
             # A limiter of its own: the common one counts the threads of all purposes.
             return await to_thread.run_sync(

@@ -1,5 +1,5 @@
-"""What the routes and the workers do with a request: uploads that it declares public, what it assumes, the
-digest that confirms its claim, and the model that it describes.
+"""Steps that the routes and the workers share for a request: finding the upload that it declares public, its
+assumptions, the digest that confirms its claim, and the model that it describes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hushsum.operations import ModelChoice
 
 PUBLIC_NAME: Final = "the public upload"
-"""What error messages call such a file."""
+"""The name of such a file in error messages."""
 DERIVED: Final = "public_sample"
 """Set in the description of a tally whose parameters were derived from public rows."""
 
@@ -80,7 +80,7 @@ def public_rows(path: str, request: PublicRequest) -> PublicFile:
 
 
 def release_assumptions(request: ReleaseClaimRequest, tally: StoredTally) -> tuple[str, ...]:
-    """What a release assumes of public rows: those of the request, and those that the tally was made with."""
+    """The assumptions of a release about public rows: of its request, and of the request for its tally."""
     return (PUBLIC_SAMPLE,) if request.public is not None or tally.facts.get(DERIVED) else ()
 
 

@@ -1,4 +1,4 @@
-"""What the service remembers: accounts, tokens, datasets, jobs, functions, and who did what."""
+"""The service's database: accounts, tokens, datasets, jobs, functions, and the audit log."""
 
 from hushsum.service.store.accounts import Account, Accounts, Identities, Identity, IssuedToken, Token
 from hushsum.service.store.database import LogEntry, Store

@@ -158,7 +158,7 @@ class Accounts(Rows):
         return self._one(Token, sa.select(tokens).where(tokens.c.hash == hash_of(token)))
 
     def authenticate(self, token: str) -> tuple[Account, Token] | None:
-        """Whose token it is, if it works now."""
+        """The account of a token and its description, if it works now."""
         query = (
             sa.select(tokens, accounts.c.name, accounts.c.role, accounts.c.disabled)
             .join(accounts, accounts.c.id == tokens.c.account)
@@ -290,7 +290,7 @@ class Identities(Rows):
             return _unlink(connection, account, actor)
 
     def of(self, account: str) -> Identity | None:
-        """Who may sign in to an account."""
+        """The person who may sign in to an account."""
         return self._one(Identity, sa.select(identities).where(identities.c.account == account))
 
     def admit(

@@ -60,7 +60,9 @@ class StoredTally:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What one owner may keep at once: bytes of uploads, tallies and states of streams; cells of tallies."""
+    """Stored amounts, or their limits for one owner: bytes of uploads, tallies and states of streams; cells
+    of tallies.
+    """
 
     bytes: int
     cells: int
@@ -123,7 +125,7 @@ class Datasets(Rows):
         return files, counted
 
     def kept_by(self, owner: str) -> Quota:
-        """What an owner keeps now."""
+        """The stored amounts of an owner."""
         with self._database.reading() as connection:
             return _kept(connection, owner)
 

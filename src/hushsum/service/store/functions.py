@@ -75,7 +75,9 @@ class Functions(Rows):
         return bool(self._column(sa.select(functions.c.id).where(functions.c.id == id)))
 
     def visible_to(self, account: str) -> list[Function]:
-        """What an account owns or was granted, oldest first; nothing of an owner whose account is closed."""
+        """The functions that an account owns or was granted, oldest first; nothing of an owner whose account
+        is closed.
+        """
         return self._all(Function, _visible(account).order_by(functions.c.created))
 
     def find(self, id: str, *, account: str) -> Function | None:
@@ -223,7 +225,9 @@ class Shares(Rows):
         )
 
     def open(self, key: str) -> SharedFunction | None:
-        """What is behind a key; None if it is unknown, revoked or expired, or its owner's account closed."""
+        """The function that a key leads to; None if it is unknown, revoked or expired, or its owner's account
+        closed.
+        """
         query = (
             sa.select(
                 shares, shares.c.id.label("share"), functions.c.name, functions.c.sha256, functions.c.facts

@@ -264,7 +264,7 @@ class JobQueue(Rows):
         self._change(job, state=QUEUED, lease=time.time() + seconds, attempts=attempts)
 
     def change_result(self, id: str, **changed: Any) -> None:
-        """Change what is known about the result of a job that is done."""
+        """Change parts of the result of a job that is done."""
         with self._database.writing() as connection:
             query = sa.select(jobs.c.result).where(jobs.c.id == id, jobs.c.state == DONE).with_for_update()
             result = connection.execute(query).scalar_one() | changed

@@ -25,13 +25,13 @@ class Actor:
 
 
 class Rows:
-    """What is known of some tables: the base of the classes that read and change them."""
+    """The base of the classes that read and change tables."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def _all(self, kind: type[T], query: sa.Select[Any]) -> list[T]:
-        """What a query finds, as values."""
+        """The rows that a query finds, as values."""
         with self._database.reading() as connection:
             return [value_of(kind, row) for row in connection.execute(query)]
 
@@ -42,7 +42,7 @@ class Rows:
         return None if row is None else value_of(kind, row)
 
     def _column(self, query: sa.Select[Any]) -> list[Any]:
-        """The first column of what a query finds."""
+        """The first column of the rows that a query finds."""
         with self._database.reading() as connection:
             return list(connection.execute(query).scalars())
 

@@ -90,7 +90,7 @@ identities = sa.Table(
     # Nobody signs in to two accounts, whatever the code believes.
     sa.UniqueConstraint("issuer", "claim", "subject", name="hushsum_identities_subjects"),
 )
-"""Whom a provider must name to let somebody into an account; ``sub`` is the first person who signed in."""
+"""The identities that a provider must state for each account; ``sub`` is the first person who signed in."""
 
 sign_ins = sa.Table(
     "hushsum_sign_ins",

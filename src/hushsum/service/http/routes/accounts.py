@@ -46,7 +46,7 @@ async def me(call: AnyCaller) -> CallerResponse:
 
 @router.get("/usage")
 def usage(call: AnyCaller) -> UsageResponse:
-    """What the caller's account uses of its quotas."""
+    """The use of each quota of the caller's account."""
     settings, store = call.settings, call.store
     kept = store.datasets.kept_by(call.account)
     tokens = store.accounts.tokens_of(call.account)
@@ -283,7 +283,7 @@ def finish(request: Request, response: Response, context: ContextDependency) -> 
 
 @sign_in_router.get("/accounts/{account}/identity")
 def show_identity(account: str, call: Admin) -> Identity:
-    """Who may sign in to an account."""
+    """The person who may sign in to an account."""
     found = call.store.identities.of(account)
     if found is None:
         raise nothing_here()

@@ -48,7 +48,7 @@ wait for their turn in processes of their own, so that nobody occupies the event
 """
 
 _POINT_BYTES: Final = 16
-"""Of a point in a query, for each of its numbers."""
+"""The size of each number of a point in a query."""
 
 _LIGHT_SECONDS: Final = 0.1
 """A function that takes longer to load is not loaded here, but in those processes."""

@@ -61,7 +61,7 @@ _LOOKS_PER_SECOND = 80.0
 async def show_claim(
     dataset: str, body: ReleaseClaimRequest, call: Releaser, key: RepeatedKey = None
 ) -> ReleaseClaimResponse:
-    """What a release would claim and cost and, for an upload, what is planned. Nothing is drawn or spent."""
+    """The claim and the cost of a release and, for an upload, its plan. Nothing is drawn or spent."""
     found = await call.in_thread(call.dataset, dataset)
     prepared = await _prepared(call, found.id, body, key)
     priced = await call.in_thread(call.priced, "release", found, key, body, prepared["claim"])
@@ -219,7 +219,7 @@ def list_streams(dataset: str, call: Releaser) -> list[StreamResponse]:
 async def show_stream_claim(
     dataset: str, body: StreamClaimRequest, call: Releaser, key: RepeatedKey = None
 ) -> StreamClaimResponse:
-    """What a stream would claim and cost, once for all of its steps. Nothing is drawn or spent."""
+    """The claim and the cost of a stream, once for all of its steps. Nothing is drawn or spent."""
     found = await call.in_thread(call.dataset, dataset)
     prepared = await _prepared_stream(call, body)
     priced = await call.in_thread(call.priced, "stream", found, key, body, prepared["claim"])
@@ -324,7 +324,7 @@ async def list_models(call: Releaser) -> list[ModelKindResponse]:
 async def show_model_claim(
     dataset: str, body: ModelClaimRequest, call: Releaser, key: RepeatedKey = None
 ) -> ModelClaimResponse:
-    """What a model would claim and cost, and its predicted error. Nothing is read or spent."""
+    """The claim and the cost of a model, and its predicted error. Nothing is read or spent."""
     found = await call.in_thread(call.dataset, dataset)
     # A claim may be shown again after its upload was used, since a client repeats both requests.
     await call.in_thread(call.upload, found.id, body.upload, used=True)

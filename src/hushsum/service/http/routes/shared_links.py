@@ -73,7 +73,7 @@ _POLICY: Final = (
 
 
 async def shared_function(key: str, request: Request, context: ContextDependency) -> SharedFunction:
-    """A dependency: what is behind the key of the path."""
+    """A dependency: the function that the key of the path leads to."""
     address = request.client.host if request.client else ""
     return await context.shared_links.find(key, address_group(address))
 

@@ -57,7 +57,7 @@ async def readyz(
 
 
 async def _answer_query(context: Context) -> None:
-    """What a small query takes: a token is looked up, a thread of queries is free, one point is answered."""
+    """Do the work of a small query: look up a token, wait for a thread of queries, answer one point."""
     await context.authenticator.check()
     await context.query_threads.run("", context.store.check)
     function = context.function_cache.newest()
