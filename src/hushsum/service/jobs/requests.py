@@ -51,6 +51,8 @@ def public_file(
     UsageError
         unless it is an upload of records of this dataset that waits, and another one than the records.
     """
+    # What is declared of cells is refused at once, also where all rows are private.
+    request.states(CellFormat)
     if request.public is None:
         return None
     found = datasets.upload(request.public, dataset=dataset)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
+from pydantic.json_schema import SkipJsonSchema
 
 from hushsum.errors import UsageError
 from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, nothing_here
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["accounts"], route_class=ThreadedRoute)
 
+Text = str | SkipJsonSchema[None]
+"""A text that may be left out; an address cannot say null."""
 Sequence = Annotated[int, Query(ge=0, le=LAST_SEQUENCE)]
 Day = Annotated[str, Query(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 
@@ -137,8 +140,8 @@ def read_log(
     call: Admin,
     after: Sequence = 0,
     before: Sequence = LAST_SEQUENCE,
-    account: Annotated[str | None, Query(max_length=40)] = None,
-    action: Annotated[str | None, Query(min_length=1, max_length=40)] = None,
+    account: Annotated[Text, Query(max_length=40)] = None,
+    action: Annotated[Text, Query(min_length=1, max_length=40)] = None,
     since: Day = "0001-01-01",
     until: Day = "9999-12-31",
     order: Literal["oldest", "newest"] = "oldest",
