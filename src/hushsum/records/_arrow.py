@@ -315,7 +315,9 @@ def numbers_of(data: object, *, dim: int, columns: Sequence[str] | None = None) 
     if dim == 1 and isinstance(data, int | float | np.number):
         data = [data]
     data = in_memory(data)
-    if from_package(data, "pandas"):
+    if isinstance(data, np.ndarray):
+        parts = [Numbers(_matrix(data, dim))]
+    elif from_package(data, "pandas"):
         parts = _from_pandas(data, dim, columns)
     elif has_arrow_interface(data):
         parts = _from_columns(*as_columns(data), dim, columns, _from_arrow)
@@ -399,8 +401,6 @@ def refuse_empty() -> NoReturn:
 
 
 def _array(data: object) -> NDArray[Any]:
-    if isinstance(data, np.ndarray):
-        return data
     _refuse_other_containers(data)
     try:
         return np.asarray(data)
@@ -924,10 +924,8 @@ def as_dense(
     if bounds is None:
         return _joined(parts, np.float32, _cast)
     values = _joined(parts, np.float64, _finite)
-    if clip:
-        return bounds.clip_and_centre(values)
-    rows = bounds.centre_only(values)
-    if not _all_finite(rows):
+    rows = bounds.relative(values, clip=clip)
+    if not clip and not _all_finite(rows):
         _refuse_range("a query")
     return rows
 

@@ -47,26 +47,23 @@ class Bounds:
         A bound is not finite, ``low < high`` fails, or the box is too wide for float32.
 
     >>> box = Bounds.of([(0, 10), (-1, 1)], dim=2)
-    >>> box.clip_and_centre(np.array([[12.0, 0.5]]))
+    >>> box.relative(np.array([[12.0, 0.5]]))
     array([[5. , 0.5]], dtype=float32)
     """
 
     low: tuple[float, ...]
     high: tuple[float, ...]
-    _low: NDArray[np.float64] = field(init=False, repr=False, compare=False)
-    _high: NDArray[np.float64] = field(init=False, repr=False, compare=False)
-    _centre: NDArray[np.float64] = field(init=False, repr=False, compare=False)
+    sides: Floats = field(init=False, repr=False, compare=False)
+    """The low and the high end of every column, shape (2, dim); read-only."""
+    centre: Floats = field(init=False, repr=False, compare=False)
+    """The middle of the box, shape (dim,); read-only."""
 
     def __post_init__(self) -> None:
         if len(self.low) != len(self.high) or not self.low:
             raise UsageError("bounds", "must have one low and one high for every column")
         _check_sides(list(zip(self.low, self.high, strict=True)), None)
-        low_array, high_array = np.array(self.low), np.array(self.high)
-        for name, array in (
-            ("_low", low_array),
-            ("_high", high_array),
-            ("_centre", low_array / 2 + high_array / 2),
-        ):
+        sides = np.array([self.low, self.high])
+        for name, array in (("sides", sides), ("centre", sides[0] / 2 + sides[1] / 2)):
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
@@ -109,12 +106,7 @@ class Bounds:
         """Read the ``bounds=`` argument of a method that cannot do without."""
         bounds = cls.of(value, dim, columns=columns)
         if bounds is None:
-            raise UsageError(
-                "bounds",
-                f"must be declared for {method}",
-                got="none",
-                remedy="declare the range that a record may have",
-            )
+            raise _refused(f"must be declared for {method}", "none")
         return bounds
 
     @property
@@ -123,37 +115,26 @@ class Bounds:
         return len(self.low)
 
     @property
-    def centre(self) -> NDArray[np.float64]:
-        """The middle of the box, shape (dim,); read-only."""
-        return self._centre
-
-    @property
     def half_width(self) -> NDArray[np.float32]:
         """The least float32 that no clipped and centred record exceeds in magnitude, shape (dim,)."""
         # The rounding to float32 is monotone, so the largest magnitude is that of a corner.
-        corners = np.stack([self._low - self._centre, self._high - self._centre]).astype(np.float32)
+        corners = (self.sides - self.centre).astype(np.float32)
         half: NDArray[np.float32] = np.abs(corners).max(axis=0)
         return half
 
-    def clip_and_centre(self, array: NDArray[Any]) -> NDArray[np.float32]:
-        """Clip real numbers of shape (n, dim) to the box and make them relative to its centre.
+    def relative(self, array: NDArray[Any], *, clip: bool = True) -> NDArray[np.float32]:
+        """Make real numbers of shape (n, dim) relative to the centre of the box, and clip them to it before,
+        unless they are queries.
 
         The arithmetic is float64 and elementwise; only the result is rounded to float32.
         """
-        return self._relative(array, clip=True)
-
-    def centre_only(self, array: NDArray[Any]) -> NDArray[np.float32]:
-        """Make real numbers of shape (n, dim) relative to the centre, unclipped: for queries."""
-        return self._relative(array, clip=False)
-
-    def _relative(self, array: NDArray[Any], *, clip: bool) -> NDArray[np.float32]:
         if len(array) == 1 and not clip:
             with np.errstate(all="ignore"):
-                return (array.astype(np.float64) - self._centre).astype(np.float32)
+                return (array.astype(np.float64) - self.centre).astype(np.float32)
         out = np.empty(array.shape, dtype=np.float32)
         rows = max(1, min(len(array), _BLOCK // self.dim))
         # The box repeated to the shape of a block: broadcasting over few columns is three times slower.
-        low, high, centre = (np.tile(side, (rows, 1)) for side in (self._low, self._high, self._centre))
+        low, high, centre = (np.tile(side, (rows, 1)) for side in (*self.sides, self.centre))
         with np.errstate(all="ignore"):
             for start in range(0, len(array), rows):
                 block = array[start : start + rows].astype(np.float64, order="C")
@@ -198,25 +179,22 @@ def declared_bounds(
     return Bounds.of(value, dim, names), names
 
 
+def _refused(rule: str, got: str, remedy: str = "declare the range that a record may have") -> UsageError:
+    return UsageError("bounds", rule, got=got, remedy=remedy)
+
+
 def _in_order(value: Mapping[Any, Any], columns: Sequence[str] | None) -> object:
     """The pairs of a dictionary in the order of the columns; the one pair of a column of lists."""
     if columns is None:
-        raise UsageError(
-            "bounds",
-            "by name need the names of the columns",
-            got="columns without names",
-            remedy="give a list of pairs",
-        )
+        rule = "by name need the names of the columns"
+        raise _refused(rule, "columns without names", "give a list of pairs")
     names = list(columns)
     if set(value) != set(names) or not all(isinstance(name, str) for name in value):
-        raise UsageError(
-            "bounds",
-            "must have the name of every column once and no other",
-            got=_names_of(value),
-            # The first record of a file without a header would be shown otherwise.
-            remedy="give one (low, high) for each column"
-            + (f": {_names_of(names)}" if all(map(str.isidentifier, names)) else ""),
-        )
+        remedy = "give one (low, high) for each column"
+        # The first record of a file without a header would be shown otherwise.
+        if all(map(str.isidentifier, names)):
+            remedy += f": {_names_of(names)}"
+        raise _refused("must have the name of every column once and no other", _names_of(value), remedy)
     return value[names[0]] if len(names) == 1 else [value[name] for name in names]
 
 
@@ -230,20 +208,12 @@ def _check_sides(pairs: Sequence[tuple[float, float]], columns: Sequence[str] | 
     """Refuse a side that is no range of numbers; says which, by its name where columns have names."""
     for number, (low, high) in enumerate(pairs):
         column = number if columns is None or number >= len(columns) else repr(str(columns[number]))
+        got = f"({low:g}, {high:g})"
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise UsageError(
-                "bounds",
-                f"of column {column} must be finite with low < high",
-                got=f"({low:g}, {high:g})",
-                remedy="declare the range that a record may have",
-            )
+            raise _refused(f"of column {column} must be finite with low < high", got)
         if high / 2 - low / 2 > _FLOAT32_MAX:
-            raise UsageError(
-                "bounds",
-                f"of column {column} must be narrower than float32's range",
-                got=f"({low:g}, {high:g})",
-                remedy="declare a narrower range, or rescale the column",
-            )
+            rule = f"of column {column} must be narrower than float32's range"
+            raise _refused(rule, got, "declare a narrower range, or rescale the column")
 
 
 def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
@@ -251,9 +221,7 @@ def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise UsageError(
-            "bounds", rule, got=type(value).__name__, remedy="declare the range that a record may have"
-        )
+        raise _refused(rule, type(value).__name__)
     if len(value) == 2 and all(is_number(end) for end in value):
         return [(float(value[0]), float(value[1]))] * dim
     pairs = []
@@ -261,9 +229,7 @@ def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
         if isinstance(pair, np.ndarray):
             pair = pair.tolist()
         if not isinstance(pair, Sequence) or len(pair) != 2 or not all(is_number(end) for end in pair):
-            raise UsageError(
-                "bounds", rule, got="something else among them", remedy="declare a pair of numbers for each"
-            )
+            raise _refused(rule, "something else among them", "declare a pair of numbers for each")
         pairs.append((float(pair[0]), float(pair[1])))
     if len(pairs) != dim:
         raise _another_number(dim)
@@ -272,12 +238,8 @@ def _pairs(value: object, dim: int) -> list[tuple[float, float]]:
 
 def _another_number(dim: int) -> UsageError:
     # Not how many: who passes the records as bounds would see their number.
-    return UsageError(
-        "bounds",
-        f"must have one (low, high) for each of {dim} columns",
-        got="another number",
-        remedy="declare as many, or one for all",
-    )
+    rule = f"must have one (low, high) for each of {dim} columns"
+    return _refused(rule, "another number", "declare as many, or one for all")
 
 
 def names_in_words(names: Sequence[str]) -> str:
@@ -345,6 +307,7 @@ def steps_between(low: float, high: float, step: float) -> int:
 
 
 def _steps_in_order(value: DeclaredSteps, dim: int, columns: Sequence[str] | None) -> Steps:
+    listed: Sequence[object] = [value] * dim
     if isinstance(value, Mapping):
         names = list(columns or ())
         if not set(value) <= set(names):
@@ -354,32 +317,20 @@ def _steps_in_order(value: DeclaredSteps, dim: int, columns: Sequence[str] | Non
                 got="other names",
                 remedy="give columns=, or a list with one step or None for each column",
             )
-        return tuple(_step(value.get(name)) for name in names)
-    if isinstance(value, Sequence):
+        listed = [value.get(name) for name in names]
+    elif isinstance(value, Sequence):
         if len(value) != dim:
-            raise UsageError(
-                "steps", f"must be {dim} numbers or None, one for each column", got=f"{len(value)}"
-            )
-        return tuple(_step(each) for each in value)
-    return (_step(value),) * dim
+            rule = f"must be {dim} numbers or None, one for each column"
+            raise UsageError("steps", rule, got=str(len(value)))
+        listed = value
+    for each in listed:
+        if each is not None and not (is_number(each) and 0.0 < each < _LARGEST):
+            remedy = "give the distance of neighbouring values"
+            raise UsageError("steps", "must be numbers above 0", got=shown(each), remedy=remedy)
+    return tuple(None if each is None else float(each) for each in listed)  # type: ignore[arg-type]
 
 
-_LARGEST = 1e300
-
-
-def _step(value: object) -> float | None:
-    if value is None:
-        return None
-    if not is_number(value) or not 0.0 < value < _LARGEST:
-        raise UsageError(
-            "steps",
-            "must be numbers above 0",
-            got=shown(value),
-            remedy="give the distance of neighbouring values",
-        )
-    return float(value)
-
-
+_LARGEST: Final = 1e300
 MOST_CELLS = 1 << 24
 MOST_BINS = 1 << 20
 
@@ -417,11 +368,8 @@ class CellGrid:
         UsageError
             A number is not an integer from 1 to 2²⁰, there are not as many as columns, or too many cells.
         """
-        given = (
-            [bins] * bounds.dim
-            if isinstance(bins, int | np.integer)
-            else list(np.atleast_1d(np.asarray(bins, object)))
-        )
+        one = isinstance(bins, int | np.integer)
+        given: list[Any] = [bins] * bounds.dim if one else list(np.atleast_1d(np.asarray(bins, object)))
         if len(given) != bounds.dim:
             raise UsageError(
                 "bins", f"must be one number, or one for each of {bounds.dim} columns", got="another number"
@@ -434,12 +382,8 @@ class CellGrid:
                 )
         grid = cls(bounds, tuple(int(each) for each in given))
         if most_cells is not None and grid.cells > most_cells:
-            raise UsageError(
-                "bins",
-                f"must make at most {most_cells} cells together",
-                got=f"{grid.cells}",
-                remedy="use fewer bins",
-            )
+            rule = f"must make at most {most_cells} cells together"
+            raise UsageError("bins", rule, got=f"{grid.cells}", remedy="use fewer bins")
         return grid
 
     @property
@@ -450,15 +394,17 @@ class CellGrid:
     @property
     def width(self) -> Floats:
         """The width of a cell along each column."""
-        width: Floats = (np.array(self.bounds.high) - np.array(self.bounds.low)) / np.array(self.bins)
+        low, high = self.bounds.sides
+        width: Floats = (high - low) / np.array(self.bins)
         return width
 
     def codes(self, rows: NDArray[np.float32]) -> Codes:
         """The cell of each record along each column; rows as ``kernel.prepare`` centres them on the box."""
         number = np.array(self.bins, dtype=np.float64)
-        low = np.array(self.bounds.low) - self.bounds.centre
+        low = self.bounds.sides[0] - self.bounds.centre
         place = np.floor((rows.astype(np.float64) - low) / self.width)
-        return np.clip(place, 0.0, number - 1.0).astype(np.int64)
+        codes: Codes = np.clip(place, 0.0, number - 1.0).astype(np.int64)
+        return codes
 
     def flat(self, codes: Codes) -> Codes:
         """One number for each record's cell, from 0 to ``cells − 1``, the last column fastest."""
@@ -481,8 +427,9 @@ class CellGrid:
 
     def places(self, codes: Codes | NDArray[np.int_], within: float | Floats) -> Floats:
         """Points in the units of the data, ``within`` (0 to 1) of the way through their cells."""
-        low, high = np.array(self.bounds.low), np.array(self.bounds.high)
-        return np.clip(low + (codes + within) * self.width, low, high)
+        low, high = self.bounds.sides
+        points: Floats = np.clip(low + (codes + within) * self.width, low, high)
+        return points
 
 
 def bins_for_bandwidth(
@@ -494,7 +441,7 @@ def bins_for_bandwidth(
     >>> bins_for_bandwidth(Bounds.of((0, 10), dim=1), [1.0], fraction=0.5, most_cells=1000)
     [20]
     """
-    spans = np.array(bounds.high) - np.array(bounds.low)
+    spans = bounds.sides[1] - bounds.sides[0]
     cells = np.maximum(1.0, np.ceil(spans / (fraction * np.array(bandwidths))))
     # Columns that are narrower than a cell keep their one cell; the others share what is left.
     while math.prod(int(each) for each in cells) > most_cells:

@@ -7,11 +7,13 @@ import datetime
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial, reduce
 from typing import Annotated, Any, Final
 
 import numpy as np
 
 from hushsum.declaration import Parameter
+from hushsum.error_text import parts_of
 from hushsum.errors import Argument, DataRefused, FilePath, Part, UsageError, Words, shown
 from hushsum.records._arrow import pyarrow
 
@@ -29,6 +31,7 @@ UNITS: Final = {
 EPOCH: Final = "1970-01-01"
 FILE_FORMAT: Final = "File format"
 """The heading of help for everything about cells."""
+_option = partial(Parameter, group=FILE_FORMAT)
 _LONGEST_FORMAT: Final = 64
 _ISO: Final = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}(:\d{2}){1,2}(\.\d+)?)?$"
 
@@ -56,35 +59,28 @@ class DateFormat:
 
     columns: Annotated[
         tuple[str, ...],
-        Parameter(
-            "dates",
-            help="Columns of dates, which become numbers; ranges may be dates too.",
-            group=FILE_FORMAT,
-            metavar="NAMES",
+        _option(
+            "dates", help="Columns of dates, which become numbers; ranges may be dates too.", metavar="NAMES"
         ),
     ] = ()
     pattern: Annotated[
         str | None,
-        Parameter(
+        _option(
             "date_format",
             help="How dates are written, such as %d.%m.%Y. [default: as 2024-05-31]",
-            group=FILE_FORMAT,
             metavar="FORMAT",
         ),
     ] = None
     unit: Annotated[
         str,
-        Parameter(
+        _option(
             "date_unit",
             help="Dates are seconds, minutes, hours, days, weeks or years since the origin.",
-            group=FILE_FORMAT,
             choices=tuple(UNITS),
             metavar="UNIT",
         ),
     ] = "days"
-    origin: Annotated[
-        str, Parameter("date_origin", help="The date that is 0.", group=FILE_FORMAT, metavar="DATE")
-    ] = EPOCH
+    origin: Annotated[str, _option("date_origin", help="The date that is 0.", metavar="DATE")] = EPOCH
     _zero: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -232,43 +228,45 @@ class CellFormat:
 
     decimal: Annotated[
         str,
-        Parameter(
-            help="Decimal sign of numbers in CSV files: . or a comma.",
-            group=FILE_FORMAT,
-            choices=(".", ","),
-            metavar="SIGN",
+        _option(
+            help="Decimal sign of numbers in CSV files: . or a comma.", choices=(".", ","), metavar="SIGN"
         ),
     ] = "."
     drop_missing: Annotated[
-        bool,
-        Parameter(
-            help="Leave out records with a missing value, instead of refusing them.", group=FILE_FORMAT
-        ),
+        bool, _option(help="Leave out records with a missing value, instead of refusing them.")
     ] = False
     dates: DateFormat = NO_DATES
     sheet: Annotated[
-        str | None,
-        Parameter(help="Sheet of a workbook. [default: the first]", group=FILE_FORMAT, metavar="NAME"),
+        str | None, _option(help="Sheet of a workbook. [default: the first]", metavar="NAME")
     ] = None
     encoding: Annotated[
-        str,
-        Parameter(
-            help="Encoding of CSV files, such as windows-1252 or utf-16.", group=FILE_FORMAT, metavar="NAME"
-        ),
+        str, _option(help="Encoding of CSV files, such as windows-1252 or utf-16.", metavar="NAME")
     ] = "utf-8"
     missing: Annotated[
         tuple[str, ...],
-        Parameter(
+        _option(
             help="Cells that stand for a missing value, such as k.A.,999, beside empty cells and NA.",
-            group=FILE_FORMAT,
             metavar="MARKERS",
         ),
     ] = ()
 
     def __post_init__(self) -> None:
-        check_decimal(self.decimal)
-        object.__setattr__(self, "missing", checked_markers(self.missing))
-        object.__setattr__(self, "encoding", checked_encoding(self.encoding))
+        if self.decimal not in (".", ","):
+            raise UsageError("decimal", "must be . or ,", got=shown(self.decimal))
+        markers: Any = self.missing
+        if isinstance(markers, str) or not all(isinstance(each, str) and each.strip() for each in markers):
+            raise UsageError(
+                "missing",
+                "must be a list of texts that stand for missing values",
+                remedy="such as k.A. and 999; an empty cell is one already",
+            )
+        try:
+            encoding = _ENCODING_NAMES[codecs.lookup(self.encoding).name]
+        except (LookupError, TypeError, ValueError):
+            rule = f"must be one of {', '.join(ENCODINGS)}"
+            raise UsageError("encoding", rule, got=shown(self.encoding)) from None
+        object.__setattr__(self, "missing", tuple(each.strip() for each in markers))
+        object.__setattr__(self, "encoding", encoding)
 
     def check_relation(self, relation: str) -> None:
         """Refuse to drop records for a claim under replace; a tally remembers it until its release instead.
@@ -291,24 +289,13 @@ class CellFormat:
         """All cells of text that stand for a missing value."""
         return (*MISSING, *self.missing)
 
-    def numbers(self, text: Any, column: str, file: str, *, separator: str = ",") -> Any:
+    def read(self, text: Any, column: str, faults: CellFaults, *, separator: str = ",") -> Any:
         """The numbers that a ``pyarrow`` array of text writes, or the dates, as float64.
 
+        Cells that are neither are added to ``faults``, by their kind, and the numbers are missing then.
         ``separator`` is what separates the fields of the file. Programs that write semicolons do so because
         commas are decimal signs: there ``13,412`` is refused until the sign is declared.
-
-        Raises
-        ------
-        DataRefused
-            if a cell is neither, with the kind of cell that it is and never the cell.
         """
-        faults = CellFaults(file, self)
-        found = self.read(text, column, faults, separator=separator)
-        faults.check()
-        return found
-
-    def read(self, text: Any, column: str, faults: CellFaults, *, separator: str = ",") -> Any:
-        """The same; what is refused is added to ``faults``, and the numbers are missing then."""
         pa, compute = pyarrow(), pyarrow("compute")
         dates = column in self.dates.columns
         if self.drop_missing or self.missing:
@@ -318,12 +305,12 @@ class CellFormat:
             for kind, remedy, mask in self._kinds_of(text, column, dates=dates):
                 faults.add(column, kind, remedy, mask, dates=dates)
             return pa.nulls(len(text), pa.float64())
-        ambiguous = (
-            _ambiguous_commas(text) if separator == ";" and self.decimal == "." and not dates else None
-        )
-        if ambiguous is not None and compute.any(ambiguous).as_py():
-            kind = "commas that may be decimal signs, in a file with semicolons"
-            faults.add(column, kind, _AMBIGUOUS_REMEDY, ambiguous, dates=False)
+        if separator == ";" and self.decimal == "." and not dates:
+            # One comma with three digits after it, and no point.
+            comma = compute.match_substring_regex(text, r"^[^\pL\d.,]*[1-9]\d{0,2},\d{3}[^\pL\d.,]*$")
+            if compute.any(comma).as_py():
+                kind = "commas that may be decimal signs, in a file with semicolons"
+                faults.add(column, kind, _AMBIGUOUS_REMEDY, comma, dates=False)
         return found
 
     def _kinds_of(self, text: Any, column: str, *, dates: bool) -> Iterator[tuple[str, Words, Any]]:
@@ -360,13 +347,12 @@ class CellFormat:
     def without_numbers(self, batch: Any, columns: Sequence[str]) -> Any:
         """The batch with nulls for numbers that are declared to stand for missing values."""
         pa, compute = pyarrow(), pyarrow("compute")
-        marked = [number for each in self.missing if (number := _number(each, self.decimal)) is not None]
+        numbers = [as_numbers(pa.array([each]), self.decimal) for each in self.missing]
+        marked = [float(each[0].as_py()) for each in numbers if each is not None]
         for column in columns if marked else ():
             position = batch.schema.get_field_index(column)
             values = batch.column(position)
-            if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
-                continue
-            if column in self.dates.columns:
+            if not _is_number(values) or column in self.dates.columns:
                 continue
             absent = compute.is_in(values.cast(pa.float64(), safe=False), value_set=pa.array(marked))
             kept = compute.if_else(absent, pa.scalar(None, values.type), values)
@@ -377,15 +363,14 @@ class CellFormat:
         """The batch without records that have a missing cell, where they are dropped."""
         if not self.drop_missing:
             return batch
-        compute, types = pyarrow("compute"), pyarrow().types
-        mask = None
-        for column in batch.columns:
-            present = compute.is_valid(column)
-            if types.is_floating(column.type):
-                absent = compute.fill_null(compute.is_nan(column), True)
-                present = compute.and_(present, compute.invert(absent))
-            mask = present if mask is None else compute.and_(mask, present)
-        return batch if mask is None else batch.filter(mask)
+        compute = pyarrow("compute")
+        absent = [compute.is_null(column, nan_is_null=True) for column in batch.columns]
+        return batch.filter(compute.invert(reduce(compute.or_, absent)))
+
+
+def _is_number(values: Any) -> bool:
+    types = pyarrow().types
+    return bool(types.is_integer(values.type) or types.is_floating(values.type))
 
 
 class CellFaults:
@@ -412,12 +397,10 @@ class CellFaults:
 
     def add_missing(self, batch: Any, columns: Sequence[str]) -> None:
         """Note what is missing in columns of numbers, where it is not dropped."""
-        pa = pyarrow()
+        refused = {column for column, _ in self._found}
         for column in columns:
             values = batch.column(batch.schema.get_field_index(column))
-            number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
-            refused = any(each == column for each, _ in self._found)
-            if number and values.null_count and not refused:
+            if values.null_count and _is_number(values) and column not in refused:
                 dates = column in self._cells.dates.columns
                 self.add(column, "missing values", _MISSING_REMEDY, values.is_null(), dates=dates)
 
@@ -437,15 +420,14 @@ class CellFaults:
             return
         columns = list(dict.fromkeys(column for column, _ in self._found))
         kinds = dict.fromkeys("dates" if dates else "numbers" for _, _, dates in self._found.values())
-        named = f"column {columns[0]!r}" if len(columns) == 1 else f"columns {', '.join(map(repr, columns))}"
+        several = len(columns) > 1
+        named = f"column{'s' * several} {', '.join(map(repr, columns))}"
         each = [
-            f"{kind} (first in {self._place} {where})" + ("" if len(columns) == 1 else f" in {column!r}")
+            f"{kind} (first in {self._place} {where})" + (f" in {column!r}" if several else "")
             for (column, kind), (where, _, _) in self._found.items()
         ]
         remedies = list(dict.fromkeys(remedy for _, remedy, _ in self._found.values()))
-        words: list[Part] = []
-        for remedy in remedies:
-            words += [*([] if not words else ["; "]), *(remedy if isinstance(remedy, tuple) else (remedy,))]
+        words: list[Part] = [part for remedy in remedies for part in ("; ", *parts_of(remedy))][1:]
         if {_MISSING_REMEDY, _TEXT[1]} & set(remedies):
             known = ", ".join(marker or "an empty cell" for marker in self._cells.markers)
             words += [
@@ -504,54 +486,14 @@ _KINDS: Final = (
 """What cells that are not numbers may look like, and what to do about them."""
 
 
-def check_decimal(decimal: str) -> str:
-    """The decimal sign, if it is one.
-
-    Raises
-    ------
-    UsageError
-        It is neither a point nor a comma.
-    """
-    if decimal not in (".", ","):
-        raise UsageError("decimal", "must be . or ,", got=shown(decimal))
-    return decimal
-
-
 ENCODINGS: Final = (
-    "utf-8",
-    "utf-16",
-    "windows-1250",
-    "windows-1251",
-    "windows-1252",
-    "iso-8859-1",
-    "iso-8859-2",
-    "iso-8859-15",
-    "gb18030",
-    "big5",
-    "shift_jis",
-    "euc-kr",
-)
+    "utf-8", "utf-16", "windows-1250", "windows-1251", "windows-1252", "iso-8859-1", "iso-8859-2",
+    "iso-8859-15", "gb18030", "big5", "shift_jis", "euc-kr",
+)  # fmt: skip
 """Encodings of CSV files. What bytes of a record mean in them does not depend on the records before it, as it
 would in an encoding with escape sequences."""
 
 _ENCODING_NAMES: Final = {codecs.lookup(each).name: each for each in ENCODINGS}
-
-
-def checked_encoding(encoding: str) -> str:
-    """The name of an encoding as `ENCODINGS` has it.
-
-    >>> checked_encoding("CP1252"), checked_encoding("latin-1")
-    ('windows-1252', 'iso-8859-1')
-
-    Raises
-    ------
-    UsageError
-        It is none of them.
-    """
-    try:
-        return _ENCODING_NAMES[codecs.lookup(encoding).name]
-    except (LookupError, TypeError, ValueError):
-        raise UsageError("encoding", f"must be one of {', '.join(ENCODINGS)}", got=shown(encoding)) from None
 
 
 def as_numbers(text: Any, decimal: str = ".") -> Any | None:
@@ -572,41 +514,9 @@ def as_numbers(text: Any, decimal: str = ".") -> Any | None:
     >>> as_numbers(pa.array(["1.234,50 €", "0,5"]), decimal=",").to_pylist()
     [1234.5, 0.5]
     """
-    compute = pyarrow("compute")
-    cells = compute.utf8_trim_whitespace(text)
-    if decimal == ".":
-        numbers = _cast(cells)
-        if numbers is not None:
-            return numbers
-    return _cast(_plain(cells, decimal))
-
-
-def _ambiguous_commas(text: Any) -> Any:
-    """Which cells have one comma with three digits after it, and no point."""
-    compute = pyarrow("compute")
-    return compute.match_substring_regex(text, r"^[^\pL\d.,]*[1-9]\d{0,2},\d{3}[^\pL\d.,]*$")
-
-
-def _number(marker: str, decimal: str) -> float | None:
-    found = as_numbers(pyarrow().array([marker]), decimal)
-    return None if found is None else float(found[0].as_py())
-
-
-def checked_markers(markers: Sequence[str]) -> tuple[str, ...]:
-    """Markers of missing values, without blanks around them.
-
-    Raises
-    ------
-    UsageError
-        if one is empty, or they are not a list of texts.
-    """
-    if isinstance(markers, str) or not all(isinstance(each, str) and each.strip() for each in markers):
-        raise UsageError(
-            "missing",
-            "must be a list of texts that stand for missing values",
-            remedy="such as k.A. and 999; an empty cell is one already",
-        )
-    return tuple(each.strip() for each in markers)
+    cells = pyarrow("compute").utf8_trim_whitespace(text)
+    numbers = _cast(cells) if decimal == "." else None
+    return _cast(_plain(cells, decimal)) if numbers is None else numbers
 
 
 def without_missing(text: Any, markers: Sequence[str] = MISSING) -> Any:

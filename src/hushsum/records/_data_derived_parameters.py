@@ -243,7 +243,7 @@ class ParameterCheck:
         bounds = self._bounds
         if bounds is not None and self._watched:
             values = look()[:, self._watched]
-            low, high = (np.array(side)[self._watched] for side in (bounds.low, bounds.high))
+            low, high = bounds.sides[:, self._watched]
             self._inside = np.minimum(
                 self._inside, np.sign([values.min(axis=0) - low, high - values.max(axis=0)])
             )
@@ -281,7 +281,7 @@ class ParameterCheck:
         if rows is not None:
             if rows.ndim != 2 or len(rows) < _FEWEST_RECORDS:
                 return
-            low, high = bounds.clip_and_centre(np.array([bounds.low, bounds.high]))
+            low, high = bounds.relative(bounds.sides)
             sample = rows[:: -(-len(rows) // _LOOKED_AT)]
             if 2 * int(((sample <= low) | (sample >= high)).any(axis=1).sum()) <= len(sample):
                 return
@@ -289,7 +289,7 @@ class ParameterCheck:
         if len(values) < _FEWEST_RECORDS:
             return
         sample = values[:: -(-len(values) // _LOOKED_AT)]
-        outside = (sample < np.array(bounds.low)) | (sample > np.array(bounds.high))
+        outside = (sample < bounds.sides[0]) | (sample > bounds.sides[1])
         if 2 * int(outside.any(axis=1).sum()) <= len(sample):
             return
         foremost = self._column(int(outside.sum(axis=0).argmax()))

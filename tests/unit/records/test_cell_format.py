@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 
 from hushsum.errors import Argument, DataRefused, UsageError
 from hushsum.records import CellFormat, as_numbers, open_batches
+from hushsum.records._cell_format import CellFaults
 
 
 def refusal(cells: list[str], decimal: str = ".") -> DataRefused:
+    declared = CellFormat(decimal)
+    faults = CellFaults("x.csv", declared)
+    declared.read(pa.array(cells), "x", faults)
     with pytest.raises(DataRefused) as refused:
-        CellFormat(decimal).numbers(pa.array(cells), "x", "x.csv")
+        faults.check()
     return refused.value
 
 
