@@ -35,13 +35,13 @@ def public_rows(public: object) -> Floats:
     """Public rows as an array; DataRefused for anything but rows of finite numbers."""
     shape = getattr(public, "shape", None) or np.asarray(public).shape
     if len(shape) != 2 or shape[0] < FEWEST_ROWS or not 0 < shape[1] <= MOST_COLUMNS:
-        raise DataRefused(
-            "public",
-            f"must be at least {FEWEST_ROWS} rows of at most {MOST_COLUMNS} columns",
-            got="another shape",
-            remedy="give more public rows, or leave them out",
-        )
+        rule = f"must be at least {FEWEST_ROWS} rows of at most {MOST_COLUMNS} columns"
+        raise _public(rule, "another shape", "give more public rows, or leave them out")
     return as_dense(public, dim=int(shape[1])).astype(np.float64)
+
+
+def _public(rule: str, got: str, remedy: str) -> DataRefused:
+    return DataRefused("public", rule, got=got, remedy=remedy)
 
 
 def label_codes(labels: object, rows: int) -> NDArray[np.int64]:
@@ -70,23 +70,14 @@ def whitened(rows: Floats, codes: NDArray[np.int64]) -> Floats:
     values, directions = spectrum(rows)
     ridge = RIDGE_ROWS * float(values.sum()) / len(rows)
     if ridge < _LEAST_RIDGE:
-        raise DataRefused(
-            "public",
-            "must differ from each other, in each half of them",
-            got="rows that are all alike",
-            remedy="shuffle them, or give others",
-        )
+        rule = "must differ from each other, in each half of them"
+        raise _public(rule, "rows that are all alike", "shuffle them, or give others")
     return np.asarray(directions / np.sqrt(values + ridge)[:, None])
 
 
 def principal(rows: Floats, codes: NDArray[np.int64]) -> Floats:
     """Principal directions."""
     return spectrum(rows)[1]
-
-
-def centred(rows: Floats, codes: NDArray[np.int64]) -> Floats:
-    """The identity."""
-    return np.eye(rows.shape[1])
 
 
 def discriminant(rows: Floats, codes: NDArray[np.int64]) -> Floats:
@@ -130,23 +121,20 @@ def matrix_of_steps(steps: Any, rows: Floats) -> tuple[Floats, Floats]:
     columns = rows.shape[1]
     origin = np.asarray(steps.transform(np.zeros((1, columns))), np.float64)
     images = np.asarray(steps.transform(size * np.eye(columns)), np.float64)
-    if origin.ndim != 2 or not (np.isfinite(images).all() and np.isfinite(origin).all()):
-        raise _not_linear()
-    matrix = ((images - origin) / size).T
-    found = np.asarray(steps.transform(rows), np.float64)
-    error = np.abs(rows @ matrix.T + origin - found).max()
-    if not error <= _LINEAR * max(float(np.abs(found - found.mean(axis=0)).max()), 1e-12):
-        raise _not_linear()
+    linear = origin.ndim == 2 and bool(np.isfinite(images).all() and np.isfinite(origin).all())
+    if linear:
+        matrix = ((images - origin) / size).T
+        found = np.asarray(steps.transform(rows), np.float64)
+        error = np.abs(rows @ matrix.T + origin - found).max()
+        linear = error <= _LINEAR * max(float(np.abs(found - found.mean(axis=0)).max()), 1e-12)
+    if not linear:
+        raise UsageError(
+            "steps",
+            "must be linear: its images of unit vectors and of public rows must agree",
+            got="another transformation",
+            remedy="leave out steps such as Normalizer, or apply them to each record alone beforehand",
+        )
     return matrix, np.asarray(origin[0])
-
-
-def _not_linear() -> UsageError:
-    return UsageError(
-        "steps",
-        "must be linear: its images of unit vectors and of public rows must agree",
-        got="another transformation",
-        remedy="leave out steps such as Normalizer, or apply them to each record alone beforehand",
-    )
 
 
 def shrunk_variances(rows: Floats, matrix: Floats) -> Floats:
@@ -224,20 +212,17 @@ class Transform:
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
-        whole = all(each.dtype == np.int64 for each in (self.matrix, self.offset))
-        if not whole or self.matrix.ndim != 2:
-            raise _nonsense()
-        outputs, columns = self.matrix.shape
         numbers = (self.scale, self.input_radius, self.radius)
-        if (
-            self.offset.shape != (outputs,)
-            or not 0 < columns <= MOST_COLUMNS
-            or not 0 < outputs <= MOST_COLUMNS
-            or not _within(self.matrix, 1 << _MATRIX_BITS)
-            or not _within(self.offset, (1 << 52) - 1)
-            or not all(math.isfinite(each) and each > 0.0 for each in numbers)
-            or self.variances.shape != (outputs,)
-            or not (np.isfinite(self.variances) & (self.variances >= 0.0)).all()
+        outputs, columns = self.matrix.shape if self.matrix.ndim == 2 else (0, 0)
+        if not (
+            self.matrix.dtype == self.offset.dtype == np.int64
+            and 0 < columns <= MOST_COLUMNS
+            and 0 < outputs <= MOST_COLUMNS
+            and self.offset.shape == self.variances.shape == (outputs,)
+            and _within(self.matrix, 1 << _MATRIX_BITS)
+            and _within(self.offset, (1 << 52) - 1)
+            and all(math.isfinite(each) and each > 0.0 for each in numbers)
+            and (np.isfinite(self.variances) & (self.variances >= 0.0)).all()
         ):
             raise _nonsense()
         for name in ("matrix", "offset", "variances"):
@@ -286,7 +271,9 @@ class Transform:
     @classmethod
     def centring(cls, public: object, *, input_radius: float) -> Transform:
         """Records less the mean of public rows; parameters as :meth:`whitening`."""
-        return cls._learned(public_rows(public), input_radius, None, centred)
+        return cls._learned(
+            public_rows(public), input_radius, None, lambda rows, codes: np.eye(rows.shape[1])
+        )
 
     @classmethod
     def discriminant(cls, public: object, labels: object, *, input_radius: float) -> Transform:
@@ -302,8 +289,7 @@ class Transform:
         input_radius : float
             As for :meth:`whitening`.
         """
-        rows = public_rows(public)
-        return cls._supervised(rows, labels, input_radius, discriminant)
+        return cls._supervised(public_rows(public), labels, input_radius, discriminant)
 
     @classmethod
     def neighbourhood(
@@ -403,12 +389,8 @@ class Transform:
     def of_columns(self, columns: int) -> Transform:
         """Itself; DataRefused unless records of so many columns are transformed."""
         if self.columns != columns:
-            raise DataRefused(
-                "public",
-                "must be a transformation of as many columns as records have",
-                got=f"one of {self.columns}",
-                remedy="learn it from rows of these columns",
-            )
+            rule = "must be a transformation of as many columns as records have"
+            raise _public(rule, f"one of {self.columns}", "learn it from rows of these columns")
         return self
 
     def apply(self, rows: object) -> Floats:
