@@ -32,9 +32,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from numpy.typing import NDArray
 
-from hushsum.error_text import Words, parts_of, words_as_json, words_from_json
+from hushsum.error_text import Words, parts_of, words_as_json
 from hushsum.errors import (
-    KINDS,
     DataRefused,
     FilePath,
     FileRefused,
@@ -42,6 +41,7 @@ from hushsum.errors import (
     SecretRefused,
     SuspiciousParameter,
     UsageError,
+    error_from_json,
 )
 from hushsum.files import KEY_BYTES, Buffer, Section, declared_fields, seal, unseal
 from hushsum.kernels import check_cap, thread_count
@@ -49,6 +49,7 @@ from hushsum.records import (
     PLAIN,
     CellFormat,
     FileState,
+    RecordStream,
     expanded,
     file_state,
     identify,
@@ -130,23 +131,8 @@ def naming(error: HushsumError, name: str) -> HushsumError:
 
 def refusal_as_json(error: HushsumError) -> dict[str, Any]:
     """An error as data; unlike in a problem document of the service, paths keep their folders."""
-    return {
-        "kind": error.kind,
-        "parameter": error.parameter,
-        "rule": _as_json(error.rule),
-        "got": error.got,
-        "remedy": None if error.remedy is None else _as_json(error.remedy),
-    }
-
-
-def refusal_from_json(found: dict[str, Any]) -> HushsumError:
-    """The error of a worker."""
-    return KINDS[found["kind"]](
-        found["parameter"],
-        _from_json(found["rule"]),
-        got=found["got"],
-        remedy=None if found["remedy"] is None else _from_json(found["remedy"]),
-    )
+    remedy = None if error.remedy is None else _as_json(error.remedy)
+    return error.as_json() | {"kind": error.kind, "rule": _as_json(error.rule), "remedy": remedy}
 
 
 def _as_json(words: Words) -> list[Any]:
@@ -156,16 +142,6 @@ def _as_json(words: Words) -> list[Any]:
         else words_as_json(each)
         for each in parts_of(words)
     ]
-
-
-def _from_json(found: list[Any]) -> tuple[Any, ...]:
-    parts: list[Any] = []
-    for each in found:
-        if isinstance(each, dict) and "file" in each:
-            parts.append(FilePath(each["file"], service=each["service"], quoted=each["quoted"]))
-        else:
-            parts += parts_of(words_from_json(each))
-    return tuple(parts)
 
 
 MOST_ATTEMPTS: Final = 3
@@ -202,13 +178,6 @@ class Part(Protocol):
         """About how much work it is, compared with the other parts."""
 
 
-class ReadablePart(Part, Protocol):
-    """A part that a worker reads itself."""
-
-    def batches(self) -> Iterable[NamedBatch]:
-        """The records in batches; errors name the file that they occurred in."""
-
-
 @dataclass(frozen=True, slots=True)
 class CountingTask:
     """What every worker of a job gets: public facts alone."""
@@ -217,7 +186,7 @@ class CountingTask:
     public_key: bytes
     threads: int = 1
 
-    def count(self, part: ReadablePart) -> bytes:
+    def count(self, part: FilePart) -> bytes:
         """The sealed result of a part: its tally, or why it is refused.
 
         Errors are returned, not raised, because engines log what a task raises, with its arguments.
@@ -314,7 +283,7 @@ class Driver:
         start = _LENGTH.size + _LENGTH.unpack(plain[: _LENGTH.size])[0]
         head = json.loads(bytes(plain[_LENGTH.size : start]))
         if head["refusal"] is not None:
-            raise refusal_from_json(head["refusal"])
+            raise error_from_json(head["refusal"]["kind"], head["refusal"])
         self._total.merge(
             tally_from_bytes(plain[start:]), disjoint_units=self._total.max_per_unit is not None
         )
@@ -359,8 +328,9 @@ class Driver:
         return {"parts": sorted(self._merged)}
 
 
-def uncapped(tally: Tally, source: str) -> None:
-    """Refuse a cap on the records of a person for a source whose records come in no fixed order.
+def columns_without_cap(tally: Tally, source: str, columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The columns to count of a source whose records come in no fixed order; refuses a cap on the records of
+    a person for it.
 
     Which records of a person are kept must depend on that person's records alone; the order of a query's rows
     may depend on all of them.
@@ -371,6 +341,14 @@ def uncapped(tally: Tally, source: str) -> None:
             f"needs files: the records of {source} have no fixed order",
             remedy="write them to Parquet files, and count those",
         )
+    return tally.basis.columns if columns is None else tuple(columns)
+
+
+def check_columns(columns: Sequence[str], available: Iterable[str], source: str) -> None:
+    """Refuse columns that a source does not have."""
+    missing = [each for each in columns if each not in set(available)]
+    if missing:
+        raise UsageError("columns", f"must name columns of {source}", got=repr(missing[0]))
 
 
 def lost(name: str) -> DataRefused:
@@ -397,6 +375,24 @@ class RecordColumns:
     set_column: str | None = None
     cells: CellFormat = PLAIN
 
+    @classmethod
+    def of(
+        cls, columns: Sequence[str] | None, unit_column: str | None, set_column: str | None, cells: CellFormat
+    ) -> RecordColumns:
+        """As the arguments of an engine say."""
+        return cls(None if columns is None else tuple(columns), unit_column, set_column, cells)
+
+    def open(self, path: str, row_groups: range | None = None) -> RecordStream:
+        """The records of a file."""
+        return open_batches(
+            path,
+            columns=self.columns,
+            unit_column=self.unit_column,
+            set_column=self.set_column,
+            row_groups=row_groups,
+            cells=self.cells,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class FilePiece:
@@ -415,14 +411,8 @@ class FilePiece:
     def batches(self, read: RecordColumns) -> Iterator[NamedBatch]:
         """Its records; errors name the file."""
         try:
-            with open_batches(
-                self.path,
-                columns=read.columns,
-                unit_column=read.unit_column,
-                set_column=read.set_column,
-                row_groups=None if self.row_groups is None else range(*self.row_groups),
-                cells=read.cells,
-            ) as stream:
+            row_groups = None if self.row_groups is None else range(*self.row_groups)
+            with read.open(self.path, row_groups) as stream:
                 for batch, units in stream:
                     yield NamedBatch(self.name, batch, units)
         except HushsumError as error:
@@ -491,25 +481,20 @@ def plan_parts(
         tally.restrict_to_add_remove()
     paths = _checked(files)
     check_cap(read.unit_column, tally.max_per_unit, parameter="unit_column")
-    columns = read.columns or (None if read.set_column is not None else tally.basis.columns)
+    if read.set_column is None and not read.columns:
+        read = replace(read, columns=tally.basis.columns)
     pieces: list[FilePiece] = []
     states: dict[str, FileState] = {}
     for path in paths:
         try:
             # Before the file is opened: one that takes its place from here on is noticed after the count.
             states[path] = state = file_state(path)
-            with open_batches(
-                path,
-                columns=columns,
-                unit_column=read.unit_column,
-                set_column=read.set_column,
-                cells=read.cells,
-            ) as stream:
-                columns = None if read.set_column is not None else tuple(stream.column_names)
+            with read.open(path) as stream:
+                if read.set_column is None:
+                    read = replace(read, columns=tuple(stream.column_names))
             pieces += _pieces(path, state)
         except HushsumError as error:
             raise naming(error, shown_path(path)) from None
-    read = replace(read, columns=columns)
     if tally.max_per_unit is not None:
         whole = tuple(FilePiece(path, None, state.size, state) for path, state in states.items())
         return [FilePart(whole, read, (i, workers)) for i in range(workers)]

@@ -18,10 +18,10 @@ from hushsum.engines._counting import (
     NamedBatch,
     Part,
     Progress,
-    ReadablePart,
     RecordColumns,
+    check_columns,
+    columns_without_cap,
     lost,
-    uncapped,
 )
 from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.kernels import positive_integer, thread_count
@@ -202,12 +202,11 @@ def tally(
         for name, value in (("unit_column", unit_column), ("checkpoint", checkpoint)):
             if value is not None and (name != "unit_column" or tally.max_per_unit is None):
                 raise UsageError(name, "needs files as the source")
-        uncapped(tally, "a collection of Dask")
-        chosen = tally.basis.columns if columns is None else tuple(columns)
+        chosen = columns_without_cap(tally, "a collection of Dask", columns)
         driver = Driver(tally, _partitions(source, chosen), threads=each, progress=progress)
         with chosen_client(client) as connection:
             return _run(driver, connection)
-    read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
+    read = RecordColumns.of(columns, unit_column, set_column, cells)
     count = FileCount(source, tally, read, each, checkpoint, checkpoint_every, encryption_key, progress)
     with chosen_client(client) as connection:
         workers = max(1, sum(connection.nthreads().values()))
@@ -293,7 +292,7 @@ def _alive(client: Client, alive: float) -> float:
 
 def _submit(client: Client, task: CountingTask, part: Part, key: str) -> Future:
     if not isinstance(part, _Partition):
-        return client.submit(_count_files, task, part, key=key, pure=False)
+        return client.submit(CountingTask.count, task, part, key=key, pure=False)
     from dask import delayed
 
     counted = delayed(_count_computed, pure=False)(
@@ -324,10 +323,6 @@ def _result(future: Future, part: Part) -> bytes:
     )
 
 
-def _count_files(task: CountingTask, part: ReadablePart) -> bytes:
-    return task.count(part)
-
-
 def _count_computed(
     task: CountingTask, id: str, name: str, computed: Any, columns: list[str] | None
 ) -> bytes:
@@ -337,9 +332,7 @@ def _count_computed(
         if isinstance(records, list) and records and isinstance(records[0], dict):
             records = _of_fields(records, columns)
         if columns is not None and hasattr(records, "columns"):
-            missing = [each for each in columns if each not in _names(records)]
-            if missing:
-                raise UsageError("columns", "must name columns of the data", got=repr(missing[0]))
+            check_columns(columns, getattr(records, "column_names", records.columns), "the data")
             records = records.select(columns) if hasattr(records, "num_rows") else records[columns]
         if len(records):
             yield NamedBatch(name, records)
@@ -361,7 +354,3 @@ def _of_fields(records: list[Any], columns: list[str] | None) -> Any:
             remedy=("name the columns with ", Parameter("columns")),
         )
     return pyarrow().Table.from_pylist(records)
-
-
-def _names(records: Any) -> list[str]:
-    return list(getattr(records, "column_names", records.columns))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from hushsum.engines._counting import uncapped
+from hushsum.engines._counting import check_columns, columns_without_cap
 from hushsum.engines._sql_functions import Of, answers
-from hushsum.errors import DataRefused, UsageError
+from hushsum.errors import DataRefused
 from hushsum.records import pyarrow
 from hushsum.tally import Tally, TallyPattern, is_empty
 
@@ -64,8 +64,7 @@ def tally(
     >>> f = engine.tally(ages, empty).release(epsilon=1.0)
     """
     filled = TallyPattern.of(tally).empty()
-    uncapped(tally, "a relation")
-    chosen = tally.basis.columns if columns is None else tuple(columns)
+    chosen = columns_without_cap(tally, "a relation", columns)
     for batch in _batches(relation, connection, chosen):
         if batch.num_rows:
             filled.add(batch, threads=threads)
@@ -84,7 +83,7 @@ def _batches(
         if isinstance(relation, str):
             relation = (connection or duckdb.default_connection()).sql(relation)
         if columns is not None:
-            _check_columns(relation, columns)
+            check_columns(columns, relation.columns, "the relation")
             relation = relation.select(*[duckdb.ColumnExpression(each) for each in columns])
         modern = hasattr(relation, "to_arrow_reader")
         reader = (relation.to_arrow_reader if modern else relation.fetch_arrow_reader)(ROWS_PER_BATCH)
@@ -96,12 +95,6 @@ def _batches(
     raise DataRefused(
         f"the relation could not be evaluated: {refused}", remedy="run the query by itself first"
     )
-
-
-def _check_columns(relation: DuckDBPyRelation, columns: Sequence[str]) -> None:
-    for each in columns:
-        if each not in relation.columns:
-            raise UsageError("columns", "must name columns of the relation", got=repr(each))
 
 
 def register(connection: DuckDBPyConnection, *, name: str = "hush_query", of: Of = "mean") -> None:

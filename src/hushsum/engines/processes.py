@@ -14,7 +14,7 @@ import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from hushsum.engines._counting import (
     MOST_ATTEMPTS,
@@ -97,7 +97,7 @@ def tally(
     """
     cores = thread_count(None)
     many = cores if workers is None else positive_integer("workers", workers, at_most=_MOST_WORKERS)
-    read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
+    read = RecordColumns.of(columns, unit_column, set_column, cells)
     each = max(1, cores // many) if threads is None else threads
     count = FileCount(files, tally, read, each, checkpoint, checkpoint_every, encryption_key, progress)
     return count.run(many, lambda driver, _: _run(driver, many))
@@ -195,13 +195,8 @@ def process_worker() -> None:
 
     threading.Thread(target=take, daemon=True).start()
     while True:
-        task, part = _opened(tasks.get())
+        task, part = pickle.loads(tasks.get())
         _send(peer, task.count(part))
-
-
-def _opened(message: bytes) -> tuple[Any, Any]:
-    task, part = pickle.loads(message)
-    return task, part
 
 
 def _send(peer: socket.socket, content: bytes) -> None:

@@ -18,7 +18,8 @@ from hushsum.engines._counting import (
     NamedBatch,
     Progress,
     RecordColumns,
-    uncapped,
+    check_columns,
+    columns_without_cap,
 )
 from hushsum.engines._sql_functions import Of, answers
 from hushsum.errors import DataRefused, Parameter, UsageError
@@ -84,7 +85,7 @@ def tally(
     each = thread_count(1 if threads is None else threads)
     if isinstance(source, str | os.PathLike | list | tuple):
         session = _session(spark)
-        read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
+        read = RecordColumns.of(columns, unit_column, set_column, cells)
         files = [source] if isinstance(source, str | os.PathLike) else list(source)
 
         def run(driver: Driver, parts: list[FilePart]) -> Tally:
@@ -94,9 +95,11 @@ def tally(
         return FileCount(files, tally, read, each, progress=progress).run(_parallelism(session), run)
     if not hasattr(source, "mapInArrow"):
         raise UsageError("source", "must be files or a DataFrame of Spark", got=type(source).__name__)
-    uncapped(tally, "a DataFrame")
-    chosen = tally.basis.columns if columns is None else tuple(columns)
-    frame = source if chosen is None else _selected(source, chosen)
+    chosen = columns_without_cap(tally, "a DataFrame", columns)
+    frame = source
+    if chosen is not None:
+        check_columns(chosen, frame.columns, "the DataFrame")
+        frame = frame.select(*[f"`{each.replace('`', '``')}`" for each in chosen])
     driver = Driver(tally, threads=each, progress=progress)
     # Every partition sends a whole table, so there are not more of them than keep the executors busy.
     frame = frame.coalesce(PARTS_PER_WORKER * _parallelism(spark or frame.sparkSession))
@@ -144,13 +147,6 @@ def _counting_rows(task: CountingTask) -> Callable[[Iterator[Any]], Iterator[Any
 
 def _result(id: str, sealed: bytes) -> Any:
     return pyarrow().RecordBatch.from_pydict({"id": [id], "sealed": [sealed]})
-
-
-def _selected(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
-    for each in columns:
-        if each not in frame.columns:
-            raise UsageError("columns", "must name columns of the DataFrame", got=repr(each))
-    return frame.select(*[f"`{each.replace('`', '``')}`" for each in columns])
 
 
 @contextmanager
@@ -249,7 +245,7 @@ def register(
     if tally is None or encryption_key is None:
         return
     pattern, names, key = TallyPattern.of(tally), tally.basis.columns, encryption_key
-    uncapped(tally, "a group")
+    columns_without_cap(tally, "a group", None)
     save_tally(tally, io.BytesIO(), encryption_key=key)
 
     def hush_tally_agg(*columns: Any) -> bytes:

@@ -487,9 +487,19 @@ _KINDS: Final = (
 
 
 ENCODINGS: Final = (
-    "utf-8", "utf-16", "windows-1250", "windows-1251", "windows-1252", "iso-8859-1", "iso-8859-2",
-    "iso-8859-15", "gb18030", "big5", "shift_jis", "euc-kr",
-)  # fmt: skip
+    "utf-8",
+    "utf-16",
+    "windows-1250",
+    "windows-1251",
+    "windows-1252",
+    "iso-8859-1",
+    "iso-8859-2",
+    "iso-8859-15",
+    "gb18030",
+    "big5",
+    "shift_jis",
+    "euc-kr",
+)
 """Encodings of CSV files. What bytes of a record mean in them does not depend on the records before it, as it
 would in an encoding with escape sequences."""
 

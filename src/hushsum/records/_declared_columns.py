@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Final, Protocol, runtime_checkable
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,37 +22,6 @@ MISSING: Final = "missing"
 MAX_CATEGORIES: Final = 1 << 20
 _EXACT: Final = 1 << 53
 """Up to here integers are exact in float64, through which every number is compared."""
-
-
-@runtime_checkable
-class DeclaredColumn(Protocol):
-    """One column of a record: a finite list of public labels, and which of them a value has."""
-
-    kind: ClassVar[str]
-    """What a declaration in JSON calls it."""
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """What a value may be, in the order of the codes."""
-
-    @property
-    def size(self) -> int:
-        """The number of labels, without making them: a file may declare more than it could list."""
-
-    def codes(self, chunks: Any, where: str) -> Codes:
-        """The position of each value's label; raises ``DataRefused`` without showing a value."""
-
-    @property
-    def type_name(self) -> str:
-        """The Arrow type of drawn values. It follows from the declaration: the type of the records' column
-        may depend on one record, as where one missing value turns integers into fractions.
-        """
-
-    def drawn(self, codes: Codes, random: np.random.Generator) -> list[Any] | Floats:
-        """A value for each position, None (NaN among numbers) for a missing one."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The declaration as JSON values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,34 +58,25 @@ class CategoryColumn:
             raise UsageError("values", f"must be 1 to {MAX_CATEGORIES} categories", got=len(values))
         text = all(isinstance(each, str) for each in values)
         if not text and not all(_is_category_number(each) for each in values):
-            raise UsageError(
-                "values",
-                "must be all text, or all finite numbers below 2⁵³",
-                got="something else",
-                remedy="write them alike",
-            )
+            rule = "must be all text, or all finite numbers below 2⁵³"
+            raise UsageError("values", rule, got="something else", remedy="write them alike")
         if len(set(values)) != len(values):
             raise UsageError("values", "must be listed once each")
-        _one_of("unknown", self.unknown, ("refuse", OTHER))
-        _one_of("missing", self.missing, ("category", "refuse"))
+        _one_of("unknown", self.unknown, "refuse", OTHER)
+        _one_of("missing", self.missing, "category", "refuse")
         if len(set(self.labels)) != len(self.labels):
-            raise UsageError(
-                "values",
-                "must not contain 'other' or 'missing' beside those of the encoder",
-                remedy="rename it",
-            )
+            rule = "must not contain 'other' or 'missing' beside those of the encoder"
+            raise UsageError("values", rule, remedy="rename it")
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The categories as text, then "other" and "missing" where they are declared."""
-        extra = ((OTHER,) if self.unknown == OTHER else ()) + (
-            (MISSING,) if self.missing == "category" else ()
-        )
+        extra = (OTHER,) * (self.unknown == OTHER) + (MISSING,) * (self.missing == "category")
         return tuple(_as_text(each) for each in self.values) + extra
 
     @property
     def size(self) -> int:
-        """The number of labels."""
+        """The number of labels, without making them: a file may declare more than it could list."""
         return len(self.values) + (self.unknown == OTHER) + (self.missing == "category")
 
     def codes(self, chunks: Any, where: str) -> Codes:
@@ -137,7 +97,11 @@ class CategoryColumn:
 
     @property
     def type_name(self) -> str:
-        """Text, integers or fractions, as the categories are."""
+        """The Arrow type of drawn values: text, integers or fractions, as the categories are.
+
+        It follows from the declaration: the type of the records' column may depend on one record, as where
+        one missing value turns integers into fractions.
+        """
         if isinstance(self.values[0], str):
             return "string"
         return "int64" if all(float(each).is_integer() for each in self.values) else "double"
@@ -192,12 +156,12 @@ class FlagColumn:
     missing: str = "category"
 
     def __post_init__(self) -> None:
-        _one_of("missing", self.missing, ("category", "refuse"))
+        _one_of("missing", self.missing, "category", "refuse")
 
     @property
     def labels(self) -> tuple[str, ...]:
         """False and true, and "missing" where it is declared."""
-        return ("false", "true", MISSING) if self.missing == "category" else ("false", "true")
+        return ("false", "true") + (MISSING,) * (self.missing == "category")
 
     @property
     def size(self) -> int:
@@ -230,7 +194,7 @@ def _as_text(value: object) -> str:
     return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
+def _one_of(name: str, value: object, *choices: str) -> None:
     if value not in choices:
         raise UsageError(name, f"must be {' or '.join(map(repr, choices))}", got=shown(value))
 
@@ -280,32 +244,25 @@ class NumberColumn:
         if not all(is_number(each) and math.isfinite(each) for each in numbers) or not (
             self.low < self.high and math.isfinite(self.high - self.low)
         ):
-            raise UsageError(
-                "a column of numbers must have a finite low < high",
-                got="something else",
-                remedy="declare the range that a record may have",
-            )
+            rule = "a column of numbers must have a finite low < high"
+            remedy = "declare the range that a record may have"
+            raise UsageError(rule, got="something else", remedy=remedy)
         if self.fill is not None and not self.low <= self.fill <= self.high:
-            raise UsageError(
-                "fill", "must be within the declared range", got=f"{self.fill:g}", remedy="choose one inside"
-            )
+            rule = "must be within the declared range"
+            raise UsageError("fill", rule, got=f"{self.fill:g}", remedy="choose one inside")
         if isinstance(self.bins, Sequence | np.ndarray):
             edges = tuple(float(each) for each in self.bins if is_number(each))
             rising = len(edges) == len(self.bins) >= 2 and all(a < b for a, b in pairwise(edges))
             if not rising or edges[0] != self.low or edges[-1] != self.high:
-                raise UsageError(
-                    "bins",
-                    "must be edges that rise from the low to the high end of the range",
-                    got="others",
-                    remedy="list them, or give a number of even parts",
-                )
+                rule = "must be edges that rise from the low to the high end of the range"
+                remedy = "list them, or give a number of even parts"
+                raise UsageError("bins", rule, got="others", remedy=remedy)
             object.__setattr__(self, "bins", edges)
         elif isinstance(self.bins, bool) or not isinstance(self.bins, int | np.integer) or self.bins < 1:
             raise UsageError("bins", "must be a positive integer", got=shown(self.bins), remedy="try 10")
         if self.parts > MAX_CATEGORIES:
-            raise UsageError(
-                "bins", f"must cut the range into at most {MAX_CATEGORIES} parts", got=self.parts
-            )
+            rule = f"must cut the range into at most {MAX_CATEGORIES} parts"
+            raise UsageError("bins", rule, got=self.parts)
 
     @property
     def parts(self) -> int:
@@ -354,7 +311,7 @@ class NumberColumn:
 
     @property
     def type_name(self) -> str:
-        """Whole numbers where they are declared so."""
+        """Integers where they are declared so."""
         return "int64" if self.whole else "double"
 
     def drawn(self, codes: Codes, random: np.random.Generator) -> Floats:
@@ -379,15 +336,12 @@ class NumberColumn:
         """The range, the fill value, the parts, and whether numbers are whole."""
         fill = None if self.fill is None else float(self.fill)
         bins = list(self.bins) if isinstance(self.bins, Sequence) else int(self.bins)
-        return {
-            "kind": self.kind,
-            "low": float(self.low),
-            "high": float(self.high),
-            "fill": fill,
-            "bins": bins,
-            "whole": self.whole,
-        }
+        ends = {"low": float(self.low), "high": float(self.high)}
+        return {"kind": self.kind, **ends, "fill": fill, "bins": bins, "whole": self.whole}
 
+
+DeclaredColumn = CategoryColumn | FlagColumn | NumberColumn
+"""One column of a record: a finite list of public labels, and which of them a value has."""
 
 COLUMN_KINDS: Final[Mapping[str, type[Any]]] = {
     kind.kind: kind for kind in (CategoryColumn, FlagColumn, NumberColumn)
@@ -395,7 +349,7 @@ COLUMN_KINDS: Final[Mapping[str, type[Any]]] = {
 
 
 def column_from_json(data: object) -> DeclaredColumn:
-    """The declaration that :meth:`DeclaredColumn.as_json` describes; what has a default may be left out.
+    """The declaration that ``as_json`` of a column describes; what has a default may be left out.
 
     >>> column_from_json({"kind": "numbers", "low": 0, "high": 120, "bins": 12}).parts
     12

@@ -498,19 +498,17 @@ DEFAULT_MEMORY: Final = 1 << 30
 _LEAST_MEMORY: Final = 1 << 20
 
 
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class EdgeList:
     """The edges of files, to be iterated as batches of nodes: one set of neighbours per node.
 
     Made by :func:`hushsum.records.read_edges`, which describes it. Iterating reads the files anew.
     """
 
-    __slots__ = ("_columns", "_memory", "_paths", "graph")
-
-    def __init__(
-        self, paths: Sequence[str], columns: Sequence[str] | None, graph: Graph, *, memory: int
-    ) -> None:
-        self._paths, self._columns, self._memory = tuple(paths), columns, memory
-        self.graph = graph
+    paths: tuple[str, ...]
+    columns: Sequence[str] | None
+    graph: Graph
+    memory: int
 
     def __repr__(self) -> str:
         return f"<EdgeList {self.graph}>"
@@ -529,7 +527,7 @@ class EdgeList:
         """
         empty = True
         passed = progress or EdgeProgress()
-        for ids, sets in self.graph.rows(self._arcs(passed, report), self._memory, passed):
+        for ids, sets in self.graph.rows(self._arcs(passed, report), self.memory, passed):
             empty = False
             yield ids, sets
         if empty:
@@ -557,18 +555,18 @@ class EdgeList:
                 report()
 
     def _pairs(self, progress: EdgeProgress) -> Iterator[tuple[Ids, Ids]]:
-        local = all(os.path.isfile(path) for path in self._paths)
-        sizes = [os.path.getsize(path) for path in self._paths] if local else []
+        local = all(os.path.isfile(path) for path in self.paths)
+        sizes = [os.path.getsize(path) for path in self.paths] if local else []
         if not local:
             progress.read = None
-        for number, path in enumerate(self._paths):
+        for number, path in enumerate(self.paths):
 
             def read(fraction: float, number: int = number) -> None:
                 if local:
                     done = sum(sizes[:number]) + fraction * sizes[number]
                     progress.read = done / max(sum(sizes), 1)
 
-            yield from read_pairs(path, self._columns, read)
+            yield from read_pairs(path, self.columns, read)
         if local:
             progress.read = 1.0
 
@@ -636,4 +634,4 @@ def read_edges(
     if memory < _LEAST_MEMORY:
         raise UsageError("memory", f"must be at least {_LEAST_MEMORY} bytes", got=memory)
     graph = Graph(directed=directed, nodes=nodes, rows_listed=sorted)
-    return EdgeList(listed, columns, graph, memory=memory)
+    return EdgeList(tuple(listed), columns, graph, memory)

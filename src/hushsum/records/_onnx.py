@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,17 +67,12 @@ def operations_of(content: bytes) -> set[str]:
     except UsageError:
         raise
     except (ValueError, IndexError):
-        raise _refused("something else") from None
+        raise _not_onnx() from None
     if not found:
-        raise _refused("something else")
+        raise _not_onnx()
     drawn = sorted(found & RANDOM)
     if drawn:
-        raise UsageError(
-            "model",
-            "must give one record the same output in every run",
-            got=f"the random operation {drawn[0]}",
-            remedy="export it without random nodes, for inference",
-        )
+        raise UsageError("model", _SAME, got=f"the random operation {drawn[0]}", remedy=_WITHOUT_RANDOM)
     return found
 
 
@@ -108,7 +104,7 @@ def _node(data: memoryview, found: set[str], depth: int) -> None:
 def _tensor(data: memoryview) -> None:
     for field, _ in _fields(data):
         if field == _TENSOR_EXTERNAL:
-            raise _refused("weights in other files")
+            raise _not_onnx("weights in other files")
 
 
 def _messages(data: memoryview) -> Iterator[tuple[int, memoryview]]:
@@ -157,15 +153,13 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
     raise ValueError("number")
 
 
-def _refused(got: str) -> UsageError:
-    return UsageError(
-        "model",
-        "must be a model in the ONNX format",
-        got=got,
-        remedy="export it anew, with its weights inside",
-    )
+def _not_onnx(got: str = "something else") -> UsageError:
+    remedy = "export it anew, with its weights inside"
+    return UsageError("model", "must be a model in the ONNX format", got=got, remedy=remedy)
 
 
+_SAME: Final = "must give one record the same output in every run"
+_WITHOUT_RANDOM: Final = "export it without random nodes, for inference"
 MOST_BYTES: Final = 1 << 31
 _DIGEST_MARK: Final = b"hushsum onnx transformation 1"
 
@@ -211,12 +205,8 @@ class OnnxTransform:
 
     def __init__(self, model: bytes | str | Path, *, radius: float, output: str | None = None) -> None:
         if not 1e-15 <= radius <= 1e15:
-            raise UsageError(
-                "radius",
-                "must be from 1e-15 to 1e15",
-                got=f"{radius:g}",
-                remedy="give the length that no output exceeds",
-            )
+            remedy = "give the length that no output exceeds"
+            raise UsageError("radius", "must be from 1e-15 to 1e15", got=f"{radius:g}", remedy=remedy)
         content = bytes(model) if isinstance(model, bytes | bytearray) else _file(Path(model))
         self.radius = float(radius)
         self._every = DROPOUT in operations_of(content)
@@ -232,9 +222,8 @@ class OnnxTransform:
         self.digest = hashed.hexdigest()
         inputs = self._session.get_inputs()
         if not inputs:
-            raise UsageError(
-                "model", "must have an input", got="none", remedy="export it with the record as its input"
-            )
+            remedy = "export it with the record as its input"
+            raise UsageError("model", "must have an input", got="none", remedy=remedy)
         shape = inputs[0].shape if len(inputs) == 1 else []
         fixed = len(shape) == 2 and isinstance(shape[1], int)
         self.columns: int | None = shape[1] if fixed else None
@@ -278,49 +267,34 @@ class OnnxTransform:
         image = self._run(inputs)
         if self._every or not self._checked:
             if not np.array_equal(image, self._run(inputs)):
-                raise DataRefused(
-                    "model",
-                    "must give one record the same output in every run",
-                    got="different ones",
-                    remedy="export it without random nodes, for inference",
-                )
+                raise DataRefused("model", _SAME, got="different ones", remedy=_WITHOUT_RANDOM)
             self._checked = True
         return image
 
     _checked = False
 
     def _run(self, inputs: Mapping[str, NDArray[Any]]) -> Floats:
-        image = self._output(inputs)
-        if (
-            image is None
-            or image.ndim not in (1, 2)
-            or (image.ndim == 2 and len(image) != 1)
-            or not np.isfinite(image).all()
-        ):
+        image: Floats = np.zeros((0, 0, 0))
+        # Where the model fails, its message may quote the record.
+        with suppress(Exception):
+            (found,) = self._session.run([self.output], dict(inputs))
+            image = np.asarray(found, np.float64)
+        if image.ndim == 2 and len(image) == 1:
+            image = image[0]
+        if image.ndim != 1 or not np.isfinite(image).all():
             raise DataRefused(
                 "model",
                 "must give finite outputs of shape (1, dim) or (dim,) for one record",
                 got="another output",
                 remedy="take another output, or export the model with pooling",
             )
-        return image.ravel()
-
-    def _output(self, inputs: Mapping[str, NDArray[Any]]) -> Floats | None:
-        """The output as numbers; None where the model fails, since its message may quote the record."""
-        try:
-            (found,) = self._session.run([self.output], dict(inputs))
-            return np.asarray(found, np.float64)
-        except Exception:
-            return None
+        return image
 
 
 def _file(path: Path) -> bytes:
     if not path.is_file() or path.stat().st_size > MOST_BYTES:
-        raise UsageError(
-            "model",
-            "must be a file in the ONNX format of at most 2 GiB",
-            got="none" if not path.is_file() else "a larger one",
-        )
+        got = "a larger one" if path.is_file() else "none"
+        raise UsageError("model", "must be a file in the ONNX format of at most 2 GiB", got=got)
     return path.read_bytes()
 
 
@@ -343,9 +317,4 @@ def _session(content: bytes) -> Any:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception:
         # What the library raises differs between versions; its text may contain paths.
-        raise UsageError(
-            "model",
-            "must be a model in the ONNX format",
-            got="something else",
-            remedy="export it anew, with its weights inside",
-        ) from None
+        raise _not_onnx() from None

@@ -18,6 +18,7 @@ from hushsum.records._arrow import (
     from_package,
     has_arrow_interface,
     in_memory,
+    is_text,
     pyarrow,
 )
 
@@ -96,18 +97,16 @@ def _from_pandas(units: Any) -> UnitIds:
 
 def _from_arrow(chunks: Any) -> UnitIds:
     pa, types = pyarrow(), pyarrow().types
+    if types.is_dictionary(chunks.type) and not chunks.null_count:
+        chunks = decoded(chunks)
     if chunks.null_count:
         _refuse_missing()
-    if types.is_dictionary(chunks.type):
-        chunks = decoded(chunks)
-        if chunks.null_count:
-            _refuse_missing()
     if types.is_integer(chunks.type):
         return _from_numpy(chunks.to_numpy())
+    if not is_text(chunks.type):
+        _refuse_type(str(chunks.type))
     if types.is_string_view(chunks.type):
         chunks = chunks.cast(pa.large_string())
-    if not (types.is_string(chunks.type) or types.is_large_string(chunks.type)):
-        _refuse_type(str(chunks.type))
     encoded = chunks.combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()

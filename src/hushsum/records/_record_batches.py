@@ -140,28 +140,20 @@ def _matching(url: str) -> list[str]:
     first = next(i for i, part in enumerate(parts) if _WILDCARDS.search(part))
     base = "/".join(parts[:first])
     if not base:
-        raise UsageError(
-            (FilePath(shown_path(url)), " must name a bucket or folder before its first wildcard"),
-            remedy="name it",
-        )
+        rule = " must name a bucket or folder before its first wildcard"
+        raise UsageError((FilePath(shown_path(url)), rule), remedy="name it")
     selector = pyarrow("fs").FileSelector(base, recursive=True, allow_not_found=True)
     names = sorted(
         info.path
         for info in _quietly(url, lambda: files.get_file_info(selector))
-        if info.is_file and _fits(info.path.split("/"), parts)
+        if info.is_file
+        and len(found := info.path.split("/")) == len(parts)
+        and all(map(fnmatch.fnmatchcase, found, parts))
     )
     if not 1 <= len(names) <= MOST_FILES:
-        raise UsageError(
-            (FilePath(shown_path(url)), f" must match from 1 to {MOST_FILES} files"),
-            got="none" if not names else "more",
-        )
+        rule = f" must match from 1 to {MOST_FILES} files"
+        raise UsageError((FilePath(shown_path(url)), rule), got="more" if names else "none")
     return [f"{scheme}://{name}" for name in names]
-
-
-def _fits(path: Sequence[str], pattern: Sequence[str]) -> bool:
-    return len(path) == len(pattern) and all(
-        fnmatch.fnmatchcase(part, each) for part, each in zip(path, pattern, strict=True)
-    )
 
 
 class LocalCopy:
@@ -227,27 +219,21 @@ def _filesystem(url: str) -> tuple[Any, str]:
     parts = urlsplit(url)
     scheme = parts.scheme.lower()
     if scheme in _ARROW_SCHEMES and (parts.username is not None or parts.password is not None):
-        raise UsageError(
-            (FilePath(shown_path(url)), " must be given without credentials"),
-            remedy="set them in the environment",
-        )
+        rule = " must be given without credentials"
+        raise UsageError((FilePath(shown_path(url)), rule), remedy="set them in the environment")
+    inner = url.split("://", 1)[1]
     if scheme == "s3":
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-        return _quietly(url, lambda: fs.S3FileSystem(endpoint_override=endpoint)), _inner(url)
+        return _quietly(url, lambda: fs.S3FileSystem(endpoint_override=endpoint)), inner
     if scheme in _ARROW_SCHEMES:
-        return _quietly(url, fs.GcsFileSystem), _inner(url)
+        return _quietly(url, fs.GcsFileSystem), inner
     try:
         import fsspec
     except ModuleNotFoundError:
-        raise UsageError(
-            f"addresses of {scheme} need the package fsspec", remedy="install hushsum[remote]"
-        ) from None
+        rule = f"addresses of {scheme} need the package fsspec"
+        raise UsageError(rule, remedy="install hushsum[remote]") from None
     known = _quietly(url, lambda: fsspec.filesystem(scheme))
-    return fs.PyFileSystem(fs.FSSpecHandler(known)), url if scheme in ("http", "https") else _inner(url)
-
-
-def _inner(url: str) -> str:
-    return url.split("://", 1)[1]
+    return fs.PyFileSystem(fs.FSSpecHandler(known)), url if scheme in ("http", "https") else inner
 
 
 def _quietly(url: str, call: Any) -> Any:
@@ -553,12 +539,10 @@ class ColumnBlocks:
         UsageError
             for a name that is not among them.
         """
-        for name in names:
-            if name not in self.blocks:
-                raise UsageError(
-                    (f"column {name!r} is requested, and not among ", Parameter("columns")),
-                    remedy="add it there",
-                )
+        missing = [name for name in names if name not in self.blocks]
+        if missing:
+            rule = (f"column {missing[0]!r} is requested, and not among ", Parameter("columns"))
+            raise UsageError(rule, remedy="add it there")
         chosen = [self.blocks[name] for name in names]
         return chosen[0] if len(chosen) == 1 else np.concatenate(chosen, axis=1)
 
@@ -580,12 +564,10 @@ def read_columns(path: str, columns: Sequence[str] | None, cells: CellFormat = P
         for batch, _ in stream:
             for name in stream.column_names:
                 parts.setdefault(name, []).append(_numbers(batch.select([name]), name))
-    widths = {name: {each.shape[1] for each in found} for name, found in parts.items()}
-    for name, found in widths.items():
-        if len(found) > 1:
-            raise DataRefused(
-                f"column {name!r} must have lists of one length", remedy="pad them, or leave it out"
-            )
+    for name, found in parts.items():
+        if len({each.shape[1] for each in found}) > 1:
+            rule = f"column {name!r} must have lists of one length"
+            raise DataRefused(rule, remedy="pad them, or leave it out")
     # Parts are as narrow as the file's numbers, and are given up column by column.
     blocks = {name: np.concatenate(parts.pop(name), dtype=np.float64) for name in list(parts)}
     pyarrow().default_memory_pool().release_unused()
