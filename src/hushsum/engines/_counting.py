@@ -267,7 +267,7 @@ class Driver:
         """The parts that are not merged yet, in their order."""
         return [each for id, each in (self._parts or {}).items() if id not in self._merged]
 
-    def receive(self, id: str, sealed: bytes) -> bool:
+    def receive(self, id: str, sealed: Buffer) -> bool:
         """Merge the result of a part; False if it was merged before, and this one is dropped.
 
         Raises
@@ -506,8 +506,8 @@ def plan_parts(
 class FileCount:
     """A count of files by any engine.
 
-    ``checkpoint`` is a confidential file with the parts that are counted, which is written every so many
-    seconds and from which the same count continues; it is deleted in the end.
+    ``checkpoint`` is a confidential file with the parts that are counted, which is written every
+    ``checkpoint_every`` seconds and from which the same count continues; it is deleted at the end.
     """
 
     files: Sequence[str | os.PathLike[str]]

@@ -27,8 +27,9 @@ from hushsum.engines._counting import (
     lost,
 )
 from hushsum.errors import UsageError
+from hushsum.files import Buffer
 from hushsum.kernels import positive_integer, thread_count
-from hushsum.records import PLAIN, CellFormat
+from hushsum.records import PLAIN, CellFormat, receive_exactly
 from hushsum.tally import Tally
 
 _MOST_WORKERS: Final = 1024
@@ -106,7 +107,7 @@ def tally(
 def _run(driver: Driver, workers: int) -> Tally:
     waiting = deque(driver.waiting)
     pool = [_Worker(driver.task) for _ in range(min(workers, len(waiting)))]
-    results: queue.Queue[tuple[_Worker, Part, bytes | None]] = queue.Queue()
+    results: queue.Queue[tuple[_Worker, Part, Buffer | None]] = queue.Queue()
     attempts: Counter[str] = Counter()
     running = 0
     try:
@@ -158,7 +159,7 @@ class _Worker:
             )
         self.id = self._process.pid
 
-    def start(self, part: Part, results: queue.Queue[tuple[_Worker, Part, bytes | None]]) -> None:
+    def start(self, part: Part, results: queue.Queue[tuple[_Worker, Part, Buffer | None]]) -> None:
         """Count a part; the result, or None if the process dies, arrives in a queue."""
         message = pickle.dumps((self._task, part))
 
@@ -185,7 +186,7 @@ def process_worker() -> None:
     A message is a length of eight bytes and a pickle, exchanged with the process that started this one alone.
     """
     peer = socket.socket(fileno=os.dup(0))
-    tasks: queue.Queue[bytes] = queue.Queue()
+    tasks: queue.Queue[Buffer] = queue.Queue()
 
     def take() -> None:
         # In a thread of its own, so that the end of the driver ends this process in the middle of a part.
@@ -205,21 +206,7 @@ def _send(peer: socket.socket, content: bytes) -> None:
     peer.sendall(content)
 
 
-def _receive(peer: socket.socket) -> bytes | None:
+def _receive(peer: socket.socket) -> bytearray | None:
     """The next message; None if the other side is gone."""
-    head = _exactly(peer, _LENGTH.size)
-    return None if head is None else _exactly(peer, _LENGTH.unpack(head)[0])
-
-
-def _exactly(peer: socket.socket, size: int) -> bytes | None:
-    data = bytearray(size)
-    view, at = memoryview(data), 0
-    while at < size:
-        try:
-            count = peer.recv_into(view[at:])
-        except OSError:
-            count = 0
-        if not count:
-            return None
-        at += count
-    return bytes(data)
+    head = receive_exactly(peer, _LENGTH.size)
+    return None if head is None else receive_exactly(peer, _LENGTH.unpack(head)[0])

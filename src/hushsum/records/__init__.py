@@ -91,7 +91,7 @@ from hushsum.records._declared_columns import (
     NumberColumn,
     column_from_json,
 )
-from hushsum.records._decoder_worker import Refused, check_archive
+from hushsum.records._decoder_worker import Refused, check_archive, receive_exactly
 from hushsum.records._graph import (
     DEFAULT_MEMORY,
     EdgeList,
@@ -136,7 +136,7 @@ __all__ = [
     "identify", "in_memory", "is_frame", "is_natural", "is_not_numeric", "is_round", "is_url",
     "level_outside", "mixed_columns", "names_in_words", "node_number", "norms", "numbers_of",
     "numbers_with_missing", "open_batches", "open_source", "operations_of", "part_of", "pyarrow",
-    "read_columns", "read_edges", "read_pairs", "read_stream", "refuse_copied_rows", "refuse_path",
-    "refuse_private_rows", "row_group_sizes", "shown_path", "steps_between", "whole_length", "whole_vectors",
-    "without_missing",
+    "read_columns", "read_edges", "read_pairs", "read_stream", "receive_exactly", "refuse_copied_rows",
+    "refuse_path", "refuse_private_rows", "row_group_sizes", "shown_path", "steps_between", "whole_length",
+    "whole_vectors", "without_missing",
 ]  # fmt: skip

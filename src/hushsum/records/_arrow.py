@@ -516,7 +516,7 @@ def _remedy(available: Sequence[str], columns: Sequence[str], missing: str) -> s
     """
     names = [str(name) for name in available]
     for joined in (",".join(columns), ", ".join(columns)):
-        # Shown because it is what was asked for.
+        # Shown because it was requested.
         if len(columns) > 1 and joined in names:
             return f"write a name that contains a comma in quotes: '\"{joined}\"'"
     alike = [name for name in names if _folded(name) == _folded(missing)]

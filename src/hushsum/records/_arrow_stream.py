@@ -204,7 +204,7 @@ class _Batch:
         return length, missing > 0
 
     def next_buffer(self, least: int) -> Any:
-        """A buffer of at least so many bytes; aligned."""
+        """The next buffer, aligned, which must have at least that many bytes."""
         if self._buffer >= len(self.buffers):
             raise Damaged
         start, size = self.buffers[self._buffer]

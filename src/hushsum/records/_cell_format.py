@@ -106,7 +106,11 @@ class DateFormat:
         30.0
         """
         if self.pattern is not None:
-            text = _iso(text, self.pattern)
+            try:
+                datetime.datetime.fromisoformat(text.strip())
+            except ValueError:
+                with suppress(ValueError):
+                    text = datetime.datetime.strptime(text.strip(), self.pattern).isoformat()
         return (_microseconds(text, parameter) - self._zero) / UNITS[self.unit]
 
     def days(self, number: float) -> float:
@@ -172,16 +176,6 @@ class DateFormat:
         pa, compute = pyarrow(), pyarrow("compute")
         since = compute.subtract(moments, pa.scalar(self._zero, pa.int64()))
         return compute.divide(since.cast(pa.float64(), safe=False), float(UNITS[self.unit]))
-
-
-def _iso(text: str, pattern: str) -> str:
-    """A date in the ISO form, if it is written so or by the pattern; otherwise the text."""
-    with suppress(ValueError):
-        datetime.datetime.fromisoformat(text.strip())
-        return text
-    with suppress(ValueError):
-        return datetime.datetime.strptime(text.strip(), pattern).isoformat()
-    return text
 
 
 def _microseconds(text: str, parameter: str) -> int:

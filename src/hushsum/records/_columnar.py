@@ -19,7 +19,7 @@ from hushsum.errors import Argument, DataRefused, FilePath, UsageError, Words, s
 from hushsum.records._arrow import is_any_list, is_number_type, is_text, pyarrow
 from hushsum.records._arrow_stream import read_stream
 from hushsum.records._cell_format import PLAIN, CellFormat, without_missing
-from hushsum.records._decoder_worker import HEADER
+from hushsum.records._decoder_worker import HEADER, receive_exactly
 from hushsum.records._decoder_worker import __file__ as _WORKER
 from hushsum.records._source import Source
 
@@ -68,23 +68,15 @@ class Decoder:
 
     def receive(self) -> tuple[bytes, bytearray, float]:
         """The kind of the next message, its content and the progress; DecoderDied if there is none."""
-        kind, size, progress = HEADER.unpack(self._exactly(HEADER.size))
-        if size > _MOST_BYTES or not 0.0 <= progress <= 1.0:
+        head = receive_exactly(self._socket, HEADER.size)
+        if head is None:
             raise DecoderDied
-        return kind, self._exactly(size), progress
-
-    def _exactly(self, size: int) -> bytearray:
-        data = bytearray(size)
-        view, at = memoryview(data), 0
-        while at < size:
-            try:
-                count = self._socket.recv_into(view[at:])
-            except OSError:
-                count = 0
-            if not count:
-                raise DecoderDied
-            at += count
-        return data
+        kind, size, progress = HEADER.unpack(head)
+        expected = size <= _MOST_BYTES and 0.0 <= progress <= 1.0
+        content = receive_exactly(self._socket, size) if expected else None
+        if content is None:
+            raise DecoderDied
+        return kind, content, progress
 
     def close(self) -> None:
         """End the connection and with it the process."""

@@ -2,7 +2,7 @@
 fit them; and records that were scaled by something fitted to them.
 
 Bounds that are the minimum and maximum of the records, or a bandwidth that is Silverman's rule of them,
-publish a statistic of the data that was not paid for. What is noticed, per column:
+publish a statistic of the data that was not paid for. The following is noticed, per column:
 
 - both bounds are attained and no record lies beyond them, over all batches so far, unless all records are
   integers (codes, counts, ages) or both bounds are numbers that people choose: with one significant digit,
@@ -18,7 +18,7 @@ publish a statistic of the data that was not paid for. What is noticed, per colu
 - all records of a fit have standard deviation 1, or median 0 and quartiles 1 apart, or extremes at 0 or ±1
   that single records attain, or uncorrelated columns of mean 0, all to the last digits.
 
-Only these are noticed; silence proves nothing. What is found depends on the data: it is for the owner's eyes,
+Only these are noticed; no warning proves nothing. A finding depends on the data: it is for the owner's eyes,
 goes into no file, claim or ledger, and shows no value.
 
 Privacy
@@ -57,7 +57,7 @@ _OWNER: Final = "This warning depends on the data: keep it to yourself."
 _LATEST_DAY: Final = 50_000
 """Days since 1970 up to which a bound may be a date, in the year 2106."""
 _FEWEST_RECORDS: Final = 20
-"""In smaller batches most records may be outside by chance."""
+"""In smaller batches most records may be outside by accident."""
 
 _LOOKED_AT: Final = 4096
 """Records of a batch, evenly spaced, that are compared with the bounds."""
@@ -146,7 +146,7 @@ def default_bounds_refused() -> Iterator[None]:
 
 
 def level_outside() -> int:
-    """The ``stacklevel`` of a warning, for who calls this: that of the code that called Hushsum, also through
+    """The ``stacklevel`` of a warning of the caller: that of the code that called Hushsum, also through
     scikit-learn.
     """
     level, frame = 1, sys._getframe(1)
@@ -424,7 +424,7 @@ least this part are different from each other for records that can be recognised
 def are_copies(public: NDArray[np.float32], records: NDArray[np.float32]) -> bool:
     """Whether public rows repeat private records: all of them in any order, or half of the rows or more.
 
-    Rows of few different values, such as answers to three questions, agree by chance. There only the whole
+    Rows of few different values, such as answers to three questions, agree by accident. There only the whole
     set of records is recognised.
 
     Parameters
@@ -466,7 +466,7 @@ def are_copies(public: NDArray[np.float32], records: NDArray[np.float32]) -> boo
 
 
 def _digests(rows: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """One number per row; rows that differ have different ones, up to chance."""
+    """One number per row; rows that differ have different ones, except with a small probability."""
     # Zero has two signs.
     bits = np.ascontiguousarray(rows + np.float32(0.0)).view(np.uint32)
     digests = np.full(len(rows), _FACTOR)

@@ -216,8 +216,8 @@ class NumberColumn:
         What stands for a missing number, inside the range; an indicator then says that it was missing, and
         among categories missing is one of its own. Without it missing numbers are refused.
     bins : int or sequence of float
-        How the range is cut where categories are needed: codes, sets and marginals. Into so many even parts,
-        or at these edges, from ``low`` to ``high``; as for `numpy.histogram`.
+        How the range is cut where categories are needed: codes, sets and marginals: into that many even
+        parts, or at these edges, from ``low`` to ``high``; as for `numpy.histogram`.
     whole : bool
         Whether synthetic values are integers, such as ages.
 

@@ -7,7 +7,7 @@ is validated in full and sent back as a plain Arrow stream, which `hushsum.recor
 
 A workbook is a zip archive of XML, which can be made to unfold to terabytes, or to expand entities: the sizes
 that the archive states are checked first, of which ``zipfile`` reads no more, and every part that declares a
-document type is refused. What is left is bounded by the memory limit of the process.
+document type is refused. The rest is bounded by the memory limit of the process.
 
 The program imports nothing of Hushsum, which would take longer than PyArrow.
 
@@ -192,18 +192,26 @@ class _Decoder:
         self._peer.sendall(view)
 
     def _receive(self) -> dict[str, Any]:
-        _, size, _ = HEADER.unpack(_exactly(self._peer, HEADER.size))
-        content: dict[str, Any] = json.loads(_exactly(self._peer, size))
-        return content
-
-
-def _exactly(peer: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        piece = peer.recv(size - len(data))
-        if not piece:
+        head = receive_exactly(self._peer, HEADER.size)
+        content = None if head is None else receive_exactly(self._peer, HEADER.unpack(head)[1])
+        if content is None:
             os._exit(0)
-        data += piece
+        found: dict[str, Any] = json.loads(content)
+        return found
+
+
+def receive_exactly(peer: socket.socket, size: int) -> bytearray | None:
+    """The next bytes; None if the other side is gone."""
+    data = bytearray(size)
+    view, at = memoryview(data), 0
+    while at < size:
+        try:
+            count = peer.recv_into(view[at:])
+        except OSError:
+            count = 0
+        if not count:
+            return None
+        at += count
     return data
 
 
@@ -308,7 +316,7 @@ class _Typed:
 
 
 class _Parquet(_Typed):
-    """A Parquet file, read so many rows at a time that they fill a batch."""
+    """A Parquet file, read in batches of about the requested size."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         # A buffer of its own makes the reader take pages as they come, instead of whole row groups.

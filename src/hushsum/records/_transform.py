@@ -259,7 +259,7 @@ class Transform:
         input_radius : float
             Declared: longer records are shortened to it first.
         directions : int, optional
-            Keep so many, those of the largest variance. Default: all.
+            The number of directions to keep, those of the largest variance. Default: all.
         """
         return cls._learned(public_rows(public), input_radius, directions, whitened)
 
@@ -387,7 +387,7 @@ class Transform:
         )
 
     def of_columns(self, columns: int) -> Transform:
-        """Itself; DataRefused unless records of so many columns are transformed."""
+        """Itself; DataRefused unless it transforms records with that many columns."""
         if self.columns != columns:
             rule = "must be a transformation of as many columns as records have"
             raise _public(rule, f"one of {self.columns}", "learn it from rows of these columns")
