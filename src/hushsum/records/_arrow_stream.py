@@ -48,11 +48,6 @@ class FlatTable:
         if self._size < 4 or self._size % 2 or self._vtable + self._size > len(data):
             raise Damaged
 
-    @classmethod
-    def root(cls, data: memoryview) -> FlatTable:
-        """The table at the start of a buffer."""
-        return cls(data, struct.unpack_from("<I", data)[0])
-
     def _number(self, code: str, at: int) -> int:
         if at < 0:
             raise Damaged
@@ -285,7 +280,8 @@ class _Reader:
                 return
             if size > end - at:
                 raise Damaged("it ends too early")
-            message = FlatTable.root(self._body[at : at + size])
+            metadata = self._body[at : at + size]
+            message = FlatTable(metadata, struct.unpack_from("<I", metadata)[0])
             self._fields_left = size // _LEAST_FIELD
             at += size
             length = message.number(3, "<q")
