@@ -1020,7 +1020,6 @@ def bernstein(
     Aldà and Rubinstein, AAAI 2017. With exact integer noise on values in fixed point, and the lattice filled
     through the tensor structure of the kernel.
     """
-
     basis = partial(
         BernsteinLattice, kernel=kernel, degree=degree, iterations=iterations, as_published=as_published
     )
@@ -1183,7 +1182,6 @@ def trigonometric(
     Wang et al., *Differentially private data releasing for smooth queries*, JMLR 2016. With exact integer
     noise on coefficients in fixed point.
     """
-
     basis = partial(TrigonometricPolynomials, terms=terms)
     return _tally("trigonometric", kernel, basis, bounds, columns, max_per_unit)
 
@@ -1377,7 +1375,6 @@ def lsq_rff(
     -----
     Wagner, Naamad and Mishra, ICML 2023. With exact integer noise on features in fixed point.
     """
-
     box = _ANYWHERE if bounds is None else bounds
     basis = partial(CosineFeatures, kernel=kernel, features=features, seed=seed)
     return _tally("lsq_rff", kernel, basis, box, columns, max_per_unit)
@@ -1430,7 +1427,6 @@ def fourier_series(
     Hall, Rinaldo and Wasserman, JMLR 2013; Wasserman and Zhou, JASA 2010. With exact integer noise on
     coefficients in fixed point.
     """
-
     basis = partial(
         FourierSeries,
         kernel=kernel,

@@ -376,7 +376,8 @@ class Coordinator:
         admitting.start()
         try:
             while not self._machine.done:
-                self._tick()
+                if self._pace > 0 and not self._machine.awaited:
+                    time.sleep(self._pace - (time.monotonic() - self._begun) % self._pace)
                 step = self._finish_step()
                 closed(step)
             finish()
@@ -396,10 +397,6 @@ class Coordinator:
             deadline = time.monotonic() + 1.0
             for each in self._threads:
                 each.join(max(deadline - time.monotonic(), 0.0))
-
-    def _tick(self) -> None:
-        if self._pace > 0 and not self._machine.awaited:
-            time.sleep(self._pace - (time.monotonic() - self._begun) % self._pace)
 
     def _finish_step(self) -> Any:
         with self._changed:

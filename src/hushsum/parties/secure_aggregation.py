@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -132,22 +132,15 @@ def ring_type(bits: int) -> Any:
 
 def add_mask(vector: Ring, key: bytes, *, sign: int) -> None:
     """Add or subtract the mask of a key, in place, modulo the ring."""
-    start = 0
-    for piece in _keystream(key, len(vector), vector.dtype):
-        part = vector[start : start + len(piece)]
-        # Unsigned integers of NumPy wrap around, as the ring does.
-        np.add(part, piece, out=part) if sign > 0 else np.subtract(part, piece, out=part)
-        start += len(piece)
-
-
-def _keystream(key: bytes, size: int, dtype: Any) -> Iterator[Ring]:
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
     stream = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor()
-    for start in range(0, size, _AT_A_TIME):
-        many = min(_AT_A_TIME, size - start)
-        yield np.frombuffer(stream.update(_ZEROS[: many * dtype.itemsize]), dtype)
+    for start in range(0, len(vector), _AT_A_TIME):
+        part = vector[start : start + _AT_A_TIME]
+        mask = np.frombuffer(stream.update(_ZEROS[: part.nbytes]), vector.dtype)
+        # Unsigned integers of NumPy wrap around, as the ring does.
+        np.add(part, mask, out=part) if sign > 0 else np.subtract(part, mask, out=part)
 
 
 def in_ring(vector: NDArray[np.int64], bits: int) -> Ring:

@@ -659,7 +659,7 @@ def _build(header: Header, payload: memoryview) -> tuple[StreamTerms, StreamStat
     found, released = _step(header), header["released"]
     if type(released) is not int or not 0 <= released <= found.horizon or max(released, 1) != found.step:
         raise ValueError("released")
-    terms = _terms(header, found.noise)
+    terms = _terms(header, found)
     if not found.keeps(terms.claim, tally.basis, *found.noise.at(found.step)):
         raise ValueError("the noise does not keep the claim")
     if tally.kernel is None:
@@ -687,18 +687,17 @@ def _build(header: Header, payload: memoryview) -> tuple[StreamTerms, StreamStat
     return terms, state
 
 
-def _terms(header: Header, noise: StreamNoise) -> StreamTerms:
+def _terms(header: Header, step: StreamStep) -> StreamTerms:
     seed: Any = header["insecure_noise_seed"]
     claim = Claim.from_json(header["claim"])
     if type(header["rounded"]) is not bool or (seed is not None and (type(seed) is not int or seed < 0)):
         raise ValueError("options")
     if claim.secure != (seed is None):
         raise ValueError("seed")
-    step = _step(header)
     return StreamTerms(
         stream=step.stream,
         claim=claim,
-        noise=noise,
+        noise=step.noise,
         removals=step.removals,
         rounded=header["rounded"],
         count_share=stored_rational(header["count_share"]),
