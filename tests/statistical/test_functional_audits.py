@@ -31,7 +31,7 @@ from hushsum.auditing import (
     normal_chances,
     separation_power,
 )
-from hushsum.auditing import _noise_cases as cases
+from hushsum.auditing import _cases as cases
 from hushsum.methods import Machines, NoisyWeights, fit_machines, perturbed_machines, svm_sensitivity
 from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _release_noise, standard_normal
 from hushsum.privacy import _functional_perturbation as functional_perturbation
@@ -249,7 +249,7 @@ def test_the_stated_power_is_that_of_simulations(actual: float) -> None:
     """Within six standard errors of 4,000 simulated audits of two normal laws."""
     from scipy.special import ndtr
 
-    from hushsum.auditing._smoke import _shown
+    from hushsum.auditing._statistics import _shown
 
     allowed, releases, tail = 1.5, 400, 1e-8 / 2
     rng = np.random.default_rng(6)

@@ -10,32 +10,15 @@ from hushsum.auditing._audit import (
     run_steps,
     smoke_steps,
 )
-from hushsum.auditing._noise import (
-    LESS_NOISE,
-    Distributions,
-    Events,
-    GaussianPair,
-    NoiseAudit,
-    Term,
-    at_most,
-    audit_choice,
-    audit_gaussian,
-    audit_laplace,
-    binomial_bounds,
-    distribution_of,
-    laplace_draws,
-    laplace_power,
-    lower_bounds,
-    most_hits_below,
-    one_direction_power,
-)
-from hushsum.auditing._noise_cases import NoiseCase, noise_cases
-from hushsum.auditing._registry import (
+from hushsum.auditing._cases import (
     MechanismCase,
+    NoiseCase,
     audited_bases,
     audited_kernels,
     basis_cases,
+    box_pool,
     mechanism_cases,
+    noise_cases,
     pool_for,
     register_basis,
     register_mechanism,
@@ -50,21 +33,37 @@ from hushsum.auditing._sensitivity import (
     neighbours,
     rows_of,
 )
-from hushsum.auditing._smoke import (
+from hushsum.auditing._statistics import (
     CASES,
     HALF_NOISE,
     INFORMATIVE,
+    LESS_NOISE,
     THOROUGH_RELEASES,
+    Distributions,
+    Events,
+    GaussianPair,
+    NoiseAudit,
     Separated,
     SmokeCase,
+    Term,
     allowed_distance,
+    at_most,
+    audit_choice,
+    audit_gaussian,
+    audit_laplace,
     audit_separation,
     audit_smoke,
+    binomial_bounds,
+    distribution_of,
+    laplace_draws,
+    laplace_power,
     lattice_chances,
+    lower_bounds,
+    most_hits_below,
     normal_chances,
+    one_direction_power,
     separation_power,
 )
-from hushsum.auditing._table_cases import box_pool
 
 __all__ = [
     "CASES", "HALF_NOISE", "INFORMATIVE", "LESS_NOISE", "STATED_POWER", "THOROUGH_RELEASES", "AuditReport",

@@ -20,15 +20,14 @@ from functools import partial
 import numpy as np
 
 from hushsum._types import Integers
-from hushsum.auditing import _table_cases  # noqa: F401  (registers them)
-from hushsum.auditing._noise import GaussianPair, NoiseAudit, audit_gaussian, audit_laplace, gaussian_draws
-from hushsum.auditing._noise_cases import NoiseCase, noise_cases
-from hushsum.auditing._registry import (
+from hushsum.auditing._cases import (
     MechanismCase,
+    NoiseCase,
     audited_bases,
     basis_cases,
     kernel_cases,
     mechanism_cases,
+    noise_cases,
     pool_for,
 )
 from hushsum.auditing._report import AuditReport, AuditRow, Half, report_of
@@ -39,13 +38,18 @@ from hushsum.auditing._sensitivity import (
     audit_sensitivity,
     neighbours,
 )
-from hushsum.auditing._smoke import (
+from hushsum.auditing._statistics import (
     CASES,
     RELEASES,
     THOROUGH_RELEASES,
+    GaussianPair,
+    NoiseAudit,
     SmokeCase,
+    audit_gaussian,
+    audit_laplace,
     audit_separation,
     audit_smoke,
+    gaussian_draws,
 )
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.kernels import Kernel

@@ -11,21 +11,18 @@ from hushsum.baselines._linear_tables import (
 )
 from hushsum.kernels import GaussianKernel
 from hushsum.records import Bounds
-from hushsum.tables import Basis
 
 _LINE, _SQUARE = (Bounds.declared((0, 8), dim, "an audit") for dim in (1, 2))
 
 
-def _register(*examples: Basis) -> None:
-    register_basis(box_pool, *examples)
-
-
-_register(TrigonometricPolynomials(bounds=_LINE, terms=2))
-_register(
+register_basis(box_pool, TrigonometricPolynomials(bounds=_LINE, terms=2))
+register_basis(
+    box_pool,
     BernsteinLattice(kernel=GaussianKernel(dim=1, bandwidth=0.4), bounds=_LINE, degree=16),
     BernsteinLattice(kernel=GaussianKernel(dim=2, bandwidth=0.4), bounds=_SQUARE, degree=16),
 )
-_register(
+register_basis(
+    box_pool,
     BoxPolynomials(bounds=_LINE, side=0.75, order=2, weights=(65536, 32000, 9000)),
     BoxPolynomials(
         bounds=_SQUARE,
@@ -36,4 +33,6 @@ _register(
         every_column=True,
     ),
 )
-_register(CosineFeatures(kernel=GaussianKernel(dim=1, bandwidth=0.5), bounds=_LINE, features=2, seed=20))
+register_basis(
+    box_pool, CosineFeatures(kernel=GaussianKernel(dim=1, bandwidth=0.5), bounds=_LINE, features=2, seed=20)
+)

@@ -15,8 +15,16 @@ from hushsum.ledger._database import (
     metadata,
 )
 from hushsum.ledger._events import Entry, Kind, Receipt, Verification
-from hushsum.ledger._ledger import DatasetBudget, DisclosureReport, Fence, Ledger, LedgerDebit
-from hushsum.ledger._ledger_guard import LedgerGuard, Watermark, WatermarkGuard
+from hushsum.ledger._ledger import (
+    DatasetBudget,
+    DisclosureReport,
+    Fence,
+    Ledger,
+    LedgerDebit,
+    LedgerGuard,
+    Watermark,
+    WatermarkGuard,
+)
 
 __all__ = [
     "REVISION",

@@ -84,20 +84,6 @@ def _joined(tables: list[NDArray[np.int64]]) -> NDArray[np.float64]:
     return np.concatenate(tables).astype(np.float64)
 
 
-register_mechanism(
-    MechanismCase("PrivateDensity, functional", "one record", partial(_density, (2.0,)), PROMISE)
-)
-register_mechanism(
-    MechanismCase(
-        "PrivateDensity, functional",
-        "one record in two kernels",
-        partial(_density, (0.5, 2.0)),
-        PROMISE,
-        thorough=True,
-    )
-)
-
-
 class _Observed(PromiseParts):
     """Steps whose partitions and noisy tables an auditor sees, as everyone may.
 
@@ -157,26 +143,6 @@ def _clusters(number: int, promise: Promise) -> Separated:
     return Separated(exact, release, np.ones((1, 1)), allowed_distance(promise), normal_chances(distance))
 
 
-register_mechanism(
-    MechanismCase(
-        "PrivateKMeans and PrivateMixture, all steps",
-        "one record",
-        partial(_clusters, 1),
-        PROMISE,
-        thorough=True,
-    )
-)
-register_mechanism(
-    MechanismCase(
-        "PrivateKMeans and PrivateMixture, all steps",
-        "a person with three records",
-        partial(_clusters, 3),
-        PROMISE,
-        thorough=True,
-    )
-)
-
-
 def _scaled_classes(number: int, promise: Promise) -> Separated:
     """A person with so many equal records in a corner of the bounds: each of them has the whole length,
     whatever the quantiles are.
@@ -220,21 +186,13 @@ def _scaled_classes(number: int, promise: Promise) -> Separated:
     return Separated(exact, release, np.ones((1, 1)), allowed, normal_chances(distance))
 
 
-register_mechanism(
-    MechanismCase(
-        "PrivateClassifier, columns in quantiles",
-        "one record",
-        partial(_scaled_classes, 1),
-        PROMISE,
-        thorough=True,
-    )
-)
-register_mechanism(
-    MechanismCase(
-        "PrivateClassifier, columns in quantiles",
-        "a person with three records",
-        partial(_scaled_classes, 3),
-        PROMISE,
-        thorough=True,
-    )
-)
+_CLUSTERS, _SCALED = "PrivateKMeans and PrivateMixture, all steps", "PrivateClassifier, columns in quantiles"
+for name, pair, make, thorough in (
+    ("PrivateDensity, functional", "one record", partial(_density, (2.0,)), False),
+    ("PrivateDensity, functional", "one record in two kernels", partial(_density, (0.5, 2.0)), True),
+    (_CLUSTERS, "one record", partial(_clusters, 1), True),
+    (_CLUSTERS, "a person with three records", partial(_clusters, 3), True),
+    (_SCALED, "one record", partial(_scaled_classes, 1), True),
+    (_SCALED, "a person with three records", partial(_scaled_classes, 3), True),
+):
+    register_mechanism(MechanismCase(name, pair, make, PROMISE, thorough))

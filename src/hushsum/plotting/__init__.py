@@ -25,10 +25,11 @@ from hushsum.plotting._heat_map import (
     HeatMap,
     LocalScale,
     Raster,
+    geojson,
+    geotiff,
     heatmap,
     map_kernel,
 )
-from hushsum.plotting._raster_files import geojson, geotiff
 from hushsum.plotting._web_page import (
     reader_folder,
     reader_module,
