@@ -136,30 +136,25 @@ def check_function(function: object) -> int:
         if it cannot.
     """
     if not isinstance(function, ReleasedFunction):
-        raise UsageError(
-            "function",
-            "must be a released function",
-            got=type(function).__name__,
-            remedy="give what release() or load() returned; records are for fit",
-        )
+        remedy = "give what release() or load() returned; records are for fit"
+        raise _refused("must be a released function", type(function).__name__, remedy)
     if function.dim is None or not isinstance(function.kernel, ColumnKernel):
-        raise UsageError(
-            "function",
-            "must be one of columns of numbers",
-            got=f"the {function.kernel.name} kernel",
-            remedy="release a grid or Fourier features",
-        )
+        got = f"the {function.kernel.name} kernel"
+        raise _refused("must be one of columns of numbers", got, "release a grid or Fourier features")
     basis = function.basis if isinstance(function, CoefficientFunction) else None
     direct = isinstance(function, PointsFunction) or isinstance(basis, FourierFeatures | GridWeights | Bins)
     if not direct and (function.dim > FEW_COLUMNS or function.bounds is None):
-        raise UsageError(
-            "function",
+        raise _refused(
             f"must be of Fourier features or weighted points in more than {FEW_COLUMNS} columns, and "
             "others must have declared bounds",
-            got=f"another kind in {function.dim} columns",
-            remedy="release random Fourier features, or fit the records",
+            f"another kind in {function.dim} columns",
+            "release random Fourier features, or fit the records",
         )
     return function.dim
+
+
+def _refused(rule: str, got: str, remedy: str) -> UsageError:
+    return UsageError("function", rule, got=got, remedy=remedy)
 
 
 def released_cells(
@@ -276,12 +271,8 @@ def _boxes(weights: Floats, places: Floats, width: Floats) -> Cells:
 
 
 def _nothing_seen() -> UsageError:
-    return UsageError(
-        "function",
-        "must stand out of its noise somewhere, to have clusters",
-        got="noise",
-        remedy="release with a larger epsilon",
-    )
+    rule = "must stand out of its noise somewhere, to have clusters"
+    return _refused(rule, "noise", "release with a larger epsilon")
 
 
 _STARTS: Final = 20

@@ -450,12 +450,10 @@ def _check_comparable(f: ReleasedFunction, g: ReleasedFunction) -> None:
         ("bounds", f.bounds == g.bounds),
     ):
         if not same:
-            raise UsageError(
-                f"functions that are compared must have the same {what}",
-                got="others",
-                remedy="release both with the same parameters"
-                + (", or read a grid with_kernel(...)" if what == "kernel" else ""),
-            )
+            rule = f"functions that are compared must have the same {what}"
+            remedy = "release both with the same parameters"
+            also = ", or read a grid with_kernel(...)" if what == "kernel" else ""
+            raise UsageError(rule, got="others", remedy=remedy + also)
     one, other = _table_of(f), _table_of(g)
     if one is None or other is None:
         return

@@ -165,20 +165,14 @@ def public_points(functions: Sequence[ReleasedFunction], at: object, number: int
     if at is not None:
         points = query_points(at, dim=first.dim, columns=first.columns)
         if not _FEWEST_GIVEN <= len(points) <= _MOST_GIVEN:
-            raise UsageError(
-                "at",
-                f"must be {_FEWEST_GIVEN} to {_MOST_GIVEN} points",
-                got=len(points),
-                remedy="a few hundred where records are expected",
-            )
+            rule = f"must be {_FEWEST_GIVEN} to {_MOST_GIVEN} points"
+            remedy = "a few hundred where records are expected"
+            raise UsageError("at", rule, got=len(points), remedy=remedy)
         return points
     sets = first.dim is None or any(each.dim is None for each in first.kernel.parts())
     if sets or first.bounds is None:
-        raise UsageError(
-            "at",
-            "must be given for functions without bounds, or with sets",
-            remedy="give public points where records are expected",
-        )
+        rule = "must be given for functions without bounds, or with sets"
+        raise UsageError("at", rule, remedy="give public points where records are expected")
     # The standard error of a mean kernel value in the middle of the box; 0 where it is not known.
     middle = np.asarray(first.bounds.centre, np.float64)[np.newaxis]
     noises = [float(np.nan_to_num(each.query(middle).stderr)[0]) for each in functions]

@@ -333,38 +333,28 @@ def _windows(last: int) -> int:
 
 def _checked(steps: Sequence[NoisyTable]) -> tuple[int, ...]:
     """The numbers of the steps; refuses what is not a series of one stream."""
+
+    def refused(rule: str, got: object, remedy: str) -> UsageError:
+        return UsageError("steps", rule, got=got, remedy=remedy)
+
     if len(steps) < 2:
-        raise UsageError(
-            "steps", "must be at least two steps of a stream", got=len(steps), remedy="release more"
-        )
+        raise refused("must be at least two steps of a stream", len(steps), "release more")
     found = [each.stream_step if isinstance(each, NoisyTable) else None for each in steps]
     first = found[0]
     same = [
         each for each in found if each and first and (each.stream, each.noise) == (first.stream, first.noise)
     ]
     if first is None or len(same) < len(steps):
-        raise UsageError(
-            "steps",
-            "must be steps of one stream",
-            got="other functions",
-            remedy="use hs.compare for single releases",
-        )
+        remedy = "use hs.compare for single releases"
+        raise refused("must be steps of one stream", "other functions", remedy)
     numbers = tuple(each.step for each in same)
     view = first.noise.view
     if view.decay is not None:
-        raise UsageError(
-            "steps",
-            "must show all steps so far, or a window",
-            got="a stream that decays",
-            remedy="start the stream without decay",
-        )
+        rule = "must show all steps so far, or a window"
+        raise refused(rule, "a stream that decays", "start the stream without decay")
     if any(after <= before for before, after in pairwise(numbers)):
-        raise UsageError("steps", "must be in their order", got="others", remedy="sort them by their number")
+        raise refused("must be in their order", "others", "sort them by their number")
     if view.window is not None and any(after - before < view.window for before, after in pairwise(numbers)):
-        raise UsageError(
-            "steps",
-            f"of a window must be at least {view.window} steps apart, so that no record is in two",
-            got="nearer ones",
-            remedy=f"give every {view.window}th step",
-        )
+        rule = f"of a window must be at least {view.window} steps apart, so that no record is in two"
+        raise refused(rule, "nearer ones", f"give every {view.window}th step")
     return numbers

@@ -126,13 +126,14 @@ def decode_array(payload: memoryview, shape: tuple[int, ...], type_name: str) ->
     return np.frombuffer(payload, dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
 
 
+Integers = NDArray[np.int32] | NDArray[np.int64]
 _LEAST_BITS = 1
 """A packed integer takes at least this many bits, which bounds what a short file can claim to hold."""
 
 _CENTRE_FROM = 1 << 16
 
 
-def pack_integers(values: NDArray[np.int32] | NDArray[np.int64], unit: int) -> tuple[bytes, int]:
+def pack_integers(values: Integers, unit: int) -> tuple[bytes, int]:
     """Multiples of ``unit`` in about as many bits as their noise has entropy, and the centre of the code.
 
     Rice codes (``src/native/bind_pack.cpp``) of the distances from a central value. Noisy cells of deviation
@@ -158,13 +159,11 @@ def check_packed(shape: tuple[int, ...], size: int) -> None:
 
 def unpack_integers(
     payload: bytes | memoryview, shape: tuple[int, ...], type_name: str, *, unit: int, centre: int
-) -> NDArray[np.int32] | NDArray[np.int64]:
+) -> Integers:
     """The integers back; ValueError where the bytes are no code of that many values of that type."""
     check_packed(shape, len(payload))
-    wide = type_name == "int64"
     cells = prod(shape)
-    values: NDArray[np.int32] | NDArray[np.int64]
-    values = np.empty(cells, np.int64) if wide else np.empty(cells, np.int32)
+    values: Integers = np.empty(cells, np.int64) if type_name == "int64" else np.empty(cells, np.int32)
     if not _native.unpack_integers(bytes(payload), values, centre):
         raise ValueError("not a packed table")
     if values.size and unit > 1:
@@ -288,15 +287,14 @@ class PackedTable:
             self.native.read_cells(first, values, 1)
             yield values
 
-    def unpacked(self) -> NDArray[np.int32] | NDArray[np.int64]:
+    def unpacked(self) -> Integers:
         """All values as an array of 32 bits per cell, or of 64 where those are needed."""
         low = self.form.base * self.form.unit
         high = (self.form.base + (1 << self.form.bits)) * self.form.unit
         limits = np.iinfo(np.int32)
         lowest, highest = self.exception_values.min(initial=low), self.exception_values.max(initial=high)
         narrow = limits.min <= int(lowest) and int(highest) <= limits.max
-        table: NDArray[np.int32] | NDArray[np.int64]
-        table = np.empty(self.size, np.int32) if narrow else np.empty(self.size, np.int64)
+        table: Integers = np.empty(self.size, np.int32) if narrow else np.empty(self.size, np.int64)
         first = 0
         for values in self.blocks():
             table[first : first + len(values)] = values

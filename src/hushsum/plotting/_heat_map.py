@@ -88,12 +88,9 @@ class HeatMap:
         kernel: Any = self.function.kernel
         integral = float(kernel.integral()) if isinstance(kernel, ColumnKernel) else math.inf
         if not math.isfinite(integral):
-            raise UsageError(
-                "function",
-                "must have a kernel with a finite integral, such as the Gaussian, for records per area",
-                got=kernel.name,
-                remedy="release it with the Gaussian kernel",
-            )
+            rule = "must have a kernel with a finite integral, such as the Gaussian, for records per area"
+            remedy = "release it with the Gaussian kernel"
+            raise UsageError("function", rule, got=kernel.name, remedy=remedy)
         if not self.geographic:
             return integral
         scale = LocalScale.of(self.function.bounds)
@@ -172,12 +169,9 @@ def map_kernel(bounds: object, bandwidth: float, *, geographic: bool) -> tuple[s
         return "gaussian", bandwidth
     width = positive_number("bandwidth", bandwidth)
     if not _SMALLEST_KERNEL <= width <= _LARGEST_KERNEL:
-        raise UsageError(
-            "bandwidth",
-            f"must be {_SMALLEST_KERNEL:g} to {_LARGEST_KERNEL:g} metres",
-            got=f"{width:g}",
-            remedy="give the distance over which points are smoothed, such as 250",
-        )
+        rule = f"must be {_SMALLEST_KERNEL:g} to {_LARGEST_KERNEL:g} metres"
+        remedy = "give the distance over which points are smoothed, such as 250"
+        raise UsageError("bandwidth", rule, got=f"{width:g}", remedy=remedy)
     scale = LocalScale.of(bounds)
     scale.warn()
     return scale.expression(bandwidth), None
@@ -419,24 +413,19 @@ class LocalScale:
         box = Bounds.declared(bounds, 2, "a heat map")
         (west, south), (east, north) = box.low, box.high
         if not (west >= -360.0 and east <= 360.0 and east - west <= 360.0 and south > -90.0 and north < 90.0):
-            raise UsageError(
-                "bounds",
-                "must be longitudes from -180 to 180 and latitudes between -90 and 90, in that order",
-                got=f"{west:g}:{east:g},{south:g}:{north:g}",
-                remedy="swap the columns, or say that the columns lie in a plane",
-            )
+            rule = "must be longitudes from -180 to 180 and latitudes between -90 and 90, in that order"
+            got = f"{west:g}:{east:g},{south:g}:{north:g}"
+            remedy = "swap the columns, or say that the columns lie in a plane"
+            raise UsageError("bounds", rule, got=got, remedy=remedy)
         middle = math.radians((south + north) / 2.0)
         along = _parallel(middle)
         nearest_to_equator = 0.0 if south <= 0.0 <= north else min(abs(south), abs(north))
         edges = (south, north, nearest_to_equator)
         stretch = max(abs(_parallel(math.radians(edge)) / along - 1.0) for edge in edges)
         if stretch > _MOST_STRETCHED:
-            raise UsageError(
-                "bounds",
-                "must be a box in which a degree of longitude is about equally long",
-                got=f"one in which it differs by {stretch:.0%}",
-                remedy="make maps of parts of it",
-            )
+            rule = "must be a box in which a degree of longitude is about equally long"
+            got = f"one in which it differs by {stretch:.0%}"
+            raise UsageError("bounds", rule, got=got, remedy="make maps of parts of it")
         return cls(along, _meridian(middle), stretch)
 
     def warn(self) -> None:
