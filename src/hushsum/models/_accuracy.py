@@ -28,7 +28,7 @@ class NoPlanWithinLimits(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PredictedError:
-    """The error of ``of`` at one point, for so many records; ``note`` says which error, and from what."""
+    """The error of ``of`` at one point, for ``records``; ``note`` says which error, and from what."""
 
     of: str
     error: float

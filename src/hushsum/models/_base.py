@@ -612,12 +612,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             raise UsageError("bandwidth", "must be left out for a kernel, which has its own")
         if self.public is not None and not self._uses_public():
             may = [each.name for each in self.PARAMETERS if each.from_public]
-            raise UsageError(
-                "public",
-                "must decide a parameter",
-                got="rows that nothing is left to",
-                remedy=("give ", Argument(may[-1], FROM_PUBLIC), ", or leave them out"),
-            )
+            remedy = ("give ", Argument(may[-1], FROM_PUBLIC), ", or leave them out")
+            got = "rows that nothing is left to"
+            raise UsageError("public", "must decide a parameter", got=got, remedy=remedy)
 
     def decided_by_public(self) -> list[str]:
         """The parameters that are left to the public rows."""
@@ -655,7 +652,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return decided
 
     def _default_bandwidth(self, n_features: int) -> float:
-        """The default bandwidth for so many columns, as a part of the declared range of a column."""
+        """The default bandwidth for that number of columns, as a part of the declared range of a column."""
         return self.DEFAULT_BANDWIDTH
 
     def _has_default_bandwidth(self) -> bool:
@@ -926,11 +923,11 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _spend(self, state: ModelState) -> Bundle:
         state.check_whole()
         if state.facts != self._described():
-            raise UsageError(
+            rule, got = (
                 "parameters were changed between fit and the release",
-                got="others than what was counted for",
-                remedy="set them back, or fit again",
+                "others than what was counted for",
             )
+            raise UsageError(rule, got=got, remedy="set them back, or fit again")
         promise = self._promise()
         booking = Booking.of(self.budget, self.idempotency_key)
         begun = self._check_first(state.key)
@@ -958,11 +955,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         with _SPENT_LOCK:
             begun = _SPENT.setdefault(self._lineage, {})
         if begun.get(key):
+            got = "it for a second model, which would be given the answers of the first"
             raise UsageError(
-                "idempotency_key",
-                "names one release",
-                got="it for a second model, which would be given the answers of the first",
-                remedy="give each model its own",
+                "idempotency_key", "names one release", got=got, remedy="give each model its own"
             )
         if set(begun) - {key}:
             warnings.warn(
@@ -1231,12 +1226,9 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         declared = given if self.classes is None else _distinct(self.classes)
         classes = showing_nothing(lambda: np.unique(labels), y=labels) if declared is None else declared
         if declared is None and len(classes) > MOST_FOUND:
-            raise UsageError(
-                "classes",
-                f"must be declared where there are more than {MOST_FOUND}",
-                got="a target with more: its values, which look like numbers or names, would be published",
-                remedy="declare them, or use a regressor",
-            )
+            rule = f"must be declared where there are more than {MOST_FOUND}"
+            got = "a target with more: its values, which look like numbers or names, would be published"
+            raise UsageError("classes", rule, got=got, remedy="declare them, or use a regressor")
         if self._most is not None and len(classes) > self._most:
             # scikit-learn's checks look for these words.
             kind = type_of_target(classes)
@@ -1262,11 +1254,9 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         except TypeError:
             known = False
         if not known:
-            raise DataRefused(
-                "the target must hold declared classes only",
-                got="another label",
-                remedy=("declare it in ", errors.Parameter("classes"), " too"),
-            )
+            remedy = ("declare it in ", errors.Parameter("classes"), " too")
+            rule = "the target must hold declared classes only"
+            raise DataRefused(rule, got="another label", remedy=remedy)
         return codes
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:

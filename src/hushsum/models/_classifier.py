@@ -69,7 +69,7 @@ def split_promise(promise: Promise) -> tuple[Fraction, Promise]:
 
 
 def quantiles_are_useful(columns: int, records: int, promise: Promise) -> bool:
-    """Whether private quantiles of so many columns are predicted to be off by no more than half of the
+    """Whether private quantiles of that many columns are predicted to be off by no more than half of the
     records, from declared quantities alone.
 
     Beyond that they would be points of the declared range at random. Below it even inaccurate quantiles were
@@ -157,9 +157,9 @@ METHODS: Final = (AUTO, KERNEL, MEANS, DISCRIMINANT)
 RULES: Final = ("likelihood", "map")
 MOST_KERNEL_COLUMNS: Final = 32
 _COLUMNS_AT_ONE: Final = 8
-"""Up to so many columns a bandwidth of half the declared range suits the tables of the benchmark. On sentence
-embeddings of AG News (384 columns, ε = 1, δ = 1e-5) the rule of √(columns/8) reaches 0.79, without growth
-0.37.
+"""Up to this many columns a bandwidth of half the declared range suits the tables of the benchmark. On
+sentence embeddings of AG News (384 columns, ε = 1, δ = 1e-5) the rule of √(columns/8) reaches 0.79, without
+growth 0.37.
 """
 _MOST_ROWS: Final = 1000
 _ROWS_AT_ONE: Final = 150
@@ -220,9 +220,9 @@ COLUMN_SCALING = Parameter(
 
 _DEEPEST = -30.0
 _DISTINCT = 3.0
-"""A class with so many standard errors of its count differs from an empty one."""
+"""A class with this many standard errors of its count differs from an empty one."""
 _FLOOR = 2.0
-"""A class is divided by no fewer records than so many standard errors of its count."""
+"""A class is divided by no fewer records than this many standard errors of its count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,7 +522,7 @@ class PrivateClassifier(ClassificationModel, KernelModel):
     # Of the transformation that was learned from public rows.
 
     def chosen_method(self, n_features: int | None = None, records: int | None = None) -> str:
-        """The method for so many columns and a declared number of records; looks at no data."""
+        """The method for that number of columns and a declared number of records; looks at no data."""
         promise = self.check_parameters()
         return self._choose(self._width(n_features), records or self.records or UNDECLARED, promise)
 

@@ -60,7 +60,7 @@ _CLEAR: Final = 0.35
 _USABLE: Final = 0.7
 """A cell is cut, or used, if the noise of its mean is expected to be shorter than this part of its radius."""
 _PRECISE: Final = 1.0
-"""Cells are cut into so many that the noise of their means is about this part of the spread inside them."""
+"""The noise of the means of cells is to be about this part of the spread inside them."""
 _CELLS_PER_CLUSTER: Final = 3
 SEEN: Final = 3.0
 _BITS: Final = 16
@@ -130,7 +130,7 @@ class Partition:
     -------
     The center of a record depends on that record alone, bit for bit: record and centers are rounded to
     multiples of 2⁻¹⁶, element by element, and distances are compared as ‖c‖² − 2x·c. Every product and every
-    partial sum in it is a whole number below d·2³⁴ ≤ 2⁵⁰, for up to 2¹⁶ columns, and so exact in double
+    partial sum in it is an integer below d·2³⁴ ≤ 2⁵⁰, for up to 2¹⁶ columns, and so exact in double
     precision in any order of summation. Of equal distances the first center is taken.
     """
 

@@ -212,7 +212,7 @@ class FunctionalSums(Secret):
 
     Privacy
     -------
-    f = Σ k(x, ·) in the space of the features is φ-sum · φ(·): one record present or absent moves its
+    f = Σ k(x, ·) in the space of the features is φ-sum · φ(·): one record present or absent changes its
     coefficients by a vector no longer than Δ2 of its basis (`FourierSeries`, `FourierFeatures`). With k
     kernels, each is calibrated as if one record moved it by √k·Δ2, so that all together are one Gaussian
     mechanism. A fiftieth of ε pays for a noisy count by exact discrete Laplace; what is left of ε, and δ, for
@@ -591,12 +591,8 @@ class PrivateDensity(PrivateModel):
                 unit = in_units(plain, self._fitted("scale"), box)[0]
                 if math.isclose(found.column_bandwidths()[0], bandwidth * unit):
                     return each
-        raise UsageError(
-            "kernel",
-            "and bandwidth must be among those the model was made with",
-            got="others",
-            remedy="declare them before fit, or leave them out",
-        )
+        rule = "and bandwidth must be among those the model was made with"
+        raise UsageError("kernel", rule, got="others", remedy="declare them before fit, or leave them out")
 
 
 _COUNTS = "counts"
@@ -624,8 +620,8 @@ class PrivateHistogram(PrivateModel):
 
     Privacy
     -------
-    Unit: one record. A record present or absent moves one bin by 1: Δ1 = Δ2 = 1. A record replaced moves two:
-    Δ1 = 2, Δ2 = √2. (Dandekar, Basu and Bressan 2019 take 2 for a Gaussian, which is the L1 value.)
+    Unit: one record. A record present or absent changes one bin by 1: Δ1 = Δ2 = 1. A record replaced changes
+    two: Δ1 = 2, Δ2 = √2. (Dandekar, Basu and Bressan 2019 take 2 for a Gaussian, which is the L1 value.)
 
     Examples
     --------
@@ -726,9 +722,7 @@ class PrivateHistogram(PrivateModel):
     def counts_(self) -> Floats:
         """Noisy counts, one axis for each column; only after the release."""
         part = self._reading()
-        assert isinstance(part.basis, Bins)
-        counts: Floats = part.table.reshape(part.basis.bins).astype(np.float64)
-        return counts
+        return np.asarray(part.table.reshape(part.basis.bins), np.float64)
 
     @property
     def count_stderr_(self) -> float:
@@ -739,7 +733,6 @@ class PrivateHistogram(PrivateModel):
     def bin_edges_(self) -> list[Floats]:
         """The edges of the bins of each column, shape (bins + 1,) each; only after the release."""
         part = self._reading()
-        assert isinstance(part.basis, Bins)
         box = part.basis.bounds
         return [
             np.linspace(low, high, bins + 1)
@@ -759,8 +752,7 @@ class PrivateHistogram(PrivateModel):
         """
         part, counts, unit = self._counted(self._queries(X))
         floor = max(part.noise.variance**0.5, 1e-100)
-        densities: Floats = np.maximum(counts, floor) / unit
-        return densities
+        return np.asarray(np.maximum(counts, floor) / unit)
 
     def query(self, X: object, *, level: float = 0.95) -> Answers:
         """The density at each point with standard error and interval; not raised to its error as

@@ -181,7 +181,7 @@ class PrivateGaussianProcessRegressor(FeatureSpaceModel, RegressionModel):
     Privacy
     -------
     Public inputs: with A the public matrix of which the coefficients are A·y, one target replaced within a
-    range of width B moves them by at most B·max_i‖A_i‖, and ‖A_i‖² = [C⁻¹KC⁻¹]_ii with C = K + σ²I. A is
+    range of width B changes them by at most B·max_i‖A_i‖, and ‖A_i‖² = [C⁻¹KC⁻¹]_ii with C = K + σ²I. A is
     rounded to integers and the length of its columns taken from those, so the claim is exact.
     Neighbours: replace; the number of records is public. Of a person up to m targets are replaced; whose
     records they are is public, and the claim says so. Private inputs: `Moments`, add/remove.
@@ -392,7 +392,7 @@ class PrivateKernelSVC(FeatureSpaceModel, ClassificationModel):
     -------
     Unit: one record with its label. Neighbours: replace, so the number of records n is public. The function
     lives in a finite feature space with the constant 1 among the features, so that noise hides the intercept
-    as well: κ = sup k + 1. One record moves a machine by Δ = 2C√κ/n, and by 2√(2g) for a solution whose
+    as well: κ = sup k + 1. One record changes a machine by Δ = 2C√κ/n, and by 2√(2g) for a solution whose
     duality gap is g, which is fixed beforehand. K machines one against the rest move together by √K·Δ. The
     coefficients are rounded to a lattice and take exact discrete Gaussian noise. The claim assumes that the
     solver reaches g on the records and on all their neighbours: if it does not, the release is refused before

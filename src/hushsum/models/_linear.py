@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.declaration import Parameter
-from hushsum.errors import Argument, UsageError
+from hushsum.errors import Argument
 from hushsum.methods import (
     OBJECTIVE_PERTURBATION,
     POSTERIOR_SAMPLE,
@@ -43,6 +43,7 @@ from hushsum.models._base import (
     PrivateModel,
     RegressionModel,
     declared,
+    refuse_pure,
     require,
 )
 from hushsum.privacy import GAUSSIAN, LAPLACE, PURE_NOISE, REAL_ARITHMETIC, Claim, Mechanism, Promise
@@ -406,13 +407,8 @@ class PrivateRegressor(RegressionModel, LinearModel):
     def _linear_method(self, n_features: int | None = None) -> LinearMethod:
         method = self._chosen_method(n_features)
         chosen = self._method_named(method)
-        if isinstance(chosen, FromRecords) and not chosen.pure and self._promise().pure:
-            raise UsageError(
-                "delta",
-                ("must be above 0 for ", Argument("method", method), " with this calibration"),
-                got="none",
-                remedy=("give ", Argument("delta", 1e-6)),
-            )
+        if isinstance(chosen, FromRecords) and not chosen.pure:
+            refuse_pure(self._promise(), "for ", Argument("method", method), " with this calibration")
         return chosen
 
     def _method_named(self, method: str) -> LinearMethod:

@@ -250,7 +250,7 @@ class PrivateOutlierDetector(OutlierMixin, EmbeddingModel):  # type: ignore[misc
     Unit: one record; neighbours: add/remove. The sketch takes ε, or with ``contamination`` ¾ of it and all of
     δ; then one grid point is chosen by permute-and-flip for ¼ of ε, by the ranks of the records' scores under
     the sketch that was already released. A record's score depends on it and on public things alone, so it
-    moves the ranks as in any private quantile; the two steps compose, adaptively, to the claim.
+    changes the ranks as in any private quantile; the two steps compose, adaptively, to the claim.
 
     What :meth:`predict` says *of the private records themselves* is as private as the records.
 
@@ -328,7 +328,7 @@ class PrivateOutlierDetector(OutlierMixin, EmbeddingModel):  # type: ignore[misc
         return PredictedError("score", error, records, PLANNED)
 
     def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
-        # Hash rows, of which a record moves one cell each, always have less variance by Laplace noise.
+        # Hash rows, of which a record changes one cell each, always have less variance by Laplace noise.
         hashed = promise.pure and self.radius is None
         noise = Mechanism.of(LAPLACE) if hashed else super()._mechanism(promise, n_features)
         return noise if self.contamination is None else noise + Mechanism.of(PERMUTE_AND_FLIP)

@@ -21,7 +21,7 @@ USUAL_RECORDS: Final = 10_000
 _WIDER: Final = 0.1
 """Bounds reach beyond the range of the rows by this part of it, on either side."""
 _VISIBLE: Final = 4.0
-"""A typical kernel mean is to be so many times its predicted error."""
+"""A typical kernel mean is to be this many times its predicted error."""
 _COMPARED: Final = 400
 """Rows whose distances are computed."""
 _DOUBLINGS: Final = 24
@@ -36,7 +36,7 @@ def refuse_repeated_rows(
 
 
 def public_table(public: object, dim: int, columns: Sequence[str] | None) -> Floats:
-    """Public rows as an array of so many columns; of many rows, some evenly spaced ones.
+    """Public rows as an array of ``dim`` columns; of many rows, some evenly spaced ones.
 
     Raises
     ------
@@ -45,12 +45,9 @@ def public_table(public: object, dim: int, columns: Sequence[str] | None) -> Flo
     """
     rows = as_dense(in_memory(public), dim=dim, columns=columns).astype(np.float64)
     if len(rows) < FEWEST_POINTS:
-        raise DataRefused(
-            "public",
-            f"must have at least {FEWEST_POINTS} rows",
-            got="fewer",
-            remedy="give more public rows, or leave them out and declare the parameters",
-        )
+        rule = f"must have at least {FEWEST_POINTS} rows"
+        remedy = "give more public rows, or leave them out and declare the parameters"
+        raise DataRefused("public", rule, got="fewer", remedy=remedy)
     return rows[:: -(-len(rows) // MOST_POINTS)]
 
 

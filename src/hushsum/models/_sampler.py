@@ -26,6 +26,7 @@ _GRID_CELLS: Final = 1 << 16
 _LARGEST_GRID: Final = 3
 _MOST_PROPOSALS: Final = 1 << 22
 _SCALES: Final = (0.1, 0.3, 1.0)
+_USE_CHAIN: Final = ("use ", Argument("method", "chain"))
 
 
 def from_grid(w: Weights, low: Floats, high: Floats, number: int, random: np.random.Generator) -> Floats:
@@ -38,12 +39,8 @@ def from_grid(w: Weights, low: Floats, high: Floats, number: int, random: np.ran
     """
     dim = len(low)
     if dim > _LARGEST_GRID:
-        raise UsageError(
-            "method",
-            f"must be 'chain' for more than {_LARGEST_GRID} columns",
-            got=dim,
-            remedy=("use ", Argument("method", "chain")),
-        )
+        rule = f"must be 'chain' for more than {_LARGEST_GRID} columns"
+        raise UsageError("method", rule, got=dim, remedy=_USE_CHAIN)
     side = round(_GRID_CELLS ** (1.0 / dim))
     unit = np.stack(np.meshgrid(*[np.arange(side)] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
     weights = _positive(w(low + (high - low) * (unit + 0.5) / side))
@@ -67,11 +64,8 @@ def by_rejection(w: Weights, low: Floats, high: Floats, number: int, random: np.
     proposed = 0
     while len(kept) < number:
         if proposed >= _MOST_PROPOSALS:
-            raise UsageError(
-                "rejection must keep a point now and then",
-                got="too few in this box",
-                remedy=("use ", Argument("method", "chain")),
-            )
+            rule = "rejection must keep a point now and then"
+            raise UsageError(rule, got="too few in this box", remedy=_USE_CHAIN)
         points = low + (high - low) * random.random((_SPREAD, len(low)))
         weights = w(points)
         proposed += len(points)
@@ -148,11 +142,9 @@ def diverse_choice(weights: Floats, similarity: Callable[[int], Floats], number:
 
 def _positive(weights: Floats) -> Floats:
     if not (weights > 0.0).any():
-        raise UsageError(
-            "the released function must stand out of its noise somewhere",
-            got="nothing above its error",
-            remedy=("use a larger ε or bandwidth, or ", Argument("floor", 0)),
-        )
+        remedy = ("use a larger ε or bandwidth, or ", Argument("floor", 0))
+        rule = "the released function must stand out of its noise somewhere"
+        raise UsageError(rule, got="nothing above its error", remedy=remedy)
     return weights
 
 

@@ -51,7 +51,7 @@ Codes = NDArray[np.int32]
 Pair = tuple[int, int]
 
 PARTS: Final = 5
-"""Mixtures that are fitted from different starts; their mean errs less, since each follows other noise."""
+"""Mixtures that are fitted from different starts: each follows other noise, so their mean has less error."""
 MOST_COMPONENTS: Final = 100
 FEWEST_COMPONENTS: Final = 64
 """Of a part; as many as there are labels between the two."""
@@ -325,7 +325,7 @@ def _cells_of(mixture: ProductMixture, members: Sequence[int], shape: tuple[int,
 ALL, TREE, AUTO = "all", "tree", "auto"
 PART: Final = "marginals"
 MOST_COLUMNS_OF_ALL: Final = 12
-"""Up to so many columns all pairs are better than a tree under pure ε: they were on all sets that constants
+"""Up to this many columns all pairs are better than a tree under pure ε: they were on all sets that constants
 were tuned on (`benchmarks/synthetic_tables.py`), which have 9 to 11.
 """
 _MIXTURE, _ERRORS = "mixture", "expected_errors"

@@ -45,7 +45,7 @@ TABLES: tuple[tuple[Role, int | None, str], ...] = (
     (SMOOTH_PROFILES, MOST_GRID_COLUMNS, GRID),
     (SPECTRAL, None, FOURIER_FEATURES),
 )
-"""Where a model counts a kernel: the first method whose role it has, in no more than so many columns."""
+"""Where a model counts a kernel: the first method whose role it has, in at most that number of columns."""
 
 
 def empty_table(
