@@ -9,15 +9,15 @@ from hushsum import Tally
 
 def exact_state(tally: Tally) -> dict[str, Any]:
     """Table, count, number of changes, cap and origins."""
-    return tally._state()
+    names = ("table", "count", "moves", "cap", "origins")
+    return {name: getattr(tally, f"_{name}") for name in names}
 
 
 def exact_table(tally: Tally) -> Any:
     """The counters before any noise: an array, or a ``CounterTable`` of a large tally."""
-    return tally._state()["table"]
+    return tally._table
 
 
 def exact_count(tally: Tally) -> int:
     """The number of records counted."""
-    count: int = tally._state()["count"]
-    return count
+    return tally._count

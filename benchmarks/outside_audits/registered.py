@@ -83,7 +83,7 @@ def _neighbouring_graphs(basis: AdjacencyRows) -> list[Tally]:
         tallies = [
             _graph_tally(basis, edges) for edges in ([(u, hub), (v, hub)], [(u, hub), (v, hub), (u, v)])
         ]
-        first, second = (tally._state()["table"] for tally in tallies)
+        first, second = (tally._table for tally in tallies)
         if ((second - first) ** 2).sum() == declared.l2_squared:
             return tallies
     raise AssertionError("the bound is attained")

@@ -125,7 +125,7 @@ def one_process(path: str, tally: Tally, threads: int | None) -> Tally:
 def timed(call: Callable[[], Tally]) -> tuple[TreeTime, Any]:
     with TreeTime() as time:
         tally = call()
-    return time, tally._state()["table"]
+    return time, tally._table
 
 
 def measured(name: str, path: str, rows: int) -> dict[str, Any]:

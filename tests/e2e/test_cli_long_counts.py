@@ -102,7 +102,9 @@ def again(path: Path) -> Tally:
     """The same counts as those of another tally, as if counted from a copy of its records."""
     found = hs.load_tally(path)
     state = exact_state(found)
-    return Tally._restore(found.basis, found.kernel, state["table"], state["count"], state["moves"], None)
+    return Tally._restore(
+        found.basis, found.kernel, table=state["table"], count=state["count"], moves=state["moves"]
+    )
 
 
 def test_workers_need_an_engine(records: Path, quick_command: Path) -> None:

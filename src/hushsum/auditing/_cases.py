@@ -886,7 +886,7 @@ def _histogram(relation: Relation, promise: Promise = _SMALLER) -> Separated:
         assert isinstance(function, CoefficientFunction)
         return function
 
-    exact = [tally._state()["table"][0].astype(np.float64) for tally in tallies]
+    exact = [tally._table[0].astype(np.float64) for tally in tallies]
     # A record that is replaced moves two cells, and the difference of both by two.
     moved = 1 if relation is Relation.ADD_REMOVE else 2
     chances = lattice_chances(float(released(0, None).noise.parameter), cells=moved, move=moved)

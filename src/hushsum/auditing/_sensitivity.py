@@ -320,8 +320,7 @@ def _counted_persons(
     for start in range(0, len(visits), step):
         part = visits[start : start + step]
         tally.add([record for _, record in part], units=[who for who, _ in part], threads=1)
-    state = tally._state()
-    return state["table"], int(state["count"])
+    return tally._table, tally._count
 
 
 Edge = tuple[int, int]

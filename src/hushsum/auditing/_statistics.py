@@ -854,7 +854,7 @@ def audit_smoke(case: SmokeCase, *, seed: int | None = None, releases: int = REL
     """
     number = case.persons or 1
     empty, full = (_tally(case.persons, visits) for visits in (0, number))
-    cell = int(np.argmax(full._state()["table"][0]))
+    cell = int(np.argmax(full._table[0]))
     without, with_unit = (
         np.count_nonzero(_observe(tally, case, cell, releases, seed, side) >= number, axis=0).tolist()
         for side, tally in enumerate((empty, full))

@@ -85,7 +85,7 @@ class IntegerNoise:
     the scale of the length that ``cells`` cells share. Of a step of a stream the parameter is the variance,
     rounded upwards.
 
-    Of Laplace noise ``parts`` may be above 1: the distribution is then that of one of so many independent
+    Of Laplace noise ``parts`` may be above 1: the distribution is then that of one of that many independent
     shares that add up to it. A sum of independent noises has the mechanism ``"sum"`` and ``terms``, each with
     how often it was added.
 
@@ -104,7 +104,7 @@ class IntegerNoise:
 
     @classmethod
     def sum_of(cls, terms: Sequence[tuple[int, IntegerNoise]]) -> IntegerNoise:
-        """The sum of independent noises, each added so many times; sums among them are resolved."""
+        """The sum of independent noises, each added the given number of times; sums among them are resolved."""
         flat: list[tuple[int, IntegerNoise]] = []
         for times, noise in terms:
             flat.extend((times * inner, each) for inner, each in noise.terms or ((1, noise),))
@@ -329,7 +329,7 @@ def calibrate(
     count_share: Fraction = COUNT_SHARE,
     mechanism: str | None = None,
 ) -> Calibration:
-    """The noise that keeps a promise for every unit that changes a table of so many cells by ``change``.
+    """The noise that keeps a promise for every unit that changes a table of ``cells`` cells by ``change``.
 
     Parameters
     ----------

@@ -213,7 +213,7 @@ _LARGEST_BASE = 64
 
 @dataclass(frozen=True, slots=True)
 class TreeSums:
-    """Sums of intervals over ``horizon`` steps, of lengths 1, b, b², … in so many levels.
+    """Sums of intervals over ``horizon`` steps, of lengths 1, b, b², …, one for each level.
 
     >>> TreeSums(365, 2, 9).row(7, View()).tolist()
     [0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0]

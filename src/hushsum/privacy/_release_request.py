@@ -67,7 +67,7 @@ class ReleaseRequest:
         Default: that of less variance under pure ε, discrete Gaussian noise otherwise.
     rows : int or "auto"
         How many of the tally's rows to publish. ``"auto"``: under pure ε, where rows share the budget, as
-        many as suit ε and the paid noisy count; with δ or ρ all of them.
+        many as suit ε and the noisy count; with δ or ρ all of them.
     count_share : float, optional
         The fraction of the budget that pays for the noisy count, by default 0.02; with δ or ρ, k/(1 + k) is
         best at density k.

@@ -20,6 +20,7 @@ from hushsum.tables._base import (
     reading_as_json,
     reading_from_json,
     register,
+    slices,
 )
 from hushsum.tables._bins import Bins, BinsReading, cell_errors
 from hushsum.tables._declared_box import (
@@ -108,6 +109,6 @@ __all__ = [
     "exponential_of_minus", "feature_sensitivity", "gaussian_width", "groups_for", "inner_products",
     "least_similarity", "load_baselines", "median_of_means_bound", "outer_products", "pair_variance",
     "pairs_for_laplace", "part_table", "predicted_error", "probed_covariance", "profiles_of", "queries_of",
-    "reading_as_json", "reading_from_json", "register", "rows_for_laplace", "spline_values",
+    "reading_as_json", "reading_from_json", "register", "rows_for_laplace", "slices", "spline_values",
     "squared_diameter",
 ]  # fmt: skip

@@ -284,7 +284,7 @@ class Basis(Protocol, metaclass=RoleType):
         return self
 
     def rows_for(self, count: int, epsilon: float, moves: int) -> int:
-        """How many rows a pure-ε release should publish, from the paid noisy count; by default all.
+        """How many rows a pure-ε release should publish, from the noisy count; by default all.
 
         ``moves`` is how many records' vectors one unit may move: 2 for a replaced record, times the cap.
         """
@@ -397,7 +397,7 @@ def check_integer(name: str, value: object, least: int, most: int, remedy: str |
 
 
 def slices(length: int, step: int) -> Iterator[slice]:
-    """The ranges of so many consecutive places, the last of them perhaps shorter."""
+    """Consecutive ranges of ``step`` places; the last one may reach beyond the length."""
     return (slice(start, start + max(1, step)) for start in range(0, length, max(1, step)))
 
 

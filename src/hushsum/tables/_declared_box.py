@@ -125,7 +125,7 @@ _BLOCK_NUMBERS = 1 << 20
 _MOST_PLACES = 1 << 11
 _AROUND = 40
 _LEAST_SHARED = 0.1
-"""Of a lattice much wider than the kernel, whose points cannot find every heap."""
+"""Of a lattice much wider than the kernel, whose points cannot find every repeated value."""
 
 HEAPED_SHARE = 0.4
 """What counts as having the very value of a query, of the records that make up its kernel sum: the median
@@ -194,11 +194,11 @@ class BoxReading(LinearReading, Protocol):
         """What a record at each place of the lattice counts at each query, shape (queries, places)."""
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
-        """The squared error of the approximation if records are in heaps: on a lattice of half a bandwidth,
+        """The squared error of the approximation if records have repeated values: on a lattice of half a bandwidth,
         or of more where that would have more than 2048 points, as many at each point as the released function
         finds around it.
 
-        A heap of n records reads n·k at the points around it. So the squares of the readings, divided by the
+        A value that n records share reads n·k at the points around it. So the squares of the readings, divided by the
         sum of k² over a lattice, have n² for their sum.
         """
         places, squares = self._lattice[0], self._heaps(table)

@@ -57,7 +57,7 @@ def feature_sensitivity(pairs: int, relation: Relation) -> Sensitivity:
 def pairs_for_laplace(
     records: float, epsilon: float, capacity: int, variance: float = TYPICAL_PAIR_VARIANCE
 ) -> int:
-    """The pairs a pure-ε release should publish, without looking at anything private but a paid count.
+    """The pairs a pure-ε release should publish, without looking at anything private but a noisy count.
 
     The variance v·N²/m + 4m/ε² is smallest at m = N·ε·√v/2, with v the variance of a pair.
 
@@ -519,7 +519,7 @@ class FourierFeatures(Basis):
         return self if rows == self.features else replace(self, features=rows)
 
     def rows_for(self, count: int, epsilon: float, moves: int) -> int:
-        """Pairs that balance Laplace noise, which grows with them, against chance, which falls.
+        """Pairs that balance Laplace noise, which grows with them, against sampling error, which falls.
 
         Groups do not change the balance: the noise of an answer is that of as many rows in one group.
         """
@@ -640,7 +640,7 @@ class FeatureReading(SampledReading):
 
     def spread(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:
         """The spread over blocks of orthogonal rows; over single rows where blocks are few, over the first
-        512 blocks where there are more, since all have the same law. The mean is over these rows too.
+        512 blocks where there are more: all have the same distribution. The mean is over these rows too.
 
         Blocks of different groups estimate sums over different records, which adds to their spread and not to
         the error of the answer: a part of 1/N at most.
@@ -732,7 +732,7 @@ def explain(basis: FourierFeatures, table: Table, points: Batch) -> Explained:
     for fold, rows in enumerate(folds):
         fit = fits[fold][best]
         weights += fit * (len(rows) / basis.features)
-        # A cell is a whole number with noise of many units: rounding what is left of it is not a loss.
+        # A cell is an integer with noise of many units: rounding what is left of it is not a loss.
         remainder[rows] = np.rint(table[rows] - amplitude * _parts(basis, rows, points, fit))
     return Explained(weights, remainder, share)
 

@@ -96,7 +96,7 @@ _TAIL_SHARE = 0.1
 _STEPS_IN_DEVIATION = 1500.0
 _FIRST_STEPS = 64
 _FEWEST_STEPS, _MOST_STEPS, _MOST_CORNER_STEPS = 32, 8192, 512
-"""Tabulated places in a cell. Linear interpolation then errs by less than 1e-7 for a Gaussian; for a profile
+"""Tabulated places in a cell. Linear interpolation then has an error below 1e-7 for a Gaussian; for a profile
 with a corner, which no spline follows, by far less than the projection.
 """
 
@@ -219,7 +219,7 @@ def _projected(degree: int, scale: float, gaussian: bool, steps: int, reach: int
 
 
 def _refined(rough: Floats, factor: int, count: int) -> Floats:
-    """An even function, given on a mesh, at the first ``count`` places of a mesh that is so many times
+    """An even function, given on a mesh, at the first ``count`` places of a mesh that is ``factor`` times
     finer: by polynomials through six neighbours.
     """
     if factor == 1:
@@ -539,7 +539,7 @@ class ErrorBound:
     floor: float = 0.0
 
     def scaled(self, factor: float) -> ErrorBound:
-        """The same with so many times the error."""
+        """The same with ``factor`` times the error."""
         return ErrorBound(factor * self.height, self.wider, factor * self.part, factor * self.floor)
 
 
@@ -662,8 +662,8 @@ class ReadingErrors:
         """The expected squared error of the sums, in units of the table.
 
         With weights b of a record, n records at one place give the nodes n·b; the mean of Σb² over places
-        turns squares of cells into squares of heaps. The noise of the cells adds its part of κ², which is
-        far below the noise of the answer.
+        turns squares of cells into squares of repeated values. The noise of the cells adds its part of κ²,
+        which is far below the noise of the answer.
         """
         columns = self.reader.columns
         shared = math.prod(inner_products(each.degree)[each.degree] for each in columns if each.degree)

@@ -65,7 +65,7 @@ class RowsBasis(Basis, Protocol):
     seed: int
 
     def _settle(self, *, numbers: int, most_cells: int, distinct: int | None = None) -> None:
-        """Check the size of the table, of which a row needs so many random numbers, its columns and bounds.
+        """Check the size of the table, its columns and bounds; a row needs ``numbers`` random numbers.
 
         A kernel of ``distinct`` hash values gets only as many cells.
         """
@@ -293,7 +293,7 @@ def median_of_means_bound(row_variance: float, rows: int, failure: float) -> flo
 
 
 def rows_for_laplace(records: float, epsilon: float, variance: float, capacity: int) -> int:
-    """The rows a pure-ε release should publish, without looking at anything private but a paid count.
+    """The rows a pure-ε release should publish, without looking at anything private but a noisy count.
 
     The error √(v·N²/R + 2R/ε²) is smallest at R = N·ε·√(v/2), with v the typical ``variance`` of a row over
     N².

@@ -62,7 +62,7 @@ class Monomials(Basis):
     kernel : InnerProductKernel
         Its degree decides what is counted.
     bits : int
-        Of a whole number. More resolve finer; in d columns a coordinate has about 2^bits/√d steps.
+        Of an integer. More resolve finer; in d columns a coordinate has about 2^bits/√d steps.
     columns : tuple of str, optional
         What the columns are called, in their order.
     transform : str, optional
@@ -285,7 +285,7 @@ class QuadraticKernel(Kernel):
 @register
 @dataclass(frozen=True)
 class Moments(Basis):
-    """Sums of products of a record's features and target, each product a whole number.
+    """Sums of products of a record's features and target, each product an integer.
 
     A record (x, y) is mapped into the unit ball (`UnitBall`) and rounded to integers z = (φ, v) of at
     most ``2**bits``. It adds the upper triangle of φ φᵀ, the products v·φ, and ⌊v²/4⌋. Products and sums of
@@ -357,7 +357,7 @@ class Moments(Basis):
 
     @property
     def unit(self) -> int:
-        """S: the whole number that stands for 1."""
+        """S: the integer that stands for 1."""
         return 1 << self.bits
 
     @property
@@ -544,7 +544,7 @@ class ClassMoments(Basis):
     mean_weight, count_weight, shared_weight : int
         See above; :meth:`of_shares` takes them from shares of the budget. C·s must be below m.
     bits : int
-        Of a whole number.
+        Of an integer.
     transform : str, optional
         Digest of the public transformation that made the vectors, so that only tallies of one merge.
 
@@ -666,7 +666,7 @@ class ClassMoments(Basis):
 
     @property
     def unit(self) -> int:
-        """The whole number that stands for the radius."""
+        """The integer that stands for the radius."""
         return whole_length(self.dim, self.bits)
 
     @property

@@ -56,10 +56,8 @@ def save_tally(tally: Tally, path: PathOrFile, *, encryption_key: bytes | None =
 
 def described(tally: Tally, *, encrypted: bool) -> tuple[Header, list[Buffer | Section]]:
     """The public header and the secret sections of a tally, for this file and for checkpoints."""
-    state = tally._state()
-    cap: UnitCap | None = state["cap"]
-    numbers = np.array([state["count"], state["moves"]], np.int64)
-    table: Counters = state["table"]
+    cap, table = tally._cap, tally._table
+    numbers = np.array([tally._count, tally._moves], np.int64)
     type_name = "int64" if encrypted else _narrowest(table)
     sections: list[Buffer | Section] = [encode_array(numbers, "int64"), _table_section(table, type_name)]
     persons = 0
@@ -72,15 +70,16 @@ def described(tally: Tally, *, encrypted: bool) -> tuple[Header, list[Buffer | S
         padded_counts = np.zeros(capacity, np.int64)
         padded_counts[:persons] = counts
         sections += [padded_digests.tobytes(), encode_array(padded_counts, "int64")]
-    origins: frozenset[bytes] = state["origins"]
-    sections.append(b"".join(sorted(origins)))
+    sections.append(b"".join(sorted(tally._origins)))
+    counted = tally.basis.counted_kernel() is not None
     header: Header = {
         "warning": WARNING,
         "basis": basis_as_json(tally.basis),
-        "kernel": _kernel_as_json(tally),
+        # The kernel to read with; none where the basis is counted for one, or none was chosen.
+        "kernel": None if counted or tally.kernel is None else kernel_as_json(tally.kernel),
         "producer": PRODUCER,
         "table": {"type": type_name},
-        "origins": len(origins),
+        "origins": len(tally._origins),
         "units": None if cap is None else {"limit": cap.limit, "slots": _padded(persons)},
     }
     if tally.edge_lists > 1:
@@ -137,18 +136,26 @@ def build(header: Header, payload: memoryview) -> Tally:
         raise ValueError("counts")
     tail = bytes(payload[end:])
     origins = frozenset(tail[i : i + ORIGIN_BYTES] for i in range(0, len(tail), ORIGIN_BYTES))
+    edge_lists, restricted = header.get("edge_lists", 1), header.get("add_remove_only", False)
     if cap is not None and PERSON not in basis.units:
         raise ValueError("persons")
-    edge_lists = header.get("edge_lists", 1)
     if type(edge_lists) is not int or not 1 <= edge_lists <= _MOST_LISTS:
         raise ValueError("edge lists")
     if edge_lists > 1 and ADJACENCY_ROW not in basis.units:
         raise ValueError("edge lists")
-    restricted = header.get("add_remove_only", False)
     if type(restricted) is not bool:
         raise ValueError("add_remove_only")
-    counted = int(numbers[0]), int(numbers[1])
-    return Tally._restore(basis, kernel, table, *counted, cap, origins, edge_lists, restricted)
+    return Tally._restore(
+        basis,
+        kernel,
+        table=table,
+        count=int(numbers[0]),
+        moves=int(numbers[1]),
+        cap=cap,
+        origins=origins,
+        lists=edge_lists,
+        restricted=restricted,
+    )
 
 
 def _narrowest(table: Counters) -> str:
@@ -185,12 +192,6 @@ def payload_size(header: Header) -> int:
     if header["units"] is not None:
         size += encoded_size((header["units"]["slots"], 3), "int64")
     return size + ORIGIN_BYTES * encoded_size((header["origins"],), "int8")
-
-
-def _kernel_as_json(tally: Tally) -> dict[str, Any] | None:
-    """The kernel to read with; None where the basis is counted for one, or none was chosen."""
-    counted = tally.basis.counted_kernel() is not None
-    return None if counted or tally.kernel is None else kernel_as_json(tally.kernel)
 
 
 def _padded(persons: int) -> int:
@@ -318,11 +319,8 @@ def _checkpoint_size(header: Header) -> int:
 def _checkpoint(header: Header, payload: memoryview) -> tuple[Tally, dict[str, Any]]:
     size = header["journal"]
     journal = json.loads(bytes(payload[:size]))
-    if (
-        not isinstance(journal, dict)
-        or set(journal) != {"job", "done"}
-        or not all(isinstance(each, dict) for each in journal.values())
-    ):
+    parts = journal.values() if isinstance(journal, dict) and set(journal) == {"job", "done"} else [None]
+    if not all(isinstance(each, dict) for each in parts):
         raise ValueError("journal")
     return build(header, payload[size:]), journal
 
@@ -356,22 +354,15 @@ class TallyPattern:
         if not isinstance(tally, Tally):
             raise UsageError("tally", "must be an empty tally", got=type(tally).__name__)
         if not is_empty(tally):
-            raise UsageError(
-                "tally",
-                "must be empty",
-                got="one with records",
-                remedy="count into an empty one, and merge them",
-            )
-        return cls(
-            canonical_json(
-                {
-                    "basis": basis_as_json(tally.basis),
-                    "kernel": None if tally.kernel is None else kernel_as_json(tally.kernel),
-                    "max_per_unit": tally.max_per_unit,
-                    "add_remove_only": tally.add_remove_only,
-                }
-            ).decode()
-        )
+            remedy = "count into an empty one, and merge them"
+            raise UsageError("tally", "must be empty", got="one with records", remedy=remedy)
+        public = {
+            "basis": basis_as_json(tally.basis),
+            "kernel": None if tally.kernel is None else kernel_as_json(tally.kernel),
+            "max_per_unit": tally.max_per_unit,
+            "add_remove_only": tally.add_remove_only,
+        }
+        return cls(canonical_json(public).decode())
 
     def empty(self) -> Tally:
         """An empty tally of this pattern."""
@@ -383,7 +374,7 @@ class TallyPattern:
 
 def is_empty(tally: Tally) -> bool:
     """Whether nothing was ever counted in a tally."""
-    return not tally._state()["moves"]
+    return not tally._moves
 
 
 def tally_as_message(tally: Tally) -> Section:

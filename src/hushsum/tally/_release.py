@@ -33,7 +33,7 @@ from hushsum.privacy import (
 )
 from hushsum.privacy.noise import NoiseSource
 from hushsum.releases import UNSEEN_SHARE, NoisyTable, function_type, largest_step, round_cells
-from hushsum.tables import LARGE_TABLE, Basis, Cells, LinearReading, RowReading, Table
+from hushsum.tables import LARGE_TABLE, Basis, Cells, LinearReading, RowReading, Table, slices
 from hushsum.version import PRODUCER
 
 if TYPE_CHECKING:
@@ -46,26 +46,25 @@ Counters = NDArray[np.int64] | CounterTable
 CELLS_AT_A_TIME = 1 << 22
 
 
-def row_blocks(table: Counters, rows: int, *, threads: int = 1) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """The first rows, some at a time, each time with the number of the first one; not to be written to."""
-    width = table.shape[1]
-    step = max(1, CELLS_AT_A_TIME // width)
-    for start in range(0, rows, step):
-        many = min(step, rows - start)
+def row_blocks(
+    table: Counters, rows: int, *, threads: int = 1, cells: int = CELLS_AT_A_TIME
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """The first rows, at most ``cells`` at a time, each time with the number of the first one; not to be
+    written to.
+    """
+    for at in slices(rows, cells // table.shape[1]):
         if isinstance(table, np.ndarray):
-            yield start, table[start : start + many]
+            yield at.start, table[at.start : min(at.stop, rows)]
             continue
-        values = np.empty((many, width), np.int64)
-        table.read_rows(start, values, threads)
-        yield start, values
+        values = np.empty((min(at.stop, rows) - at.start, table.shape[1]), np.int64)
+        table.read_rows(at.start, values, threads)
+        yield at.start, values
 
 
 def value_range(table: Counters) -> tuple[int, int]:
     """The smallest and the largest count."""
-    low = high = 0
-    for _, values in row_blocks(table, table.shape[0]):
-        low, high = min(low, int(values.min())), max(high, int(values.max()))
-    return low, high
+    ends = [(int(values.min()), int(values.max())) for _, values in row_blocks(table, table.shape[0])]
+    return min(0, *(low for low, _ in ends)), max(0, *(high for _, high in ends))
 
 
 _CELLS_AT_A_TIME = 1 << 20
@@ -261,17 +260,10 @@ def noisy_rows(
     """The first rows plus noise, some at a time, so that little is held twice; noise of the Gamma-radius
     distribution, which is one vector, all at once.
     """
-    width = table.shape[1]
-    step = rows if noise.mechanism == GAMMA else max(1, _CELLS_AT_A_TIME // width)
-    for start in range(0, rows, step):
-        many = min(step, rows - start)
-        noisy = noise.draw(many * width, source, threads=threads).reshape(many, width)
-        if isinstance(table, np.ndarray):
-            noisy += table[start : start + many]
-        else:
-            exact = np.empty_like(noisy)
-            table.read_rows(start, exact, threads)
-            noisy += exact
+    cells = rows * table.shape[1] if noise.mechanism == GAMMA else _CELLS_AT_A_TIME
+    for _, exact in row_blocks(table, rows, threads=threads, cells=cells):
+        noisy = noise.draw(exact.size, source, threads=threads).reshape(exact.shape)
+        noisy += exact
         yield noisy
 
 

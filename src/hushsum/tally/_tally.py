@@ -49,9 +49,8 @@ def check_mergeable(one: Tally, other: Tally) -> None:
     if not isinstance(other, Tally):
         raise UsageError("other", "must be a tally", got=type(other).__name__)
     if other is one:
-        raise UsageError(
-            "other", "must be another tally: merging a tally with itself counts its records twice"
-        )
+        rule = "must be another tally: merging a tally with itself counts its records twice"
+        raise UsageError("other", rule)
     if other.fingerprint != one.fingerprint:
         raise IncompatibleTallies(
             "tallies must have one fingerprint to merge",
@@ -98,17 +97,6 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any], label: str) -
     return found
 
 
-def merged_lists(one: Tally, other: Tally, *, disjoint: bool) -> int:
-    """In how many of the merged lists of edges one edge may be: in all, unless lists, or nodes, are declared
-    disjoint.
-
-    If no node is a record of both, the rows are those of one graph, and an edge changes as many as in one. If
-    no edge is in both lists, it changes the rows of one of them.
-    """
-    lists = one.edge_lists, other.edge_lists
-    return max(lists) if disjoint or not is_graph(one.basis) else sum(lists)
-
-
 def is_graph(basis: Basis) -> bool:
     """Whether records are the rows of a graph."""
     return ADJACENCY_ROW in basis.units
@@ -120,25 +108,6 @@ def refuse_single_rows() -> NoReturn:
         "the tally of a graph holds one list of edges, and takes no further records",
         remedy="read all files by one hs.records.read_edges, and count it with hs.methods.count_graph",
     )
-
-
-def refuse_removal(tally: Tally) -> None:
-    """Refuse to take records out of a tally that does not know which ones it counted."""
-    if tally.max_per_unit is not None:
-        raise UsageError(
-            ("remove needs a tally without ", Parameter("max_per_unit")),
-            remedy="count anew: the cap may have left the record out",
-        )
-    if is_graph(tally.basis):
-        refuse_single_rows()
-
-
-def refuse_persons_in_graphs(basis: Basis) -> None:
-    """Refuse a cap on the records of a person where records are nodes."""
-    if PERSON not in basis.units:
-        raise UsageError(
-            "max_per_unit", "must be left out: the records are nodes of a graph, one row for each"
-        )
 
 
 _LARGEST = int(np.iinfo(np.int64).max)
@@ -207,7 +176,9 @@ class Tally:
         self._cap: UnitCap | None = None
         self._check: ParameterCheck | None = None
         if max_per_unit is not None:
-            refuse_persons_in_graphs(basis)
+            if PERSON not in basis.units:
+                rule = "must be left out: the records are nodes of a graph, one row for each"
+                raise UsageError("max_per_unit", rule)
             self._cap = UnitCap(positive_integer("max_per_unit", max_per_unit, at_most=MAX_PER_UNIT))
 
     @property
@@ -305,7 +276,7 @@ class Tally:
         SuspiciousParameter
             if bounds or bandwidth look as if read off this batch, or do not fit it. For the owner's eyes.
         """
-        if ADJACENCY_ROW in self._basis.units:
+        if is_graph(self._basis):
             refuse_single_rows()
         X = in_memory(X)
         batch = self._basis.prepare(X)
@@ -320,9 +291,8 @@ class Tally:
         cap = self._cap
         if cap is None:
             if units is not None:
-                raise UsageError(
-                    "units", ("must be left out, or the tally made with ", Parameter("max_per_unit"))
-                )
+                rule = ("must be left out, or the tally made with ", Parameter("max_per_unit"))
+                raise UsageError("units", rule)
             return batch, None
         if units is None:
             raise UsageError("units", "must be given, one id per record: it counts persons")
@@ -348,11 +318,16 @@ class Tally:
 
         Refused under a cap: which of a person's records were counted is not remembered.
         """
-        refuse_removal(self)
+        if self._cap is not None:
+            raise UsageError(
+                ("remove needs a tally without ", Parameter("max_per_unit")),
+                remedy="count anew: the cap may have left the record out",
+            )
+        if is_graph(self._basis):
+            refuse_single_rows()
         batch = self._basis.prepare(X)
         if len(batch) > self._count:
-            rule = "must contain only records that were added"
-            raise DataRefused("X", rule, got="more records")
+            raise DataRefused("X", "must contain only records that were added", got="more records")
         self._accumulate(batch, -1, threads)
         return self
 
@@ -381,7 +356,10 @@ class Tally:
             self._moves += other._moves
             self._origins |= other._origins
             self._restricted |= other._restricted
-            self._lists = merged_lists(self, other, disjoint=disjoint_units)
+            # If no node is a record of both, the rows are those of one graph, and an edge changes as many as
+            # in one. If no edge is in both lists, it changes the rows of one of them.
+            lists = self._lists, other._lists
+            self._lists = max(lists) if disjoint_units or not is_graph(self._basis) else sum(lists)
 
         with other._held():
             self._change(work, first=merge_caps)
@@ -510,10 +488,8 @@ insecure_noise_seed
     def _held(self) -> Iterator[None]:
         """Nobody else changes the tally meanwhile, and nobody was interrupted while changing it before."""
         if not self._lock.acquire(blocking=False):
-            raise UsageError(
-                "another thread is using this tally",
-                remedy="let each thread fill a tally of its own, and merge them",
-            )
+            remedy = "let each thread fill a tally of its own, and merge them"
+            raise UsageError("another thread is using this tally", remedy=remedy)
         try:
             if self._broken:
                 rule = "this tally was interrupted while counting and may hold a part of a batch"
@@ -526,56 +502,30 @@ insecure_noise_seed
         if self._moves + moves > self._room:
             raise CounterOverflow("a counter could leave its 64 bits", remedy="release this tally")
 
-    def _state(self) -> dict[str, Any]:
-        """Everything secret, for the file format and noise in shares, in this package."""
-        names = ("table", "count", "moves", "cap", "origins")
-        return {name: getattr(self, f"_{name}") for name in names}
-
     @classmethod
-    def _restore(
-        cls,
-        basis: Basis,
-        kernel: Kernel | None,
-        table: Any,
-        count: int,
-        moves: int,
-        cap: UnitCap | None,
-        origins: frozenset[bytes] = frozenset(),
-        edge_lists: int = 1,
-        restricted: bool = False,
-    ) -> Tally:
-        """A tally with the given state, for the file format in this package."""
-        tally = cls(basis, kernel, edge_lists=edge_lists)
-        tally._table, tally._count, tally._moves, tally._cap = table, count, moves, cap
-        tally._origins, tally._restricted = origins, restricted
+    def _restore(cls, basis: Basis, kernel: Kernel | None, **state: Any) -> Tally:
+        """A tally whose attributes have these values, for the file format in this package."""
+        tally = cls(basis, kernel)
+        for name, value in state.items():
+            setattr(tally, f"_{name}", value)
         return tally
 
 
 def exact_cells(tally: Tally) -> Any:
     """The exact sums of a tally that counts records, for a private choice; secret."""
     if tally.max_per_unit is not None:
-        raise UsageError(
-            "a private choice among marginals protects records, and this tally counts persons",
-            remedy="release all its marginals",
-        )
+        rule = "a private choice among marginals protects records, and this tally counts persons"
+        raise UsageError(rule, remedy="release all its marginals")
     with tally._held():
-        return tally._state()["table"]
+        return tally._table
 
 
 def with_cells(tally: Tally, basis: Basis, kernel: Kernel, cells: NDArray[np.int64]) -> Tally:
     """A tally of the same records under a basis whose vector is these cells of the old one; secret."""
     with tally._held():
-        state = tally._state()
-        return Tally._restore(
-            basis,
-            kernel,
-            state["table"][:, cells],
-            state["count"],
-            state["moves"],
-            state["cap"],
-            state["origins"],
-            restricted=tally.add_remove_only,
-        )
+        names = ("count", "moves", "cap", "origins", "restricted")
+        kept = {name: getattr(tally, f"_{name}") for name in names}
+        return Tally._restore(basis, kernel, table=tally._table[:, cells], **kept)
 
 
 def take_increment(tally: Tally) -> tuple[NDArray[np.int64], int]:
@@ -641,9 +591,9 @@ def sums_with_share(
     width = tally.basis.shape[1]
     vector = np.empty(rows * width + 1, np.int64)
     with NoiseSource.for_release(insecure_noise_seed) as source, tally._held():
-        state, start = tally._state(), 0
-        for part in noisy_rows(state["table"], rows, noise, source, threads):
+        start = 0
+        for part in noisy_rows(tally._table, rows, noise, source, threads):
             vector[start : start + part.size] = part.reshape(-1)
             start += part.size
-        vector[-1] = state["count"] + int(count_noise.draw(1, source)[0])
+        vector[-1] = tally._count + int(count_noise.draw(1, source)[0])
     return vector

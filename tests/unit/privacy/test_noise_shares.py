@@ -103,7 +103,7 @@ def test_the_exact_path_decides_as_doubles_do() -> None:
 
 
 def test_doubtful_words_of_the_poisson_law_are_refined() -> None:
-    law = sampler._share_law(Fraction(1000), 20)
+    law = sampler._share_distribution(Fraction(1000), 20)
     first = int(law.number.low[0])
     below, above = (lambda _: 0), (lambda _: (1 << 64) - 1)
     assert poisson_sampler._decide(law.number, LazyUniform(first - 10, 64, above)) == 0

@@ -240,7 +240,7 @@ def test_under_add_remove_no_exact_count_is_written(tally: Tally) -> None:
 
 def test_large_tables_keep_64_bits() -> None:
     basis = hs.race(hs.JaccardKernel(), rows=2, width=2).basis
-    big = Tally._restore(basis, None, np.full((2, 2), 2**40, np.int64), 2**41, 2**41, None)
+    big = Tally._restore(basis, None, table=np.full((2, 2), 2**40, np.int64), count=2**41, moves=2**41)
     f = released(big, epsilon=1.0, rows=2)
     assert f.table.dtype == np.int64
     assert abs(int(f.table[0, 0]) - 2**40) < 1000

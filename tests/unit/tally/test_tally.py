@@ -43,7 +43,9 @@ def state(tally: Tally) -> tuple[bytes, int, int, object]:
 
 def with_moves(moves: int, count: int = 0) -> Tally:
     fresh = empty()
-    return Tally._restore(fresh.basis, None, np.zeros(fresh.basis.shape, np.int64), count, moves, None)
+    return Tally._restore(
+        fresh.basis, None, table=np.zeros(fresh.basis.shape, np.int64), count=count, moves=moves
+    )
 
 
 def test_add_returns_the_tally_and_counts() -> None:

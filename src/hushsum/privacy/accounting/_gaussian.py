@@ -92,7 +92,7 @@ noise is a post-processing of the Gaussian mechanism over the reals: at every re
 divergence ``sup_S P(S) − e^ε P'(S)`` is at most that of two normal distributions ‖v‖/σ apart, which grows
 with ‖v‖ (Balle & Wang 2018).
 
-**Discrete noise is near it.** Of one cell, let r(z) be the chance that N(0, σ²) rounds to z, and p(z) =
+**Discrete noise is near it.** In one cell, let r(z) be the probability that N(0, σ²) rounds to z, and p(z) =
 e^{−z²/2σ²}/Z the discrete distribution. Then ``r(z)·√(2π)σ = e^{−z²/2σ²}·E[cosh(zu/σ²)·e^{−u²/2σ²}]`` for u
 uniform in ±½, which is at least ``e^{−z²/2σ²}·(1 − 1/(24σ²))``; and Z ≥ √(2π)σ by Poisson's summation
 formula. So r ≥ p·(1 − 1/(24σ²)) everywhere, and the total variation Σ max(0, p − r) is at most 1/(24σ²); over
@@ -589,8 +589,8 @@ _LARGEST_EXPONENT = 700.0
 
 
 def rounding_gap(cells: int, variance: Fraction) -> float:
-    """τ of the module's text: the total variation between discrete and rounded Gaussian noise in so many
-    cells.
+    """τ of the module's text: the total variation between discrete and rounded Gaussian noise in
+    ``cells`` cells.
     """
     return cells / (24.0 * float(variance)) * (1.0 + 1e-12)
 

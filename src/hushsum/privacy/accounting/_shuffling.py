@@ -128,7 +128,7 @@ def local_epsilon_for(epsilon: float, reports: int, delta: float) -> float:
 
 
 def _tails(least: Floats, clones: Floats) -> Floats:
-    """P[A ≥ least] of a binomial A with so many trials of probability 1/2."""
+    """P[A ≥ least] of a binomial A with ``clones`` trials of probability 1/2."""
     from scipy.special import betainc
 
     inside = betainc(np.clip(least, 1.0, None), np.maximum(clones - least, 0.0) + 1.0, 0.5)

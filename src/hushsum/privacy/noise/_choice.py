@@ -223,13 +223,13 @@ def permute_and_flip_law(scores: Sequence[int], rate: float) -> list[float]:
     nodes, weights = np.polynomial.legendre.leggauss(len(scores) // 2 + 1)
     times, weights = (nodes + 1.0) / 2.0, weights / 2.0
     best = max(scores)
-    chances = [math.exp(-rate * (best - score)) for score in scores]
-    missed = [1.0 - times * chance for chance in chances]
-    law = []
-    for candidate, chance in enumerate(chances):
+    kept = [math.exp(-rate * (best - score)) for score in scores]
+    missed = [1.0 - times * each for each in kept]
+    found = []
+    for candidate, probability in enumerate(kept):
         earlier = np.prod([each for other, each in enumerate(missed) if other != candidate], axis=0)
-        law.append(chance * float((weights * earlier).sum()))
-    return law
+        found.append(probability * float((weights * earlier).sum()))
+    return found
 
 
 def exponential_distribution(scores: Sequence[int], rate: float) -> list[float]:

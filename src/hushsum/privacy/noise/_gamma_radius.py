@@ -14,18 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.privacy.noise._poisson import (
-    Interval,
-    between,
-    decimals,
-    fraction,
-    ln,
-    negative,
-    over,
-    plus,
-    root,
-    times,
-)
+from hushsum.privacy.noise._poisson import Interval, decimals, fraction
 from hushsum.privacy.noise._samplers import LARGEST_SCALE, SMALLEST_SCALE, wrapped
 from hushsum.privacy.noise._source import LazyUniform, NoiseSource, NoiseStream, check_draw, check_parameter
 
@@ -142,7 +131,7 @@ class _DiscPoints:
 
     @classmethod
     def of(cls, number: int, source: NoiseSource) -> _DiscPoints:
-        """The first so many of the points of the square that are in the disc."""
+        """The first ``number`` points of the square that are in the disc."""
         words, places, streams = [], [], []
         missing = number
         while missing:
@@ -176,17 +165,19 @@ class _DiscPoints:
         return magnitudes, logarithm / inner, np.where(inner == square, error, np.inf)
 
     def enclosed(self, point: int, level: int, context: Context) -> tuple[list[Interval], Interval]:
-        """The magnitudes of a point and −ln(s)/s, after so many times 64 further bits of each coordinate."""
+        """The magnitudes of a point and −ln(s)/s, after ``level`` times 64 further bits of each coordinate."""
         stream, place = self.streams[self.batch[point]], int(self.place[point])
         lazy = _coordinates(self.words[point], stream, place)
         for uniform in lazy * level:
             uniform.refine()
         unit = 1 << lazy[0].bits
-        magnitudes = [_not_negative(between(each.prefix, each.prefix + 1, unit, context)) for each in lazy]
+        magnitudes = [
+            Interval.between(each.prefix, each.prefix + 1, unit, context).not_negative() for each in lazy
+        ]
         low = sum(each.prefix**2 for each in lazy)
         high = sum((each.prefix + 1) ** 2 for each in lazy)
-        square = _not_negative(between(low, min(high, unit**2), unit**2, context))
-        return magnitudes, over(_not_negative(negative(ln(square, context))), square, context)
+        square = Interval.between(low, min(high, unit**2), unit**2, context).not_negative()
+        return magnitudes, square.ln(context).negative().not_negative().over(square, context)
 
 
 @dataclass(frozen=True, repr=False)
@@ -232,7 +223,7 @@ class _Mixture:
         return total, width / total + _ROUNDING
 
     def enclosed(self, level: int, context: Context) -> Interval:
-        """G after so many times 64 further bits of every uniform."""
+        """G after ``level`` times 64 further bits of every uniform."""
         prefixes = [int(word) for word in self.words]
         for index, word in enumerate(prefixes if level else []):
             uniform = LazyUniform(word, 64, self.further.more_bits(index))
@@ -243,14 +234,14 @@ class _Mixture:
         for start in range(0, len(prefixes), _FACTORS):
             some = prefixes[start : start + _FACTORS]
             factor = Interval(Decimal(math.prod(some)), Decimal(math.prod(each + 1 for each in some)))
-            product = times(product, factor, context)
+            product = product.times(factor, context)
         two, bits = Decimal(2), Decimal(64 * (level + 1) * len(prefixes))
-        total = times(Interval(bits, bits), ln(Interval(two, two), context), context)
-        total = plus(total, negative(ln(product, context)), context)
+        total = Interval(bits, bits).times(Interval(two, two).ln(context), context)
+        total = total.plus(product.ln(context).negative(), context)
         if self.half is not None:
             (magnitude, _), quotient = self.half.enclosed(0, level, context)
-            total = plus(total, times(times(magnitude, magnitude, context), quotient, context), context)
-        return _not_negative(total)
+            total = total.plus(magnitude.times(magnitude, context).times(quotient, context), context)
+        return total.not_negative()
 
 
 @dataclass(frozen=True, repr=False)
@@ -280,8 +271,8 @@ class _Vector:
             context = decimals(40 + 20 * level)
             magnitudes, quotient = self.points.enclosed(point, level, context)
             twice = fraction(2 * self.scale, context)
-            radius = times(twice, root(times(self._total(level), quotient, context), context), context)
-            found = times(radius, magnitudes[coordinate], context)
+            radius = twice.times(self._total(level).times(quotient, context).root(context), context)
+            found = radius.times(magnitudes[coordinate], context)
             low, high = (
                 each.to_integral_value(ROUND_HALF_EVEN, context=context) for each in (found.low, found.high)
             )
@@ -294,10 +285,6 @@ class _Vector:
         if level not in self.totals:
             self.totals[level] = self.mixture.enclosed(level, decimals(40 + 20 * level))
         return self.totals[level]
-
-
-def _not_negative(value: Interval) -> Interval:
-    return Interval(max(value.low, Decimal(0)), value.high)
 
 
 def _inside_disc(words: NDArray[np.uint64], further: NoiseStream) -> NDArray[np.int64]:

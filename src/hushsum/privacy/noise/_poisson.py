@@ -20,80 +20,78 @@ from hushsum.privacy.noise._source import LazyUniform, NoiseSource, check_draw, 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A real number between two decimals."""
+    """A real number between two decimals; those of products, quotients and roots are positive."""
 
     low: Decimal
     high: Decimal
 
+    @classmethod
+    def around(cls, low: Decimal, high: Decimal, context: Context) -> Interval:
+        """What lies between two numbers that were rounded correctly: their neighbours enclose the exact
+        ones. The decimal module rounds exponentials, logarithms and roots correctly too.
+        """
+        return cls(context.next_minus(low), context.next_plus(high))
+
+    @classmethod
+    def between(cls, low: int, high: int, unit: int, context: Context) -> Interval:
+        """The numbers from ``low/unit`` to ``high/unit``."""
+        one = Decimal(unit)
+        return cls.around(context.divide(Decimal(low), one), context.divide(Decimal(high), one), context)
+
+    def exp(self, context: Context) -> Interval:
+        """The exponential."""
+        return Interval.around(context.exp(self.low), context.exp(self.high), context)
+
+    def ln(self, context: Context) -> Interval:
+        """The natural logarithm."""
+        return Interval.around(context.ln(self.low), context.ln(self.high), context)
+
+    def root(self, context: Context) -> Interval:
+        """The square root."""
+        return Interval.around(context.sqrt(self.low), context.sqrt(self.high), context)
+
+    def times(self, other: Interval, context: Context) -> Interval:
+        """The product."""
+        low, high = context.multiply(self.low, other.low), context.multiply(self.high, other.high)
+        return Interval.around(low, high, context)
+
+    def over(self, other: Interval, context: Context) -> Interval:
+        """The quotient."""
+        low, high = context.divide(self.low, other.high), context.divide(self.high, other.low)
+        return Interval.around(low, high, context)
+
+    def plus(self, other: Interval, context: Context) -> Interval:
+        """The sum."""
+        low, high = context.add(self.low, other.low), context.add(self.high, other.high)
+        return Interval.around(low, high, context)
+
+    def negative(self) -> Interval:
+        """The number with the other sign."""
+        return Interval(self.high.copy_negate(), self.low.copy_negate())
+
+    def not_negative(self) -> Interval:
+        """The same of a number that is known to be at least 0."""
+        return Interval(max(self.low, Decimal(0)), self.high)
+
 
 def decimals(digits: int) -> Context:
-    """Decimal arithmetic of so many digits that never overflows."""
+    """Decimal arithmetic of this precision that never overflows."""
     return Context(prec=digits, Emin=-(10**17), Emax=10**17, traps=[])
-
-
-def outward(low: Decimal, high: Decimal, context: Context) -> Interval:
-    """What lies between two numbers that were rounded correctly: their neighbours enclose the exact ones."""
-    return Interval(context.next_minus(low), context.next_plus(high))
-
-
-def exp(value: Interval, context: Context) -> Interval:
-    """The exponential, which the decimal module rounds correctly, as it does logarithm and root."""
-    return outward(context.exp(value.low), context.exp(value.high), context)
-
-
-def ln(value: Interval, context: Context) -> Interval:
-    """The natural logarithm."""
-    return outward(context.ln(value.low), context.ln(value.high), context)
-
-
-def root(value: Interval, context: Context) -> Interval:
-    """The square root of a positive number."""
-    return outward(context.sqrt(value.low), context.sqrt(value.high), context)
 
 
 def fraction(value: Fraction, context: Context) -> Interval:
     """A rational number."""
-    middle = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return outward(middle, middle, context)
+    return Interval.between(value.numerator, value.numerator, value.denominator, context)
 
 
-def times(left: Interval, right: Interval, context: Context) -> Interval:
-    """The product of two positive intervals."""
-    return outward(context.multiply(left.low, right.low), context.multiply(left.high, right.high), context)
-
-
-def over(left: Interval, right: Interval, context: Context) -> Interval:
-    """The quotient of two positive intervals."""
-    return outward(context.divide(left.low, right.high), context.divide(left.high, right.low), context)
-
-
-def plus(left: Interval, right: Interval, context: Context) -> Interval:
-    """The sum."""
-    return outward(context.add(left.low, right.low), context.add(left.high, right.high), context)
-
-
-def negative(value: Interval) -> Interval:
-    """The number with the other sign."""
-    return Interval(value.high.copy_negate(), value.low.copy_negate())
-
-
-def rest(value: Interval, context: Context) -> Interval:
-    """One minus a number."""
-    one = Decimal(1)
-    return outward(context.subtract(one, value.high), context.subtract(one, value.low), context)
-
-
-def between(low: int, high: int, unit: int, context: Context) -> Interval:
-    """The numbers from ``low/unit`` to ``high/unit``."""
-    one = Decimal(unit)
-    return outward(context.divide(Decimal(low), one), context.divide(Decimal(high), one), context)
+_ONE = Interval(Decimal(1), Decimal(1))
 
 
 TABLE_DIGITS = 60
 
 
 Mean = Callable[[int], Interval]
-"""The mean of a distribution, enclosed with so many digits."""
+"""The mean of a distribution, enclosed with the given number of digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ def poisson_distribution(mean: Mean) -> PoissonDistribution:
     return PoissonDistribution(mean, np.array(low, np.uint64), np.array(high, np.uint64))
 
 
-def poisson(size: int, law: PoissonDistribution, source: NoiseSource) -> NDArray[np.int64]:
+def poisson(size: int, distribution: PoissonDistribution, source: NoiseSource) -> NDArray[np.int64]:
     """Independent Poisson variables: the smallest j with U < P(N ≤ j), for each of ``size`` uniforms.
 
     Where the first 64 bits of U leave two values possible, more bits are drawn and the bounds computed to as
@@ -123,11 +121,11 @@ def poisson(size: int, law: PoissonDistribution, source: NoiseSource) -> NDArray
     """
     words = source.stream().words(size)
     further = source.stream()
-    numbers = np.searchsorted(law.high, words, side="right")
-    within = np.minimum(numbers, len(law.low) - 1)
-    doubtful = np.flatnonzero((numbers == len(law.low)) | (words >= law.low[within]))
+    numbers = np.searchsorted(distribution.high, words, side="right")
+    within = np.minimum(numbers, len(distribution.low) - 1)
+    doubtful = np.flatnonzero((numbers == len(distribution.low)) | (words >= distribution.low[within]))
     for index in doubtful.tolist():
-        numbers[index] = _decide(law, LazyUniform(int(words[index]), 64, further.more_bits(index)))
+        numbers[index] = _decide(distribution, LazyUniform(int(words[index]), 64, further.more_bits(index)))
     return numbers.astype(np.int64)
 
 
@@ -136,21 +134,21 @@ def _bounds(mean: Mean, number: int, digits: int) -> list[Interval]:
     """Bounds of P(N ≤ j) for j from 0 to ``number − 1``."""
     context = decimals(digits + 20)
     enclosed = mean(digits)
-    term = exp(negative(enclosed), context)
+    term = enclosed.negative().exp(context)
     bounds = [term]
     for j in range(1, number):
-        term = times(times(term, enclosed, context), fraction(Fraction(1, j), context), context)
-        total = plus(bounds[-1], term, context)
+        term = term.times(enclosed, context).times(fraction(Fraction(1, j), context), context)
+        total = bounds[-1].plus(term, context)
         bounds.append(Interval(total.low, min(total.high, Decimal(1))))
     return bounds
 
 
-def _decide(law: PoissonDistribution, uniform: LazyUniform) -> int:
-    number = len(law.low)
+def _decide(distribution: PoissonDistribution, uniform: LazyUniform) -> int:
+    number = len(distribution.low)
     while True:
         digits = uniform.bits // 3 + 40
         scale = 1 << uniform.bits
-        for j, bound in enumerate(_bounds(law.mean, number, digits)):
+        for j, bound in enumerate(_bounds(distribution.mean, number, digits)):
             if uniform.prefix + 1 <= Fraction(bound.low) * scale:
                 return j
             if uniform.prefix < Fraction(bound.high) * scale:
@@ -166,7 +164,7 @@ LARGEST_SKELLAM = Fraction(1 << 12)
 def skellam(size: int, variance: Fraction, source: NoiseSource, *, threads: int = 1) -> NDArray[np.int64]:
     """Independent integers A − B with A and B Poisson of mean ``variance/2``, exactly.
 
-    Draws add up to Skellam variables: so many of one variance to one of so many times the variance. This
+    Draws add up to Skellam variables: n of one variance add up to one of n times the variance. This
     makes the distribution suitable for noise in shares, however small a share is.
 
     Limits: variances from 2⁻²⁰ to 2¹².
@@ -190,8 +188,8 @@ def skellam(size: int, variance: Fraction, source: NoiseSource, *, threads: int 
     dtype('int64')
     """
     check_draw(size, threads)
-    law = _half(check_parameter("variance", variance, SMALLEST_SKELLAM, LARGEST_SKELLAM))
-    gained, lost = poisson(size, law, source), poisson(size, law, source)
+    distribution = _half(check_parameter("variance", variance, SMALLEST_SKELLAM, LARGEST_SKELLAM))
+    gained, lost = poisson(size, distribution, source), poisson(size, distribution, source)
     return gained - lost
 
 
@@ -270,13 +268,13 @@ def _draw(
         raise UsageError("parts", f"must be an integer from 1 to {MOST_PARTS}", got=f"{parts}")
     if parts == 1:
         return discrete_laplace(size, scale, source, threads=threads)
-    law = _share_law(scale, parts)
+    distribution = _share_distribution(scale, parts)
     values = np.empty(size, np.int64)
     for start in range(0, size, _CELLS_AT_A_TIME):
         many = min(_CELLS_AT_A_TIME, size - start)
-        numbers = poisson(many, law.number, source)
+        numbers = poisson(many, distribution.number, source)
         ends = np.cumsum(numbers)
-        terms = _signed_logarithmic(int(ends[-1]), law, source, widen)
+        terms = _signed_logarithmic(int(ends[-1]), distribution, source, widen)
         # Differences of running sums; what wraps around wraps back.
         sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(terms)])
         values[start : start + many] = sums[ends] - sums[ends - numbers]
@@ -284,7 +282,7 @@ def _draw(
 
 
 @dataclass(frozen=True, slots=True)
-class _ShareLaw:
+class _ShareDistribution:
     """``scale``, c rounded to a double, and the distribution of the number of terms."""
 
     scale: Fraction
@@ -297,27 +295,29 @@ def _loss_rate(scale: Fraction, digits: int) -> Interval:
     """c = −ln(1 − exp(−1/scale))."""
     # 1 − q loses as many digits as 1/scale is small.
     context = decimals(digits + 20)
-    kept = exp(negative(fraction(1 / scale, context)), context)
-    return negative(ln(rest(kept, context), context))
+    kept = fraction(1 / scale, context).negative().exp(context)
+    return _ONE.plus(kept.negative(), context).ln(context).negative()
 
 
 def _steps(scale: Fraction, parts: int, digits: int) -> Interval:
     """2c/parts, the mean of the number of terms."""
     context = decimals(digits + 20)
-    return times(_loss_rate(scale, digits), fraction(Fraction(2, parts), context), context)
+    return _loss_rate(scale, digits).times(fraction(Fraction(2, parts), context), context)
 
 
 @lru_cache(maxsize=64)
-def _share_law(scale: Fraction, parts: int) -> _ShareLaw:
+def _share_distribution(scale: Fraction, parts: int) -> _ShareDistribution:
     rate = _loss_rate(scale, TABLE_DIGITS)
-    return _ShareLaw(scale, float(rate.low), poisson_distribution(partial(_steps, scale, parts)))
+    return _ShareDistribution(scale, float(rate.low), poisson_distribution(partial(_steps, scale, parts)))
 
 
-def _signed_logarithmic(size: int, law: _ShareLaw, source: NoiseSource, widen: float) -> NDArray[np.int64]:
+def _signed_logarithmic(
+    size: int, distribution: _ShareDistribution, source: NoiseSource, widen: float
+) -> NDArray[np.int64]:
     first, second = source.stream().words(size), source.stream().words(size)
     further = source.stream()
     u, v = first & np.uint64((1 << _BITS) - 1), second & np.uint64((1 << _BITS) - 1)
-    quotient, margin = _quotients(u, v, law.rate)
+    quotient, margin = _quotients(u, v, distribution.rate)
     below = np.floor(quotient - widen * margin)
     # A huge margin compares false as well as a missing one.
     sure = (below == np.floor(quotient + widen * margin)) & (u >= _FEWEST) & (v >= _FEWEST)
@@ -327,7 +327,7 @@ def _signed_logarithmic(size: int, law: _ShareLaw, source: NoiseSource, widen: f
             LazyUniform(int(u[index]), _BITS, further.more_bits(index)),
             LazyUniform(int(v[index]), _BITS, further.more_bits(index, acceptance=True)),
         )
-        values[index] = wrapped(_decide_logarithmic(law, *uniforms))
+        values[index] = wrapped(_decide_logarithmic(distribution, *uniforms))
     return np.where(first >> np.uint64(63), -values, values)
 
 
@@ -347,19 +347,19 @@ def _quotients(u: NDArray[np.uint64], v: NDArray[np.uint64], rate: float) -> tup
         return quotient, 2.0 * (2.0**-53 / (V * falls) + quotient * off)
 
 
-def _decide_logarithmic(law: _ShareLaw, first: LazyUniform, second: LazyUniform) -> int:
+def _decide_logarithmic(distribution: _ShareDistribution, first: LazyUniform, second: LazyUniform) -> int:
     """``1 + ⌊ln V/ln W⌋``, refining U and V until the bounds leave one integer."""
     while True:
         digits = first.bits // 3 + 40
         context = decimals(digits)
         if first.prefix and second.prefix and second.prefix + 1 < 1 << second.bits:
             unit = 1 << first.bits
-            U, V = (between(each.prefix, each.prefix + 1, unit, context) for each in (first, second))
-            power = exp(negative(times(_loss_rate(law.scale, digits), U, context)), context)
-            falls = negative(ln(rest(power, context), context))
-            tall = negative(ln(V, context))
+            U, V = (Interval.between(each.prefix, each.prefix + 1, unit, context) for each in (first, second))
+            power = _loss_rate(distribution.scale, digits).times(U, context).negative().exp(context)
+            falls = _ONE.plus(power.negative(), context).ln(context).negative()
+            tall = V.ln(context).negative()
             if falls.low > 0 and tall.low >= 0:
-                quotient = over(tall, falls, context)
+                quotient = tall.over(falls, context)
                 if math.floor(quotient.low) == math.floor(quotient.high):
                     return 1 + math.floor(quotient.low)
         first.refine()

@@ -114,7 +114,7 @@ def laplace_shape(scale: Fraction) -> LaplaceShape:
     largest = exponential_bounds(Fraction(offset) * (1 - error) / scale, bits)[0]
     smallest = exponential_bounds(Fraction(offset) * (1 + error) / scale, bits)[1]
     if not 2 * smallest <= low <= high <= 2 * largest:
-        raise ArithmeticError("offset of the discrete Laplace law not proven")
+        raise ArithmeticError("offset of the discrete Laplace distribution not proven")
     return LaplaceShape(scale, offset)
 
 
