@@ -104,7 +104,7 @@ class IntegerNoise:
 
     @classmethod
     def sum_of(cls, terms: Sequence[tuple[int, IntegerNoise]]) -> IntegerNoise:
-        """The sum of independent noises, each added the given number of times; sums among them are resolved."""
+        """The sum of independent noises, each with how often it is added; sums among them are resolved."""
         flat: list[tuple[int, IntegerNoise]] = []
         for times, noise in terms:
             flat.extend((times * inner, each) for inner, each in noise.terms or ((1, noise),))

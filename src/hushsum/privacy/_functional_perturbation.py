@@ -47,24 +47,16 @@ def path_scale(sensitivity: float, promise: Promise, *, calibration: str = ANALY
     if calibration not in CALIBRATIONS:
         raise ClaimError("calibration", f"must be one of {', '.join(CALIBRATIONS)}", got=shown(calibration))
     if promise.pure:
-        raise ClaimError(
-            "delta",
-            "must be above 0 for functional perturbation",
-            got="none",
-            remedy=("give ", Argument("delta", 1e-6)),
-        )
+        remedy = ("give ", Argument("delta", 1e-6))
+        raise ClaimError("delta", "must be above 0 for functional perturbation", got="none", remedy=remedy)
     if promise.epsilon is None:
         assert promise.rho is not None
         return sensitivity / math.sqrt(2.0 * float(promise.rho)) * (1.0 + 1e-12)
     if calibration == ANALYTIC:
         return analytic_gaussian_sigma(promise.epsilon, promise.delta, sensitivity)
     if promise.epsilon > 1:
-        raise ClaimError(
-            "epsilon",
-            "must be up to 1 for the published calibration",
-            got=f"{float(promise.epsilon):g}",
-            remedy=("leave out ", Parameter("calibration")),
-        )
+        rule, got = "must be up to 1 for the published calibration", f"{float(promise.epsilon):g}"
+        raise ClaimError("epsilon", rule, got=got, remedy=("leave out ", Parameter("calibration")))
     published = math.sqrt(2.0 * math.log(2.0 / float(promise.delta))) / float(promise.epsilon)
     return sensitivity * published * (1.0 + 1e-12)
 

@@ -147,15 +147,8 @@ def largest_precision(epsilon: float, delta: float, *, leverage: float, residual
     while not private(low):
         low -= 1.0
         if low < _LEAST_LOG_PRECISION:
-            raise ClaimError(
-                "epsilon",
-                (
-                    "and ",
-                    Parameter("delta"),
-                    " must be larger for one posterior sample at this leverage",
-                ),
-                remedy="use a larger ridge, or a larger delta",
-            )
+            rule = ("and ", Parameter("delta"), " must be larger for one posterior sample at this leverage")
+            raise ClaimError("epsilon", rule, remedy="use a larger ridge, or a larger delta")
     while private(high):
         high += 1.0
     for _ in range(40):
@@ -179,12 +172,8 @@ def largest_leverage(epsilon: float, delta: float) -> float:
 
     low, high = _LEAST_LEVERAGE, 1.0
     if not private(low):
-        raise ClaimError(
-            "delta",
-            "must be larger for one posterior sample at this epsilon",
-            got=f"{delta:.3g}",
-            remedy="use a larger delta",
-        )
+        rule = "must be larger for one posterior sample at this epsilon"
+        raise ClaimError("delta", rule, got=f"{delta:.3g}", remedy="use a larger delta")
     while private(high):
         low, high = high, 2.0 * high
     for _ in range(50):

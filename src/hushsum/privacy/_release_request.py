@@ -186,29 +186,20 @@ class ReleaseRequest:
     def checked_mechanism(self) -> str | None:
         """The requested mechanism; UsageError for an unknown one, ClaimError for another kind of claim."""
         if self.mechanism not in (None, *MECHANISMS):
-            raise UsageError(
-                "mechanism",
-                f"must be {', '.join(map(repr, MECHANISMS))} or left out",
-                got=f"{self.mechanism!r}",
-            )
+            rule = f"must be {', '.join(map(repr, MECHANISMS))} or left out"
+            raise UsageError("mechanism", rule, got=f"{self.mechanism!r}")
         if self.mechanism in PURE_MECHANISMS and not self.promise.pure:
             raise ClaimError("mechanism", f"{self.mechanism} keeps pure epsilon", got="delta or rho")
         if self.mechanism == BINOMIAL and (self.promise.pure or self.promise.rho is not None):
-            raise ClaimError(
-                "mechanism",
-                f"{BINOMIAL} keeps epsilon and delta",
-                got="rho" if self.promise.rho is not None else "pure epsilon",
-            )
+            got = "rho" if self.promise.rho is not None else "pure epsilon"
+            raise ClaimError("mechanism", f"{BINOMIAL} keeps epsilon and delta", got=got)
         return self.mechanism
 
     @property
     def public_options(self) -> dict[str, object]:
         """What a ledger says of the release beside its claim: public, and the same for a retry."""
-        return {
-            "rows": self.rows,
-            "count_share": str(self.share_of_count),
-            "rounded": bool(self.rounded),
-        }
+        share = str(self.share_of_count)
+        return {"rows": self.rows, "count_share": share, "rounded": bool(self.rounded)}
 
     def as_json(self) -> dict[str, object]:
         """What may be sent to a service, by name; it has the budget, and never takes a noise seed."""
@@ -239,9 +230,6 @@ def check_declared_delta(
     if population is not None:
         check_delta(promise.delta, population, allow_large_delta=allow_large_delta)
     elif promise.delta > LARGEST_UNDECLARED_DELTA and not allow_large_delta:
-        raise ClaimError(
-            "delta",
-            f"must be at most {float(LARGEST_UNDECLARED_DELTA):g} where no population is declared",
-            got=f"{float(promise.delta):g}",
-            remedy=("declare ", Argument("population"), ", or give ", Argument("allow_large_delta", True)),
-        )
+        rule = f"must be at most {float(LARGEST_UNDECLARED_DELTA):g} where no population is declared"
+        remedy = ("declare ", Argument("population"), ", or give ", Argument("allow_large_delta", True))
+        raise ClaimError("delta", rule, got=f"{float(promise.delta):g}", remedy=remedy)

@@ -106,9 +106,8 @@ class Booking:
         """
         if budget is None:
             if idempotency_key is not None:
-                raise UsageError(
-                    "idempotency_key", "names a release in a ledger", got="no budget", remedy=_GIVE_BUDGET
-                )
+                rule = "names a release in a ledger"
+                raise UsageError("idempotency_key", rule, got="no budget", remedy=_GIVE_BUDGET)
             return None
         if not isinstance(budget, Budget):
             raise UsageError(
@@ -252,6 +251,5 @@ def spend_json(
 
 def another_release() -> UsageError:
     """The refusal of staged bytes that were made for something else."""
-    return UsageError(
-        "idempotency_key", "belongs to another release", remedy="leave it out, or give a new one"
-    )
+    remedy = "leave it out, or give a new one"
+    return UsageError("idempotency_key", "belongs to another release", remedy=remedy)

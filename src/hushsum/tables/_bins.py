@@ -146,10 +146,10 @@ def cell_errors(kernel: Kernel, centres: Floats, width: Floats, held: Floats, ba
 
     Records are taken to be at one place of their cell, uniform in it. Their mean error is the curvature of
     the kernel times a twenty-fourth of the squared width, and errors of all cells add up in it. About it they
-    spread by the slope over √12 widths, independently between cells where each has repeated values of its own. Where a
-    column's values are on a lattice whose steps are whole cells, such as ages in half years, the place is the
-    same in all cells, and errors of slopes and of curvatures add up. Steps and bounds are mostly round
-    numbers, so the place is then an edge with probability 1/2: slopes have twice the second moment of a
+    spread by the slope over √12 widths, independently between cells where each has repeated values of its
+    own. Where a column's values are on a lattice whose steps are whole cells, such as ages in half years, the
+    place is the same in all cells, and errors of slopes and of curvatures add up. Steps and bounds are mostly
+    round numbers, so the place is then an edge with probability 1/2: slopes have twice the second moment of a
     uniform place, and curvatures 5.4 times the squared mean of one. The table does not show which is the
     case, so in each column the larger error counts. Slopes and curvatures are found at two places in each
     column, which have the moments of a uniform one.

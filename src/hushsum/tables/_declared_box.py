@@ -194,12 +194,12 @@ class BoxReading(LinearReading, Protocol):
         """What a record at each place of the lattice counts at each query, shape (queries, places)."""
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
-        """The squared error of the approximation if records have repeated values: on a lattice of half a bandwidth,
-        or of more where that would have more than 2048 points, as many at each point as the released function
-        finds around it.
+        """The squared error of the approximation if records have repeated values: on a lattice of half a
+        bandwidth, or of more where that would have more than 2048 points, as many at each point as the
+        released function finds around it.
 
-        A value that n records share reads n·k at the points around it. So the squares of the readings, divided by the
-        sum of k² over a lattice, have n² for their sum.
+        A value that n records share reads n·k at the points around it. So the squares of the readings,
+        divided by the sum of k² over a lattice, have n² for their sum.
         """
         places, squares = self._lattice[0], self._heaps(table)
         errors = np.empty(len(batch))

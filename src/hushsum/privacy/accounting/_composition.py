@@ -165,34 +165,26 @@ def _loss(release: Release) -> Any:
         from dp_accounting.pld import common
         from dp_accounting.pld import privacy_loss_distribution as distributions
     except ImportError:
-        raise UsageError(
-            "composition at a delta needs dp-accounting", remedy="install hushsum[ledger]"
-        ) from None
+        rule = "composition at a delta needs dp-accounting"
+        raise UsageError(rule, remedy="install hushsum[ledger]") from None
+    lattice = {"value_discretization_interval": _STEP, "use_connect_dots": True}
     if isinstance(release, LaplaceTable):
         if at_least_one("l1", release.l1, "it is how far one unit moves the table") > MOST_L1:
-            raise ClaimError(
-                "l1", f"must be at most {MOST_L1} to be composed", got="more", remedy="compose at delta = 0"
-            )
+            rule = f"must be at most {MOST_L1} to be composed"
+            raise ClaimError("l1", rule, got="more", remedy="compose at delta = 0")
+        scale = Fraction(positive("scale", release.scale, "take that of the release"))
         return distributions.from_discrete_laplace_mechanism(
-            float_above(1 / Fraction(positive("scale", release.scale, "take that of the release"))),
-            sensitivity=release.l1,
-            value_discretization_interval=_STEP,
-            use_connect_dots=True,
+            float_above(1 / scale), sensitivity=release.l1, **lattice
         )
     if isinstance(release, GaussianTable):
         variance = float_below(positive("variance", release.variance, "take that of the release"))
-        loss = distributions.from_discrete_gaussian_mechanism(
-            variance**0.5 * (1 - 1e-15), value_discretization_interval=_STEP, use_connect_dots=True
-        )
+        loss = distributions.from_discrete_gaussian_mechanism(variance**0.5 * (1 - 1e-15), **lattice)
         cells = at_least_one("cells", release.cells, "it is how many cells one unit moves")
         return loss.self_compose(cells) if cells > 1 else loss
     if release.promise.epsilon is None:
-        raise ClaimError(
-            "a claim in rho has no loss distribution of its own", remedy="give its GaussianTable instead"
-        )
-    return distributions.from_privacy_parameters(
-        common.DifferentialPrivacyParameters(
-            float_above(release.promise.epsilon), float_above(release.promise.delta)
-        ),
-        value_discretization_interval=_STEP,
+        rule = "a claim in rho has no loss distribution of its own"
+        raise ClaimError(rule, remedy="give its GaussianTable instead")
+    parameters = common.DifferentialPrivacyParameters(
+        float_above(release.promise.epsilon), float_above(release.promise.delta)
     )
+    return distributions.from_privacy_parameters(parameters, value_discretization_interval=_STEP)

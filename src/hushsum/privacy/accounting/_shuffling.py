@@ -137,11 +137,7 @@ def _tails(least: Floats, clones: Floats) -> Floats:
 
 def _check(local_epsilon: float, reports: int) -> None:
     if not 0.0 < local_epsilon <= _MOST_LOCAL:
-        raise ClaimError(
-            "local_epsilon",
-            f"must be above 0 and at most {_MOST_LOCAL:g}",
-            got=f"{local_epsilon:g}",
-            remedy="1.0 is a common choice",
-        )
+        rule, got = f"must be above 0 and at most {_MOST_LOCAL:g}", f"{local_epsilon:g}"
+        raise ClaimError("local_epsilon", rule, got=got, remedy="1.0 is a common choice")
     if not 1 <= reports <= _MOST_REPORTS:
         raise UsageError("reports", "must be at least 1", got=f"{reports}", remedy="collect more reports")

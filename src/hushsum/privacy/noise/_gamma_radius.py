@@ -165,7 +165,7 @@ class _DiscPoints:
         return magnitudes, logarithm / inner, np.where(inner == square, error, np.inf)
 
     def enclosed(self, point: int, level: int, context: Context) -> tuple[list[Interval], Interval]:
-        """The magnitudes of a point and −ln(s)/s, after ``level`` times 64 further bits of each coordinate."""
+        """The magnitudes of a point and −ln(s)/s, after 64·``level`` further bits of each coordinate."""
         stream, place = self.streams[self.batch[point]], int(self.place[point])
         lazy = _coordinates(self.words[point], stream, place)
         for uniform in lazy * level:
@@ -223,7 +223,7 @@ class _Mixture:
         return total, width / total + _ROUNDING
 
     def enclosed(self, level: int, context: Context) -> Interval:
-        """G after ``level`` times 64 further bits of every uniform."""
+        """G after 64·``level`` further bits of every uniform."""
         prefixes = [int(word) for word in self.words]
         for index, word in enumerate(prefixes if level else []):
             uniform = LazyUniform(word, 64, self.further.more_bits(index))
