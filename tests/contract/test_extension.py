@@ -139,7 +139,7 @@ def predict(request: PredictionRequest) -> list[Option]:
         Option.of(
             request, method="halves", settings={}, mechanism=noise.mechanism, shape=(1, 2), size=1000,
             noise=noise.variance**0.5 / request.records, approximation=0.2, error=0.2, seconds=0.001,
-            number_variance=calibration.count.variance,
+            number=calibration.count.variance,
         )
     ]  # fmt: skip
 

@@ -109,7 +109,7 @@ def default_bandwidth(part: float, bounds: Bounds, scale: str | None) -> tuple[f
     """
     if scale == OF_BOUNDS or (scale is None and different_units(bounds)):
         return part, OF_BOUNDS
-    return part * max(high - low for low, high in zip(bounds.low, bounds.high, strict=True)), scale
+    return part * max(bounds.sides), scale
 
 
 def different_units(bounds: Bounds) -> bool:
@@ -118,8 +118,7 @@ def different_units(bounds: Bounds) -> bool:
     >>> different_units(Bounds.of([(0, 120), (0, 300_000)], dim=2))
     True
     """
-    widths = [high - low for low, high in zip(bounds.low, bounds.high, strict=True)]
-    return max(widths) > MOST_UNEQUAL * min(widths)
+    return max(bounds.sides) > MOST_UNEQUAL * min(bounds.sides)
 
 
 def warn_of_bandwidth(
@@ -145,8 +144,7 @@ def bandwidth_warnings(kernel: Kernel, bounds: Bounds | None) -> list[str]:
     """
     if bounds is None or not isinstance(kernel, ColumnKernel) or bounds.dim != kernel.dim:
         return []
-    widths = [high - low for low, high in zip(bounds.low, bounds.high, strict=True)]
-    ratios = [each / width for each, width in zip(kernel.column_bandwidths(), widths, strict=True)]
+    ratios = [each / side for each, side in zip(kernel.column_bandwidths(), bounds.sides, strict=True)]
     # Of d columns the diagonal of the box counts, which is √d times as long as a side.
     most = math.sqrt(kernel.dim)
     found = []

@@ -101,11 +101,8 @@ class Kernel(Protocol, metaclass=RoleType):
         ``DataRefused``.
         """
         if bounds is not None and not self.takes_bounds:
-            raise UsageError(
-                "bounds",
-                f"must be left out: the {self.name} kernel takes none",
-                remedy=self.instead_of_bounds,
-            )
+            remedy = self.instead_of_bounds
+            raise UsageError("bounds", f"must be left out: the {self.name} kernel takes none", remedy=remedy)
         return self._prepared(data, bounds, clip, columns)
 
     def _prepared(self, data: object, box: Bounds | None, clip: bool, names: Sequence[str] | None) -> Batch:
@@ -326,7 +323,7 @@ class SpectralKernel(ColumnKernel, Protocol):
         """Draws from the spectral measure in turns, shape (rows, dim).
 
         Row r is the same whatever the number of rows. ``orthogonal`` rows, within blocks of ``dim``, have the
-        same law each, for a kernel that is rotation invariant.
+        same distribution each, for a kernel that is rotation invariant.
         """
 
     def frequency_lengths(self, *, rows: int, seed: int, size: int) -> Floats | None:

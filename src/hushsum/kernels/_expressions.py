@@ -34,9 +34,9 @@ from hushsum.kernels._base import (
     SpectralKernel,
     dense_batch,
 )
-from hushsum.kernels._hashers import FACTOR_WIDTH, ConcatenatedHasher, derived_seed
+from hushsum.kernels._hashers import FACTOR_WIDTH, BlockwiseHasher, concatenated, derived_seed
 from hushsum.kernels._parameter_checks import MAX_DIM, MAX_POWER, positive_integer
-from hushsum.kernels._public_randomness import row_words, uniforms
+from hushsum.kernels._public_randomness import row_words, single_precision, uniforms
 from hushsum.kernels._registry import (
     COLUMNS,
     composed_class,
@@ -55,7 +55,6 @@ _MOST_PROFILES = 4096
 
 
 K = TypeVar("K", bound=Kernel, covariant=True)
-_LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 class Factor(NamedTuple, Generic[K]):
@@ -166,14 +165,14 @@ class HashableProduct(ProductKernel, HashableKernel):
             hashers.append(kernel.hasher(rows=rows, width=cells, seed=own))
         sizes = tuple(2 if kernel.dim is None else 1 for kernel, _ in self.factors)
         layout = None if isinstance(self, ColumnKernel) else sizes
-        return ConcatenatedHasher(hashers, self.split, rows=rows, width=width, seed=seed, layout=layout)
+        return concatenated(hashers, self.split, rows=rows, width=width, seed=seed, layout=layout)
 
     def numbers_per_row(self) -> int:
         """Those of all factors, and one for each to concatenate them."""
         return sum(kernel.numbers_per_row() + 1 for kernel, _ in self.factors)
 
     def independent_rows(self) -> int:
-        """The least number of rows that is a whole number of blocks for every factor."""
+        """The least number of rows that is a multiple of every factor's block."""
         return math.lcm(*(kernel.independent_rows() for kernel, _ in self.factors))
 
     def typical_row_variance(self) -> float:
@@ -220,7 +219,7 @@ class SpectralProduct(ColumnProduct, SpectralKernel):
         for number, (kernel, columns) in enumerate(self.factors):
             own = derived_seed("product", seed, number)
             total[:, columns] += kernel.frequencies(rows=rows, seed=own, orthogonal=False)
-        return np.clip(total, -_LARGEST_FLOAT32, _LARGEST_FLOAT32).astype(np.float32)
+        return single_precision(total)
 
 
 class ProfileProduct(ColumnProduct, ProfileKernel):
@@ -249,12 +248,9 @@ class ProfileProduct(ColumnProduct, ProfileKernel):
             own = kernel.profiles(spacings=[spacings[c] for c in columns], sides=[sides[c] for c in columns])
             found.append([(columns, profile) for profile in own])
         if math.prod(len(each) for each in found) > _MOST_PROFILES:
-            raise UsageError(
-                "kernel",
-                f"must be a sum of at most {_MOST_PROFILES} products over columns, for a grid",
-                got="a product with more",
-                remedy="use race, or factors of the Gaussian or Laplacian kernel",
-            )
+            rule = f"must be a sum of at most {_MOST_PROFILES} products over columns, for a grid"
+            remedy = "use race, or factors of the Gaussian or Laplacian kernel"
+            raise UsageError("kernel", rule, got="a product with more", remedy=remedy)
         return tuple(_joined_profile(chosen, self.dim) for chosen in itertools.product(*found))
 
 
@@ -541,12 +537,8 @@ class ScaledKernel(_Composed, ColumnKernel):
         COLUMNS.check(self.kernel, "scaled columns")
         units = tuple(float(each) for each in self.units)
         if len(units) != self.kernel.dim or not all(_SMALLEST <= each <= _LARGEST for each in units):
-            raise UsageError(
-                "units",
-                f"must be {self.kernel.dim} numbers from 1e-30 to 1e30, one for each column",
-                got="others",
-                remedy="take the widths of the declared bounds",
-            )
+            rule = f"must be {self.kernel.dim} numbers from 1e-30 to 1e30, one for each column"
+            raise UsageError("units", rule, got="others", remedy="take the widths of the declared bounds")
         object.__setattr__(self, "units", units)
 
     def __repr__(self) -> str:
@@ -618,7 +610,8 @@ class HashableScaled(ScaledKernel, HashableKernel):
 
     def hasher(self, *, rows: int, width: int, seed: int) -> Hasher:
         """The hash functions of the kernel, of records divided by the units."""
-        return _ScaledHasher(self.kernel.hasher(rows=rows, width=width, seed=seed), self.units)
+        inner = self.kernel.hasher(rows=rows, width=width, seed=seed)
+        return BlockwiseHasher(inner, lambda arrays: [_divided(arrays[0], self.units)])
 
     def numbers_per_row(self) -> int:
         """Those of the kernel."""
@@ -648,8 +641,7 @@ class SpectralScaled(ScaledKernel, SpectralKernel):
     def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
         """Those of the kernel, per unit of the data. They are not orthogonal."""
         own = self.kernel.frequencies(rows=rows, seed=seed, orthogonal=False).astype(np.float64)
-        divided = np.clip(own / np.array(self.units), -_LARGEST_FLOAT32, _LARGEST_FLOAT32)
-        return np.asarray(divided, np.float32)
+        return single_precision(own / np.array(self.units))
 
 
 class ProfileScaled(ScaledKernel, ProfileKernel):
@@ -677,35 +669,12 @@ class ProfileScaled(ScaledKernel, ProfileKernel):
         return None
 
 
-class _ScaledHasher:
-    """Hash functions of rows that are divided by units first."""
-
-    def __init__(self, inner: Hasher, units: Sequence[float]) -> None:
-        self._inner = inner
-        self._units = np.array(units, np.float32)
-
-    def count(self, rows: NDArray[np.float32], *arguments: Any) -> None:
-        """``(rows, table, step, threads)``: add ``step`` to each record's cell in every row."""
-        self._inner.count(self._divided(rows), *arguments)
-
-    def cells(self, rows: NDArray[np.float32], *arguments: Any) -> NDArray[np.int32]:
-        """``(rows, number)``: the cell of each record in each of the first rows."""
-        return self._inner.cells(self._divided(rows), *arguments)
-
-    def read(self, rows: NDArray[np.float32], *arguments: Any) -> tuple[Floats, Floats]:
-        """``(rows, table, block, threads)``: mean over rows of each query's cell, and its variance."""
-        return self._inner.read(self._divided(rows), *arguments)
-
-    def means(self, rows: NDArray[np.float32], *arguments: Any) -> Floats:
-        """``(rows, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
-        return self._inner.means(self._divided(rows), *arguments)
-
-    def _divided(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        with np.errstate(over="ignore"):
-            divided: NDArray[np.float32] = np.divide(rows, self._units, dtype=np.float32)
-        # Small units can bring large numbers beyond float32; projections of infinity are not numbers.
-        np.clip(divided, -_LARGEST_FLOAT32, _LARGEST_FLOAT32, out=divided)
-        return np.ascontiguousarray(divided)
+def _divided(rows: NDArray[np.float32], units: Sequence[float]) -> NDArray[np.float32]:
+    """Rows divided by units, elementwise and rounded once."""
+    with np.errstate(over="ignore"):
+        divided = np.divide(rows, np.array(units, np.float32), dtype=np.float32)
+    # Small units can bring large numbers beyond float32; projections of infinity are not numbers.
+    return np.ascontiguousarray(single_precision(divided))
 
 
 def scaled_by(kernel: ColumnKernel, units: Sequence[float]) -> ColumnKernel:
@@ -767,13 +736,9 @@ def scaled(kernel: Kernel, bounds: object, columns: Sequence[str] | None = None)
     names = list(bounds) if columns is None and isinstance(bounds, Mapping) else columns
     box = Bounds.of(bounds, kernel.dim, names)
     if box is None:
-        raise UsageError(
-            "bounds",
-            "must be declared where the bandwidth is a fraction of them",
-            got="none",
-            remedy="declare the range that a record may have",
-        )
-    return scaled_by(kernel, [high - low for low, high in zip(box.low, box.high, strict=True)])
+        rule = "must be declared where the bandwidth is a fraction of them"
+        raise UsageError("bounds", rule, got="none", remedy="declare the range that a record may have")
+    return scaled_by(kernel, box.sides)
 
 
 def _scaled_from_json(parameters: Mapping[str, Any]) -> Kernel:
@@ -835,12 +800,9 @@ def on_columns(kernel: Kernel, columns: Columns, *, of: int | Sequence[str]) -> 
     for each in listed:
         found = names.index(each) if names is not None and each in names else each
         if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < dim:
-            raise UsageError(
-                "columns",
-                f"must be positions from 0 to {dim - 1}, or names of columns",
-                got=shown(each),
-                remedy="name columns that are in the list of all",
-            )
+            rule = f"must be positions from 0 to {dim - 1}, or names of columns"
+            remedy = "name columns that are in the list of all"
+            raise UsageError("columns", rule, got=shown(each), remedy=remedy)
         places.append(found)
     return placed(kernel, tuple(places), dim)
 
@@ -851,12 +813,8 @@ def placed(kernel: Kernel, columns: tuple[int, ...], dim: int) -> Kernel:
     dim = positive_integer("of", dim, at_most=MAX_DIM)
     wide = 1 if kernel.dim is None else kernel.dim
     if len(columns) != wide or len(set(columns)) != wide:
-        raise UsageError(
-            "columns",
-            f"must be {wide} different columns for this kernel",
-            got=len(columns),
-            remedy="give a column for each of its own",
-        )
+        rule = f"must be {wide} different columns for this kernel"
+        raise UsageError("columns", rule, got=len(columns), remedy="give a column for each of its own")
     if not all(0 <= column < dim for column in columns):
         raise UsageError("columns", f"must be positions from 0 to {dim - 1}", got="another")
     if isinstance(kernel, CombinationKernel):
@@ -889,12 +847,8 @@ def product(*kernels: Kernel) -> Kernel:
     if dim is None:
         merged = _merged(factors)
         if len(merged) > 1:
-            raise UsageError(
-                "kernel",
-                "must be one kernel and its powers, where records are sets",
-                got="two",
-                remedy="put the sets in columns with on_columns",
-            )
+            rule = "must be one kernel and its powers, where records are sets"
+            raise UsageError("kernel", rule, got="two", remedy="put the sets in columns with on_columns")
         return merged[0].kernel
     return _normal_product(dim, factors)
 
@@ -985,23 +939,16 @@ def _weight(value: float) -> float:
     except OverflowError:
         number = math.nan
     if not math.isfinite(number) or abs(number) > 1e12 or 0.0 < abs(number) < _NEGLIGIBLE:
-        raise UsageError(
-            "weight",
-            f"must be 0, or a finite number from {_NEGLIGIBLE:g} to 1e12 or its negative",
-            got=shown(value),
-            remedy="multiply kernels with numbers, or with kernels",
-        )
+        rule = f"must be 0, or a finite number from {_NEGLIGIBLE:g} to 1e12 or its negative"
+        remedy = "multiply kernels with numbers, or with kernels"
+        raise UsageError("weight", rule, got=shown(value), remedy=remedy)
     return number
 
 
 def _check_number(number: int) -> None:
     if number > MOST_COMPONENTS:
-        raise UsageError(
-            "kernel",
-            f"must be a combination of at most {MOST_COMPONENTS} products",
-            got=number,
-            remedy="fit fewer with hushsum.kernels.fit_kernel",
-        )
+        rule = f"must be a combination of at most {MOST_COMPONENTS} products"
+        raise UsageError("kernel", rule, got=number, remedy="fit fewer with hushsum.kernels.fit_kernel")
 
 
 def _check_same_columns(kernels: Sequence[Kernel]) -> None:
@@ -1009,20 +956,13 @@ def _check_same_columns(kernels: Sequence[Kernel]) -> None:
         if not isinstance(each, Kernel):
             raise UsageError("kernel", "must be a kernel", got=type(each).__name__)
         if isinstance(each, ScaledKernel):
-            raise UsageError(
-                "kernel",
-                "must not have units of its own, to be multiplied, added or placed",
-                got="a scaled kernel",
-                remedy="scale the result instead",
-            )
+            rule = "must not have units of its own, to be multiplied, added or placed"
+            raise UsageError("kernel", rule, got="a scaled kernel", remedy="scale the result instead")
     if len({each.dim for each in kernels}) > 1:
         listed = ", ".join("sets" if each.dim is None else str(each.dim) for each in kernels)
-        raise UsageError(
-            "kernel",
-            "must be kernels of the same number of columns, to be multiplied or added",
-            got=listed,
-            remedy="place each with on_columns(kernel, columns, of=...)",
-        )
+        rule = "must be kernels of the same number of columns, to be multiplied or added"
+        remedy = "place each with on_columns(kernel, columns, of=...)"
+        raise UsageError("kernel", rule, got=listed, remedy=remedy)
 
 
 LONGEST = 2000
@@ -1031,6 +971,12 @@ LONGEST = 2000
 MOST_COLUMNS = 1 << 16
 """Columns of records that a text may name by position."""
 _EXAMPLE = "'euclidean(age, bandwidth=10) * hamming(town)'"
+
+RecordColumns = int | Sequence[str] | None
+"""The columns of a record: how many, or their names; None where they are not known."""
+
+Atom = tuple[str, list[int | str], dict[str, Any]]
+"""A kernel's name, columns and parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1046,12 +992,12 @@ class KernelExpression:
 
     def __post_init__(self) -> None:
         # Checks every name and operation.
-        self._atoms(self._tree())
+        self._parsed()
 
     @property
     def takes_sets(self) -> bool:
         """Whether records are sets, and not rows of columns."""
-        atoms = self._atoms(self._tree())
+        _, atoms = self._parsed()
         return all("dim" not in parameter_names(name) and not columns for name, columns, _ in atoms)
 
     def example_columns(self, dim: int | None = None) -> list[str] | None:
@@ -1060,7 +1006,7 @@ class KernelExpression:
         """
         if self.takes_sets:
             return None
-        listed = [each for _, columns, _ in self._atoms(self._tree()) for each in columns]
+        listed = [each for _, columns, _ in self._parsed()[1] for each in columns]
         names = list(dict.fromkeys(each for each in listed if isinstance(each, str)))
         places = [each for each in listed if isinstance(each, int)]
         number = max(dim or 1, len(names), *(each + 1 for each in places), 1)
@@ -1082,42 +1028,35 @@ class KernelExpression:
         UsageError
             if a parameter is missing or wrong, or a column is not there.
         """
-        tree = self._tree()
+        tree, atoms = self._parsed()
         given = {name: value for name, value in (defaults or {}).items() if value is not None}
-        taken = {name for kernel, _, _ in self._atoms(tree) for name in parameter_names(kernel)}
+        taken = {name for kernel, _, _ in atoms for name in parameter_names(kernel)}
         for name in given:
             if name not in taken:
                 raise UsageError(("no kernel of the expression has ", Parameter(name)))
-        of: int | Sequence[str] | None = (
-            dim if columns is None or len(columns) != (dim or len(columns)) else columns
-        )
+        named_all = columns is not None and len(columns) == (dim or len(columns))
         try:
-            return self._kernel(tree, of, given)
+            value = self._value(tree, columns if named_all else dim, given)
         except RecursionError:
             _refuse("too deep")
+        return value if isinstance(value, Kernel) else _refuse("a number")
 
-    def _tree(self) -> ast.expr:
+    def _parsed(self) -> tuple[ast.expr, list[Atom]]:
+        """The tree, and the kernels in it."""
         if not isinstance(self.text, str) or len(self.text) > LONGEST:
             _refuse(f"one longer than {LONGEST} characters")
         try:
-            return ast.parse(self.text.strip(), mode="eval").body
+            tree = ast.parse(self.text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             _refuse(shown(self.text))
-
-    def _atoms(self, tree: ast.expr) -> list[tuple[str, list[int | str], dict[str, Any]]]:
-        found = []
         try:
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Call):
-                    found.append(_atom(node))
+            found = [_atom(node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
             self._check(tree, found)
         except RecursionError:
             _refuse("too deep")
-        if not found:
-            _refuse(shown(self.text))
-        return found
+        return (tree, found) if found else _refuse(shown(self.text))
 
-    def _check(self, node: ast.expr, found: list[Any]) -> None:
+    def _check(self, node: ast.expr, found: list[Atom]) -> None:
         """Refuse what is not an operation on kernels, and add the kernels that have no brackets."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Pow):
             self._check(node.left, found)
@@ -1129,15 +1068,7 @@ class KernelExpression:
         elif not (isinstance(node, ast.Call) or _is_number(node)):
             _refuse(shown(self.text))
 
-    def _kernel(self, node: ast.expr, of: int | Sequence[str] | None, given: Mapping[str, object]) -> Kernel:
-        value = self._value(node, of, given)
-        if not isinstance(value, Kernel):
-            _refuse("a number")
-        return value
-
-    def _value(
-        self, node: ast.expr, of: int | Sequence[str] | None, given: Mapping[str, object]
-    ) -> Kernel | float:
+    def _value(self, node: ast.expr, of: RecordColumns, given: Mapping[str, object]) -> Kernel | float:
         if isinstance(node, ast.Constant):
             try:
                 return float(node.value)  # type: ignore[arg-type]
@@ -1172,7 +1103,7 @@ def _built(
     columns: list[int | str],
     parameters: Mapping[str, Any],
     stated: Mapping[str, Any],
-    of: int | Sequence[str] | None,
+    of: RecordColumns,
 ) -> Kernel:
     taken = parameter_names(name)
     # What is stated must be a parameter of this kernel; a default only where it is one.
@@ -1181,17 +1112,13 @@ def _built(
         whole = of if of is None or isinstance(of, int) else len(of)
         return named(name, dim=whole if "dim" in taken else None, **values)
     if of is None:
-        raise UsageError(
-            "kernel",
-            "must not name columns where the records' columns are not known",
-            remedy="declare the columns",
-        )
+        rule = "must not name columns where the records' columns are not known"
+        raise UsageError("kernel", rule, remedy="declare the columns")
     kernel = named(name, dim=len(columns) if "dim" in taken else None, **values)
     return on_columns(kernel, cast("Any", columns), of=of)
 
 
-def _atom(node: ast.expr) -> tuple[str, list[int | str], dict[str, Any]]:
-    """A kernel's name, columns and parameters."""
+def _atom(node: ast.expr) -> Atom:
     if isinstance(node, ast.Name):
         return _kernel_name(node.id), [], {}
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
@@ -1225,12 +1152,8 @@ def _atom(node: ast.expr) -> tuple[str, list[int | str], dict[str, Any]]:
 def _kernel_name(text: str) -> str:
     name = text.replace("_", "-")
     if name not in kernel_names():
-        raise UsageError(
-            "kernel",
-            f"must be made of {', '.join(kernel_names())}",
-            got=shown(text),
-            remedy="choose among those",
-        )
+        rule = f"must be made of {', '.join(kernel_names())}"
+        raise UsageError("kernel", rule, got=shown(text), remedy="choose among those")
     return name
 
 
@@ -1239,12 +1162,8 @@ def _is_number(node: ast.expr) -> bool:
 
 
 def _refuse(got: str) -> NoReturn:
-    raise UsageError(
-        "kernel",
-        "must be the name of a kernel, or kernels joined by *, + and -",
-        got=got,
-        remedy=f"write such as {_EXAMPLE}",
-    )
+    rule = "must be the name of a kernel, or kernels joined by *, + and -"
+    raise UsageError("kernel", rule, got=got, remedy=f"write such as {_EXAMPLE}")
 
 
 def as_expression(kernel: Kernel) -> str:
@@ -1268,12 +1187,12 @@ def as_expression(kernel: Kernel) -> str:
 
 
 def _written(kernel: Kernel, columns: Sequence[int]) -> str:
-    parameters = []
-    values = kernel.parameters()
-    for field in fields(cast("Any", kernel)):
-        value = values[field.name]
-        if field.name != "dim" and value != field.default:
-            parameters.append(f"{field.name}={value if isinstance(value, str) else repr(value)}")
+    defaults = {field.name: field.default for field in fields(cast("Any", kernel))}
+    parameters = [
+        f"{name}={value if isinstance(value, str) else repr(value)}"
+        for name, value in kernel.parameters().items()
+        if name != "dim" and value != defaults[name]
+    ]
     inside = ", ".join([*map(str, columns), *parameters])
     name = kernel.name.replace("-", "_")
     return f"{name}({inside})" if inside else name

@@ -79,12 +79,9 @@ class WeightProblem:
         number = self.values.shape[1]
         size = min(self.most, number)
         if math.comb(number, size) > MOST_SUBSETS:
-            raise UsageError(
-                "components",
-                f"must have at most {MOST_SUBSETS} subsets for an exhaustive search",
-                got=math.comb(number, size),
-                remedy="give fewer, or use another method",
-            )
+            rule = f"must have at most {MOST_SUBSETS} subsets for an exhaustive search"
+            remedy = "give fewer, or use another method"
+            raise UsageError("components", rule, got=math.comb(number, size), remedy=remedy)
         # Smaller subsets are among these, with weights of 0.
         subsets = map(list, itertools.combinations(range(number), size))
         return min((self._program(each) for each in subsets), key=lambda found: found[1])[0]
@@ -261,18 +258,11 @@ def fit_kernel(
     limit = positive_number("most_weight", most_weight, remedy="1 is the weight of a single kernel")
     patience = positive_number("seconds", seconds, remedy="20 suits most fits")
     if limit > MOST_WEIGHT:
-        raise UsageError(
-            "most_weight",
-            f"must be at most {MOST_WEIGHT:g}: the noise of an answer grows in proportion to it",
-            got=f"{limit:g}",
-            remedy="4 suits most fits",
-        )
+        rule = f"must be at most {MOST_WEIGHT:g}: the noise of an answer grows in proportion to it"
+        raise UsageError("most_weight", rule, got=f"{limit:g}", remedy="4 suits most fits")
     if (distances is None) == (pairs is None):
-        raise UsageError(
-            "distances",
-            ("or ", Parameter("pairs"), " must be given, and not both"),
-            got="none" if pairs is None else "both",
-        )
+        got = "none" if pairs is None else "both"
+        raise UsageError("distances", ("or ", Parameter("pairs"), " must be given, and not both"), got=got)
     places = None if distances is None else _distances(distances)
     chosen = _default_components(dim, places) if components is None else _components(components)
     values, wanted = _table(target, chosen, places, pairs)
@@ -280,12 +270,9 @@ def fit_kernel(
     weights, optimal = problem.solve(method, patience)
     kept = [(float(weight), kernel) for weight, kernel in zip(weights, chosen, strict=True) if weight != 0.0]
     if not kept:
-        raise UsageError(
-            "target",
-            "must be closer to a combination of the components than to zero",
-            got="another",
-            remedy="give other components, or a larger most_weight",
-        )
+        rule = "must be closer to a combination of the components than to zero"
+        remedy = "give other components, or a larger most_weight"
+        raise UsageError("target", rule, got="another", remedy=remedy)
     if places is not None and callable(target):
         # What was fitted at some distances may be worse between them.
         finer = np.interp(
@@ -310,12 +297,9 @@ def _table(
         columns = []
         for kernel in components:
             if not isinstance(kernel, ColumnKernel):
-                raise UsageError(
-                    "components",
-                    "must compare columns of numbers, to be fitted at distances",
-                    got=f"the {kernel.name} kernel",
-                    remedy="fit it to pairs",
-                )
+                rule = "must compare columns of numbers, to be fitted at distances"
+                remedy = "fit it to pairs"
+                raise UsageError("components", rule, got=f"the {kernel.name} kernel", remedy=remedy)
             columns.append(along_first_column(kernel, places))
         wanted = target(places) if callable(target) else target
         values = np.column_stack(columns)
@@ -328,11 +312,8 @@ def _table(
         wanted = target(first, second) if callable(target) else target
     similar = _real_numbers(wanted)
     if similar is None or len(similar) != len(values) or not (np.abs(similar) <= MOST_WEIGHT).all():
-        raise UsageError(
-            "target",
-            f"must give a similarity, at most {MOST_WEIGHT:g} in size, for every distance or pair",
-            got="another number of them, or one that is larger or no number",
-        )
+        rule = f"must give a similarity, at most {MOST_WEIGHT:g} in size, for every distance or pair"
+        raise UsageError("target", rule, got="another number of them, or one that is larger or no number")
     return values, similar
 
 
@@ -351,12 +332,8 @@ def _components(components: Any) -> list[Kernel]:
     except TypeError:
         given = []
     if not 1 <= len(given) <= MOST_COMPONENTS or not all(isinstance(each, Kernel) for each in given):
-        raise UsageError(
-            "components",
-            f"must be from 1 to {MOST_COMPONENTS} kernels",
-            got="others",
-            remedy="leave them out for Euclidean kernels",
-        )
+        rule = f"must be from 1 to {MOST_COMPONENTS} kernels"
+        raise UsageError("components", rule, got="others", remedy="leave them out for Euclidean kernels")
     return given
 
 
@@ -383,11 +360,8 @@ def _distances(distances: Any) -> Floats:
         or not ((places >= 0.0) & (places <= LARGEST_DISTANCE)).all()
         or places.max() < 1.0 / LARGEST_DISTANCE
     ):
-        raise UsageError(
-            "distances",
-            f"must be from 2 to {MOST_PLACES} numbers from 0 to {LARGEST_DISTANCE:g}, and not all 0",
-            got="others",
-        )
+        rule = f"must be from 2 to {MOST_PLACES} numbers from 0 to {LARGEST_DISTANCE:g}, and not all 0"
+        raise UsageError("distances", rule, got="others")
     return places
 
 

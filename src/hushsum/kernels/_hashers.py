@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from hushsum import _native
 from hushsum._types import Floats
 from hushsum.errors import Argument, UsageError, shown
-from hushsum.kernels._public_randomness import multiply_shift, normals, row_words, uniforms
+from hushsum.kernels._public_randomness import (
+    multiply_shift,
+    normals,
+    row_words,
+    single_precision,
+    structured_signs,
+    uniforms,
+)
 from hushsum.records import Batch, part_of
 
 FACTOR_WIDTH = 1 << 30
@@ -23,6 +30,8 @@ which is below any error that is reported.
 _NUMBERS_AT_A_TIME = 1 << 16
 
 Split = Callable[[Batch], Sequence[Batch]]
+Blocks = Callable[[Sequence[NDArray[Any]]], Iterable[NDArray[Any]]]
+"""The arrays of a batch as those that are hashed, some records at a time."""
 
 
 class Hasher(Protocol):
@@ -46,59 +55,60 @@ def derived_seed(purpose: str, seed: int, number: int) -> int:
     return int(row_words(f"composition/{purpose}", seed, number + 1, 1)[number, 0])
 
 
-class ConcatenatedHasher:
+class BlockwiseHasher:
+    """Hash functions of what records are turned into, block by block; ``blocks`` gives one array for each."""
+
+    def __init__(self, inner: Hasher, blocks: Blocks) -> None:
+        self._inner, self._blocks = inner, blocks
+
+    def count(self, *arguments: Any) -> None:
+        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row."""
+        for block in self._blocks(arguments[:-3]):
+            self._inner.count(block, *arguments[-3:])
+
+    def cells(self, *arguments: Any) -> NDArray[np.int32]:
+        """``(*arrays, rows)``: the cell of each record in each of the first rows."""
+        *arrays, rows = arguments
+        return np.concatenate([self._inner.cells(each, rows) for each in self._blocks(arrays)])
+
+    def read(self, *arguments: Any) -> tuple[Floats, Floats]:
+        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and its variance."""
+        found = [self._inner.read(each, *arguments[-3:]) for each in self._blocks(arguments[:-3])]
+        return np.concatenate([mean for mean, _ in found]), np.concatenate([each for _, each in found])
+
+    def means(self, *arguments: Any) -> Floats:
+        """``(*arrays, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
+        found = [self._inner.means(each, *arguments[-4:]) for each in self._blocks(arguments[:-4])]
+        return np.concatenate(found)
+
+
+def concatenated(
+    hashers: Sequence[Hasher], split: Split, *, rows: int, width: int, seed: int, layout: Any
+) -> BlockwiseHasher:
     """R hash functions into W cells, each made of one hash function of every factor.
 
     The values of the factors in a row are the words of one pairwise independent hash, so records that differ
     in any of them share a cell with probability 1/W.
     """
+    number = len(hashers)
+    words = np.arange(rows * number, dtype=np.int32).reshape(rows, number)
+    step = max(1, _NUMBERS_AT_A_TIME // (rows * number))
 
-    def __init__(
-        self, hashers: Sequence[Hasher], split: Split, *, rows: int, width: int, seed: int, layout: Any
-    ) -> None:
-        number = len(hashers)
-        words = np.arange(rows * number, dtype=np.int32).reshape(rows, number)
-        multipliers, addends = multiply_shift("product", seed, rows, number)
-        self._codes = _native.CodeHasher(words, multipliers, addends, width, True)
-        self._hashers, self._split, self._rows, self._layout = tuple(hashers), split, rows, layout
-
-    def count(self, *arguments: Any) -> None:
-        """``(*arrays, table, step, threads)``: add ``step`` to each record's cell in every row."""
-        *arrays, table, step, threads = arguments
-        for codes in self._blocks(arrays):
-            self._codes.count(codes, table, step, threads)
-
-    def cells(self, *arguments: Any) -> NDArray[np.int32]:
-        """``(*arrays, rows)``: the cell of each record in each of the first rows."""
-        *arrays, rows = arguments
-        return np.concatenate([self._codes.cells(codes, rows) for codes in self._blocks(arrays)])
-
-    def read(self, *arguments: Any) -> tuple[Floats, Floats]:
-        """``(*arrays, table, block, threads)``: mean over rows of each query's cell, and its variance."""
-        *arrays, table, block, threads = arguments
-        found = [self._codes.read(codes, table, block, threads) for codes in self._blocks(arrays)]
-        return np.concatenate([mean for mean, _ in found]), np.concatenate([each for _, each in found])
-
-    def means(self, *arguments: Any) -> Floats:
-        """``(*arrays, table, scale, shift, threads)``: ``scale`` times that mean plus ``shift``."""
-        *arrays, table, scale, shift, threads = arguments
-        return np.concatenate(
-            [self._codes.means(codes, table, scale, shift, threads) for codes in self._blocks(arrays)]
-        )
-
-    def _blocks(self, arrays: Sequence[NDArray[Any]]) -> Iterator[NDArray[np.int32]]:
+    def blocks(arrays: Sequence[NDArray[Any]]) -> Iterator[NDArray[np.int32]]:
         """The factors' hash values of some records at a time, shape (records, rows·factors)."""
         # The first array of a part has a row per record, or, for sets, the second one a start per record and
         # the end.
-        length = len(arrays[0]) if self._layout is None or self._layout[0] == 1 else len(arrays[1]) - 1
-        batch = Batch(tuple(arrays), length, self._layout)
-        step = max(1, _NUMBERS_AT_A_TIME // (self._rows * len(self._hashers)))
+        length = len(arrays[0]) if layout is None or layout[0] == 1 else len(arrays[1]) - 1
+        batch = Batch(tuple(arrays), length, layout)
         for start in range(0, length, step):
             part = part_of(batch, start, start + step)
-            codes = np.empty((len(part), self._rows, len(self._hashers)), np.int32)
-            for number, each in enumerate(self._split(part)):
-                codes[:, :, number] = self._hashers[number].cells(*each.arrays, self._rows)
+            codes = np.empty((len(part), rows, number), np.int32)
+            for factor, (hasher, each) in enumerate(zip(hashers, split(part), strict=True)):
+                codes[:, :, factor] = hasher.cells(*each.arrays, rows)
             yield codes.reshape(len(part), -1)
+
+    multipliers, addends = multiply_shift("product", seed, rows, number)
+    return BlockwiseHasher(_native.CodeHasher(words, multipliers, addends, width, True), blocks)
 
 
 STRUCTURED_BLOCK = 128
@@ -134,7 +144,7 @@ class Projections:
             )
         size = padded(self.dim)
         block = structured_block(self.dim, self.count)
-        flips = self._flips(seed, -(-rows // block), size)
+        flips = structured_signs(f"{self.family}/signs", seed, -(-rows // block), size)
         # H has orthogonal rows of squared length D, so three rounds scale by D^{3/2}; coordinates shall
         # have the variance of a normal projection, ‖x‖², which leaves 1/D.
         return _native.StructuredHasher(
@@ -160,9 +170,8 @@ class Projections:
             directions = pairs[:, :numbers] / pairs[:, numbers:]
         else:
             directions = normals(row_words(f"{self.family}/directions", seed, rows, numbers))
-        # A ratio of normals may leave single precision; infinity times a zero column would be no number.
-        largest = np.finfo(np.float32).max
-        weights = np.clip(directions * self.scale, -largest, largest).astype(np.float32)
+        # A ratio of normals may leave single precision.
+        weights = single_precision(directions * self.scale)
         return np.ascontiguousarray(weights.reshape(rows, self.count, self.dim))
 
     def _offsets(self, seed: int, rows: int) -> NDArray[np.float32]:
@@ -171,13 +180,6 @@ class Projections:
         words = row_words(f"{self.family}/offsets", seed, rows, self.count)
         # Rounding to single precision may reach 1, which is as good an offset as 0.
         return uniforms(words).astype(np.float32)
-
-    def _flips(self, seed: int, blocks: int, size: int) -> NDArray[np.int8]:
-        words = row_words(f"{self.family}/signs", seed, blocks, 3 * (-(-size // 64)))
-        bits = np.unpackbits(
-            words.astype("<u8").view(np.uint8).reshape(blocks, 3, -1), axis=2, bitorder="little"
-        )
-        return np.ascontiguousarray(1 - 2 * bits[:, :, :size].astype(np.int8))
 
 
 def padded(dim: int) -> int:
@@ -195,10 +197,7 @@ def check_projection(projection: str, dim: int, count: int) -> str:
     if projection not in PROJECTIONS:
         raise UsageError("projection", "must be 'dense' or 'structured'", got=shown(projection))
     if projection == "structured" and count > padded(dim):
-        raise UsageError(
-            "projection",
-            f"must be 'dense' for more than {padded(dim)} numbers per row of {dim} columns",
-            got=f"'structured' for {count}",
-            remedy=("give ", Argument("projection", "dense")),
-        )
+        rule = f"must be 'dense' for more than {padded(dim)} numbers per row of {dim} columns"
+        remedy = ("give ", Argument("projection", "dense"))
+        raise UsageError("projection", rule, got=f"'structured' for {count}", remedy=remedy)
     return projection

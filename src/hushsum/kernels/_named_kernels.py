@@ -206,8 +206,8 @@ class MaternKernel(SpectralKernel, ProfileKernel):
     Notes
     -----
     Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, equation 4.16. The spectral
-    measure is a multivariate Student law with 2ν degrees of freedom: a normal vector over the root of an
-    independent χ² number divided by 2ν.
+    measure is a multivariate Student distribution with 2ν degrees of freedom: a normal vector over the root
+    of an independent χ² number divided by 2ν.
     """
 
     name: ClassVar[str] = "matern"
@@ -432,12 +432,9 @@ class HashPartitions:
         """
         projections = kernel.projections() if isinstance(kernel, ProjectionKernel) else None
         if projections is None or projections.signs or projections.structured:
-            raise UsageError(
-                "kernel",
-                "must have hash rows that are slabs of dense projections",
-                got=f"the {kernel.name} kernel",
-                remedy="use the euclidean or manhattan kernel",
-            )
+            rule = "must have hash rows that are slabs of dense projections"
+            remedy = "use the euclidean or manhattan kernel"
+            raise UsageError("kernel", rule, got=f"the {kernel.name} kernel", remedy=remedy)
         weights, offsets = projections.numbers(seed=seed, rows=rows)
         return cls(weights.astype(np.float64), offsets.astype(np.float64))
 
@@ -509,12 +506,9 @@ class AngularKernel(ProjectionKernel):
             for structured projections, which have none that could be listed.
         """
         if self.projection != "dense":
-            raise UsageError(
-                "projection",
-                "must be 'dense' to list its normals",
-                got="'structured'",
-                remedy=("give ", Argument("projection", "dense")),
-            )
+            rule = "must be 'dense' to list its normals"
+            remedy = ("give ", Argument("projection", "dense"))
+            raise UsageError("projection", rule, got="'structured'", remedy=remedy)
         return self.projections().numbers(seed=seed, rows=rows)[0]
 
     def projections(self) -> Projections:

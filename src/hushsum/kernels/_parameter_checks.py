@@ -54,23 +54,12 @@ def positive_number(
     return number
 
 
-def bandwidth_number(value: float) -> float:
-    """A bandwidth that single-precision records can be divided by: from 1e-30 to 1e30."""
-    number = positive_number("bandwidth", value)
-    if not 1e-30 <= number <= 1e30:
-        raise UsageError(
-            "bandwidth", "must be from 1e-30 to 1e30", got=f"{number:g}", remedy="rescale the columns"
-        )
-    return number
-
-
-def radius_number(value: float) -> float:
-    """The radius of a ball that single-precision records lie in: from 1e-15 to 1e15."""
-    number = positive_number("radius", value, remedy="give the length that no record exceeds")
-    if not 1e-15 <= number <= 1e15:
-        raise UsageError(
-            "radius", "must be from 1e-15 to 1e15", got=f"{number:g}", remedy="rescale the columns"
-        )
+def _in_single_precision(name: str, value: float, *, digits: int, remedy: str) -> float:
+    """A positive number from 1e-digits to 1e+digits, so that single-precision records suit it."""
+    number = positive_number(name, value, remedy=remedy)
+    if not float(f"1e-{digits}") <= number <= float(f"1e{digits}"):
+        rule = f"must be from 1e-{digits} to 1e{digits}"
+        raise UsageError(name, rule, got=f"{number:g}", remedy="rescale the columns")
     return number
 
 
@@ -156,9 +145,13 @@ MAX_POWER = 256
 
 _RULES: dict[str, Callable[[Any], float]] = {
     "dim": partial(positive_integer, "dim", at_most=MAX_DIM),
-    "bandwidth": bandwidth_number,
+    "bandwidth": partial(
+        _in_single_precision, "bandwidth", digits=30, remedy="give the scale of the data in its units"
+    ),
     "power": partial(positive_integer, "power", at_most=MAX_POWER),
-    "radius": radius_number,
+    "radius": partial(
+        _in_single_precision, "radius", digits=15, remedy="give the length that no record exceeds"
+    ),
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,6 +180,12 @@ def cauchy_directions(purpose: str, seed: int, rows: int, dim: int) -> Floats:
     return ratios
 
 
+def single_precision(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Numbers in single precision, kept within its range: infinity times a zero would be no number."""
+    largest = float(np.finfo(np.float32).max)
+    return np.asarray(np.clip(values, -largest, largest), np.float32)
+
+
 def in_turns(directions: Floats, scale: float) -> NDArray[np.float32]:
     """``scale`` times the directions, in turns and in single precision, kept within its range.
 
@@ -186,17 +193,13 @@ def in_turns(directions: Floats, scale: float) -> NDArray[np.float32]:
     spectral measure. The frequencies are in *turns*, ω/(2π), because a phase in turns is reduced without
     rounding.
     """
-    largest = float(np.finfo(np.float32).max)
-    return np.clip(directions * (scale / ONE_TURN), -largest, largest).astype(np.float32)
-
-
-_LENGTHS_AT_A_TIME = 1 << 18
+    return single_precision(directions * (scale / ONE_TURN))
 
 
 def normal_lengths(purpose: str, seed: int, rows: int, dim: int) -> Floats:
     """Lengths of standard normal vectors in an even number of columns, shape (rows,)."""
     squares = np.empty(rows)
-    step = max(64, _LENGTHS_AT_A_TIME // dim // 64 * 64)
+    step = max(64, _NUMBERS_AT_A_TIME // dim // 64 * 64)
     for start in range(0, rows, step):
         some = min(step, rows - start)
         squares[start : start + some] = chi_squares(row_words(purpose, seed, some, dim // 2, first=start))
@@ -208,9 +211,9 @@ def structured_signs(purpose: str, seed: int, blocks: int, size: int) -> NDArray
     of 64.
 
     With H orthonormal, the rows of H·S₃·H·S₂·H·S₁ are orthonormal exactly. Each is a direction whose
-    coordinates are uncorrelated and of equal variance exactly, and whose law is close to uniform on the
-    sphere without being it: the structured orthogonal features of Yu et al. (2016), whose kernel has a bias
-    that falls with the size and not with the number of blocks.
+    coordinates are uncorrelated and of equal variance exactly, and whose distribution is close to uniform on
+    the sphere without being it: the structured orthogonal features of Yu et al. (2016), whose kernel has a
+    bias that falls with the size and not with the number of blocks.
     """
     words = row_words(purpose, seed, blocks, 3 * (size // 64))
     bits = np.unpackbits(words.astype("<u8").view(np.uint8).reshape(blocks, 3, -1), axis=2, bitorder="little")

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from hushsum.errors import FileRefused, Parameter, UsageError, shown
 from hushsum.files import canonical_json
@@ -168,21 +168,15 @@ def kernel_from_json(data: dict[str, Any]) -> Kernel:
     """The kernel that a file's header describes."""
     name = data.get("name")
     if name in _COMPOSED:
-        composed = _COMPOSED[name](data["parameters"])
-        if composed.name != name:
-            raise ValueError("a kernel has one description")
-        return _described(composed, data)
-    if name not in _KERNELS:
+        kernel = _COMPOSED[name](data["parameters"])
+    elif name in _KERNELS:
+        kernel = cast("Any", _KERNELS[name])(**data["parameters"])
+    else:
         raise FileRefused(
             f"the file uses the kernel {name!r}, which this version of Hushsum does not have",
             remedy="install a later one",
         )
-    kind: Any = _KERNELS[name]
-    return _described(kind(**data["parameters"]), data)
-
-
-def _described(kernel: Kernel, data: Mapping[str, Any]) -> Kernel:
-    if canonical_json(kernel.parameters()) != canonical_json(data["parameters"]):
+    if kernel.name != name or canonical_json(kernel.parameters()) != canonical_json(data["parameters"]):
         raise ValueError("a kernel has one description")
     return kernel
 
@@ -196,13 +190,6 @@ def _kernel_class(name: str) -> type[Kernel]:
     if name not in _KERNELS:
         raise UsageError("kernel", f"must be one of {', '.join(kernel_names())}", got=shown(name))
     return _KERNELS[name]
-
-
-def _example(name: str, dim: int) -> Kernel:
-    needed = {"dim": dim, "bandwidth": 1.0}
-    kind: Any = _KERNELS[name]
-    kernel: Kernel = kind(**{each: needed[each] for each in parameter_names(name) if each in needed})
-    return kernel
 
 
 def _one_of(names: Sequence[str]) -> str:
@@ -225,16 +212,18 @@ class Role:
             with the kernels that have it.
         """
         if not self.test(kernel):
-            raise UsageError(
-                "kernel",
-                f"must be one that {self.what}, for {asker}",
-                got=f"the {kernel.name} kernel",
-                remedy=f"use {_one_of(self.kernels(kernel.dim or 1))}, or another method",
-            )
+            rule = f"must be one that {self.what}, for {asker}"
+            remedy = f"use {_one_of(self.kernels(kernel.dim or 1))}, or another method"
+            raise UsageError("kernel", rule, got=f"the {kernel.name} kernel", remedy=remedy)
 
     def kernels(self, dim: int = 1) -> list[str]:
-        """The names of the registered kernels that have the role, for so many columns."""
-        return [name for name in kernel_names() if self.test(_example(name, dim))]
+        """The names of the registered kernels that have the role, for this number of columns."""
+        found = []
+        for name in kernel_names():
+            bandwidth = 1.0 if "bandwidth" in parameter_names(name) else None
+            if self.test(named(name, dim=dim, bandwidth=bandwidth)):
+                found.append(name)
+        return found
 
 
 HASHABLE = Role(

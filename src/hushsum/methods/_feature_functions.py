@@ -8,6 +8,7 @@ proof needs: noise made of finitely many features does not hide a function of an
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -24,18 +25,18 @@ _TO_THE_WALL = 0.995
 _ROWS_AT_A_TIME = 1 << 12
 
 
+Solve = Callable[[Floats], Floats]
+"""Solves a linear system for a right-hand side."""
+
+
 class SignedGram(Protocol):
     """Q = (y_i y_j k(x_i, x_j)), as far as the solver needs it."""
 
     def times(self, vector: Floats) -> Floats:
         """Q·vector."""
 
-    def solver(self, diagonal: Floats, weight: float) -> _Solve:
+    def solver(self, diagonal: Floats, weight: float) -> Solve:
         """A function that solves (diag(diagonal) + weight·Q)·x = r."""
-
-
-class _Solve(Protocol):
-    def __call__(self, right: Floats) -> Floats: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,10 +47,9 @@ class FeatureGram:
 
     def times(self, vector: Floats) -> Floats:
         """Z(Zᵀ·vector)."""
-        product: Floats = self.rows @ (self.rows.T @ vector)
-        return product
+        return np.asarray(self.rows @ (self.rows.T @ vector))
 
-    def solver(self, diagonal: Floats, weight: float) -> _Solve:
+    def solver(self, diagonal: Floats, weight: float) -> Solve:
         """By Woodbury's identity: one Cholesky factor of I + weight·Zᵀ diag⁻¹ Z."""
         from scipy.linalg import cho_factor, cho_solve
 
@@ -60,8 +60,7 @@ class FeatureGram:
 
         def once(right: Floats) -> Floats:
             first = right / diagonal
-            result: Floats = first - weight * (scaled @ cho_solve(factor, self.rows.T @ first))
-            return result
+            return np.asarray(first - weight * (scaled @ cho_solve(factor, self.rows.T @ first)))
 
         def solve(right: Floats) -> Floats:
             # One step of refinement: the identity loses digits where the diagonal spans many orders.
@@ -79,10 +78,9 @@ class MatrixGram:
 
     def times(self, vector: Floats) -> Floats:
         """Q·vector."""
-        product: Floats = self.matrix @ vector
-        return product
+        return np.asarray(self.matrix @ vector)
 
-    def solver(self, diagonal: Floats, weight: float) -> _Solve:
+    def solver(self, diagonal: Floats, weight: float) -> Solve:
         """One Cholesky factor of the whole."""
         from scipy.linalg import cho_factor, cho_solve
 
@@ -182,7 +180,7 @@ def _gap(gram: SignedGram, a: Floats, c: float) -> float:
 
 
 def _step(
-    solve: _Solve, residual: Floats, a: Floats, low: Floats, high: Floats, to_low: Floats, to_high: Floats
+    solve: Solve, residual: Floats, a: Floats, low: Floats, high: Floats, to_low: Floats, to_high: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Newton's step: Q' da − dl + dh = −residual, low·da + a·dl = −to_low, −high·da + (1−a)·dh = −to_high."""
     room = 1.0 - a
@@ -239,8 +237,7 @@ class NoisyWeights:
     @property
     def values(self) -> Floats:
         """w', shape (functions, features)."""
-        values: Floats = self.step * self.weights.astype(np.float64)
-        return values
+        return np.asarray(self.step * self.weights.astype(np.float64))
 
 
 def smoother(features: Floats, noise_variance: float) -> Floats:
@@ -346,7 +343,7 @@ def fit_machines(features: Floats, codes: Integers, classes: int, c: float) -> M
     -------
     n is public, and one record is replaced. κ = sup‖φ‖² + 1, with the constant. Each machine moves by
     Δ = `svm_sensitivity`; K machines of the same records move together by √K·Δ. The gap is certified in
-    extended precision, and half of it is kept for what that may err (`certified_gap`).
+    extended precision, and half of it is kept for its error (`certified_gap`).
 
     **The claim assumes that the solver reaches the gap on the records and on all their neighbours.** Where it
     does not, the fit is refused, and that it was refused reveals one bit about the records which nothing here

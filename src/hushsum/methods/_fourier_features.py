@@ -31,7 +31,9 @@ DEFAULT_FEATURES = 4000
 FEATURES = (500, 1000, 2000, 4000, 8000)
 MANY_FEATURES = (16_000, 32_000, 64_000)
 MOST_FEATURES = (131_072, 262_144)
-"""About so many, in whole blocks of every group. An answer takes a quarter of a millisecond at the last."""
+"""About these numbers, in whole blocks of every group. An answer takes a quarter of a millisecond at the
+last.
+"""
 GROUPS = (1, 4, 16)
 TYPICAL_CHANCE = 0.8
 """The error of orthogonal frequencies over that of independent ones for normal records of the same density:
@@ -121,7 +123,7 @@ def predict(request: PredictionRequest) -> list[Option]:
 
 
 def _many(kernel: Kernel, features: int, groups: int) -> FourierFeatures:
-    """At least so many features in whole blocks, structured where that takes less time."""
+    """At least this number of features in whole blocks, structured where that takes less time."""
     dense = FourierFeatures(kernel, 1, seed=0)
     fastest = dense
     if isinstance(kernel, SpectralKernel) and kernel.rotation_invariant:
@@ -149,7 +151,7 @@ def _choices(request: PredictionRequest) -> list[int]:
     if request.promise.pure:
         assert request.promise.epsilon is not None
         share = float(request.promise.epsilon) / request.moves
-        # The Gamma-radius law has half the variance of Laplace noise.
+        # Gamma-radius noise has half the variance of Laplace noise.
         better = 1.0 if request.mechanism == LAPLACE else math.sqrt(2.0)
         choices.add(_best_pairs(request, better * share))
     return sorted(choices)
@@ -207,7 +209,7 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
         noise=float(likely @ noise),
         approximation=float(likely @ chance),
         error=float(likely @ np.hypot(noise, chance)),
-        number_variance=number_variance,
+        number=number_variance,
         size=8 * number + HEADER_BYTES,
         seconds=request.records * number / groups * _nanoseconds(basis) * 1e-9,
     )

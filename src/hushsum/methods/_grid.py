@@ -53,7 +53,7 @@ CORNER_SPACINGS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)
 
 MOST_SUMMED = 1 << 16
 """Nodes of a grid whose kernel is summed over all of them: some tenths of a millisecond per query. In three
-columns that leaves grids too coarse for a corner, where many hash rows err less.
+columns that leaves grids too coarse for a corner, where many hash rows have smaller errors.
 """
 
 _HEAPED_NEAR = 0.25
@@ -77,7 +77,7 @@ grids of one column finer, for some per cent more noise.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
 _COUNTING_NODES = 1 << 14
-"""The sum over more nodes has so much noise that the number of records comes from the paid count alone."""
+"""The sum over more nodes has so much noise that the number of records comes from the noisy count alone."""
 
 _NANOSECONDS_WEIGHT = 12.0
 _QUERIES = 64
@@ -177,16 +177,15 @@ def grid_basis(
 def cells_for(
     box: Bounds, cells: int | Sequence[int] | None, spacing: float, widths: Sequence[float]
 ) -> tuple[int, ...]:
-    """Cells along each column: as given, or so many that nodes are at most ``spacing`` widths apart."""
+    """Cells along each column: as given, or as few as keep nodes within ``spacing`` widths of each other."""
     if cells is not None:
         return tuple(cells) if isinstance(cells, Sequence | np.ndarray) else (cells,) * len(box.low)
     if not is_number(spacing) or not 0.0 < spacing < math.inf:
         raise UsageError(
             "spacing", "must be above 0", got=shown(spacing), remedy="0.75 of a bandwidth is a common choice"
         )
-    sides = (high - low for low, high in zip(box.low, box.high, strict=True))
     return tuple(
-        max(1, math.ceil(side / (spacing * width))) for side, width in zip(sides, widths, strict=True)
+        max(1, math.ceil(side / (spacing * width))) for side, width in zip(box.sides, widths, strict=True)
     )
 
 
@@ -217,10 +216,9 @@ def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option
 
 
 def _options(request: PredictionRequest) -> list[Option]:
-    bounds, kernel = request.bounds, request.kernel
+    bounds, kernel = request.bounds, _profiles(request.kernel)
     if bounds is None or bounds.dim > MAX_DIM:
         return []
-    kernel = _profiles(kernel)
     highest = HIGHEST_DEGREE if kernel.smooth else CORNER_DEGREE
     options = []
     for steps in {None, request.steps}:
@@ -254,8 +252,7 @@ def _too_many(box: Bounds, kernel: ProfileKernel, spacing: float, degree: int, s
         if step is not None:
             cells[column] = steps_between(box.low[column], box.high[column], step)
             nodes[column] = cells[column] + 1
-    sides = (high - low for low, high in zip(box.low, box.high, strict=True))
-    columns = zip(cells, sides, kernel.column_widths(), strict=True)
+    columns = zip(cells, box.sides, kernel.column_widths(), strict=True)
     if kernel.smooth and any(width * n > WIDEST * side for n, side, width in columns):
         return True
     return math.prod(nodes) > (MAX_CELLS if kernel.smooth else MOST_SUMMED)
@@ -299,13 +296,13 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
     noise = calibration.table
     number = CountError.of(calibration.count.variance, noise.variance * whole, noise.variance * together)
     drawn, beyond = 0.0, 0.0
-    densities, chances = request.densities()
+    densities, likely_densities = request.densities()
     deviations = np.sqrt(number.of_quotient(noise.variance * gain, densities)) / request.records
-    for density, deviation, chance in zip(densities, deviations, chances, strict=True):
-        heaps, likely = _heaps(density, reading)
-        drawn += float(chance * deviation)
-        own = np.hypot(deviation, reading.errors.at_heap * heaps) - deviation
-        beyond += float(chance * (likely @ own))
+    for density, deviation, weight in zip(densities, deviations, likely_densities, strict=True):
+        shares, likely = _repeated_shares(density, reading)
+        drawn += float(weight * deviation)
+        own = np.hypot(deviation, reading.errors.at_heap * shares) - deviation
+        beyond += float(weight * (likely @ own))
     weight = float(request.records * WHOLE)
     # As for hash rows: counts with mean similarity κ spread over the nodes with the variance N²·κ/nodes.
     uneven = weight * math.sqrt(request.density / nodes)
@@ -320,16 +317,15 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
         noise=NORMAL_MEAN_ABSOLUTE * drawn,
         approximation=NORMAL_MEAN_ABSOLUTE * math.sqrt(beyond * (beyond + 2.0 * drawn)),
         error=NORMAL_MEAN_ABSOLUTE * (drawn + beyond),
-        number_variance=number.variance,
-        combined=True,
+        number=number,
         size=round(nodes * packed) + HEADER_BYTES,
         seconds=request.records * weights * _NANOSECONDS_WEIGHT * 1e-9,
     )
 
 
-def _heaps(density: float, reading: GridReading) -> tuple[Floats, Floats]:
-    """Shares of the records with the very value of a query, and their probabilities: a plan does not know the
-    heaps of the data, and a grid that is too coarse for some of them costs more than one that is too fine.
+def _repeated_shares(density: float, reading: GridReading) -> tuple[Floats, Floats]:
+    """Shares of the records that equal a query, and their probabilities: a plan does not know the repeated
+    values of the data, and a grid that is too coarse for some of them costs more than one that is too fine.
     """
     kernel = _profiles(reading.kernel)
     if kernel.smooth:

@@ -180,11 +180,9 @@ def column_histograms(
     that under replace.
     """
     spans = np.array(bounds.high) - np.array(bounds.low)
-    bins = (
-        np.clip(np.ceil(spans / np.array(widths) * CELLS_PER_BANDWIDTH), 1, _MOST_BINS).astype(int).tolist()
-    )
-    grid = CellGrid.of(bounds, bins)
-    codes = grid.codes(rows)
+    wanted = np.ceil(spans / np.array(widths) * CELLS_PER_BANDWIDTH)
+    bins = np.clip(wanted, 1, _MOST_BINS).astype(int).tolist()
+    codes = CellGrid.of(bounds, bins).codes(rows)
     edges, steps = [], []
     for column, number in enumerate(bins):
         counts = np.bincount(codes[:, column], minlength=number).astype(np.int64)
@@ -222,8 +220,7 @@ def nearest_shares(noisy: Integers, count: float) -> Floats:
     falling = np.sort(noisy.astype(np.float64))[::-1]
     above = (np.cumsum(falling) - max(count, 1.0)) / np.arange(1, len(noisy) + 1)
     kept = np.maximum(noisy - above[np.flatnonzero(falling > above)[-1]], 0.0)
-    shares: Floats = kept / kept.sum()
-    return shares
+    return np.asarray(kept / kept.sum())
 
 
 LENGTH = 1 << 20
@@ -279,7 +276,8 @@ class PrincipalFeatures:
     @classmethod
     def of(cls, kernel: Kernel, points: Floats) -> PrincipalFeatures:
         """All functions whose eigenvalue is not lost in rounding."""
-        gram = kernel._pairwise(Batch((points,), len(points)), Batch((points,), len(points)))
+        batch = Batch((points,), len(points))
+        gram = kernel._pairwise(batch, batch)
         values, vectors = np.linalg.eigh(gram / len(points))
         kept = np.flatnonzero(values > _LEAST_EIGENVALUE)[::-1]
         scale = np.sqrt(values[kept] * len(points))
@@ -287,8 +285,8 @@ class PrincipalFeatures:
 
     def first(self, number: int) -> PrincipalFeatures:
         """The most important ones."""
-        return PrincipalFeatures(
-            self.kernel, self.points, self.coefficients[:, :number], self.eigenvalues[:number]
+        return replace(
+            self, coefficients=self.coefficients[:, :number], eigenvalues=self.eigenvalues[:number]
         )
 
     @property
@@ -325,9 +323,8 @@ class PrincipalFeatures:
         total = np.zeros(len(self.eigenvalues), np.int64)
         step = max(1, _VALUES_AT_A_TIME // len(self.points))
         for start in range(0, len(records), step):
-            part = slice(start, start + step)
-            rounded = np.rint(self.scale * self.values(records[part])).astype(np.int64)
-            total += repeats[part] @ rounded
+            rounded = np.rint(self.scale * self.values(records[start : start + step])).astype(np.int64)
+            total += repeats[start : start + step] @ rounded
         return total
 
 
@@ -388,10 +385,8 @@ def _maximum_entropy(features: PrincipalFeatures, noisy: Floats, variance: float
 
     def weights(theta: Floats) -> tuple[Floats, float]:
         power = scaled @ theta
-        largest = float(power.max())
-        raised = np.exp(power - largest)
-        total = float(raised.sum())
-        return raised / total, largest + math.log(total)
+        raised = np.exp(power - power.max())
+        return raised / raised.sum(), float(power.max()) + math.log(raised.sum())
 
     def objective(theta: Floats) -> tuple[float, Floats]:
         found, log_total = weights(theta)
@@ -466,7 +461,7 @@ def predicted_error(
     missed = _OF_PLACES * (full_depth(bounds, widths) * penalty) ** 2
     scale = _OF_MODEL * math.hypot((_AT_DEVIATION / deviation) ** _MODEL_POWER, missed)
     scale *= NORMAL_MEAN_ABSOLUTE * (bounds.dim / _AT_COLUMNS) ** _COLUMNS_POWER
-    # Where noise hides the records, answers are near 0, and err by the density.
+    # Where noise hides the records, answers are near 0, and have errors of the size of the density.
     total = scale * math.sqrt(noise + left)
     scale *= -math.expm1(-total / density) * density / total
     return LandmarkError(scale * math.sqrt(noise), scale * math.sqrt(left), number)
@@ -651,7 +646,7 @@ def landmarks(
 
 
 def _chosen(public: Floats, number: int, rng: np.random.Generator) -> Floats:
-    """Different public records, at most so many."""
+    """Different public records, at most this number."""
     distinct = np.unique(public, axis=0)
     return distinct if len(distinct) <= number else rng.permutation(distinct)[:number]
 
@@ -660,7 +655,6 @@ def predict(request: PredictionRequest) -> list[Option]:
     """The option of default sizes, under pure ε in more columns than a grid takes, for records and not
     persons.
     """
-
     bounds, kernel = request.bounds, request.kernel
     if bounds is None or not request.promise.pure or request.per_unit is not None:
         return []
@@ -693,7 +687,7 @@ def predict(request: PredictionRequest) -> list[Option]:
             noise=float(likely @ noise),
             approximation=float(likely @ own),
             error=float(likely @ np.hypot(noise, own)),
-            number_variance=deviation**2,
+            number=deviation**2,
             size=8 * DEFAULT_POINTS * (bounds.dim + 1) + HEADER_BYTES,
             seconds=_SECONDS_TO_FIT
             + request.records * DEFAULT_POINTS * (features + bounds.dim) * _NANOSECONDS * 1e-9,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def moments(bounds: object, *, dim: int, radius: float | None = None, bits: int 
         How far a record may lie from the centre of the box, in units of half its widths and with 1 for the
         constant; longer ones are shortened. Declared. Default: the corner of the box, √dim.
     bits : int
-        Of a whole number that stands for 1.
+        The bits of the integer that stands for 1.
 
     Examples
     --------
@@ -141,8 +141,7 @@ def solve_adaptive(noisy: NoisyMoments) -> Floats:
         error = float(values @ theta**2 - 2.0 * along @ theta) + 2.0 * variance * float((1.0 / height).sum())
         if error < best:
             best, chosen = error, theta
-    result: Floats = vectors @ chosen
-    return result
+    return np.asarray(vectors @ chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,8 +308,7 @@ def minimum_in_ball(gram: Floats, cross: Floats, ridge: float, bound: float) -> 
     height = np.maximum(values, 0.0) + ridge
 
     def theta(multiplier: float) -> Floats:
-        result: Floats = along / (height + multiplier)
-        return result
+        return np.asarray(along / (height + multiplier))
 
     low, high = 0.0, 0.0
     if np.linalg.norm(theta(0.0)) > bound:
@@ -321,8 +319,7 @@ def minimum_in_ball(gram: Floats, cross: Floats, ridge: float, bound: float) -> 
                 low = middle
             else:
                 high = middle
-    result: Floats = vectors @ theta(high)
-    return result
+    return np.asarray(vectors @ theta(high))
 
 
 def fit_logistic(
@@ -367,11 +364,11 @@ def minimum_logistic(signed: Floats, linear: Floats, ridge: float) -> Floats:
         return float(losses.sum() + ridge * (at @ at) / 2.0 + linear @ at)
 
     for _ in range(_NEWTON_STEPS):
-        chance = expit(-(signed @ theta))
-        gradient = ridge * theta + linear - signed.T @ chance
+        probability = expit(-(signed @ theta))
+        gradient = ridge * theta + linear - signed.T @ probability
         if float(np.linalg.norm(gradient)) <= _TOLERANCE * (len(signed) + float(np.linalg.norm(linear))):
             break
-        hessian = (signed * (chance * (1.0 - chance))[:, None]).T @ signed
+        hessian = (signed * (probability * (1.0 - probability))[:, None]).T @ signed
         hessian[np.diag_indices(len(theta))] += ridge
         step = np.linalg.solve(hessian, gradient)
         size, before = 1.0, value(theta)
@@ -408,7 +405,7 @@ def fit_ops(
     γ(1 + bound)²/2 on the ball; the normalising constant changes by a factor of the same range, in the other
     direction. So γ = 2ε/(1 + bound)² keeps ε (the exponential mechanism with scores that all move one way).
     λ = 2m/(γ·bound²) is public: a prior under which a draw fits the ball. The sampler is exact, up to
-    rounding: a Gaussian tilted towards the ball proposes, and what is kept has the law above (see
+    rounding: a Gaussian tilted towards the ball proposes, and what is kept has the distribution above (see
     `sample_in_ball`).
 
     Dimitrakakis et al. (2014); Wang, Fienberg and Smola (2015), *Privacy for free*, with the factor of two
@@ -424,7 +421,7 @@ def fit_ops(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
-    """The normal law with density ∝ exp(−γ(θᵀHθ/2 − c·θ)), in the axes of H; secret."""
+    """The normal distribution with density ∝ exp(−γ(θᵀHθ/2 − c·θ)), in the axes of H; secret."""
 
     values: Floats
     vectors: Floats
@@ -445,7 +442,7 @@ class Posterior:
         return drawn
 
     def mean_square(self, tilt: float) -> float:
-        """E‖θ‖² under the tilted law."""
+        """E‖θ‖² under the tilted distribution."""
         height = self.values + tilt
         return float(np.sum((self.along / height) ** 2 + 1.0 / (self.precision * height)))
 
@@ -454,19 +451,18 @@ class Posterior:
 
 
 def sample_in_ball(posterior: Posterior, bound: float, noise: ReleaseNoise) -> Floats:
-    """A draw of the law restricted to ‖θ‖ ≤ bound.
+    """A draw of the distribution restricted to ‖θ‖ ≤ bound.
 
-    A law with more ridge μ proposes; a proposal inside is kept with probability exp(−γμ(bound² − ‖θ‖²)/2).
-    The product of both densities is that of the restricted law, for every μ. With E‖θ‖² = bound² about one
-    proposal in (bound·√(γμ)) is kept, wherever the centre of the law lies.
+    The distribution with more ridge μ proposes; a proposal inside is kept with probability exp(−γμ(bound² −
+    ‖θ‖²)/2). The product of both densities is that of the restricted one, for every μ. With E‖θ‖² = bound²
+    about one proposal in (bound·√(γμ)) is kept, wherever its centre lies.
     """
     tilt = _tilt(posterior, bound)
     for _ in range(_PROPOSALS):
         theta = posterior.draw(noise, tilt)
         room = bound**2 - float(theta @ theta)
         if room >= 0.0 and noise.coin(posterior.precision * tilt * room / 2.0):
-            drawn: Floats = posterior.vectors @ theta
-            return drawn
+            return np.asarray(posterior.vectors @ theta)
     raise UsageError("theta_bound", "is too small for a posterior sample", remedy="declare a larger one")
 
 
@@ -526,9 +522,8 @@ def fit_adaops(
         noisy = rounded(lowest + sigma * noise.normal(1), sigma)
         lowest = max(float(noisy[0]) - sigma * reach - 1.0, 0.0)
         half = analytic_gaussian_sigma(epsilon / 2.0, delta / 3.0)
-        floor = _best_floor(max(lowest, 0.0), number * half**2, sigma * reach + 1.0, least)
-        ridge = floor - lowest
-        posterior = Posterior.of(features, target, ridge, 1.0)
+        floor = _best_floor(lowest, number * half**2, sigma * reach + 1.0, least)
+        posterior = Posterior.of(features, target, floor - lowest, 1.0)
         centre = float(np.linalg.norm(posterior.along / posterior.values))
         step = math.log1p(1.0 / floor)
         noisy = rounded(math.log1p(centre) + step * sigma * noise.normal(1), step * sigma)
@@ -536,7 +531,7 @@ def fit_adaops(
         precision = largest_precision(
             epsilon / 2.0, delta / 3.0, leverage=1.0 / floor, residual=math.exp(size)
         )
-        drawn = Posterior(posterior.values, posterior.vectors, posterior.along, precision).draw(noise)
+        drawn = replace(posterior, precision=precision).draw(noise)
     return rounded(posterior.vectors @ drawn, _FINEST_SPREAD)
 
 
@@ -604,12 +599,8 @@ class SketchedMoments:
         kernel, rows = function.kernel, function.rows
         bits = kernel.signs()
         if function.basis.shape[1] != 1 << bits:
-            raise UsageError(
-                "moments",
-                "need a cell for every pattern of signs",
-                got="folded cells",
-                remedy="widen the rows",
-            )
+            rule = "need a cell for every pattern of signs"
+            raise UsageError("moments", rule, got="folded cells", remedy="widen the rows")
         seed: int = function.basis.parameters()["seed"]
         planes = kernel.directions(rows=rows, seed=seed).astype(np.float64)
         patterns = np.where((np.arange(1 << bits)[:, None] >> np.arange(bits)) & 1, 1.0, -1.0)
@@ -664,8 +655,7 @@ def _ridge(gram: Floats, cross: Floats, sigma: float) -> Floats:
 def _shrunken(means: Floats, deviation: float) -> Floats:
     """Noisy means between −1 and 1, or zeros where noise explains half of their length."""
     noise = len(means) * deviation**2
-    kept = means if float(means @ means) > 2.0 * noise else np.zeros(len(means))
-    return np.clip(kept, -1.0, 1.0)
+    return np.clip(means, -1.0, 1.0) if float(means @ means) > 2.0 * noise else np.zeros(len(means))
 
 
 def regression_loss(sketch: ReleasedFunction, thetas: Floats, length: float) -> Floats:
@@ -675,8 +665,7 @@ def regression_loss(sketch: ReleasedFunction, thetas: Floats, length: float) -> 
     units, so its least values are those of the squared error, up to the length of (θ, −1).
     """
     queries = np.column_stack((thetas / length, -np.ones(len(thetas))))
-    loss: Floats = sketch(queries) + sketch(-queries)
-    return loss
+    return np.asarray(sketch(queries) + sketch(-queries))
 
 
 def fit_classifier(
@@ -709,11 +698,10 @@ def fit_classifier(
 def margin_loss(first: ReleasedFunction, second: ReleasedFunction, thetas: Floats) -> Floats:
     """The surrogate margin loss of planes θ, shape (n_planes,), each class with the same weight.
 
-    The mean over a class of k(−y·θ·φ/‖θ‖), y = −1 for the first: the chance that a record collides with the
-    far side, which falls with its margin.
+    The mean over a class of k(−y·θ·φ/‖θ‖), y = −1 for the first: the probability that a record collides with
+    the far side, which falls with its margin.
     """
-    loss: Floats = first(thetas) + second(-thetas)
-    return loss
+    return np.asarray(first(thetas) + second(-thetas))
 
 
 def search(

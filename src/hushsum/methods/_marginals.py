@@ -77,18 +77,13 @@ def marginals(
     >>> hs.PrivateSynthesizer().fit_released(f).sample(3, random_state=0).num_rows
     3
     """
-    named = isinstance(columns, Mapping)
     declared = list(columns.values()) if isinstance(columns, Mapping) else list(columns)
+    names = [str(name) for name in columns] if isinstance(columns, Mapping) else None
     if not 1 <= len(declared) <= MOST_COLUMNS or not all(
         isinstance(each, DeclaredColumn) for each in declared
     ):
-        raise UsageError(
-            "columns",
-            "must be CategoryColumn, FlagColumn or NumberColumn, at least one",
-            got="something else",
-            remedy="declare each column",
-        )
-    names = [str(name) for name in columns] if named else None
+        rule = "must be CategoryColumn, FlagColumn or NumberColumn, at least one"
+        raise UsageError("columns", rule, got="something else", remedy="declare each column")
     sizes = [each.size for each in declared]
     limit = positive_integer("most_cells", most_cells, at_most=MOST_CELLS)
     chosen = all_pairs(sizes, limit) if sets is None else positions_of(sets, len(declared), names)
@@ -196,8 +191,8 @@ def only_chosen(tally: Tally, chosen: Sequence[int]) -> Tally:
 
 
 def noise_of_cells(cells: int, deviation: float, records: float) -> float:
-    """The expected total variation that noise of a standard deviation adds to a marginal of so many cells,
-    before anything is fitted: half the sum of mean absolute errors, at most 1.
+    """The expected total variation that noise of a standard deviation adds to a marginal of this number of
+    cells, before anything is fitted: half the sum of mean absolute errors, at most 1.
     """
     return min(1.0, 0.5 * cells * deviation * math.sqrt(2.0 / math.pi) / max(records, 1.0))
 

@@ -74,7 +74,7 @@ class Method:
         The neighbours it can protect, the default first.
     mechanism : Mechanism
     arithmetic : str
-        The laws of its noise, of a tally those under pure ε, and in which numbers its proof holds.
+        The distributions of its noise, of a tally those under pure ε, and in which numbers its proof holds.
     paper : str
         Where it was published.
     most_columns : int, optional
@@ -400,13 +400,10 @@ class DeclaredBox:
             also where most of them lie outside of the box, unless that is allowed.
         """
         rows: Rows = self.kernel.prepare(X, self.bounds, columns=self.columns).arrays[0]
-        check = ParameterCheck(self.bounds, bandwidths=_widths(self.kernel), columns=self.columns)
+        bandwidths = [self.kernel.bandwidth] if isinstance(self.kernel, ColumnKernel) else []
+        check = ParameterCheck(self.bounds, bandwidths=bandwidths, columns=self.columns)
         check.warn(lambda: columns_of(X, self.bounds.dim, self.columns), rows=rows)
         return rows
-
-
-def _widths(kernel: Kernel) -> list[float]:
-    return [kernel.bandwidth] if isinstance(kernel, ColumnKernel) else []
 
 
 def boxed_tally(

@@ -62,11 +62,8 @@ def monomials(
     """
     INNER_PRODUCT.check(kernel, MONOMIALS)
     if bounds is not None:
-        raise UsageError(
-            "bounds",
-            f"must be left out: the {kernel.name} kernel takes none",
-            remedy="declare the kernel's radius instead",
-        )
+        remedy = "declare the kernel's radius instead"
+        raise UsageError("bounds", f"must be left out: the {kernel.name} kernel takes none", remedy=remedy)
     _, names = declared_bounds(None, dim=kernel.dim or 1, columns=columns)
     digest = None if transform is None else transform.digest
     return Tally(Monomials(kernel, bits, names, digest), max_per_unit=max_per_unit)
@@ -107,7 +104,7 @@ def _options(request: PredictionRequest, basis: Monomials) -> list[Option]:
         noise=total,
         approximation=0.0,
         error=total,
-        number_variance=number_variance,
+        number=number_variance,
         size=int(cells * request.cell_bytes(drawn, 0.0, rounding=0.001)) + HEADER_BYTES,
         seconds=request.records * work * 1e-9,
     )

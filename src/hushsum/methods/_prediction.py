@@ -61,15 +61,16 @@ COUNT_SHARES = (
     Fraction(1, 3),
 )
 _DENSE = 2.0
-"""The count's share is chosen for queries of so many times a density that is known: a wrong share costs more
+"""The count's share is chosen for queries of this multiple of a known density: a wrong share costs more
 where queries are dense than where they are not.
 """
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
 _DEVIATIONS = np.linspace(-12.0, 12.0, 961)
-_NORMAL_CHANCES, _LAPLACE_CHANCES = (
-    law / law.sum() for law in (np.exp(-0.5 * _DEVIATIONS**2), np.exp(-math.sqrt(2.0) * np.abs(_DEVIATIONS)))
+_NORMAL_WEIGHTS, _LAPLACE_WEIGHTS = (
+    density / density.sum()
+    for density in (np.exp(-0.5 * _DEVIATIONS**2), np.exp(-math.sqrt(2.0) * np.abs(_DEVIATIONS)))
 )
 
 NORMAL_MEAN_ABSOLUTE = math.sqrt(2.0 / math.pi)
@@ -85,7 +86,7 @@ class PredictionRequest:
     are sizes of hash rows to compare, and ``row_variance`` is how much hash rows of a width disagree.
     ``requested`` is false for a promise that is shown for comparison only. ``steps`` are those of columns
     whose values are multiples of one. ``count_share`` is None where each option has the share that suits it,
-    and ``mechanism`` where noise under pure ε may be of the better law.
+    and ``mechanism`` where noise under pure ε may have the better distribution.
     """
 
     records: int
@@ -140,16 +141,18 @@ class PredictionRequest:
         def deviation(share: Fraction) -> float:
             rest = float((1 - self.share) / (1 - share)) ** power
             number = CountError.of(unit / float(share) ** power, own * rest, covariance * rest)
-            larger = self.mean_reciprocal(number.variance, combined=not math.isinf(own))
-            return larger * float(likely @ np.sqrt(number.of_quotient(table * rest, densities)))
+            return self.mean_reciprocal(number) * float(
+                likely @ np.sqrt(number.of_quotient(table * rest, densities))
+            )
 
         return replace(self, count_share=min(COUNT_SHARES, key=deviation))
 
-    def mean_reciprocal(self, variance: float, *, combined: bool) -> float:
-        """The factor `mean_reciprocal` for a number of records of this variance: of a paid count alone, or of
-        one that is combined with a table's own number, which is about normal.
+    def mean_reciprocal(self, number: CountError) -> float:
+        """The factor `mean_reciprocal` for a number of records with this error; one that is combined with a
+        table's own number is about normal.
         """
-        return mean_reciprocal(variance, self.records, laplace=self.promise.pure and not combined)
+        laplace = self.promise.pure and not number.combined
+        return mean_reciprocal(number.variance, self.records, laplace=laplace)
 
     def densities(self) -> tuple[Floats, Floats]:
         """Densities that queries may have, and their probabilities."""
@@ -179,8 +182,8 @@ class PredictionRequest:
         """Bytes of a cell in a file, for exact cells up to ``largest`` that spread by ``spread`` about their
         mean, rounded by a step that adds the share ``rounding`` to the variance of their noise.
 
-        Packed cells take the entropy of a normal law of that deviation, log2(4.13·σ), and a quarter of a bit
-        for the code.
+        Packed cells take the entropy of a normal distribution of that deviation, log2(4.13·σ), and a quarter
+        of a bit for the code.
         """
         reach = largest + 12.0 * math.sqrt(noise.variance)
         plain = 2 if reach < 2**15 else 4 if reach < 2**31 else 8
@@ -191,24 +194,26 @@ class PredictionRequest:
 
 @dataclass(frozen=True, slots=True)
 class CountError:
-    """The error of the number of records that answers are divided by: its variance, and its covariance with
-    an answer's noise.
+    """The error of the number of records that answers are divided by: its variance, its covariance with an
+    answer's noise, and whether the noisy count is combined with a number that the table holds.
     """
 
     variance: float
-    covariance: float
+    covariance: float = 0.0
+    combined: bool = False
 
     @classmethod
     def of(cls, paid: float, own: float, covariance: float) -> CountError:
-        """Of a paid count of this variance, combined with a table's own number as a release combines them.
+        """The error of a noisy count of the variance ``paid``, combined with a table's own number as a
+        release combines them.
 
         >>> CountError.of(1.0, 3.0, 2.0)
-        CountError(variance=0.75, covariance=0.5)
+        CountError(variance=0.75, covariance=0.5, combined=True)
         """
         if math.isinf(own) or paid == 0.0:
-            return cls(paid, 0.0)
+            return cls(paid)
         part = paid / (paid + own)
-        return cls(part * own, part * covariance)
+        return cls(part * own, part * covariance, combined=True)
 
     def of_quotient(self, table: float, densities: Floats) -> Floats:
         """The variance of answers of these densities, times the squared number, where that of the sums is
@@ -219,11 +224,11 @@ class CountError:
 
 
 def mean_reciprocal(variance: float, records: int, *, laplace: bool = False) -> float:
-    """The mean of N/N̂, for an estimate N̂ of the N records that has this variance, a normal or Laplace's law,
-    and is raised to 1.
+    """The mean of N/N̂, for an estimate N̂ of the N records that has this variance and a normal or Laplace
+    distribution, and is raised to 1.
 
-    Errors of mean kernel values are so many times those to the first order: answers are divided by N̂, and
-    where N̂ may be near 0 a few releases err by far more than the others.
+    Errors of mean kernel values are larger than those to the first order by this factor: answers are divided
+    by N̂, and where N̂ may be near 0 a few releases have far larger errors than the others.
 
     >>> round(mean_reciprocal(100.0, 1000), 4), round(mean_reciprocal(36.0, 10), 1)
     (1.0001, 1.9)
@@ -231,8 +236,8 @@ def mean_reciprocal(variance: float, records: int, *, laplace: bool = False) -> 
     (1.2, 2.1)
     """
     spread = math.sqrt(variance) / records
-    chances = _LAPLACE_CHANCES if laplace else _NORMAL_CHANCES
-    return float(chances @ (1.0 / np.maximum(1.0 + spread * _DEVIATIONS, 1.0 / records)))
+    weights = _LAPLACE_WEIGHTS if laplace else _NORMAL_WEIGHTS
+    return float(weights @ (1.0 / np.maximum(1.0 + spread * _DEVIATIONS, 1.0 / records)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,14 +281,14 @@ class Option:
         noise: float,
         approximation: float,
         error: float,
-        number_variance: float,
         size: int,
         seconds: float,
-        combined: bool = False,
+        number: CountError | float = 0.0,
     ) -> Option:
-        """An option that answers a request; ``error`` is to the first order in the error of the number of
-        records, which has ``number_variance``, and is ``combined`` with a number that the table holds.
+        """An option that answers a request; ``error`` is to the first order in the error of the ``number`` of
+        records, whose variance suffices for a noisy count alone.
         """
+        count = number if isinstance(number, CountError) else CountError(number)
         promise = request.promise
         return cls(
             method=method,
@@ -295,7 +300,7 @@ class Option:
             width=shape[1],
             noise=noise,
             approximation=approximation,
-            error=error * request.mean_reciprocal(number_variance, combined=combined),
+            error=error * request.mean_reciprocal(count),
             size=size,
             seconds=seconds,
             requested=request.requested,
@@ -331,11 +336,9 @@ def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
     hashable = isinstance(kernel, HashableKernel | HashableCombination)
     if not isinstance(kernel, ColumnKernel) or bounds is None:
         return DEFAULT_DENSITY if hashable or not isinstance(kernel, ColumnKernel) else _UNBOUNDED
-    sides = (high - low for low, high in zip(bounds.low, bounds.high, strict=True))
+    widths = zip(bounds.sides, kernel.column_widths(), strict=True)
     # In units of the width along each column.
-    spread = [
-        side / BOX_IN_DEVIATIONS / width for side, width in zip(sides, kernel.column_widths(), strict=True)
-    ]
+    spread = [side / BOX_IN_DEVIATIONS / width for side, width in widths]
     part = math.pow(kernel.dim, EFFECTIVE_POWER - 1.0)
     if hashable:
         return max(DEFAULT_DENSITY, _collisions(spread, part))

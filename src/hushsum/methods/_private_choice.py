@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import is_number
-from hushsum.errors import Argument, ClaimError, DataRefused, Parameter, UsageError, shown
+from hushsum.errors import Argument, ClaimError, DataRefused, Parameter, UsageError, Words, shown
 from hushsum.kernels import Batch, Kernel, check_cap, kernel_as_json, one_of, positive_integer
 from hushsum.privacy import (
     EXACT_INTEGERS,
@@ -36,7 +36,7 @@ from hushsum.privacy import (
     spend_json,
 )
 from hushsum.records import identify
-from hushsum.releases import ReleasedFunction, load_function
+from hushsum.releases import ReleasedFunction, file_bytes, load_function
 
 C = TypeVar("C")
 Judge = Callable[[Batch], int]
@@ -210,12 +210,9 @@ def _check_candidates(candidates: Sequence[Kernel]) -> None:
     first = candidates[0]
     for each in candidates:
         if type(each) is not type(first) or each.dim != first.dim:
-            raise UsageError(
-                "candidates",
-                "must be one kernel with several bandwidths or powers",
-                got="different kernels",
-                remedy="choose the kernel by the subject",
-            )
+            rule = "must be one kernel with several bandwidths or powers"
+            remedy = "choose the kernel by the subject"
+            raise UsageError("candidates", rule, got="different kernels", remedy=remedy)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -373,62 +370,39 @@ def _check_run(function: object, share: Fraction, whole: Claim) -> None:
             "run", "must return a released function", got=type(function).__name__, remedy="release a tally"
         )
     if not any(field.name == "claim" for field in dataclasses.fields(cast(Any, function))):
-        raise UsageError(
-            "run",
-            "must return what one release made",
-            got="a function combined with a public sample",
-            remedy="combine the chosen function with the sample afterwards",
-        )
+        rule = "must return what one release made"
+        remedy = "combine the chosen function with the sample afterwards"
+        raise UsageError("run", rule, got="a function combined with a public sample", remedy=remedy)
     claim = function.claim
+
+    def must(rule: str, *, got: str, remedy: Words) -> ClaimError:
+        return ClaimError(f"a run must {rule}", got=got, remedy=remedy)
+
     if not claim.promise.pure or claim.promise.epsilon is None or claim.promise.epsilon > share:
-        raise ClaimError(
-            f"a run must claim pure epsilon of at most {float(share):g}",
-            got=f"{claim!r}",
-            remedy="release with the epsilon that run is given",
-        )
+        rule = f"claim pure epsilon of at most {float(share):g}"
+        raise must(rule, got=f"{claim!r}", remedy="release with the epsilon that run is given")
     if claim.relation is not whole.relation:
-        raise ClaimError(
-            f"a run must have the choice's relation, {str(whole.relation)!r}",
-            got=f"{str(claim.relation)!r}",
-            remedy="give both the same",
-        )
+        rule = f"have the choice's relation, {str(whole.relation)!r}"
+        raise must(rule, got=f"{str(claim.relation)!r}", remedy="give both the same")
     if (claim.unit, claim.records_per_unit) != (whole.unit, whole.records_per_unit):
-        raise ClaimError(
-            (
-                f"a run must protect a {whole.unit} with up to {whole.records_per_unit} "
-                "records, as the choice does"
-            ),
-            got=f"a {claim.unit} with up to {claim.records_per_unit}",
-            remedy=("give both the same ", Parameter("max_per_unit")),
-        )
+        rule = f"protect a {whole.unit} with up to {whole.records_per_unit} records, as the choice does"
+        got = f"a {claim.unit} with up to {claim.records_per_unit}"
+        raise must(rule, got=got, remedy=("give both the same ", Parameter("max_per_unit")))
     if claim.arithmetic not in (EXACT_INTEGERS, whole.arithmetic):
-        raise ClaimError(
-            f"a run must be released in {whole.arithmetic}",
-            got=f"{claim.arithmetic}",
-            remedy=("declare it: give ", Argument("arithmetic", REAL_ARITHMETIC)),
-        )
+        declare = ("declare it: give ", Argument("arithmetic", REAL_ARITHMETIC))
+        raise must(f"be released in {whole.arithmetic}", got=claim.arithmetic, remedy=declare)
     if not set(claim.assumptions) <= set(whole.assumptions):
-        raise ClaimError(
-            "a run must assume nothing but what the choice declares",
-            got="further assumptions",
-            remedy=("give those of its claim in ", Parameter("assumptions")),
-        )
+        rule, listed = "assume nothing but what the choice declares", Parameter("assumptions")
+        raise must(rule, got="further assumptions", remedy=("give those of its claim in ", listed))
     if claim.trust is not None:
-        raise ClaimError(
-            "a run must be released by one party",
-            got=f"one made by {claim.trust.model}",
-            remedy="choose the parameters before the sites release",
-        )
+        got, remedy = f"one made by {claim.trust.model}", "choose the parameters before the sites release"
+        raise must("be released by one party", got=got, remedy=remedy)
     if whole.secure and not claim.secure:
-        raise ClaimError(
-            "a run must draw its noise from the operating system", got="a seed", remedy="leave the seed out"
-        )
+        raise must("draw its noise from the operating system", got="a seed", remedy="leave the seed out")
 
 
 def _encoded(function: ReleasedFunction, claim: Claim) -> str:
     """The function's file, with the claim of the whole choice in place of its own run's."""
     released: Any = function
     whole = dataclasses.replace(released, claim=claim)
-    buffer = io.BytesIO()
-    whole.save(buffer)
-    return base64.b64encode(buffer.getvalue()).decode("ascii")
+    return base64.b64encode(file_bytes(whole)).decode("ascii")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import overload
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,15 +107,19 @@ class PrivateBounds(Sequence[Pair]):
     def __len__(self) -> int:
         return len(self.pairs)
 
-    @overload
-    def __getitem__(self, index: int) -> Pair: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Pair, ...]: ...
-    def __getitem__(self, index: int | slice) -> Pair | tuple[Pair, ...]:
+    def __getitem__(self, index: Any) -> Any:
         return self.pairs[index]
 
-    def __iter__(self) -> Iterator[Pair]:
-        return iter(self.pairs)
+
+class ChoiceKeywords(TypedDict, total=False):
+    """The keyword arguments that :func:`private_bounds` passes on."""
+
+    relation: str | Relation
+    units: object
+    max_per_unit: int | None
+    budget: Budget | None
+    idempotency_key: str | None
+    insecure_noise_seed: int | None
 
 
 def private_quantiles(
@@ -224,12 +228,7 @@ def private_bounds(
     epsilon: float,
     tail: float = 0.01,
     grid: int | Sequence[float] | Floats = 1000,
-    relation: str | Relation = Relation.ADD_REMOVE,
-    units: object = None,
-    max_per_unit: int | None = None,
-    budget: Budget | None = None,
-    idempotency_key: str | None = None,
-    insecure_noise_seed: int | None = None,
+    **keywords: Unpack[ChoiceKeywords],
 ) -> PrivateBounds:
     """Bounds for every column that leave about ``tail`` of the records out on each side. Spends ``epsilon``.
 
@@ -252,28 +251,15 @@ def private_bounds(
     share = exact("tail", tail)
     if not 0 < share < Fraction(1, 2):
         raise UsageError("tail", "must be above 0 and below 0.5", got=f"{tail:g}", remedy="try 0.01")
-    found = private_quantiles(
-        X,
-        [float(share), float(1 - share)],
-        bounds=within,
-        epsilon=epsilon,
-        grid=grid,
-        relation=relation,
-        units=units,
-        max_per_unit=max_per_unit,
-        budget=budget,
-        idempotency_key=idempotency_key,
-        insecure_noise_seed=insecure_noise_seed,
-    )
+    levels = [float(share), float(1 - share)]
+    found = private_quantiles(X, levels, bounds=within, epsilon=epsilon, grid=grid, **keywords)
     grids = _grids(within, len(found.values), grid)
-    pairs = [_widened(row[0], row[1], points) for row, points in zip(found.values, grids, strict=True)]
+    pairs = []
+    for (low, high), points in zip(found.values, grids, strict=True):
+        first = max(int(np.searchsorted(points, low)) - 1, 0)
+        last = min(int(np.searchsorted(points, high)) + 1, len(points) - 1)
+        pairs.append((float(points[first]), float(points[last])))
     return PrivateBounds(tuple(pairs), found.claim)
-
-
-def _widened(low: float, high: float, points: Floats) -> Pair:
-    first = max(int(np.searchsorted(points, low)) - 1, 0)
-    last = min(int(np.searchsorted(points, high)) + 1, len(points) - 1)
-    return float(points[first]), float(points[last])
 
 
 def _quantiles(q: float | Sequence[float]) -> list[Fraction]:
@@ -296,12 +282,8 @@ def _quantiles(q: float | Sequence[float]) -> list[Fraction]:
 
 def _by_rank(values: list[float], levels: list[Fraction]) -> list[float]:
     """The values, each given to the quantile of its rank; post-processing."""
-    ordered = sorted(values)
     places = sorted(range(len(levels)), key=lambda i: levels[i])
-    result = [0.0] * len(values)
-    for value, place in zip(ordered, places, strict=True):
-        result[place] = value
-    return result
+    return [value for _, value in sorted(zip(places, sorted(values), strict=True))]
 
 
 def _in_order(bounds: DeclaredBounds, X: object) -> Sequence[Pair] | Pair:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels import HASH_ROWS, Batch, HashableCombination, HashableKernel, Kernel, positive_integer
 from hushsum.methods._method import register_tally
@@ -22,7 +22,7 @@ RACE = "race"
 DEFAULT_ROWS = 1000
 DEFAULT_WIDTH = 1000
 UNDECLARED_ROWS = 2000
-"""Rows to count where no number of records is declared. Under pure ε the paid count decides how many are
+"""Rows to count where no number of records is declared. Under pure ε the noisy count decides how many are
 published.
 """
 
@@ -31,7 +31,7 @@ MANY_ROWS = (10_000, 20_000, 50_000, 100_000, 200_000)
 """With δ or ρ only, whose noise does not grow with rows."""
 
 WIDTHS = (250, DEFAULT_WIDTH)
-"""Wide rows err less, narrow ones leave room for more of them."""
+"""Wide rows have smaller errors, narrow ones leave room for more of them."""
 
 _MOST_CELLS = 1 << 26
 """Of a tally, at 8 bytes per cell; what is released takes half of that in memory."""
@@ -41,7 +41,6 @@ BOUND, ESTIMATE = "bound", "public data"
 
 _NANOSECONDS_INCREMENT = 0.6
 _NANOSECONDS_PRODUCT = 0.03
-Floats = NDArray[np.float64]
 _ESTIMATION_ROWS = 2000
 _MOST_QUERIES = 1000
 
@@ -117,13 +116,13 @@ def predict(request: PredictionRequest) -> list[Option]:
     """
     rows, width = request.rows, request.width
     many = rows is None and not request.promise.pure
+    kernel = request.kernel
+    fewest = 2 * len(_components(kernel)) if isinstance(kernel, HashableCombination) else 1
     options = []
     for number in _row_choices(request):
         narrow = many and number >= MANY_ROWS[0]
         for wide in (width,) if width is not None else WIDTHS if narrow else (DEFAULT_WIDTH,):
-            if rows is None and number * wide > _MOST_CELLS:
-                continue
-            if number < _fewest_rows(request.kernel):
+            if number < fewest or (rows is None and number * wide > _MOST_CELLS):
                 continue
             basis = hash_basis(request.kernel, number, wide, 0)
             option = _option(request, basis, request.row_variance(wide), rounded=False)
@@ -180,12 +179,9 @@ def _option(
     products = max(kernel.numbers_per_row() for _, kernel in _components(basis.kernel))
     # Over the cells of a row, counts of N records with mean similarity κ have the variance N²·κ/W.
     uneven = records * float(variance.density.mean() / basis.width) ** 0.5
-    bytes_per_cell = request.cell_bytes(
-        noise, records, spread=uneven, rounding=ROUNDING_SHARE if rounded else 0.0
-    )
-    settings: dict[str, float] = {"rows": rows, "width": basis.width}
-    if rounded:
-        settings["rounded"] = True
+    rounding = ROUNDING_SHARE * rounded
+    bytes_per_cell = request.cell_bytes(noise, records, spread=uneven, rounding=rounding)
+    settings = {"rows": rows, "width": basis.width, **({"rounded": True} if rounded else {})}
     return Option.of(
         request,
         method=RACE,
@@ -195,7 +191,7 @@ def _option(
         noise=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(noise_variance + noise_of_count).mean()) * peaked,
         approximation=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(own_variance).mean()),
         error=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(noise_variance + own_variance + noise_of_count).mean()),
-        number_variance=number_variance,
+        number=number_variance,
         size=round(rows * basis.width * bytes_per_cell) + HEADER_BYTES,
         seconds=records * rows * (_NANOSECONDS_INCREMENT + _NANOSECONDS_PRODUCT * products) * 1e-9,
     )
@@ -312,10 +308,6 @@ def _components(kernel: Kernel) -> tuple[tuple[float, HashableKernel], ...]:
         return kernel.hashed_components()
     assert isinstance(kernel, HashableKernel)
     return ((1.0, kernel),)
-
-
-def _fewest_rows(kernel: Kernel) -> int:
-    return 2 * len(_components(kernel)) if isinstance(kernel, HashableCombination) else 1
 
 
 def _row_weights(basis: HashRows | DividedRows) -> list[tuple[float, float, float]]:

@@ -537,7 +537,6 @@ class TrustModel:
                         noise=NORMAL_MEAN_ABSOLUTE * noise,
                         approximation=NORMAL_MEAN_ABSOLUTE * hashing,
                         error=NORMAL_MEAN_ABSOLUTE * math.hypot(noise, hashing),
-                        number_variance=0.0,
                         size=rows * basis.width * (2 if request.records < 2**15 else 4) + HEADER_BYTES,
                         seconds=request.records * _NANOSECONDS_REPORT * 1e-9,
                     ),

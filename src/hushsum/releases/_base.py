@@ -367,18 +367,7 @@ class Presented:
 
     def describe(self: ReleasedFunction) -> Description:
         """Its public facts, the same for every kind; print them, or take ``as_json()``."""
-        return Description(
-            claim=self.claim,
-            kernel=self.kernel,
-            count=self.count,
-            count_stderr=self.count_stderr,
-            dim=self.dim,
-            columns=self.columns,
-            bounds=self.bounds,
-            producer=self.producer,
-            details=self.details(),
-            error=_error_in_the_middle(self),
-        )
+        return Description(self, self.details(), _error_in_the_middle(self))
 
     def plot(
         self: ReleasedFunction,
@@ -489,52 +478,51 @@ class Description:
     error of a kernel sum in the middle of the bounds, where it is known.
     """
 
-    claim: Claim
-    kernel: Kernel
-    count: float
-    count_stderr: float
-    dim: int | None
-    columns: tuple[str, ...] | None
-    bounds: Bounds | None
-    producer: str
-    details: tuple[Detail, ...] = ()
-    error: float | None = None
+    function: ReleasedFunction
+    details: tuple[Detail, ...]
+    error: float | None
+
+    @property
+    def claim(self) -> Claim:
+        """What the release promises."""
+        return self.function.claim
 
     def as_json(self) -> dict[str, Any]:
         """The facts as JSON values."""
+        f = self.function
         return {
             "kind": "released function",
-            "claim": self.claim.in_numbers(),
-            "kernel": kernel_as_json(self.kernel),
-            "dim": self.dim,
-            "columns": None if self.columns is None else list(self.columns),
-            "bounds": None if self.bounds is None else self.bounds.as_json(),
-            "estimated_count": {"value": self.count, "stderr": self.count_stderr},
+            "claim": f.claim.in_numbers(),
+            "kernel": kernel_as_json(f.kernel),
+            "dim": f.dim,
+            "columns": None if f.columns is None else list(f.columns),
+            "bounds": None if f.bounds is None else f.bounds.as_json(),
+            "estimated_count": {"value": f.count, "stderr": f.count_stderr},
             "error": self.error,
             **{detail.name: detail.value for detail in self.details},
-            "producer": self.producer,
+            "producer": f.producer,
         }
 
     def facts(self) -> list[tuple[str, str]]:
         """Names and values for people, in the order in which they are shown."""
-        error = self.count_stderr
-        count = f"{self.count:.0f} ± {error:.5g} (estimated)" if error else f"{self.count:.0f} (public)"
+        f, error = self.function, self.function.count_stderr
+        count = f"{f.count:.0f} ± {error:.5g} (estimated)" if error else f"{f.count:.0f} (public)"
         return [
-            ("claim", repr(self.claim)),
-            ("kernel", kernel_in_words(self.kernel)),
-            ("columns", "not named" if self.columns is None else names_in_words(self.columns)),
-            ("bounds", bounds_in_words(self.bounds)),
+            ("claim", repr(f.claim)),
+            ("kernel", kernel_in_words(f.kernel)),
+            ("columns", "not named" if f.columns is None else names_in_words(f.columns)),
+            ("bounds", bounds_in_words(f.bounds)),
             *((each.label or each.name, each.words) for each in self.details if each.words is not None),
             ("records", count),
             *([] if self.error is None else [("error", self._error_in_words(self.error))]),
-            ("producer", self.producer),
+            ("producer", f.producer),
         ]
 
     def _error_in_words(self, error: float) -> str:
-        where = "in the middle of the bounds"
-        if not counts_records(self.kernel):
+        where, count = "in the middle of the bounds", self.function.count
+        if not counts_records(self.function.kernel):
             return f"± {error:.2g} of a sum of similarities {where}"
-        share = f", {100 * error / self.count:.2g} % of all" if self.count > 0 else ""
+        share = f", {100 * error / count:.2g} % of all" if count > 0 else ""
         return f"{records_in_words(error)} near a point {where}{share}"
 
     def __str__(self) -> str:
@@ -650,10 +638,8 @@ def load_function(source: PathOrFile) -> ReleasedFunction:
 
     def check(kind: object) -> None:
         if kind == "bundle":
-            raise FileRefused(
-                "the file holds a model, not one released function",
-                remedy=PerSurface("read it with hushsum.load", "use hushsum predict", "predict with it"),
-            )
+            remedy = PerSurface("read it with hushsum.load", "use hushsum predict", "predict with it")
+            raise FileRefused("the file holds a model, not one released function", remedy=remedy)
 
     return function_in(_read(source, check))
 

@@ -71,8 +71,8 @@ def neighbour_density(function: ReleasedFunction, Q: object, neighbours: float) 
     assert isinstance(queries, np.ndarray)
     narrowest = kernel.gaussian_width()
     box = function.bounds
-    sides = [] if box is None else [high - low for low, high in zip(box.low, box.high, strict=True)]
-    steps = math.ceil(math.log(max([narrowest, *sides]) / narrowest, _STEP))
+    longest = max([narrowest, *(() if box is None else box.sides)])
+    steps = math.ceil(math.log(longest / narrowest, _STEP))
     widths = [narrowest * _STEP**step for step in range(steps + 1)]
     windows = [GaussianKernel(dim=kernel.dim, bandwidth=width) for width in widths]
     sums = np.stack([function.with_kernel(each).sum(queries) for each in windows])

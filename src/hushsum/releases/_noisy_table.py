@@ -365,11 +365,8 @@ class NoisyTable(LocalFunction):
                 "step", f"must be odd and at most the deviation of the noise, {deviation:.3g}", got=f"{step}"
             )
         if step % self.step:
-            raise UsageError(
-                "step",
-                f"must be a multiple of {self.step}, to which the cells are rounded already",
-                got=f"{step}",
-            )
+            rule = f"must be a multiple of {self.step}, to which the cells are rounded already"
+            raise UsageError("step", rule, got=f"{step}")
         return self if step == self.step else replace(self._rounded(step), parts=self.releases)
 
     def rounded_at_release(self, step: int) -> Self:

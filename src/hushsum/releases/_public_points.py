@@ -246,12 +246,8 @@ def combine(function: ReleasedFunction, public: object) -> CombinedFunction:
     True
     """
     if not isinstance(function, NoisyTable) or function.dim is None:
-        raise UsageError(
-            "function",
-            "must be a released table of records of numbers",
-            got=type(function).__name__,
-            remedy="release a tally",
-        )
+        rule = "must be a released table of records of numbers"
+        raise UsageError("function", rule, got=type(function).__name__, remedy="release a tally")
     return CombinedFunction(function, sample_points(public, function.dim, function.columns))
 
 
@@ -272,19 +268,11 @@ def sample_points(public: object, dim: int | None, columns: Sequence[str] | None
 
 def _check_points(points: Floats, dim: int | None) -> None:
     if dim is None or points.ndim != 2 or points.shape[1] != dim:
-        raise UsageError(
-            "public",
-            "must be rows of as many numbers as queries have",
-            got="others",
-            remedy="give rows like the records",
-        )
+        rule = "must be rows of as many numbers as queries have"
+        raise UsageError("public", rule, got="others", remedy="give rows like the records")
     if not FEWEST_POINTS <= len(points) <= MOST_POINTS:
-        raise UsageError(
-            "public",
-            f"must have {FEWEST_POINTS} to {MOST_POINTS} rows",
-            got=len(points),
-            remedy="give a part of them, or leave it out",
-        )
+        rule = f"must have {FEWEST_POINTS} to {MOST_POINTS} rows"
+        raise UsageError("public", rule, got=len(points), remedy="give a part of them, or leave it out")
 
 
 register(CombinedFunction.kind, _payload_size, lambda *file: CombinedFunction(*_read(*file)))
@@ -295,8 +283,8 @@ class SharpenedFunction(ForwardedFacts):
     """Fourier features with public points that explain most of them: ``f.with_public_points(points)``.
 
     Answers are unbiased whatever the points, with smaller errors the better these resemble the records:
-    chance acts only on what they leave unexplained. Where they explain nothing, answers are those of
-    ``function``. The first answer takes the time of a fit: a tenth of a second for 500 points, five for
+    sampling error comes only from what they leave unexplained. Where they explain nothing, answers are those
+    of ``function``. The first answer takes the time of a fit: a tenth of a second for 500 points, five for
     2000.
 
     Privacy
@@ -312,19 +300,12 @@ class SharpenedFunction(ForwardedFacts):
 
     def __post_init__(self) -> None:
         if not isinstance(self.function.reading, FeatureReading):
-            raise UsageError(
-                "points",
-                "sharpen Fourier features alone",
-                got=f"a release of {self.function.basis.name}",
-                remedy="read it without them",
-            )
+            rule = "sharpen Fourier features alone"
+            remedy = "read it without them"
+            raise UsageError("points", rule, got=f"a release of {self.function.basis.name}", remedy=remedy)
         if not 1 <= len(self.points) <= MOST_POINTS:
-            raise UsageError(
-                "points",
-                f"must be 1 to {MOST_POINTS}",
-                got=len(self.points),
-                remedy="a few hundred to 2000 will do",
-            )
+            remedy = "a few hundred to 2000 will do"
+            raise UsageError("points", f"must be 1 to {MOST_POINTS}", got=len(self.points), remedy=remedy)
         self.points.flags.writeable = False
 
     @property
