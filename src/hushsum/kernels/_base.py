@@ -248,11 +248,8 @@ class ProjectionKernel(HashableKernel, Protocol):
         return self.projections().independent_rows()
 
 
-@runtime_checkable
-class BallSignsKernel(ProjectionKernel, Protocol):
-    """Hashes the signs of random projections of records in a ball, which are first raised to the sphere by
-    one more coordinate. So moments of the records can be read from the counts.
-    """
+class KernelOfColumns(Kernel, Protocol):
+    """A kernel of records with a declared number of columns."""
 
     __slots__ = ()
 
@@ -261,6 +258,15 @@ class BallSignsKernel(ProjectionKernel, Protocol):
         @property
         def dim(self) -> int:
             """The number of columns."""
+
+
+@runtime_checkable
+class BallSignsKernel(ProjectionKernel, KernelOfColumns, Protocol):
+    """Hashes the signs of random projections of records in a ball, which are first raised to the sphere by
+    one more coordinate. So moments of the records can be read from the counts.
+    """
+
+    __slots__ = ()
 
     @abstractmethod
     def signs(self) -> int:
@@ -272,16 +278,12 @@ class BallSignsKernel(ProjectionKernel, Protocol):
 
 
 @runtime_checkable
-class ColumnKernel(Kernel, Protocol):
+class ColumnKernel(KernelOfColumns, Protocol):
     """A kernel of the differences between columns of numbers, which declared bounds can clip."""
 
     __slots__ = ()
 
     if TYPE_CHECKING:
-
-        @property
-        def dim(self) -> int:
-            """The number of columns."""
 
         @property
         def bandwidth(self) -> float:
@@ -373,16 +375,10 @@ class GaussianProfileKernel(ProfileKernel, Protocol):
 
 
 @runtime_checkable
-class CategoricalKernel(Kernel, Protocol):
+class CategoricalKernel(KernelOfColumns, Protocol):
     """A power of the share of columns in which two records agree; their values are codes without an order."""
 
     __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        @property
-        def dim(self) -> int:
-            """The number of columns."""
 
     @abstractmethod
     def agreement_power(self) -> int:
@@ -390,7 +386,7 @@ class CategoricalKernel(Kernel, Protocol):
 
 
 @runtime_checkable
-class InnerProductKernel(Kernel, Protocol):
+class InnerProductKernel(KernelOfColumns, Protocol):
     """A power of the inner product of vectors in a ball: ``(x·q/radius²)**degree``. Its sums are determined
     by the sums of the records' monomials of that degree, without any approximation.
 
@@ -400,10 +396,6 @@ class InnerProductKernel(Kernel, Protocol):
     __slots__ = ()
 
     if TYPE_CHECKING:
-
-        @property
-        def dim(self) -> int:
-            """The number of columns."""
 
         @property
         def radius(self) -> float:

@@ -280,13 +280,8 @@ def fit_kernel(
         )
         values, wanted = _table(target, chosen, finer, None)
     errors = np.abs(values @ weights - wanted)
-    return FittedKernel(
-        combination(*kept),
-        float(errors.max()),
-        float(np.sqrt(np.mean(errors**2))),
-        float(np.abs(weights).sum()),
-        optimal,
-    )
+    largest, rms = float(errors.max()), float(np.sqrt(np.mean(errors**2)))
+    return FittedKernel(combination(*kept), largest, rms, float(np.abs(weights).sum()), optimal)
 
 
 def _table(
@@ -367,17 +362,8 @@ def _distances(distances: Any) -> Floats:
 
 def _default_components(dim: int | None, places: Floats | None) -> list[Kernel]:
     if dim is None or places is None:
-        raise UsageError(
-            "components",
-            (
-                "must be given, or ",
-                Parameter("dim"),
-                " and ",
-                Parameter("distances"),
-                " for Euclidean ones",
-            ),
-            got="none",
-        )
+        both = (Parameter("dim"), " and ", Parameter("distances"))
+        raise UsageError("components", ("must be given, or ", *both, " for Euclidean ones"), got="none")
     largest = float(places.max())
     return [
         EuclideanKernel(dim=dim, bandwidth=float(f"{bandwidth:.4g}"), power=power)

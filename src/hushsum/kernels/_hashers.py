@@ -192,12 +192,11 @@ def structured_block(dim: int, count: int) -> int:
     return max(1, min(STRUCTURED_BLOCK, padded(dim) // count))
 
 
-def check_projection(projection: str, dim: int, count: int) -> str:
-    """A projection's name, refused where it cannot give enough coordinates a row."""
+def check_projection(projection: str, dim: int, count: int) -> None:
+    """Refuse the name of a projection that is unknown, or cannot give enough coordinates for a row."""
     if projection not in PROJECTIONS:
         raise UsageError("projection", "must be 'dense' or 'structured'", got=shown(projection))
     if projection == "structured" and count > padded(dim):
         rule = f"must be 'dense' for more than {padded(dim)} numbers per row of {dim} columns"
         remedy = ("give ", Argument("projection", "dense"))
         raise UsageError("projection", rule, got=f"'structured' for {count}", remedy=remedy)
-    return projection

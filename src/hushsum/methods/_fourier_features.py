@@ -179,16 +179,11 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
         settings["groups"] = groups
     if basis.structured:
         settings["structured"] = True
+    sizes = {"records": request.records, "dim": dim, "pairs": number, "groups": groups}
 
     def predicted(request: PredictionRequest) -> FeatureError:
-        return predicted_error(
-            records=request.records,
-            dim=dim,
-            pairs=number,
-            noise=request.calibration(basis).table,
-            density=request.density,
-            groups=groups,
-        )
+        noise = request.calibration(basis).table
+        return predicted_error(**sizes, noise=noise, density=request.density)
 
     deviation = predicted(request).noise / NORMAL_MEAN_ABSOLUTE * request.records
     request = request.with_best_share(deviation**2)
@@ -198,7 +193,6 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
     of_count = NORMAL_MEAN_ABSOLUTE * math.sqrt(number_variance) / request.records
     densities, likely = request.densities()
     noise = np.hypot(found.noise, densities * of_count)
-    sizes = {"records": request.records, "dim": dim, "pairs": number, "groups": groups}
     chance = TYPICAL_CHANCE * np.array([chance_error(**sizes, density=float(each)) for each in densities])
     return Option.of(
         request,

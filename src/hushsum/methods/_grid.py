@@ -166,12 +166,19 @@ def grid_basis(
     names: tuple[str, ...] | None = None,
 ) -> GridWeights:
     """Weights of a degree, on nodes a spacing apart, and on every step of columns that have them."""
-    number = list(cells_for(box, cells, spacing, widths))
-    degrees = [degree] * len(box.low)
+    number, degrees = _layout(box, cells_for(box, cells, spacing, widths), degree, steps)
+    return GridWeights(tuple(number), box, tuple(degrees), names)
+
+
+def _layout(
+    box: Bounds, cells: Sequence[int], degree: int, steps: Steps | None
+) -> tuple[list[int], list[int]]:
+    """The cells along each column and the degree of its weights, 0 for columns with a node on every step."""
+    number, degrees = list(cells), [degree] * len(box.low)
     for column, step in enumerate(steps or ()):
         if step is not None and column < len(number):
             number[column], degrees[column] = steps_between(box.low[column], box.high[column], step), 0
-    return GridWeights(tuple(number), box, tuple(degrees), names)
+    return number, degrees
 
 
 def cells_for(
@@ -246,12 +253,8 @@ def _too_many(box: Bounds, kernel: ProfileKernel, spacing: float, degree: int, s
     """Whether a grid has more nodes than can be held, or summed in time for each query, or cells that are too
     small for the kernel.
     """
-    cells = list(cells_for(box, None, spacing, kernel.column_widths()))
-    nodes = [n + degree for n in cells]
-    for column, step in enumerate(steps or ()):
-        if step is not None:
-            cells[column] = steps_between(box.low[column], box.high[column], step)
-            nodes[column] = cells[column] + 1
+    cells, degrees = _layout(box, cells_for(box, None, spacing, kernel.column_widths()), degree, steps)
+    nodes = [number + max(each, 1) for number, each in zip(cells, degrees, strict=True)]
     columns = zip(cells, box.sides, kernel.column_widths(), strict=True)
     if kernel.smooth and any(width * n > WIDEST * side for n, side, width in columns):
         return True
