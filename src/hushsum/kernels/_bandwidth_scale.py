@@ -109,7 +109,7 @@ def default_bandwidth(part: float, bounds: Bounds, scale: str | None) -> tuple[f
     """
     if scale == OF_BOUNDS or (scale is None and different_units(bounds)):
         return part, OF_BOUNDS
-    return part * max(bounds.sides), scale
+    return part * max(bounds.widths), scale
 
 
 def different_units(bounds: Bounds) -> bool:
@@ -118,7 +118,7 @@ def different_units(bounds: Bounds) -> bool:
     >>> different_units(Bounds.of([(0, 120), (0, 300_000)], dim=2))
     True
     """
-    return max(bounds.sides) > MOST_UNEQUAL * min(bounds.sides)
+    return max(bounds.widths) > MOST_UNEQUAL * min(bounds.widths)
 
 
 def warn_of_bandwidth(
@@ -144,7 +144,7 @@ def bandwidth_warnings(kernel: Kernel, bounds: Bounds | None) -> list[str]:
     """
     if bounds is None or not isinstance(kernel, ColumnKernel) or bounds.dim != kernel.dim:
         return []
-    ratios = [each / side for each, side in zip(kernel.column_bandwidths(), bounds.sides, strict=True)]
+    ratios = [each / side for each, side in zip(kernel.column_bandwidths(), bounds.widths, strict=True)]
     # Of d columns the diagonal of the box counts, which is √d times as long as a side.
     most = math.sqrt(kernel.dim)
     found = []

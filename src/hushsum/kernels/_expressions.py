@@ -738,7 +738,7 @@ def scaled(kernel: Kernel, bounds: object, columns: Sequence[str] | None = None)
     if box is None:
         rule = "must be declared where the bandwidth is a fraction of them"
         raise UsageError("bounds", rule, got="none", remedy="declare the range that a record may have")
-    return scaled_by(kernel, box.sides)
+    return scaled_by(kernel, box.widths)
 
 
 def _scaled_from_json(parameters: Mapping[str, Any]) -> Kernel:

@@ -192,7 +192,7 @@ def cells_for(
             "spacing", "must be above 0", got=shown(spacing), remedy="0.75 of a bandwidth is a common choice"
         )
     return tuple(
-        max(1, math.ceil(side / (spacing * width))) for side, width in zip(box.sides, widths, strict=True)
+        max(1, math.ceil(side / (spacing * width))) for side, width in zip(box.widths, widths, strict=True)
     )
 
 
@@ -255,7 +255,7 @@ def _too_many(box: Bounds, kernel: ProfileKernel, spacing: float, degree: int, s
     """
     cells, degrees = _layout(box, cells_for(box, None, spacing, kernel.column_widths()), degree, steps)
     nodes = [number + max(each, 1) for number, each in zip(cells, degrees, strict=True)]
-    columns = zip(cells, box.sides, kernel.column_widths(), strict=True)
+    columns = zip(cells, box.widths, kernel.column_widths(), strict=True)
     if kernel.smooth and any(width * n > WIDEST * side for n, side, width in columns):
         return True
     return math.prod(nodes) > (MAX_CELLS if kernel.smooth else MOST_SUMMED)

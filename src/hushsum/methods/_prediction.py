@@ -336,7 +336,7 @@ def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
     hashable = isinstance(kernel, HashableKernel | HashableCombination)
     if not isinstance(kernel, ColumnKernel) or bounds is None:
         return DEFAULT_DENSITY if hashable or not isinstance(kernel, ColumnKernel) else _UNBOUNDED
-    widths = zip(bounds.sides, kernel.column_widths(), strict=True)
+    widths = zip(bounds.widths, kernel.column_widths(), strict=True)
     # In units of the width along each column.
     spread = [side / BOX_IN_DEVIATIONS / width for side, width in widths]
     part = math.pow(kernel.dim, EFFECTIVE_POWER - 1.0)

@@ -115,6 +115,11 @@ class Bounds:
         return len(self.low)
 
     @property
+    def widths(self) -> tuple[float, ...]:
+        """How wide each column's declared range is."""
+        return tuple(high - low for low, high in zip(self.low, self.high, strict=True))
+
+    @property
     def half_width(self) -> NDArray[np.float32]:
         """The least float32 that no clipped and centred record exceeds in magnitude, shape (dim,)."""
         # The rounding to float32 is monotone, so the largest magnitude is that of a corner.

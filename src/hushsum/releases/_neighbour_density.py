@@ -71,7 +71,7 @@ def neighbour_density(function: ReleasedFunction, Q: object, neighbours: float) 
     assert isinstance(queries, np.ndarray)
     narrowest = kernel.gaussian_width()
     box = function.bounds
-    longest = max([narrowest, *(() if box is None else box.sides)])
+    longest = max([narrowest, *(() if box is None else box.widths)])
     steps = math.ceil(math.log(longest / narrowest, _STEP))
     widths = [narrowest * _STEP**step for step in range(steps + 1)]
     windows = [GaussianKernel(dim=kernel.dim, bandwidth=width) for width in widths]
