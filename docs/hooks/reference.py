@@ -184,9 +184,9 @@ def packages() -> str:
 
 def model_parameters() -> str:
     """The page of all models' parameters."""
-    from hushsum.cli.model_options import option_name
+    from hushsum.cli.declared_options import option_name
     from hushsum.declaration import OWNER, SETTING
-    from hushsum.operations import model_class, model_names
+    from hushsum.operations.models import model_class, model_names
 
     lines = [PARAMETERS_HEAD]
     for name in model_names():

@@ -25,7 +25,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 import numpy as np
@@ -114,8 +114,9 @@ class Parameter:
         listed = value if isinstance(value, list | tuple) else [value]
         return self.from_public and any(isinstance(each, str) and each == FROM_PUBLIC for each in listed)
 
-    def check(self, value: object, *, of_model: bool = True) -> None:
-        """Refuse what the declaration does not allow.
+    def check(self, value: object, *, of_model: bool = True, none: bool | None = None) -> None:
+        """Refuse what the declaration does not allow; ``none`` says whether the message offers None, by
+        default that of a model.
 
         >>> Parameter("power", INTEGER, "The kernel to that power.", at_least=1).check(0)
         Traceback (most recent call last):
@@ -131,7 +132,7 @@ class Parameter:
             return
         raise UsageError(
             self.name,
-            f"must be {self.rule(none=of_model)}",
+            f"must be {self.rule(none=of_model if none is None else none)}",
             got=shown(value),
             remedy="see the help of the model" if of_model else None,
         )
@@ -223,6 +224,10 @@ class Parameter:
         )
 
 
+common: Final = partial(Parameter, group="")
+"""A parameter that most people need, which help lists without a heading."""
+
+
 def _is_finite(value: object) -> bool:
     return is_number(value) and math.isfinite(value)
 
@@ -293,8 +298,9 @@ def _typed(declared: Parameter, hint: Any) -> Parameter:
 
 
 def picked(request: type[R], given: Mapping[str, Any]) -> R:
-    """The request with those of the given arguments of a call that it declares, by name."""
-    return build(request, given, lambda parameter, value, inner: value)
+    """The request with those of the arguments of a call that are its fields, by name."""
+    kind: Any = request
+    return request(**{each.name: given[each.name] for each in fields(kind) if each.name in given})
 
 
 def build(
@@ -315,10 +321,6 @@ def build(
     return request(**found)
 
 
-def _type_of(request: object) -> Any:
-    return type(request)
-
-
 def check_fields(request: object) -> None:
     """Refuse a field that its declaration does not allow.
 
@@ -327,6 +329,7 @@ def check_fields(request: object) -> None:
     UsageError
         naming the parameter, what it must be, and what was given.
     """
-    for field, _, declared in declared_fields_of(_type_of(request)):
-        if declared is not None:
+    kind: Any = type(request)
+    for field, _, declared in declared_fields_of(kind):
+        if declared is not None and getattr(request, field) is not declared.default:
             declared.check(getattr(request, field), of_model=False)

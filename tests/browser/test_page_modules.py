@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from scipy.stats import norm
 
-from hushsum.operations import model_names
+from hushsum.operations.models import model_names
 from hushsum.privacy import Promise, in_plain_words
 from tests.browser.populated_service import World
 from tests.browser.visitor import Visit, Visiting

@@ -16,7 +16,7 @@ from hushsum.cli.main import app
 from hushsum.declaration import Parameter
 from hushsum.errors import UsageError
 from hushsum.models import MODELS, TableModel, declared, load_model
-from hushsum.operations import model_kinds
+from hushsum.operations.models import model_kinds
 from tests.in_process_service import Town
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 2))

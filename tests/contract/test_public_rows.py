@@ -19,7 +19,7 @@ from hushsum.cli.release import release as release_command
 from hushsum.client import RemoteDataset
 from hushsum.errors import DataRefused, UsageError
 from hushsum.models import PUBLIC_PARAMETERS, median_distance, visible_bandwidth
-from hushsum.operations import ModelChoice, model_names
+from hushsum.operations.models import ModelChoice, model_names
 from hushsum.planning import plan, release
 from hushsum.service.schemas import ModelClaimRequest, PlanRequest, ReleaseClaimRequest, TallyRequest
 from tests.contract.fitted_models import MODELS, ask, target_for

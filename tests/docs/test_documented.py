@@ -13,7 +13,7 @@ from docs.hooks.reference import commands
 
 import hushsum as hs
 from hushsum import errors
-from hushsum.operations import model_class, model_names
+from hushsum.operations.models import model_class, model_names
 
 from .pages import DOCS, ROOT, all_pages, blocks_of, page_id
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from hushsum.auditing import AuditReport
 from hushsum.cli import options
 from hushsum.cli.output import progress_bar, tell, write, write_json, write_table
-
-if TYPE_CHECKING:
-    from hushsum.auditing import AuditReport
+from hushsum.operations import audit_file
 
 BROKEN = 1
 
@@ -33,8 +32,6 @@ def audit(
 
     hushsum audit skin.hush
     """
-    from hushsum.operations import audit_file
-
     with progress_bar("auditing") as progress:
         report = audit_file(file, thorough=thorough, progress=progress)
     if json:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from hushsum.cli import option_values, options
+from hushsum.cli import options
 from hushsum.cli.declared_options import Without
-from hushsum.cli.output import bytes_in_words, progress_bar, tell, write, write_json, write_table
-from hushsum.operations import RecordFiles
-from hushsum.planning import KernelSpec
-
-if TYPE_CHECKING:
-    from hushsum.operations import MethodMeasured, MethodsBenchmarked
+from hushsum.cli.output import progress_bar, tell, write, write_json, write_table
+from hushsum.operations import (
+    BenchmarkTerms,
+    MethodMeasured,
+    MethodsBenchmarked,
+    PublicFile,
+    RecordFiles,
+    benchmark_methods,
+)
+from hushsum.planning import KernelSpec, bytes_in_words
 
 
 def benchmark(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Public records: CSV, Parquet or Arrow.")],
-    epsilon: Annotated[str, typer.Option("--epsilon", metavar="E[,E...]", help="ε, or several.")],
+    epsilon: Annotated[str, typer.Option(metavar="E[,E...]", help="ε, or several.")],
     public: Annotated[
         bool, typer.Option("--public", help="Declare that these records are public; required.")
     ] = False,
@@ -28,13 +32,12 @@ def benchmark(
     methods: Annotated[
         str | None,
         typer.Option(
-            "--methods",
             metavar="NAMES",
             help="auto, or names such as race, grid, mwem; default: all that can release the kernel.",
         ),
     ] = None,
-    queries: Annotated[int, typer.Option("--queries", help="Queries, drawn from the records.")] = 500,
-    repeats: Annotated[int, typer.Option("--repeats", help="Releases to average over.")] = 3,
+    queries: Annotated[int, typer.Option(help="Queries, drawn from the records.")] = 500,
+    repeats: Annotated[int, typer.Option(help="Releases to average over.")] = 3,
     json: options.Json = False,
 ) -> None:
     """Benchmark methods on public data: true errors, times and sizes. Refused for private data.
@@ -44,19 +47,17 @@ def benchmark(
 
     hushsum benchmark skin.parquet --public --columns R,G,B --epsilon 0.1,1 --bandwidth 3.5 --bounds 0:255
     """
-    from hushsum.operations import BenchmarkTerms, PublicRecords, benchmark_methods
-
     terms = BenchmarkTerms(
-        epsilons=option_values.numbers(epsilon, "epsilon"),
+        epsilons=options.numbers(epsilon, "epsilon"),
         delta=delta,
         bounds=records.bounds,
-        methods=option_values.names(methods, "methods"),
+        methods=options.names(methods, "methods"),
         queries=queries,
         repeats=repeats,
     )
     with progress_bar("benchmarking") as progress:
         measured = benchmark_methods(
-            PublicRecords(file, records.columns, records.cells),
+            PublicFile(file, records.columns, cells=records.cells),
             terms,
             kernel=kernel,
             public=public,

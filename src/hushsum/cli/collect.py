@@ -7,19 +7,11 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import option_values, options
-from hushsum.cli.declared_options import Without, with_declared_options
-from hushsum.cli.error_wording import Command, Group, help_of
-from hushsum.cli.output import write, write_facts, write_json
+from hushsum.cli import options
+from hushsum.cli.declared_options import Without, command_group
+from hushsum.cli.output import write_facts, write_json, write_result
 from hushsum.errors import UsageError
-from hushsum.parties import CollectionRequest
-
-collect = typer.Typer(
-    name="collect",
-    cls=Group,
-    help="Collect one private report from each person, without a trusted party.",
-    no_args_is_help=True,
-)
+from hushsum.parties import CollectionRequest, publish_terms, release_reports, report_of
 
 
 def terms(
@@ -31,8 +23,6 @@ def terms(
 
     hushsum collect terms --columns weight,height --bandwidth 10 --bounds 0:200 --epsilon 1 -o terms.json
     """
-    from hushsum.parties import publish_terms
-
     made = publish_terms(request, output)
     shown = {"terms": output, "epsilon": request.epsilon, "digest": made.digest.hex()}
     write_json(shown) if json else write_facts([(name, f"{value}") for name, value in shown.items()])
@@ -46,12 +36,10 @@ def reports(
     ],
     output: options.ReleaseOutput,
     delta: Annotated[
-        float | None,
-        typer.Option("--delta", help="Declare that the reports were shuffled: claim the smaller (ε, δ)."),
+        float | None, typer.Option(help="Declare that the reports were shuffled: claim the smaller (ε, δ).")
     ] = None,
     honest: Annotated[
-        int | None,
-        typer.Option("--honest", help="With --delta: how many reports follow the protocol; default: all."),
+        int | None, typer.Option(help="With --delta: how many reports follow the protocol; default: all.")
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -59,18 +47,15 @@ def reports(
 
     hushsum collect reports terms.json reports.txt -o town.hush
     """
-    from hushsum.parties import release_reports
-
     released = release_reports(terms, files, output, delta=delta, honest=honest)
-    if json:
-        write_json(released.as_json())
-        return
-    write_facts(
+    write_result(
+        released,
         [
             ("function", released.output),
             ("reports", f"{released.reports:,}, each with ε = {released.local_epsilon:g}"),
             ("claim", released.claim.sentence()),
-        ]
+        ],
+        as_json=json,
     )
 
 
@@ -79,7 +64,6 @@ def report(
     at: Annotated[
         str,
         typer.Option(
-            "--at",
             metavar="VALUES",
             help="This person's values, or the members of a set; - reads them from standard input.",
         ),
@@ -95,16 +79,14 @@ def report(
 
     hushsum report terms.json --at 63.5,170
     """
-    from hushsum.parties import report_of
-
     made = report_of(terms, _record(at), insecure_noise_seed=insecure_noise_seed).decode("ascii")
-    write_json({"report": made}) if json else write(made)
+    write_result({"report": made}, made, as_json=json)
 
 
 def _record(at: str) -> tuple[float, ...]:
     """A person's values, which no error repeats."""
     try:
-        return option_values.point(sys.stdin.readline() if at == "-" else at, "at")
+        return options.point(sys.stdin.readline() if at == "-" else at, "at")
     except UsageError:
         raise UsageError(
             "at",
@@ -113,5 +95,6 @@ def _record(at: str) -> tuple[float, ...]:
         ) from None
 
 
-for _command in (terms, reports):
-    collect.command(cls=Command, help=help_of(_command))(with_declared_options(_command))
+collect = command_group(
+    "collect", "Collect one private report from each person, without a trusted party.", terms, reports
+)

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import option_values, options
-from hushsum.cli.output import tell, write_facts, write_json
+from hushsum.cli import options
+from hushsum.cli.output import tell, write_result
+from hushsum.operations import compare_functions
 
 
 def compare(
@@ -18,19 +19,13 @@ def compare(
     at: Annotated[
         list[str] | None,
         typer.Option(
-            "--at",
             metavar="POINT",
             help="A public point to compare at, such as 120,80,60; repeat it. Default: chosen points.",
         ),
     ] = None,
-    significance: Annotated[
-        float, typer.Option("--significance", metavar="NUMBER", help="Level of the test.")
-    ] = 0.05,
+    significance: Annotated[float, typer.Option(metavar="NUMBER", help="Level of the test.")] = 0.05,
     cluster_size: Annotated[
-        float,
-        typer.Option(
-            "--cluster-size", metavar="NUMBER", help="Records that come together, as those of a person."
-        ),
+        float, typer.Option(metavar="NUMBER", help="Records that come together, as those of a person.")
     ] = 1.0,
     output: Annotated[
         str | None,
@@ -46,20 +41,15 @@ def compare(
 
     hushsum compare spring.hush autumn.hush -o difference.png
     """
-    from hushsum.operations import compare_functions
-
     done = compare_functions(
         first,
         second,
-        at=None if at is None else [option_values.point(each, "at") for each in at],
+        at=None if at is None else [options.point(each, "at") for each in at],
         significance=significance,
         cluster_size=cluster_size,
         output=output,
         of="sum" if sum else "mean",
     )
-    if json:
-        write_json(done.as_json())
-        return
-    write_facts(done.comparison.describe())
-    if done.output is not None:
+    write_result(done, done.comparison.describe(), as_json=json)
+    if done.output is not None and not json:
         tell(done.output)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, is_dataclass
+from dataclasses import MISSING, dataclass, field, is_dataclass, replace
 from types import NoneType
 from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
-from hushsum.cli import option_values
-from hushsum.cli.error_wording import HELP_ALL
+from hushsum.cli import options
+from hushsum.cli.error_wording import HELP_ALL, Command, Group, help_of
 from hushsum.declaration import (
     BOUNDS_TYPE,
     FLAG,
@@ -46,10 +46,13 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Reworded:
-    """In an annotation: what this command says of parameters, and their defaults in it."""
+    """In an annotation: what this command says of parameters, which of them it requires, and whether its
+    short help lists all of them.
+    """
 
     help: Mapping[str, str] = field(default_factory=dict)
     required: tuple[str, ...] = ()
+    listed: bool = False
 
 
 _KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
@@ -65,11 +68,7 @@ def _show_all(context: typer.Context, requested: bool) -> None:
 HelpAll = Annotated[
     bool,
     typer.Option(
-        "--help-all",
-        is_eager=True,
-        expose_value=False,
-        callback=_show_all,
-        help="Show all options and exit.",
+        "--help-all", is_eager=True, expose_value=False, callback=_show_all, help="Show all options and exit."
     ),
 ]
 
@@ -78,17 +77,19 @@ def with_declared_options(command: F) -> F:
     """The command with options in place of its requests."""
     signature = inspect.signature(command)
     hints = typing.get_type_hints(command, include_extras=True)
-    requests = {name: hint for name, hint in hints.items() if _request_of(hint) is not None}
+    requests = {name: request for name, hint in hints.items() if (request := _Request.of(hint)) is not None}
     if not requests:
         return command
     parameters: list[inspect.Parameter] = []
+    grouped = False
     for each in signature.parameters.values():
-        if each.name in requests:
-            parameters += _options_of(requests[each.name])
-        else:
-            parameters.append(each.replace(annotation=hints[each.name], kind=each.KEYWORD_ONLY))
-
-    if any(each.group for hint in requests.values() for each in parameters_of(_request_of(hint))):
+        if each.name not in requests:
+            parameters.append(each.replace(annotation=hints[each.name], kind=_KEYWORD))
+            continue
+        declared = requests[each.name].parameters()
+        grouped |= any(one.group for one in declared)
+        parameters += map(_option, declared)
+    if grouped:
         parameters.append(inspect.Parameter("help_all", _KEYWORD, default=False, annotation=HelpAll))
 
     doubled = {each.name for each in parameters if [one.name for one in parameters].count(each.name) > 1}
@@ -96,14 +97,8 @@ def with_declared_options(command: F) -> F:
 
     def run(**values: Any) -> None:
         """Build the requests, and run the command."""
-        built = {name: _built(hint, values) for name, hint in requests.items()}
-        for each in built.values():
-            check_fields(each)
-        rest = {
-            name: value
-            for name, value in values.items()
-            if name in signature.parameters and name not in requests
-        }
+        built = {name: request.built(values) for name, request in requests.items()}
+        rest = {name: values[name] for name in signature.parameters if name not in requests}
         command(**rest, **built)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -112,15 +107,55 @@ def with_declared_options(command: F) -> F:
     return typing.cast(F, run)
 
 
-def _built(hint: Any, values: Mapping[str, Any]) -> Any:
-    left_out = _left_out(hint)
-    return build(
-        _request_of(hint), {name: each for name, each in values.items() if name not in left_out}, _read
-    )
+def add_command(app: typer.Typer, command: Callable[..., None], kind: type[Command] = Command) -> None:
+    """Make a command of a function, whose docstring is its help."""
+    app.command(cls=kind, help=help_of(command))(with_declared_options(command))
 
 
-def _left_out(hint: Any) -> set[str]:
-    return {name for each in _metadata(hint) if isinstance(each, Without) for name in each.names}
+def command_group(name: str, help: str, *commands: Callable[..., None]) -> typer.Typer:
+    """Commands under one name, in the order in which help lists them."""
+    made = typer.Typer(name=name, cls=Group, help=help, no_args_is_help=True)
+    for command in commands:
+        add_command(made, command)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request as a parameter of a command: its class, and what an annotation says of it."""
+
+    kind: Any
+    left_out: frozenset[str]
+    changed: Reworded
+
+    @classmethod
+    def of(cls, hint: Any) -> _Request | None:
+        """The request that an annotation names, if it names one."""
+        kind, *said = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
+        left_out = frozenset(name for each in said if isinstance(each, Without) for name in each.names)
+        changed = next((each for each in said if isinstance(each, Reworded)), Reworded())
+        return cls(kind, left_out, changed) if is_dataclass(kind) else None
+
+    def parameters(self) -> list[Parameter]:
+        """Those that are options of the command, as it words them; a required one has no default."""
+        changed = self.changed
+        return [
+            replace(
+                each,
+                help=changed.help.get(each.name, each.help),
+                default=MISSING if each.name in changed.required else each.default,
+                group="" if changed.listed and each.group else each.group,
+            )
+            for each in parameters_of(self.kind)
+            if each.name not in self.left_out
+        ]
+
+    def built(self, values: Mapping[str, Any]) -> Any:
+        """The request with the values of options."""
+        given = {name: value for name, value in values.items() if name not in self.left_out}
+        made = build(self.kind, given, _read)
+        check_fields(made)
+        return made
 
 
 def given_names(context: typer.Context) -> set[str]:
@@ -137,10 +172,10 @@ def _read(parameter: Parameter, value: Any, inner: Mapping[str, Any]) -> Any:
         return value
     if parameter.type in (BOUNDS_TYPE, PAIR):
         dates = next((each.dates for each in inner.values() if hasattr(each, "dates")), None)
-        return option_values.box(value, parameter.name, dates)
+        return options.box(value, parameter.name, dates)
     if parameter.several:
-        kind = {INTEGER: option_values.integers, NUMBER: option_values.numbers}
-        return kind.get(parameter.type, option_values.names)(value, parameter.name)
+        kind = {INTEGER: options.integers, NUMBER: options.numbers}
+        return kind.get(parameter.type, options.names)(value, parameter.name)
     if parameter.type in (INTEGER, NUMBER) and value not in parameter.words():
         try:
             return int(value) if parameter.type == INTEGER else float(value)
@@ -151,44 +186,41 @@ def _read(parameter: Parameter, value: Any, inner: Mapping[str, Any]) -> Any:
     return value
 
 
-def _options_of(hint: Any) -> list[inspect.Parameter]:
-    without = _left_out(hint)
-    changed = next((each for each in _metadata(hint) if isinstance(each, Reworded)), Reworded())
-    found = []
-    for each in parameters_of(_request_of(hint)):
-        if each.name not in without:
-            required = each.default is MISSING or each.name in changed.required
-            annotation = option(each, changed.help.get(each.name), required=required)
-            default = inspect.Parameter.empty if required else _default(each)
-            made = inspect.Parameter(each.name, _KEYWORD, default=default, annotation=annotation)
-            found.append(made)
-    return found
+def option_name(parameter: Parameter) -> str:
+    """What the command line calls a parameter.
+
+    >>> from hushsum.models import TARGET_BOUNDS
+    >>> option_name(TARGET_BOUNDS)
+    '--target-bounds'
+    """
+    return "--" + parameter.name.replace("_", "-")
 
 
-def option(parameter: Parameter, help: str | None = None, *, required: bool = False) -> Any:
-    """The annotation of an option, as Typer reads it."""
+def _option(parameter: Parameter) -> inspect.Parameter:
+    """The parameter of a function, as Typer reads it."""
     plain: Any = {FLAG: bool, INTEGER: int, NUMBER: float}.get(parameter.type, str)
     if parameter.several or parameter.choices:
         plain = str
-    if not required and _default(parameter) is None:
+    required = parameter.default is MISSING
+    default = inspect.Parameter.empty if required else _default(parameter)
+    if default is None:
         plain |= None
-    return Annotated[
-        plain,
-        typer.Option(
-            "--" + parameter.name.replace("_", "-"),
-            help=help or parameter.help,
-            metavar=parameter.metavar,
-            hidden=parameter.group is None,
-            rich_help_panel=parameter.group or None,
-            autocompletion=_completions(parameter),
-        ),
-    ]
+    hint = typer.Option(
+        option_name(parameter),
+        help=parameter.help,
+        metavar=parameter.metavar,
+        hidden=parameter.group is None,
+        rich_help_panel=parameter.group or None,
+        autocompletion=_completions(parameter),
+    )
+    annotation = Annotated[plain, hint]
+    return inspect.Parameter(parameter.name, _KEYWORD, default=default, annotation=annotation)
 
 
 def _default(parameter: Parameter) -> Any:
     """What Typer shows and passes where an option is not given; texts, as they are typed."""
     default = parameter.default
-    if default is MISSING or isinstance(default, tuple | NoneType):
+    if isinstance(default, tuple | NoneType):
         return None
     return default if isinstance(default, bool | int | float) else str(default)
 
@@ -200,13 +232,3 @@ def _completions(parameter: Parameter) -> Callable[[str], list[str]] | None:
         if words is None
         else lambda incomplete: [each for each in words() if each.startswith(incomplete)]
     )
-
-
-def _metadata(hint: Any) -> tuple[Any, ...]:
-    return getattr(hint, "__metadata__", ())
-
-
-def _request_of(hint: Any) -> Any:
-    """The request that an annotation names, if it names one."""
-    plain = typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
-    return plain if is_dataclass(plain) else None

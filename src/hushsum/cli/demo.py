@@ -6,47 +6,42 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from hushsum.cli import options
 from hushsum.cli.output import progress_bar, write, write_facts, write_json, write_table
-
-if TYPE_CHECKING:
-    from hushsum.operations import DemoDone
+from hushsum.operations import BANDWIDTH, DemoDone, run_demo
 
 
 def demo(
-    records: Annotated[int, typer.Option("--records", help="People on the synthetic payroll.")] = 200_000,
-    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the release.")] = 1.0,
+    records: Annotated[int, typer.Option(help="People on the synthetic payroll.")] = 200_000,
+    epsilon: Annotated[float, typer.Option(help="ε of the release.")] = 1.0,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="Folder to write to.")
     ] = "demo",
-    seed: Annotated[int, typer.Option("--seed", help="Public seed of the payroll.")] = 0,
+    seed: Annotated[int, typer.Option(help="Public seed of the payroll.")] = 0,
     json: options.Json = False,
 ) -> None:
     """Release the salaries of a synthetic payroll, send some queries, and compare with the exact answers.
 
     hushsum demo
     """
-    from hushsum.operations import run_demo
-
     with progress_bar("counting") as progress:
         done = run_demo(output, records=records, epsilon=epsilon, seed=seed, progress=progress)
     write_json(done.as_json()) if json else _write(done, records)
 
 
 def _write(done: DemoDone, records: int) -> None:
-    from hushsum.operations import BANDWIDTH
 
     write(
         f"The salaries of {records:,} synthetic people were counted in one pass. The kernel sum over them\n"
         f"(bandwidth {BANDWIDTH:,.0f}) was released once. Further queries spend nothing.\n"
     )
     write(f"{done.claim.sentence()}\n")
-    answers = done.answers
-    columns = zip(answers.queries, answers.value, answers.lower, answers.upper, done.truth, strict=True)
+    answers = [done.answered.answers[name] for name in ("value", "lower", "upper")]
+    columns = zip(done.answered.points, *answers, done.truth, strict=True)
     write_table(
         ("salary", "released", "95% interval", "exact", "error"),
         [

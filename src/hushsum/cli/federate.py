@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated
 
 import typer
 
 from hushsum.cli import options
-from hushsum.cli.declared_options import Without, with_declared_options
-from hushsum.cli.error_wording import Command, Group, help_of
-from hushsum.cli.output import tell, warn, write_facts, write_json
+from hushsum.cli.declared_options import Without, command_group
+from hushsum.cli.output import tell, warn, write_facts, write_json, write_result
 from hushsum.cli.summarize import show_secret_file
-from hushsum.parties import ParticipantPatience, PartySpec, Patience
+from hushsum.kernels import kernel_in_words
+from hushsum.operations import read_key
+from hushsum.parties import Identity, ParticipantPatience, PartySpec, Patience, parse_address
 from hushsum.parties.secure_aggregation import (
     SiteRequest,
     TermsRequest,
+    join_as_site,
+    read_terms,
+    run_server,
+    terms_as_json,
+    write_terms,
 )
-
-if TYPE_CHECKING:
-    from hushsum.privacy import Claim
-
-federate = typer.Typer(
-    name="federate",
-    cls=Group,
-    help="Release the sum of several sites' tallies through a server that learns the noisy sum only.",
-    no_args_is_help=True,
-)
+from hushsum.privacy import Claim, unit_in_words
 
 
 def keys(
@@ -40,8 +36,6 @@ def keys(
 
     hushsum federate keys hospital.key
     """
-    from hushsum.parties import Identity
-
     show_secret_file(file, Identity, "fingerprint", "keep it secret", json=json)
 
 
@@ -67,25 +61,18 @@ def terms(
 
     hushsum federate terms a.tally --site 3f5a… --site 77c0… --site 91be… --epsilon 1 -o run.terms
     """
-    from hushsum.operations import read_key
-    from hushsum.parties.secure_aggregation import (
-        terms_as_json,
-        write_terms,
-    )
-
     key = None if encryption_key_file is None else read_key(encryption_key_file)
     agreed = write_terms(tally, request, sites, output, encryption_key=key)
-    if json:
-        write_json({"file": output, **terms_as_json(agreed)})
-        return
-    write_facts(
+    write_result(
+        {"file": output, **terms_as_json(agreed)},
         [
             ("terms", output),
             ("run", agreed.run),
             ("sites", f"{len(agreed.sites)}: {agreed.dropouts} may leave, {agreed.colluding} may collude"),
             ("table", f"{agreed.basis.shape[0]} × {agreed.basis.shape[1]}, {agreed.ring_bits}-bit ring"),
             ("claim", agreed.claim.sentence()),
-        ]
+        ],
+        as_json=json,
     )
 
 
@@ -99,13 +86,6 @@ def show(
 
     hushsum federate show run.terms
     """
-    from hushsum.kernels import kernel_in_words
-    from hushsum.parties.secure_aggregation import (
-        read_terms,
-        terms_as_json,
-    )
-    from hushsum.privacy import unit_in_words
-
     agreed = read_terms(file)
     if json:
         write_json(terms_as_json(agreed))
@@ -128,7 +108,7 @@ def show(
 
 
 def server(
-    terms: Annotated[str, typer.Option("--terms", metavar="FILE", help="The terms that all have agreed to.")],
+    terms: Annotated[str, typer.Option(metavar="FILE", help="The terms that all have agreed to.")],
     listen: options.Listen,
     output: Annotated[str, typer.Option("--output", "-o", help="The .hush file to write.")],
     party: PartySpec,
@@ -142,11 +122,6 @@ def server(
 
     hushsum federate server --terms run.terms --key server.key --listen 0.0.0.0:7000 -o all.hush
     """
-    from hushsum.parties import parse_address
-    from hushsum.parties.secure_aggregation import (
-        run_server,
-    )
-
     where = parse_address(listen, "listen")
     made = run_server(
         terms,
@@ -157,25 +132,21 @@ def server(
         log=tell,
         listening=lambda port: tell(f"listening on {where.host}:{port}"),
     )
-    if json:
-        write_json(made.as_json())
-        return
-    write_facts(
+    write_result(
+        made,
         [
             ("function", made.file),
             ("sites", f"{len(made.survivors)} of {len(made.terms.sites)}"),
             ("claim", made.terms.claim.sentence()),
-        ]
+        ],
+        as_json=json,
     )
 
 
 def site(
     tally: Annotated[str, typer.Argument(metavar="TALLY", help="This site's tally.")],
     server: Annotated[
-        str,
-        typer.Option(
-            "--server", metavar="HOST:PORT@FINGERPRINT", help="Where the server listens, and its key."
-        ),
+        str, typer.Option(metavar="HOST:PORT@FINGERPRINT", help="Where the server listens, and its key.")
     ],
     request: Annotated[SiteRequest, Without("idempotency_key", "to", "part")],
     waiting: ParticipantPatience,
@@ -202,12 +173,6 @@ def site(
     hushsum federate site a.tally --terms run.terms --key a.key --server host:7000@c4d1… --site 77c0…
     --site 91be… --ledger l.db --dataset a
     """
-    from hushsum.operations import read_key
-    from hushsum.parties import parse_address
-    from hushsum.parties.secure_aggregation import (
-        join_as_site,
-    )
-
     where = parse_address(server, "server", pinned=True)
     if request.ledger.given() is None:
         warn("no ledger is given, so the privacy loss of this run is not recorded.")
@@ -239,6 +204,8 @@ def site(
     write_facts(facts)
 
 
-_COMMANDS: Final[tuple[Callable[..., None], ...]] = (keys, terms, show, server, site)
-for each in _COMMANDS:
-    federate.command(cls=Command, help=help_of(each))(with_declared_options(each))
+federate = command_group(
+    "federate",
+    "Release the sum of several sites' tallies through a server that learns the noisy sum only.",
+    *(keys, terms, show, server, site),
+)

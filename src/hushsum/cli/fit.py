@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import nullcontext
+import inspect
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
-from hushsum.cli import option_values, options
-from hushsum.cli.declared_options import Reworded, Without
-from hushsum.cli.interrupts import interruptible_input
-from hushsum.cli.model_options import given_parameters
-from hushsum.cli.option_values import of_public_file
-from hushsum.cli.output import (
-    progress_bar,
-    reader_may_leave,
-    refused_strictly,
-    tell,
-    warn,
-    warnings_printed,
-)
-from hushsum.cli.release_report import (
-    confirmed,
-    model_approval,
-    released_file,
-    report,
-)
+from hushsum.cli import options
+from hushsum.cli.declared_options import Reworded, Without, option_name
+from hushsum.cli.error_wording import Command
+from hushsum.cli.output import counting, reader_may_leave, refused_strictly, tell, warn, warnings_printed
+from hushsum.cli.release_report import Confirmation, released_file
+from hushsum.declaration import ANY, Parameter
 from hushsum.operations import LedgerOptions, RecordFiles
+from hushsum.records import names_in_words
+
+_GIVEN = "hushsum.model_options"
 
 
 def _completed(incomplete: str) -> list[str]:
     """The models whose names start so, for the shell."""
-    from hushsum.operations import model_names
+    from hushsum.operations.models import model_names
 
     return [each for each in model_names() if each.startswith(incomplete)]
 
@@ -56,29 +46,26 @@ def fit(
         ),
     ],
     ledger: LedgerOptions,
-    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the release.")],
+    epsilon: Annotated[float, typer.Option(help="ε of the release.")],
     delta: Annotated[
-        float | None,
-        typer.Option("--delta", help="δ; default: that of the model, shown in the claim."),
+        float | None, typer.Option(help="δ; default: that of the model, shown in the claim.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", metavar="NAME", help="Column to predict from the others.")
+        str | None, typer.Option(metavar="NAME", help="Column to predict from the others.")
     ] = None,
     classes: Annotated[
-        str | None,
-        typer.Option("--classes", metavar="LABELS", help="All labels, declared, separated by commas."),
+        str | None, typer.Option(metavar="LABELS", help="All labels, declared, separated by commas.")
     ] = None,
     public: Annotated[
         str | None,
         typer.Option(
-            "--public",
             metavar="FILE",
             help="Public rows with these columns: they decide bounds, and what else a model leaves to them, "
             "where that is not given. The claim states that they were assumed to be public.",
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Public seed of the hash functions; default: random.")
+        int | None, typer.Option(help="Public seed of the hash functions; default: random.")
     ] = None,
     yes: options.Yes = False,
     strict: options.Strict = False,
@@ -101,43 +88,33 @@ def fit(
 
     hushsum fit classifier visits.parquet --target ill --classes no,yes --epsilon 1 -o ill.hush
     """
-    from hushsum.operations import (
-        STANDARD,
-        ModelChoice,
-        PublicFile,
-        TrainingFiles,
-        count_model,
-        release_model,
-    )
-    from hushsum.records import clipping_allowed, names_in_words
+    from hushsum.operations.models import ModelChoice, TrainingFiles, count_model, release_model
 
     path_or_file = released_file(output, json=json)
-    choice = ModelChoice(
-        model,
-        {
-            **_parameters(epsilon, delta, records.bounds, records.max_per_unit, seed),
-            **given_parameters(context),
-        },
-    )
-    cells = of_public_file(records.cells)
+    given = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "bounds": records.bounds,
+        "max_per_unit": records.max_per_unit,
+        "random_state": seed,
+    }
+    stated = {name: value for name, value in given.items() if value is not None}
     training = TrainingFiles(
         tuple(files),
         records.columns,
         target,
-        option_values.names(classes, "classes"),
+        options.names(classes, "classes"),
         cells=records.cells,
-        public=None if public is None else PublicFile(public, records.columns, cells=cells),
+        public=records.public_file(public),
         unit_column=records.unit_column,
     )
-    interactive = sys.stdin.isatty() and not yes
-    waiting = interruptible_input() if STANDARD in files else nullcontext()
-    clipped = clipping_allowed(allow_clipping)
-    with warnings_printed(strict=strict), clipped, waiting, progress_bar("counting") as progress:
+    confirmation = Confirmation(output, yes=yes, of_model=True)
+    with counting(files, allow_clipping=allow_clipping, strict=strict) as progress:
         counted = count_model(
-            choice,
+            ModelChoice(model, {**stated, **context.meta[_GIVEN]}),
             training,
             path_or_file,
-            interactive=interactive,
+            interactive=confirmation.interactive,
             ledger=ledger.given(),
             progress=progress,
         )
@@ -148,15 +125,15 @@ def fit(
     for sentence in counted.model.advice():
         tell(f"Note: {sentence}.")
     with reader_may_leave(), warnings_printed(strict=strict):
-        delivered = release_model(counted, approve=model_approval(output, interactive=interactive))
-    released = confirmed(delivered, interactive=interactive)
-    about = released.bundle.about
+        delivered = release_model(counted, approve=confirmation.approve)
+    released = confirmation.confirmed(delivered)
+    about = released.function.about
     facts = [
         ("model", str(about["model"])),
         ("columns", names_in_words(about["feature_names"])),
         ("claim", repr(released.claim)),
     ]
-    report(released, facts, json=json, interactive=interactive)
+    confirmation.report(released, facts, json=json)
 
 
 _ASSUMED = {
@@ -168,15 +145,103 @@ _ASSUMED = {
 }
 
 
-def _parameters(
-    epsilon: float, delta: float | None, box: object, max_per_unit: int | None, seed: int | None
-) -> dict[str, Any]:
-    """The parameters of every model that were given."""
-    named = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "bounds": box,
-        "max_per_unit": max_per_unit,
-        "random_state": seed,
-    }
-    return {name: value for name, value in named.items() if value is not None}
+class FitCommand(Command):
+    """``hushsum fit``: once the model is known, its parameters are options of the command and of its help.
+
+    The models are imported when the command runs, and not before: scikit-learn takes a second to import.
+    """
+
+    _declared: tuple[Parameter, ...] = ()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Look for the model among the arguments first."""
+        from hushsum.operations.models import model_kind, model_names
+
+        names = model_names()
+        model = next((each for each in args if each in names), None)
+        settings = () if model is None else model_kind(model).settings
+        self._declared = tuple(each for each in settings if each.type != ANY)
+        self.epilog = f"Models: {', '.join(names)}. Each has options of its own: hushsum fit MODEL --help"
+        ctx.meta[_GIVEN] = {}
+        found: list[str] = super().parse_args(ctx, args)
+        return found
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options of every model, and those of the one that is named."""
+        shared = super().get_params(ctx)
+        return [*shared[:-1], *_options(self._declared), shared[-1]]
+
+
+def _options(declared: Sequence[Parameter]) -> list[Any]:
+    """Typer's own options for the parameters: those of a command whose signature is made of them."""
+
+    def own(**_: object) -> None:
+        """Never called: its signature alone is used."""
+
+    hints = {f"model_{each.name}": _hint(each) for each in declared}
+    own.__annotations__ = hints
+    own.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+            for name, hint in hints.items()
+        ]
+    )
+    app = typer.Typer(add_completion=False)
+    app.command()(own)
+    made: Any = typer.main.get_command(app)
+    return list(made.params)
+
+
+def _hint(each: Parameter) -> Any:
+    def keep(context: typer.Context, text: str | None) -> None:
+        if text is not None:
+            context.meta[_GIVEN][each.name] = read_option(each, text)
+
+    rule = each.rule(none=False)
+    default = f" Default: {each.default}." if each.default is not None else ""
+    option = typer.Option(
+        option_name(each),
+        callback=keep,
+        expose_value=False,
+        metavar=_metavar(each),
+        help=f"{each.help} {rule[:1].upper()}{rule[1:]}.{default}",
+        rich_help_panel="Options of this model",
+    )
+    return Annotated[str | None, option]
+
+
+def _metavar(each: Parameter) -> str:
+    one = {"number": "NUMBER", "integer": "INTEGER", "pair": "LOW:HIGH"}.get(each.type, "TEXT")
+    return f"{one}[,...]" if each.several else one
+
+
+def read_option(each: Parameter, text: str) -> Any:
+    """A parameter as it is typed, checked by its declaration.
+
+    >>> from hushsum.models import PrivateDensity
+    >>> bandwidth = next(each for each in PrivateDensity.PARAMETERS if each.name == "bandwidth")
+    >>> read_option(bandwidth, "0.1,0.5")
+    [0.1, 0.5]
+
+    Raises
+    ------
+    UsageError
+        if it is not what the declaration allows.
+    """
+    if each.type == "pair":
+        pairs = options.ranges(text, option_name(each))
+        value: Any = tuple(pairs[0]) if pairs is not None and len(pairs) == 1 else text
+    else:
+        parts = [_number_or_text(part.strip()) for part in text.split(",")]
+        value = parts if each.several and len(parts) > 1 else parts[0] if len(parts) == 1 else text
+    each.check(value, none=False)
+    return value
+
+
+def _number_or_text(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Annotated
 
@@ -11,11 +9,17 @@ import typer
 
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without
-from hushsum.cli.interrupts import interruptible_input
-from hushsum.cli.output import bytes_of, progress_bar, warnings_printed, write_facts, write_json
-from hushsum.cli.release_report import asking, confirmed, report
+from hushsum.cli.output import counting, write_result
+from hushsum.cli.release_report import Confirmation
 from hushsum.errors import UsageError
-from hushsum.operations import LedgerOptions, RecordFiles
+from hushsum.operations import (
+    LedgerOptions,
+    MapChoice,
+    RecordFiles,
+    draw_heat_map,
+    is_released,
+    make_heat_map,
+)
 from hushsum.planning import MethodSpec
 from hushsum.privacy import ReleaseRequest
 
@@ -46,16 +50,13 @@ def heatmap(
     bandwidth: Annotated[
         float | None,
         typer.Option(
-            "--bandwidth",
-            help="Distance over which points are smoothed: metres, or units of the columns with --plane.",
+            help="Distance over which points are smoothed: metres, or units of the columns with --plane."
         ),
     ] = None,
     plane: Annotated[
         bool, typer.Option("--plane", help="The columns lie in a plane; they are no longitude and latitude.")
     ] = False,
-    size: Annotated[
-        int, typer.Option("--size", help="Pixels along each side of pictures and rasters.")
-    ] = 512,
+    size: Annotated[int, typer.Option(help="Pixels along each side of pictures and rasters.")] = 512,
     level: options.Level = 0.95,
     yes: options.Yes = False,
     allow_clipping: options.AllowClipping = False,
@@ -73,9 +74,6 @@ def heatmap(
 
     hushsum heatmap trips.hush -o trips.png -o trips.tif
     """
-    from hushsum.operations import STANDARD, MapChoice, draw_heat_map, is_released, make_heat_map
-    from hushsum.records import clipping_allowed
-
     choice = MapChoice(bandwidth, records.bounds, not plane, size, level)
     if len(sources) == 1 and is_released(sources[0]):
         if ledger.given() is not None or (request.epsilon, request.delta, request.rho) != (None, None, None):
@@ -85,12 +83,10 @@ def heatmap(
                 remedy="leave it out, or give the file of points",
             )
         drawn = draw_heat_map(sources[0], output, choice)
-        write_json(drawn.as_json()) if json else write_facts([("map", each) for each in drawn.outputs])
+        write_result(drawn, [("map", each) for each in drawn.outputs], as_json=json)
         return
-    interactive = sys.stdin.isatty() and not yes
-    piped = interruptible_input() if STANDARD in sources else nullcontext()
-    clipped = clipping_allowed(allow_clipping)
-    with warnings_printed(), clipped, piped, progress_bar("counting", size=bytes_of(sources)) as progress:
+    confirmation = Confirmation(output[0], yes=yes)
+    with counting(sources, allow_clipping=allow_clipping) as progress:
         made = make_heat_map(
             replace(records, paths=tuple(sources)),
             output,
@@ -99,13 +95,10 @@ def heatmap(
             declared_records=method.records,
             threads=threads,
             progress=progress,
-            approve=asking(output[0]) if interactive else None,
+            approve=confirmation.approve,
             ledger=ledger.given(),
         )
-    released = confirmed(None if made is None else made.released, interactive=interactive)
+    released = confirmation.confirmed(None if made is None else made.released)
     assert made is not None
-    if json:
-        write_json(made.as_json())
-        return
     facts = [("claim", repr(released.claim)), *(("map", each) for each in made.outputs)]
-    report(released, facts, json=False, interactive=interactive)
+    confirmation.report(released, facts, json=json, result=made)

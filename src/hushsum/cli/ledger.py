@@ -2,63 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Final
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hushsum.cli import options
-from hushsum.cli.error_wording import Command, Group, help_of
-from hushsum.cli.ledger_maintenance import (
-    accept_restore,
-    move_guard,
-    retire,
-    set_budget,
-    upgrade,
-    void,
-    write_off,
+from hushsum.cli.declared_options import Reworded, Without, command_group
+from hushsum.cli.output import (
+    reader_may_leave,
+    tell,
+    warn,
+    write,
+    write_facts,
+    write_json,
+    write_result,
+    write_table,
 )
-from hushsum.cli.ledger_views import write_entries, write_status
-from hushsum.cli.output import tell, write, write_json
+from hushsum.cli.release_report import account_in_words
 from hushsum.errors import FileRefused, UsageError
-
-ledger = typer.Typer(
-    name="ledger",
-    cls=Group,
-    help="Keep the budgets of datasets and the record of their releases.",
-    no_args_is_help=True,
+from hushsum.operations import (
+    DatasetStatus,
+    amount,
+    as_text,
+    check_output,
+    disclosure,
+    init_ledger,
+    ledger_status,
+    open_ledger,
+    upgrade_ledger,
+    verify_ledger,
+    write_text,
 )
+from hushsum.privacy import RECORD, ReleaseRequest
+
+if TYPE_CHECKING:
+    from hushsum.ledger import Account, Entry
+
+_BAR = 40
+Reason = Annotated[str, typer.Option("--reason", help="Reason, recorded in the ledger.")]
 
 
 def init(
     ledger: options.Ledger,
     dataset: options.Dataset,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    rho: options.Rho = None,
+    request: Annotated[
+        ReleaseRequest,
+        Without("mechanism", "rows", "count_share", "rounded", "insecure_noise_seed"),
+        Reworded(
+            {
+                "unit": "record, person, or of a graph: 'adjacency row', edge or 'directed edge'. "
+                "[default: record]"
+            },
+            listed=True,
+        ),
+    ],
     accounting: Annotated[
-        str | None,
-        typer.Option("--accounting", help="pure, basic or zcdp; default: determined by the options given."),
+        str | None, typer.Option(help="pure, basic or zcdp; default: determined by the options given.")
     ] = None,
-    unit: Annotated[
-        str,
-        typer.Option(
-            "--unit", help="record, person, or of a graph: 'adjacency row', edge or 'directed edge'."
-        ),
-    ] = "record",
     max_per_unit: Annotated[
-        int | None,
-        typer.Option(
-            "--max-per-unit", help="Maximum number of records per person, to convert claims for records."
-        ),
+        int | None, typer.Option(help="Maximum number of records per person, to convert claims for records.")
     ] = None,
-    relation: options.RelationName = "add/remove",
-    population: options.Population = None,
     partition: Annotated[
-        str | None,
-        typer.Option("--partition", metavar="NAMES", help="Disjoint parts of the data, separated by commas."),
+        str | None, typer.Option(metavar="NAMES", help="Disjoint parts of the data, separated by commas.")
     ] = None,
-    allow_large_delta: options.AllowLargeDelta = False,
     json: options.Json = False,
 ) -> None:
     """Set the total budget of a dataset. The ledger is created if it does not exist.
@@ -68,21 +76,15 @@ def init(
 
     hushsum ledger init --ledger ledger.db --dataset skin --epsilon 2
     """
-    from hushsum.cli import option_values
     from hushsum.ledger import DatasetTerms
-    from hushsum.operations import init_ledger
 
+    names = ("epsilon", "delta", "rho", "relation", "population", "allow_large_delta")
     terms = DatasetTerms.of(
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
+        **{name: getattr(request, name) for name in names},
+        unit=request.unit or RECORD,
         accounting=accounting,
-        unit=unit,
         max_per_unit=max_per_unit,
-        relation=relation,
-        population=population,
-        partition=tuple(option_values.names(partition, "partition") or ()),
-        allow_large_delta=allow_large_delta,
+        partition=options.names(partition, "partition") or (),
     )
     made = init_ledger(ledger, dataset, terms)
     write_json(made.as_json()) if json else write_status([made])
@@ -93,8 +95,6 @@ def status(ledger: options.Ledger, dataset: options.DatasetName = None, json: op
 
     hushsum ledger status --ledger ledger.db --dataset skin
     """
-    from hushsum.operations import ledger_status
-
     found = ledger_status(ledger, dataset)
     if json:
         write_json([each.as_json() for each in found] if dataset is None else found[0].as_json())
@@ -110,8 +110,6 @@ def history(ledger: options.Ledger, dataset: options.DatasetName = None, json: o
 
     hushsum ledger history --ledger ledger.db --dataset skin
     """
-    from hushsum.operations import open_ledger
-
     entries = open_ledger(ledger).history(dataset)
     write_json([each.as_json() for each in entries]) if json else write_entries(entries)
 
@@ -119,8 +117,7 @@ def history(ledger: options.Ledger, dataset: options.DatasetName = None, json: o
 def verify(
     ledger: options.Ledger,
     receipt: Annotated[
-        list[str] | None,
-        typer.Option("--receipt", metavar="FILE", help="Receipt kept elsewhere; repeatable."),
+        list[str] | None, typer.Option(metavar="FILE", help="Receipt kept elsewhere; repeatable.")
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -130,8 +127,6 @@ def verify(
 
     hushsum ledger verify --ledger ledger.db --receipt receipt.json
     """
-    from hushsum.operations import verify_ledger
-
     result = verify_ledger(ledger, receipt or [])
     if json:
         write_json(result.as_json())
@@ -154,11 +149,9 @@ def export(
 
     hushsum ledger export --ledger ledger.db --dataset skin -o skin-report.md
     """
-    from hushsum.operations import as_text, check_output, disclosure, write_text
-
     report = disclosure(ledger, dataset)
     if output is None:
-        write_json(report.as_json()) if json else write(report.as_markdown().rstrip())
+        write_result(report, report.as_markdown().rstrip(), as_json=json)
         return
     if not output.endswith((".md", ".json")):
         raise UsageError(
@@ -166,7 +159,7 @@ def export(
         )
     check_output(output)
     write_text(output, as_text(report.as_json()) if output.endswith(".json") else report.as_markdown())
-    write_json({"output": output}) if json else write(f"Wrote {output}.")
+    write_result({"output": output}, f"Wrote {output}.", as_json=json)
 
 
 def receipt(
@@ -180,31 +173,217 @@ def receipt(
 
     hushsum ledger receipt --ledger ledger.db -o receipt.json
     """
-    from hushsum.operations import as_text, check_output, open_ledger, write_text
-
     made = open_ledger(ledger).receipt()
     if output is None:
         write_json(made.as_json())
         return
     check_output(output)
     write_text(output, as_text(made.as_json()))
-    write_json({"output": output, **made.as_json()}) if json else write(f"Wrote {output}.")
+    write_result({"output": output, **made.as_json()}, f"Wrote {output}.", as_json=json)
 
 
-COMMANDS: Final[tuple[Callable[..., None], ...]] = (
-    init,
-    status,
-    history,
-    verify,
-    export,
-    receipt,
-    void,
-    set_budget,
-    retire,
-    accept_restore,
-    move_guard,
-    write_off,
-    upgrade,
+def void(
+    key: Annotated[str, typer.Argument(help="Idempotency key of the release; see hushsum ledger history.")],
+    ledger: options.Ledger,
+    json: options.Json = False,
+) -> None:
+    """Void a debit for which no noise was drawn, and make its budget available again.
+
+    hushsum ledger void KEY --ledger ledger.db
+    """
+    entry = open_ledger(ledger).void(key)
+    write_result(entry, f"Gave back {entry.charge.in_words()}.", as_json=json)
+
+
+def set_budget(
+    ledger: options.Ledger,
+    dataset: options.Dataset,
+    reason: Reason,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    json: options.Json = False,
+) -> None:
+    """Change the total budget of a dataset. The ledger records both totals and the reason.
+
+    hushsum ledger set-budget --ledger ledger.db --dataset skin --epsilon 3 --reason "board decision 12"
+    """
+    account = open_ledger(ledger).change_budget(
+        dataset, amount(epsilon=epsilon, delta=delta, rho=rho), reason=reason
+    )
+    write_result(account, f"{account_in_words(account)}.", as_json=json)
+
+
+def retire(
+    ledger: options.Ledger, dataset: options.Dataset, reason: Reason, json: options.Json = False
+) -> None:
+    """Close a dataset permanently: no further releases are possible.
+
+    hushsum ledger retire --ledger ledger.db --dataset skin --reason "data deleted"
+    """
+    account = open_ledger(ledger).retire(dataset, reason=reason)
+    write_result(account, f"{dataset} is retired.", as_json=json)
+
+
+def accept_restore(ledger: options.Ledger, reason: Reason, json: options.Json = False) -> None:
+    """Continue with a ledger that may be a restored backup. Every dataset is frozen until it is written off.
+
+    hushsum ledger accept-restore --ledger ledger.db --reason "disk failure on 3 May"
+    """
+    frozen = open_ledger(ledger).accept_restore(reason=reason)
+    write_result(
+        {"frozen": frozen},
+        f"Accepted. Frozen until written off: {', '.join(frozen) or 'none'}.",
+        as_json=json,
+    )
+
+
+def move_guard(
+    ledger: options.Ledger,
+    to: Annotated[str, typer.Option(metavar="PLACE", help="File, or URL of another PostgreSQL database.")],
+    reason: Reason,
+    json: options.Json = False,
+) -> None:
+    """Move the rollback guard to a place that all machines that use the ledger share.
+
+    From then on name that place in HUSHSUM_GUARD on every machine.
+
+    hushsum ledger move-guard --ledger postgresql://db/sums --to postgresql://db/guard --reason "two sites"
+    """
+    opened = open_ledger(ledger)
+    opened.move_guard(to, reason=reason)
+    write_result({"ledger": opened.id}, "Moved. Name the new place in HUSHSUM_GUARD.", as_json=json)
+
+
+def write_off(
+    ledger: options.Ledger,
+    dataset: options.Dataset,
+    reason: Reason,
+    epsilon: Annotated[float | None, typer.Option(help="ε to charge; may be 0.")] = None,
+    delta: Annotated[float | None, typer.Option(help="δ to charge.")] = None,
+    rho: Annotated[float | None, typer.Option(help="ρ to charge.")] = None,
+    json: options.Json = False,
+) -> None:
+    """Charge what was spent outside the ledger, or lost from it, and unfreeze the dataset.
+
+    hushsum ledger write-off --ledger ledger.db --dataset skin --epsilon 0.5 --reason "releases of 2 May"
+    """
+    account = open_ledger(ledger).write_off(
+        dataset, amount(epsilon=epsilon, delta=delta, rho=rho), reason=reason
+    )
+    write_result(account, f"{account_in_words(account)}.", as_json=json)
+
+
+def upgrade(ledger: options.Ledger, json: options.Json = False) -> None:
+    """Upgrade the schema of a ledger from an earlier version.
+
+    hushsum ledger upgrade --ledger ledger.db
+    """
+    identity = upgrade_ledger(ledger)
+    write_result({"ledger": identity}, f"Ledger {identity} is up to date.", as_json=json)
+
+
+def write_status(found: Sequence[DatasetStatus]) -> None:
+    """A bar and the numbers behind it, for each dataset."""
+    for i, each in enumerate(found):
+        if i:
+            write("")
+        if each.warning is not None and not i:
+            warn(each.warning)
+        _write_bar(each)
+        write_facts(_facts(each))
+
+
+def write_entries(entries: Sequence[Entry]) -> None:
+    """A table of releases."""
+    if not entries:
+        write("No releases yet.")
+        return
+    head = ("when", "dataset", "by", "to", "what", "charged", "step", "key")
+    rows = [
+        (
+            each.at[:19].replace("T", " "),
+            each.dataset if each.part is None else f"{each.dataset} ({each.part})",
+            each.who,
+            each.to or "–",
+            str(each.subject.get("output", "–")),
+            each.charge.in_words(),
+            str(each.step),
+            each.key,
+        )
+        for each in entries
+    ]
+    write_table(head, rows, left=len(head))
+
+
+def _write_bar(status: DatasetStatus) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    share = min(status.share, 1.0)
+    full = round(share * _BAR)
+    colour = "green" if share < 0.75 else "yellow" if share < 1 else "red"
+    bar = Text(f"{status.dataset}  ", style="bold")
+    bar.append("█" * full, style=colour).append("░" * (_BAR - full), style="dim")
+    bar.append(f"  {100 * share:.3g} % spent", style="not bold")
+    if status.account.state != "open":
+        bar.append(f"  {status.account.state}", style="bold red")
+    with reader_may_leave():
+        Console(file=sys.stdout, highlight=False, soft_wrap=True).print(bar)
+        sys.stdout.flush()
+
+
+def _facts(status: DatasetStatus) -> list[tuple[str, str]]:
+    account, terms = status.account, status.account.terms
+    unit = terms.unit
+    if terms.max_per_unit is not None:
+        unit += f" with up to {terms.max_per_unit} records"
+    facts = [
+        ("spent", f"{account.spent.in_words()} of {terms.budget.in_words()}{_as_epsilon(account)}"),
+        ("left", account.remaining.in_words()),
+        ("next release", _next(account)),
+    ]
+    facts += [
+        (f"part {name}", f"{spent.in_words()} spent, {account.remaining_in(name).in_words()} left")
+        for name, spent in zip(terms.partition, account.parts, strict=True)
+    ]
+    facts += [
+        ("accounting", str(terms.accounting)),
+        ("unit, relation", f"{unit}, {terms.relation}"),
+        (
+            "releases",
+            f"{status.releases}" + (f", {status.unfinished} unfinished" if status.unfinished else ""),
+        ),
+        ("ledger", status.ledger),
+    ]
+    return facts
+
+
+def _as_epsilon(account: Account) -> str:
+    if account.terms.report_delta is None:
+        return ""
+    return f", which is ε {account.epsilon_at(account.spent):.4g} at δ {float(account.terms.report_delta):g}"
+
+
+def _next(account: Account) -> str:
+    """The largest claim that fits, and the least noise it needs for a table that one unit moves by 1."""
+    if account.state != "open":
+        return f"none: the dataset is {account.state}"
+    scale, variance = account.least_laplace_scale(1), account.least_gaussian_variance(1)
+    if scale is None:
+        return "none: the budget is exhausted"
+    words = f"up to ε {account.largest_pure_epsilon:.6g} (Laplace noise of scale Δ₁ × {scale:.4g} or more)"
+    if variance is not None:
+        words += (
+            f", or ρ {float(account.remaining.rho):.6g} (Gaussian noise of deviation Δ₂ × "
+            f"{variance**0.5:.4g} or more)"
+        )
+    return words
+
+
+ledger = command_group(
+    "ledger",
+    "Keep the budgets of datasets and the record of their releases.",
+    *(init, status, history, verify, export, receipt),
+    *(void, set_budget, retire, accept_restore, move_guard, write_off, upgrade),
 )
-for command in COMMANDS:
-    ledger.command(cls=Command, help=help_of(command))(command)

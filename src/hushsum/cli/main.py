@@ -19,25 +19,23 @@ from hushsum.cli.benchmark import benchmark
 from hushsum.cli.choose import choose
 from hushsum.cli.collect import collect, report
 from hushsum.cli.compare import compare
-from hushsum.cli.declared_options import with_declared_options
+from hushsum.cli.declared_options import add_command
 from hushsum.cli.demo import demo
 from hushsum.cli.error_wording import (
     Command,
     Group,
     failed_surface,
-    help_of,
     is_usage_error,
     may_have_spent,
     sentence_of,
     shows_help,
 )
 from hushsum.cli.federate import federate
-from hushsum.cli.fit import fit
+from hushsum.cli.fit import FitCommand, fit
 from hushsum.cli.heatmap import heatmap
 from hushsum.cli.interrupts import INTERRUPTED, end_on_signals, was_interrupted
 from hushsum.cli.ledger import ledger
 from hushsum.cli.merge import merge
-from hushsum.cli.model_options import FitCommand
 from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
 from hushsum.cli.page import page
 from hushsum.cli.plan import plan
@@ -53,6 +51,7 @@ from hushsum.cli.synthesize import synthesize
 from hushsum.cli.tally import tally
 from hushsum.cli.watch import watch
 from hushsum.errors import HushsumError
+from hushsum.privacy import debit_stands, what_was_spent
 from hushsum.version import __version__
 
 _COMPLETION: Final = "_HUSHSUM_COMPLETE"
@@ -127,9 +126,7 @@ def application(only: str | None = None) -> typer.Typer:
     )
     for command in COMMANDS:
         if only in (None, command.__name__):
-            made.command(cls=FitCommand if command is fit else Command, help=help_of(command))(
-                with_declared_options(command)
-            )
+            add_command(made, command, FitCommand if command is fit else Command)
     for group in GROUPS:
         if only in (None, group.info.name):
             made.add_typer(group)
@@ -218,7 +215,6 @@ def _interrupted() -> str:
     """What an interruption leaves behind, of a command that spends."""
     if not may_have_spent():
         return "interrupted"
-    from hushsum.privacy import what_was_spent
 
     return f"interrupted; {what_was_spent()}"
 
@@ -227,7 +223,6 @@ def _debited() -> str:
     """The end of a sentence about a release that failed after its debit; mostly empty."""
     if not may_have_spent():
         return ""
-    from hushsum.privacy import debit_stands, what_was_spent
 
     return f"; {what_was_spent()}" if debit_stands() else ""
 

@@ -7,14 +7,16 @@ from typing import Annotated
 import typer
 
 from hushsum.cli import options
-from hushsum.cli.output import progress_bar, write_facts, write_json
+from hushsum.cli.output import progress_bar, write_json, write_result
 from hushsum.cli.tally import write_tally
+from hushsum.operations._count import merge_tallies
+from hushsum.operations._files import read_key
+from hushsum.parties import are_functions, merge_functions
 
 
 def merge(
     tallies: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE...", help="Two or more .tally or .hush files."),
+        list[str], typer.Argument(metavar="FILE...", help="Two or more .tally or .hush files.")
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="The .tally or .hush file to write.")],
     disjoint_units: Annotated[
@@ -35,16 +37,11 @@ def merge(
 
     hushsum merge a.tally b.tally -o all.tally
     """
-    from hushsum.operations._count import merge_tallies
-    from hushsum.operations._files import read_key
-    from hushsum.parties import are_functions, merge_functions
-
     if are_functions(tallies):
         merged = merge_functions(tallies, output, disjoint_units=disjoint_units)
-        if json:
-            write_json(merged.as_json())
-            return
-        write_facts([("function", merged.file), ("claim", merged.function.claim.sentence())])
+        write_result(
+            merged, [("function", merged.file), ("claim", merged.function.claim.sentence())], as_json=json
+        )
         return
     with progress_bar("merging") as progress:
         written = merge_tallies(

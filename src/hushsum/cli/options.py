@@ -1,11 +1,16 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the values that are typed after them: numbers, ranges, names."""
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Callable
 from typing import Annotated
 
 import typer
+
+from hushsum.errors import Parameter, UsageError, shown
+from hushsum.records import DateFormat
 
 
 def completing(*choices: str) -> Callable[[str], list[str]]:
@@ -25,18 +30,8 @@ EncryptionKeyFile = Annotated[
 Threads = Annotated[
     int | None, typer.Option("--threads", help="Default: all cores. The result does not depend on it.")
 ]
-DateUnit = Annotated[
-    str,
-    typer.Option(
-        "--date-unit",
-        metavar="UNIT",
-        help="Dates are seconds, minutes, hours, days, weeks or years since --date-origin.",
-    ),
-]
-DateOrigin = Annotated[str, typer.Option("--date-origin", metavar="DATE", help="The date that is 0.")]
 Strict = Annotated[
-    bool,
-    typer.Option("--strict", help="Stop at the first warning, before anything is spent."),
+    bool, typer.Option("--strict", help="Stop at the first warning, before anything is spent.")
 ]
 AllowClipping = Annotated[
     bool,
@@ -47,9 +42,6 @@ AllowClipping = Annotated[
     ),
 ]
 Level = Annotated[float, typer.Option("--level", help="Level of the intervals.")]
-Simultaneous = Annotated[
-    bool, typer.Option("--simultaneous", help="Intervals that hold at all points together, not at each.")
-]
 Sum = Annotated[bool, typer.Option("--sum", help="Kernel sums f(q), instead of mean kernel values f(q)/N.")]
 Epsilon = Annotated[float | None, typer.Option("--epsilon", help="ε; pure unless --delta is given.")]
 Delta = Annotated[float | None, typer.Option("--delta", help="δ, below 1/(10 × number of units).")]
@@ -57,14 +49,7 @@ Rho = Annotated[
     float | None,
     typer.Option("--rho", help="ρ of zero-concentrated differential privacy, instead of ε and δ."),
 ]
-RelationName = Annotated[
-    str,
-    typer.Option(
-        "--relation",
-        help="add/remove: the number of records is private; replace: it is public.",
-        autocompletion=completing("add/remove", "replace"),
-    ),
-]
+
 DatasetName = Annotated[str | None, typer.Option("--dataset", help="Name of the dataset in the ledger.")]
 Ledger = Annotated[
     str, typer.Option("--ledger", metavar="PATH|URL", help="Ledger: a file, or a PostgreSQL URL.")
@@ -82,15 +67,160 @@ ReleaseOutput = Annotated[
 TallyOutput = Annotated[str, typer.Option("--output", "-o", help="The .tally file to write.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not request confirmation.")]
 InsecureNoiseSeed = Annotated[int | None, typer.Option("--insecure-noise-seed", hidden=True)]
-Population = Annotated[
-    int | None, typer.Option("--population", help="Declared number of records or persons, for the rule on δ.")
-]
-AllowLargeDelta = Annotated[
-    bool, typer.Option("--allow-large-delta", help="Accept a δ of 1/(10 × population) or more.")
-]
+
+
 Listen = Annotated[
     str,
     typer.Option(
         "--listen", metavar="HOST:PORT", help="Address and port to listen on; port 0: any free port."
     ),
 ]
+
+
+def names(text: str | None, parameter: str) -> tuple[str, ...] | None:
+    """Names separated by commas, with or without blanks; a name with a comma in it stands in quotes.
+
+    >>> names('R, "a, b"', "columns")
+    ('R', 'a, b')
+    """
+    if text is None:
+        return None
+    found = tuple(each.strip() for each in next(csv.reader([text], skipinitialspace=True), []))
+    if not found or "" in found:
+        raise UsageError(
+            parameter, "must be names separated by commas", got="an empty one", remedy="such as R,G,B"
+        )
+    return found
+
+
+def numbers(text: str, parameter: str) -> tuple[float, ...]:
+    """Numbers separated by commas.
+
+    >>> numbers("120,80.5", "at")
+    (120.0, 80.5)
+    """
+    if not text.strip():
+        return ()
+    try:
+        return tuple(float(each) for each in text.split(","))
+    except ValueError:
+        raise UsageError(
+            parameter, "must be numbers separated by commas", got=shown(text), remedy="such as 120,80,60"
+        ) from None
+
+
+def point(text: str, parameter: str) -> tuple[float, ...]:
+    """The numbers of a point, or the members of a set, which files separate by blanks or semicolons too.
+
+    >>> point("3 17;20", "at")
+    (3.0, 17.0, 20.0)
+    """
+    try:
+        return tuple(map(float, _separated(text)))
+    except ValueError:
+        raise _no_point(text, parameter) from None
+
+
+def point_with_dates(text: str, parameter: str) -> tuple[float | str, ...]:
+    """The same for points that may have dates, which stay text.
+
+    >>> point_with_dates("2024-05-31,7", "at")
+    ('2024-05-31', 7.0)
+    """
+    found: list[float | str] = []
+    for each in _separated(text):
+        try:
+            found.append(float(each))
+        except ValueError:
+            if each.count("-") != 2:
+                raise _no_point(text, parameter) from None
+            found.append(each)
+    return tuple(found)
+
+
+def _separated(text: str) -> list[str]:
+    return [each for each in re.split(r"[,;\s]+", text.strip(" ,;")) if each]
+
+
+def _no_point(text: str, parameter: str) -> UsageError:
+    return UsageError(
+        parameter,
+        "must be the numbers of a point, or the members of a set, separated by commas",
+        got=shown(text),
+        remedy="such as 120,80,60",
+    )
+
+
+def integers(text: str | None, parameter: str) -> tuple[int, ...] | None:
+    """Integers separated by commas.
+
+    >>> integers("100,200", "rows")
+    (100, 200)
+    """
+    if text is None:
+        return None
+    try:
+        return tuple(int(each) for each in text.split(","))
+    except ValueError:
+        raise UsageError(
+            parameter, "must be integers separated by commas", got=shown(text), remedy="such as 100,200"
+        ) from None
+
+
+def ranges(
+    text: str | None, parameter: str, dates: DateFormat | None = None
+) -> tuple[tuple[float, float], ...] | None:
+    """Ranges ``low:high`` separated by commas; with ``dates`` the ends may be dates.
+
+    >>> ranges("0:255,-1:1", "bounds")
+    ((0.0, 255.0), (-1.0, 1.0))
+    """
+    if text is None:
+        return None
+    found = []
+    for each in text.split(","):
+        ends = each.split(":")
+        if len(ends) != 2:
+            raise _no_range(each, parameter, dates)
+        low, high = (_end(end, each, parameter, dates) for end in ends)
+        found.append((low, high))
+    return tuple(found)
+
+
+def _end(text: str, pair: str, parameter: str, dates: DateFormat | None) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        if dates is None or not (text.count("-") == 2 or dates.pattern):
+            raise _no_range(pair, parameter, dates) from None
+    if not dates.columns:
+        raise UsageError(
+            parameter,
+            "must be numbers, unless they are of a column of dates",
+            got=shown(pair),
+            remedy=("name the column in ", Parameter("dates")),
+        )
+    return dates.number(text, parameter)
+
+
+def _no_range(text: str, parameter: str, dates: DateFormat | None = None) -> UsageError:
+    return UsageError(
+        parameter,
+        "must be low:high, separated by commas",
+        got=shown(text),
+        remedy="such as 0:255"
+        if dates is None
+        else ("such as 0:255, or 2024-01-01:2024-12-31 for a column of ", Parameter("dates")),
+    )
+
+
+def box(
+    text: str | None, parameter: str, dates: DateFormat | None = None
+) -> tuple[tuple[float, float], ...] | tuple[float, float] | None:
+    """Ranges as methods take them: one for all columns, or one for each.
+
+    >>> box("0:255", "bounds"), box("0:1,0:2", "bounds")
+    ((0.0, 255.0), ((0.0, 1.0), (0.0, 2.0)))
+    """
+    found = ranges(text, parameter, dates)
+    return found[0] if found is not None and len(found) == 1 else found

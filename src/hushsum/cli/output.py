@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import typer
 
-from hushsum.cli.interrupts import exit_if_interrupted
+from hushsum.cli.interrupts import exit_if_interrupted, interruptible_input
 from hushsum.errors import PublicAssumption, RepeatedRecords, SuspiciousParameter, UsageError
 from hushsum.files import atomic_file
-from hushsum.operations import Progress
+from hushsum.operations import STANDARD, AnsweredPoints, Progress
+from hushsum.records import clipping_allowed
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -41,6 +44,16 @@ def write(text: str) -> None:
 def write_json(value: object) -> None:
     """Print the result as JSON."""
     write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def write_result(result: Any, text: str | Iterable[tuple[str, str]], *, as_json: bool) -> None:
+    """Print a result: as JSON, or else as a line, or labels and values."""
+    if as_json:
+        write_json(result.as_json() if hasattr(result, "as_json") else result)
+    elif isinstance(text, str):
+        write(text)
+    else:
+        write_facts(text)
 
 
 def write_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -135,6 +148,64 @@ def results_to(output: str) -> Iterator[IO[bytes]]:
         yield stream
 
 
+def write_answers(
+    answer: Callable[..., Iterator[AnsweredPoints]],
+    points: str,
+    output: str = STANDARD,
+    *,
+    as_json: bool,
+    head: Mapping[str, object] | None = None,
+) -> None:
+    """Answer the points of a file, and write the answers while it is read; ``head`` begins the JSON."""
+    piped = interruptible_input() if points == STANDARD else nullcontext()
+    with piped, progress_bar("asking") as progress:
+        batches = answer(progress=progress)
+        with reader_may_leave(), results_to(output) as stream:
+            _stream_json(batches, stream, head or {}) if as_json else _stream_csv(batches, stream)
+
+
+def _stream_csv(batches: Iterator[AnsweredPoints], stream: IO[bytes]) -> None:
+    """Answers as CSV after the columns of their points, batch by batch; what is not known is an empty cell.
+
+    Lists of the members of sets, which CSV does not have, are numbers separated by spaces.
+    """
+    import pyarrow as pa
+    from pyarrow.csv import CSVWriter, WriteOptions
+
+    writer: Any = None
+    for batch in batches:
+        table = pa.Table.from_batches([batch.points])
+        for i, column in enumerate(table.columns):
+            if hasattr(column.type, "value_type"):
+                text = [" ".join(map(str, members)) for members in column.to_pylist()]
+                table = table.set_column(i, table.column_names[i], pa.array(text))
+        for name, answers in batch.answers.items():
+            table = table.append_column(name, pa.array(answers, from_pandas=True))
+        if writer is None:
+            header = io.StringIO()
+            csv.writer(header, lineterminator="\n").writerow(table.column_names)
+            stream.write(header.getvalue().encode())
+            # Arrow's own writer first writes the rest of what the stream has buffered.
+            stream.flush()
+            plain = WriteOptions(include_header=False, quoting_style="needed")
+            writer = CSVWriter(stream, table.schema, write_options=plain)
+        writer.write_table(table)
+        stream.flush()
+
+
+def _stream_json(batches: Iterator[AnsweredPoints], stream: IO[bytes], head: Mapping[str, object]) -> None:
+    """Answers as one JSON document, written as it grows."""
+    start = json.dumps({**head, "answers": []}).removesuffix("]}")
+    stream.write(start.encode())
+    separator = "\n"
+    for batch in batches:
+        for answer in batch.as_json():
+            stream.write((separator + json.dumps(answer, allow_nan=False)).encode())
+            separator = ",\n"
+    stream.write(b"\n]}\n")
+    stream.flush()
+
+
 def silence_output() -> None:
     """Send what is still buffered nowhere, so that the interpreter's last flush does not complain."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -204,20 +275,6 @@ def _lines_of(what: str) -> Progress:
     return at
 
 
-def bytes_in_words(size: int, *, digits: int = 3) -> str:
-    """A number of bytes with three digits, or fewer.
-
-    >>> bytes_in_words(2_345_678), bytes_in_words(668_400, digits=2)
-    ('2.35 MB', '670 kB')
-    """
-    number = float(f"{float(size):.{digits}g}")
-    for unit in ("B", "kB", "MB"):
-        if number < 999.5:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} GB"
-
-
 def short(number: float) -> str:
     """A number with five digits, whatever its size.
 
@@ -225,6 +282,19 @@ def short(number: float) -> str:
     ('12346', '0.00012346')
     """
     return f"{number:.5g}" if abs(number) < 1e5 else f"{number:.0f}"
+
+
+@contextmanager
+def counting(
+    files: Sequence[str], *, allow_clipping: bool = False, strict: bool = False
+) -> Iterator[Progress]:
+    """Around the count of private records: a signal ends a read of standard input, warnings are printed, or
+    stop a ``strict`` command, and a bar shows the progress.
+    """
+    piped = interruptible_input() if STANDARD in files else nullcontext()
+    bar = progress_bar("counting", size=bytes_of(files))
+    with warnings_printed(strict=strict), clipping_allowed(allow_clipping), piped, bar as progress:
+        yield progress
 
 
 _PRINTED = (SuspiciousParameter, PublicAssumption, RepeatedRecords)

@@ -6,27 +6,25 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import option_values, options
-from hushsum.cli.output import write, write_json
+from hushsum.cli import options
+from hushsum.cli.output import write_result
+from hushsum.operations import STANDARD, check_answers_output
+from hushsum.plotting import write_page
 
 
 def page(
     function: Annotated[str, typer.Argument(metavar="FILE", help="A .hush file: a function or a model.")],
     output: Annotated[str, typer.Option("--output", "-o", help="The page to write: .html.")],
     title: Annotated[
-        str | None, typer.Option("--title", help="Title of the page; default: the name of the file.")
+        str | None, typer.Option(help="Title of the page; default: the name of the file.")
     ] = None,
     range: Annotated[
         str | None,
         typer.Option(
-            "--range",
-            metavar="LOW:HIGH[,...]",
-            help="What to draw of each column; default: the declared bounds.",
+            metavar="LOW:HIGH[,...]", help="What to draw of each column; default: the declared bounds."
         ),
     ] = None,
-    labels: Annotated[
-        str | None, typer.Option("--labels", metavar="NAMES", help="Names of the columns.")
-    ] = None,
+    labels: Annotated[str | None, typer.Option(metavar="NAMES", help="Names of the columns.")] = None,
     mean: Annotated[
         bool, typer.Option("--mean", help="Show the share of all records first, not the number near a point.")
     ] = False,
@@ -38,16 +36,13 @@ def page(
 
     hushsum page skin.hush -o skin.html
     """
-    from hushsum.operations import STANDARD, check_answers_output
-    from hushsum.plotting import write_page
-
     check_answers_output(output, inputs=[] if function == STANDARD else [function])
     written = write_page(
         function,
         output,
         title=title,
-        range=option_values.ranges(range, "range"),
-        labels=option_values.names(labels, "labels"),
+        range=options.ranges(range, "range"),
+        labels=options.names(labels, "labels"),
         of="mean" if mean else "sum",
     )
-    write_json(written.as_json()) if json else write(written.output)
+    write_result(written, written.output, as_json=json)

@@ -6,20 +6,17 @@ import shlex
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without
-from hushsum.cli.output import bytes_in_words, write, write_json, write_table
+from hushsum.cli.output import write, write_json, write_table
 from hushsum.methods import method_named
-from hushsum.operations import RecordFiles
-from hushsum.planning import CENTRAL, KernelSpec, PlanRequest
+from hushsum.operations import PublicFile, RecordFiles, methods_needing_bounds, read_public
+from hushsum.planning import CENTRAL, KernelSpec, Option, Plan, PlanRequest, bytes_in_words
 from hushsum.privacy import AUTO, Relation
-
-if TYPE_CHECKING:
-    from hushsum.planning import Option, Plan
 
 BUSY = 0.1
 """The mean kernel value of a place with many records, reported next to that of a place with few records."""
@@ -31,8 +28,7 @@ _DEFAULTS: Mapping[str, object] = {"rows": 1000, "width": 1000}
 def plan(
     request: PlanRequest,
     public: Annotated[
-        str | None,
-        typer.Option("--public", metavar="FILE", help="Public records that resemble the private ones."),
+        str | None, typer.Option(metavar="FILE", help="Public records that resemble the private ones.")
     ] = None,
     records_of_public: Annotated[
         RecordFiles,
@@ -47,8 +43,6 @@ def plan(
 
     hushsum plan --records 241000 --dim 3 --epsilon 1 --bandwidth 5
     """
-    from hushsum.operations import PublicFile, methods_needing_bounds, read_public
-
     files, kernel = records_of_public, request.kernel
     assert isinstance(kernel, KernelSpec)
     named = kernel if files.set_column is None else kernel.for_records(sets=True)
@@ -64,7 +58,7 @@ def plan(
         return
     busier = public is None and request.error is None and planned.density < BUSY
     _write(planned, replace(request, density=BUSY).plan() if busier else None)
-    if request.trust != CENTRAL:
+    if request.trust.name != CENTRAL:
         write("How such a release is made: docs/explanation/trust.md")
         return
     best = planned.best
@@ -141,8 +135,6 @@ def _write(made: Plan, denser: Plan | None) -> None:
 
 def _has_rows(option: Option) -> bool:
     """Whether its table is of hash rows, whose number can be chosen."""
-    from hushsum.methods import method_named
-
     return "rows" in method_named(option.method).settings
 
 

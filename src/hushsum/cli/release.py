@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import nullcontext
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hushsum.cli import options
 from hushsum.cli.declared_options import given_names
-from hushsum.cli.interrupts import interruptible_input
-from hushsum.cli.option_values import of_public_file
-from hushsum.cli.output import bytes_of, progress_bar, reader_may_leave, tell, warn, warnings_printed
-from hushsum.cli.release_report import asking, confirmed, released_file, report
+from hushsum.cli.output import counting, reader_may_leave, tell, warn, warnings_printed
+from hushsum.cli.release_report import Confirmation, released_file
 from hushsum.declaration import parameters_of
 from hushsum.errors import UsageError
-from hushsum.operations import LedgerOptions, RecordFiles
-from hushsum.planning import KernelSpec, MethodSpec
+from hushsum.kernels import error_in_words, kernel_in_words
+from hushsum.operations import (
+    LedgerOptions,
+    RecordFiles,
+    is_tally,
+    methods_needing_bounds,
+    read_key,
+    release_records,
+    release_tally,
+)
+from hushsum.planning import UNDECLARED, KernelSpec, MethodSpec
 from hushsum.privacy import AUTO, ReleaseRequest
 
 
@@ -40,7 +45,6 @@ def release(
     public: Annotated[
         str | None,
         typer.Option(
-            "--public",
             metavar="FILE",
             help="Public records like the private ones: they decide bandwidth and bounds where these are not "
             "given, and are combined with the release.",
@@ -67,39 +71,21 @@ def release(
 
     hushsum release all.tally --epsilon 1 -o skin.hush
     """
-    from hushsum.kernels import error_in_words, kernel_in_words
-    from hushsum.operations import STANDARD, PublicFile, is_tally, read_key, release_records, release_tally
-    from hushsum.planning import UNDECLARED
-    from hushsum.records import clipping_allowed
-
-    recorded = ledger.given()
     target = released_file(output, json=json)
-    interactive = sys.stdin.isatty() and not yes
-    approve = asking(output) if interactive else None
+    confirmation = Confirmation(output, yes=yes)
+    shared: Any = {"threads": threads, "approve": confirmation.approve, "ledger": ledger.given()}
     if len(sources) == 1 and is_tally(sources[0]):
         _refuse_options_of_records(context)
+        key = None if encryption_key_file is None else read_key(encryption_key_file)
         with reader_may_leave(), warnings_printed(strict=strict):
-            delivered = release_tally(
-                sources[0],
-                target,
-                request,
-                encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
-                threads=threads,
-                approve=approve,
-                ledger=recorded,
-            )
+            delivered = release_tally(sources[0], target, request, encryption_key=key, **shared)
     else:
         records = replace(records, paths=tuple(sources))
-        sample = None
-        if public is not None:
-            cells = of_public_file(records.cells)
-            sample = PublicFile(public, records.columns, records.set_column, cells=cells)
+        sample = records.public_file(public)
         if records.bounds is None and public is None and method.method == AUTO:
             _suggest_bounds(kernel, records)
-        piped = interruptible_input() if STANDARD in sources else nullcontext()
-        counting = progress_bar("counting", size=bytes_of(sources))
-        clipped = clipping_allowed(allow_clipping)
-        with reader_may_leave(), warnings_printed(strict=strict), clipped, piped, counting as progress:
+        reading = counting(sources, allow_clipping=allow_clipping, strict=strict)
+        with reader_may_leave(), reading as progress:
             delivered = release_records(
                 records,
                 target,
@@ -107,21 +93,16 @@ def release(
                 kernel=kernel,
                 method=method,
                 public=sample,
-                threads=threads,
                 progress=progress,
-                approve=approve,
-                ledger=recorded,
+                **shared,
             )
-    released = confirmed(delivered, interactive=interactive)
+    released = confirmation.confirmed(delivered)
     if released.starved and released.table is not None and request.rows == AUTO:
         warn(
             f"only {released.table[0]} of {released.capacity} rows are published, because ε times the number "
             "of records is small; answers will be poor."
         )
-    facts = [
-        ("claim", repr(released.claim)),
-        ("kernel", kernel_in_words(released.function.kernel)),
-    ]
+    facts = [("claim", repr(released.claim)), ("kernel", kernel_in_words(released.function.kernel))]
     if released.option is not None:
         facts.append(("method", released.option.method))
         number = method.records or UNDECLARED
@@ -130,13 +111,11 @@ def release(
         facts.append(("predicted error", f"{error}, for {assumed}"))
     if released.table is not None:
         facts.append(("rows × width", f"{released.table[0]} × {released.table[1]}"))
-    report(released, facts, json=json, interactive=interactive)
+    confirmation.report(released, facts, json=json)
 
 
 def _suggest_bounds(kernel: KernelSpec, records: RecordFiles) -> None:
     """Before anything is spent, say which methods are not compared for want of bounds."""
-    from hushsum.operations import methods_needing_bounds
-
     sets = records.set_column is not None
     if records.columns is None or sets or kernel.takes_sets or kernel.bandwidth is None:
         return

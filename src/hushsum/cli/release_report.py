@@ -1,25 +1,26 @@
-"""What ``hushsum release`` and ``hushsum fit`` share: where the file goes, the question, and the report."""
+"""What the commands that release share: where the file goes, the question, and the report."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import typer
 
-from hushsum.cli.output import ask, bytes_in_words, tell, warn, write, write_facts, write_json
+from hushsum.cli.output import ask, tell, warn, write, write_facts, write_json
 from hushsum.errors import UsageError
+from hushsum.operations import STANDARD, Approve, Delivered
+from hushsum.planning import bytes_in_words
+from hushsum.privacy import LARGE_EPSILON, RECORD, Claim
 
 if TYPE_CHECKING:
     from hushsum.ledger import Account
-    from hushsum.operations import FunctionReleased, ModelReleased
-    from hushsum.privacy import Claim
 
-R = TypeVar("R", "FunctionReleased", "ModelReleased")
+D = TypeVar("D", bound=Delivered[Any])
 
-DECLINED = 1
+_DECLINED = 1
 
 
 def released_file(output: str, *, json: bool) -> str | IO[bytes]:
@@ -30,8 +31,6 @@ def released_file(output: str, *, json: bool) -> str | IO[bytes]:
     UsageError
         if standard output is a terminal, or is needed for JSON.
     """
-    from hushsum.operations import STANDARD
-
     if output != STANDARD:
         return output
     if json:
@@ -46,84 +45,89 @@ def released_file(output: str, *, json: bool) -> str | IO[bytes]:
     return sys.stdout.buffer
 
 
-def model_approval(output: str, *, interactive: bool) -> Callable[[Claim, Account | None], bool]:
-    """Say before a model is released that persons are not its unit, unless a dataset of a ledger says whom
-    it protects; then ask, if somebody is there.
-    """
-    ask = asking(output) if interactive else None
+class Confirmation:
+    """The question before a release, if somebody is there to answer it, and the report afterwards.
 
-    def approve(claim: Claim, account: Account | None) -> bool:
-        if account is None and claim.unit == "record":
+    Before a model is released it says that persons are not its unit, unless a dataset of a ledger says whom
+    the model protects; also where nobody is asked.
+    """
+
+    def __init__(self, output: str, *, yes: bool, of_model: bool = False) -> None:
+        self.interactive = sys.stdin.isatty() and not yes
+        self._output, self._exists, self._of_model = output, Path(output).exists(), of_model
+
+    @property
+    def approve(self) -> Approve | None:
+        """What is called with the claim before anything is spent, if there is something to say."""
+        return self._approve if self.interactive or self._of_model else None
+
+    def _approve(self, claim: Claim, account: Account | None) -> bool:
+        if self._of_model and account is None and claim.unit == RECORD:
             tell(
                 "Note: the claim protects each record. If a person may have several, give --unit-column and "
                 "--max-per-unit."
             )
-        return ask is None or ask(claim, account)
-
-    return approve
-
-
-def asking(output: str) -> Callable[[Claim, Account | None], bool]:
-    """Show the claim, and what happens to a file that is there, and ask."""
-    exists = Path(output).exists()
-
-    def approve(claim: Claim, account: Account | None) -> bool:
+        if not self.interactive:
+            return True
         tell(claim.sentence())
         _warn_of(claim)
-        if exists and account is None:
-            tell(f"{output!r} exists and will be replaced. Releasing again spends again.")
-        elif exists:
-            tell(f"{output!r} exists and will be replaced, unless it is this very release.")
+        if self._exists and account is None:
+            tell(f"{self._output!r} exists and will be replaced. Releasing again spends again.")
+        elif self._exists:
+            tell(f"{self._output!r} exists and will be replaced, unless it is this very release.")
         if account is not None:
             tell(f"After it the dataset has {account_in_words(account)}.")
         return ask("Release it?")
 
-    return approve
+    def confirmed(self, released: D | None) -> D:
+        """The release, with a warning if it protects little; exits if it was declined."""
+        if released is None:
+            declined("Nothing was released, and nothing was spent.")
+        warn_if_insecure(released.claim)
+        if not self.interactive:
+            _warn_of(released.claim)
+        return released
 
+    def report(
+        self, released: Delivered[Any], facts: Sequence[tuple[str, str]], *, json: bool, result: Any = None
+    ) -> None:
+        """Print the release, with ``facts`` about what was released; as JSON the ``result`` of which it is a
+        part.
 
-def confirmed(released: R | None, *, interactive: bool) -> R:
-    """The release, with a warning if it protects little; exits if it was declined."""
-    if released is None:
-        tell("Nothing was released, and nothing was spent.")
-        raise typer.Exit(DECLINED)
-    if not released.claim.secure:
-        warn("this release protects nobody: its noise can be computed from its seed.")
-    if not interactive:
-        _warn_of(released.claim)
-    return released
-
-
-def report(
-    released: FunctionReleased | ModelReleased,
-    facts: Sequence[tuple[str, str]],
-    *,
-    json: bool,
-    interactive: bool,
-) -> None:
-    """Print the release, with ``facts`` about what was released.
-
-    The claim's sentence is left out where it stands above the question already.
-    """
-    from hushsum.operations import STANDARD
-
-    record = released.record
-    if json:
-        write_json(released.as_json())
-        return
-    if released.output == STANDARD:
-        tell(released.claim.sentence())
+        The claim's sentence is left out where it stands above the question already.
+        """
+        record = released.record
+        if json:
+            write_json((result or released).as_json())
+            return
+        if released.output == STANDARD:
+            tell(released.claim.sentence())
+            if record is not None:
+                tell(account_in_words(record.account))
+            return
+        if not self.interactive or (record is not None and record.again):
+            write(released.claim.sentence() + "\n")
+        shown = [("released", f"{released.output} ({bytes_in_words(released.size)})"), *facts]
         if record is not None:
-            tell(account_in_words(record.account))
-        return
-    if not interactive or (record is not None and record.again):
-        write(released.claim.sentence() + "\n")
-    shown = [("released", f"{released.output} ({bytes_in_words(released.size)})"), *facts]
-    if record is not None:
-        shown.append(("dataset", f"{record.dataset}: {account_in_words(record.account)}"))
-        shown.append(("idempotency key", record.idempotency_key))
-        if record.again:
-            shown.append(("note", "this release was made before; its file is unchanged, nothing was spent"))
-    write_facts(shown)
+            shown.append(("dataset", f"{record.dataset}: {account_in_words(record.account)}"))
+            shown.append(("idempotency key", record.idempotency_key))
+            if record.again:
+                shown.append(
+                    ("note", "this release was made before; its file is unchanged, nothing was spent")
+                )
+        write_facts(shown)
+
+
+def declined(sentence: str) -> NoReturn:
+    """End a command whose question a person answered with no."""
+    tell(sentence)
+    raise typer.Exit(_DECLINED)
+
+
+def warn_if_insecure(claim: Claim, what: str = "release") -> None:
+    """Say so if the noise of a release is that of a seed."""
+    if not claim.secure:
+        warn(f"this {what} protects nobody: its noise can be computed from its seed.")
 
 
 def account_in_words(account: Account) -> str:
@@ -133,7 +137,5 @@ def account_in_words(account: Account) -> str:
 
 def _warn_of(claim: Claim) -> None:
     """Say so if a claim promises little."""
-    from hushsum.privacy import LARGE_EPSILON
-
     if claim.epsilon is not None and claim.epsilon > LARGE_EPSILON:
         warn(f"ε = {claim.epsilon:g} promises little: above {LARGE_EPSILON:g}, hardly anything is hidden.")

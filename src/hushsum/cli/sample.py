@@ -11,6 +11,7 @@ import typer
 
 from hushsum.cli import options
 from hushsum.cli.output import reader_may_leave, results_to
+from hushsum.operations import STANDARD, check_answers_output
 
 
 def sample(
@@ -22,7 +23,7 @@ def sample(
             "--output", "-o", help="The file to write: .parquet, .arrow, or else CSV; - is standard output."
         ),
     ] = "-",
-    seed: Annotated[int | None, typer.Option("--seed", help="Repeats the same sample.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeats the same sample.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Write JSON instead of CSV.")] = False,
 ) -> None:
     """Draw synthetic records from a released function, density, sampler or synthesizer. This spends nothing.
@@ -32,7 +33,7 @@ def sample(
 
     hushsum sample town.hush -n 5000 -o synthetic.csv
     """
-    from hushsum.operations import ARROW, PARQUET, STANDARD, check_answers_output, sample_release, write_table
+    from hushsum.operations import ARROW, PARQUET, sample_release, write_table
 
     if output != STANDARD:
         check_answers_output(output, inputs=[file])

@@ -13,19 +13,14 @@ NEEDED = ("fastapi", "uvicorn", "pydantic", "prometheus_client")
 
 
 def serve(
-    host: Annotated[
-        str | None, typer.Option("--host", help="Address to listen on. [default: 127.0.0.1]")
-    ] = None,
-    port: Annotated[int | None, typer.Option("--port", help="Port to listen on. [default: 8000]")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. [default: 8000]")] = None,
     database: Annotated[
         str | None,
-        typer.Option(
-            "--database", metavar="PATH|URL", help="SQLite file, or PostgreSQL URL. [default: in the folder]"
-        ),
+        typer.Option(metavar="PATH|URL", help="SQLite file, or PostgreSQL URL. [default: in the folder]"),
     ] = None,
     folder: Annotated[
-        str | None,
-        typer.Option("--folder", help="For uploads, tallies and functions. [default: hushsum-service]"),
+        str | None, typer.Option(help="For uploads, tallies and functions. [default: hushsum-service]")
     ] = None,
 ) -> None:
     """Run the service: owners upload and release, analysts query, over HTTP and with a web page.

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from hushsum.cli import options
-from hushsum.cli.output import bytes_in_words, short, warn, write, write_facts, write_json
+from hushsum.cli.output import short, write, write_facts, write_json
+from hushsum.cli.release_report import warn_if_insecure
 from hushsum.kernels import kernel_in_words
-from hushsum.privacy import unit_in_words
+from hushsum.operations import FunctionDescription, ModelDescription, TallyDescription, describe_file
+from hushsum.planning import bytes_in_words
 from hushsum.records import bounds_in_words, names_in_words
-
-if TYPE_CHECKING:
-    from hushsum.operations import FunctionDescription, ModelDescription, TallyDescription
 
 _MOST_NUMBERS: Final = 64
 
@@ -28,19 +27,19 @@ def show(
 
     hushsum show skin.hush
     """
-    from hushsum.operations import FunctionDescription, ModelDescription, describe_file
-
     description = describe_file(file)
     if isinstance(description, FunctionDescription):
-        if not description.function.claim.secure:
-            warn("this release protects nobody: its noise can be computed from its seed.")
-        write_json(description.as_json()) if json else _write_function(description)
+        warn_if_insecure(description.function.claim)
     elif isinstance(description, ModelDescription):
-        if not description.bundle.claim.secure:
-            warn("this release protects nobody: its noise can be computed from its seed.")
-        write_json(description.as_json()) if json else _write_model(description)
+        warn_if_insecure(description.bundle.claim)
+    if json:
+        write_json(description.as_json())
+    elif isinstance(description, FunctionDescription):
+        _write_function(description)
+    elif isinstance(description, ModelDescription):
+        _write_model(description)
     else:
-        write_json(description.as_json()) if json else _write_tally(description)
+        _write_tally(description)
 
 
 def _write_function(description: FunctionDescription) -> None:
@@ -122,18 +121,19 @@ def _in_short(value: object) -> str:
 
 
 def _write_tally(description: TallyDescription) -> None:
-    write(description.warning + "\n")
+    about, basis = description.as_json(), description.basis
+    write(about["warning"] + "\n")
     write_facts(
         [
             ("kernel", kernel_in_words(description.kernel)),
-            ("columns", "not named" if description.columns is None else names_in_words(description.columns)),
-            ("bounds", bounds_in_words(description.bounds)),
-            ("table", f"{description.basis}, {description.rows} × {description.width}"),
-            *([] if description.seed is None else [("seed", str(description.seed))]),
+            ("columns", "not named" if basis.columns is None else names_in_words(basis.columns)),
+            ("bounds", bounds_in_words(basis.bounds)),
+            ("table", f"{basis.name}, {about['rows']} × {about['width']}"),
+            *([] if about["seed"] is None else [("seed", str(about["seed"]))]),
             *([] if description.graph is None else [("graph", description.graph)]),
-            ("unit", unit_in_words(description.unit, description.max_per_unit or 1)),
+            ("unit", description.unit_in_words),
             ("encrypted", "yes" if description.encrypted else "no"),
-            ("producer", description.producer),
-            ("fingerprint", description.fingerprint),
+            ("producer", about["producer"]),
+            ("fingerprint", basis.fingerprint),
         ]
     )

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from hushsum.cli import options
-from hushsum.cli.declared_options import Without, with_declared_options
-from hushsum.cli.error_wording import Command, Group, help_of
+from hushsum.cli.declared_options import Without, command_group
 from hushsum.cli.output import progress_bar, tell, warn, write, write_facts, write_json
-from hushsum.parties import ParticipantPatience, Patience
+from hushsum.operations import check_output
+from hushsum.parties import Identity, ParticipantPatience, Patience, parse_address
 from hushsum.parties.summarization import (
     CuratorRequest,
+    HashSecret,
     OwnerRequest,
+    Summarized,
     ValidationRequest,
+    collect_summary,
+    offer_records,
+    release_validation,
 )
 
-if TYPE_CHECKING:
-    from hushsum.parties.summarization import (
-        Summarized,
-    )
-
-summarize = typer.Typer(
-    name="summarize",
-    cls=Group,
-    help="Collect a summary of several owners' private records that matches a validation set.",
-    no_args_is_help=True,
-)
 _OWN_ENTRY: Final = Without("idempotency_key", "to", "part")
 _NO_LEDGER: Final = "no ledger is given, so the privacy loss of this {} is not recorded."
 
@@ -45,8 +38,6 @@ def keys(
 
     hushsum summarize keys owner.key
     """
-    from hushsum.parties import Identity
-
     show_secret_file(file, Identity, "fingerprint", "keep it secret", json=json)
 
 
@@ -63,15 +54,11 @@ def secret(
 
     hushsum summarize secret owners.secret
     """
-    from hushsum.parties.summarization import HashSecret
-
     show_secret_file(file, HashSecret, "check", "keep it from the curator", json=json)
 
 
 def show_secret_file(file: str, kind: Any, public: str, warning: str, *, json: bool) -> None:
     """Make a file of a secret unless there is one, and print what others may know of it."""
-    from hushsum.operations import check_output
-
     made = not Path(file).exists()
     if made:
         check_output(file)
@@ -87,10 +74,7 @@ def show_secret_file(file: str, kind: Any, public: str, warning: str, *, json: b
 def owner(
     file: Annotated[str, typer.Argument(help="The records: CSV, Parquet or Arrow.")],
     curator: Annotated[
-        str,
-        typer.Option(
-            "--curator", metavar="HOST:PORT@FINGERPRINT", help="Where the curator listens, and its key."
-        ),
+        str, typer.Option(metavar="HOST:PORT@FINGERPRINT", help="Where the curator listens, and its key.")
     ],
     request: Annotated[OwnerRequest, _OWN_ENTRY],
     waiting: ParticipantPatience,
@@ -105,11 +89,6 @@ def owner(
 
     hushsum summarize owner data.parquet --curator curator.example:7000@3f5a… --key owner.key
     """
-    from hushsum.parties import parse_address
-    from hushsum.parties.summarization import (
-        offer_records,
-    )
-
     where = parse_address(curator, "curator", pinned=True)
     if request.ledger.given() is None:
         warn(_NO_LEDGER.format("run"))
@@ -151,11 +130,6 @@ def curator(
     hushsum summarize curator --owner 3f5a… --owner 77c0… --listen 0.0.0.0:7000 --key curator.key
     --validation v.parquet --size 2000 --epsilon 2 --delta 1e-5 --bandwidth 3 -o summary.parquet
     """
-    from hushsum.parties import parse_address
-    from hushsum.parties.summarization import (
-        collect_summary,
-    )
-
     where, size = parse_address(listen, "listen"), request.run.size
     if request.pace <= 0:
         warn("without --pace the duration of a round reveals to every owner how long the others took.")
@@ -218,10 +192,6 @@ def validation(
     hushsum summarize validation v.parquet --hashes owners.secret --epsilon 2 --delta 1e-5 --bandwidth 3
     -o v.target
     """
-    from hushsum.parties.summarization import (
-        release_validation,
-    )
-
     if request.ledger.given() is None:
         warn(_NO_LEDGER.format("release"))
     made = release_validation(request, file, output)
@@ -240,6 +210,8 @@ def validation(
     )
 
 
-COMMANDS: Final[tuple[Callable[..., None], ...]] = (keys, owner, curator, secret, validation)
-for command in COMMANDS:
-    summarize.command(cls=Command, help=help_of(command))(with_declared_options(command))
+summarize = command_group(
+    "summarize",
+    "Collect a summary of several owners' private records that matches a validation set.",
+    *(keys, owner, curator, secret, validation),
+)

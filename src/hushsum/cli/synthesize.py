@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without
-from hushsum.cli.output import warnings_printed, write_json
-from hushsum.cli.release_report import confirmed, model_approval, report
+from hushsum.cli.output import warnings_printed
+from hushsum.cli.release_report import Confirmation
 from hushsum.operations import LedgerOptions, RecordFiles
 
 
@@ -32,47 +31,39 @@ def synthesize(
         Without(*("columns", "bounds", "set_column"), *("dates", "date_format", "date_unit", "date_origin")),
     ],
     ledger: LedgerOptions,
-    epsilon: Annotated[float, typer.Option("--epsilon", help="ε of the release.")],
+    epsilon: Annotated[float, typer.Option(help="ε of the release.")],
     delta: Annotated[
-        float | None,
-        typer.Option("--delta", help="δ; with it the noise is smaller. Without it the claim is pure ε."),
+        float | None, typer.Option(help="δ; with it the noise is smaller. Without it the claim is pure ε.")
     ] = None,
     declare: Annotated[
         str | None,
-        typer.Option(
-            "--declare", metavar="FILE", help="JSON file with a declaration of each column, by its name."
-        ),
+        typer.Option(metavar="FILE", help="JSON file with a declaration of each column, by its name."),
     ] = None,
     number: Annotated[
         list[str] | None,
         typer.Option(
-            "--number",
             metavar="NAME=LOW:HIGH[:BINS][:whole]",
             help="A column of numbers, drawn as whole ones if so declared; may be repeated.",
         ),
     ] = None,
     category: Annotated[
         list[str] | None,
-        typer.Option("--category", metavar="NAME=A,B,...", help="A column of categories; may be repeated."),
+        typer.Option(metavar="NAME=A,B,...", help="A column of categories; may be repeated."),
     ] = None,
     flag: Annotated[
-        list[str] | None,
-        typer.Option("--flag", metavar="NAME", help="A column of true and false; may be repeated."),
+        list[str] | None, typer.Option(metavar="NAME", help="A column of true and false; may be repeated.")
     ] = None,
     marginals: Annotated[
-        str,
-        typer.Option("--marginals", help="Pairs to release: all, tree (chosen privately), or auto."),
+        str, typer.Option(help="Pairs to release: all, tree (chosen privately), or auto.")
     ] = "auto",
     rows: Annotated[
-        int | None,
-        typer.Option("--rows", min=1, help="How many records to draw; default: the released number."),
+        int | None, typer.Option(min=1, help="How many records to draw; default: the released number.")
     ] = None,
     model: Annotated[
-        str | None,
-        typer.Option("--model", metavar="FILE", help="Where to keep the model; default: beside the table."),
+        str | None, typer.Option(metavar="FILE", help="Where to keep the model; default: beside the table.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Public seed of the fit and the draws; default: random.")
+        int | None, typer.Option(help="Public seed of the fit and the draws; default: random.")
     ] = None,
     yes: options.Yes = False,
     json: options.Json = False,
@@ -87,8 +78,8 @@ def synthesize(
     hushsum synthesize visits.parquet --number age=0:120:24:whole --category sex=f,m --epsilon 1 \
 --delta 1e-6 -o synthetic.parquet
     """
-    from hushsum.operations import declarations
-    from hushsum.operations import synthesize as run
+    from hushsum.operations.models import declarations
+    from hushsum.operations.models import synthesize as run
 
     columns = declarations(declare, number or [], category or [], flag or [])
     given = {
@@ -98,7 +89,7 @@ def synthesize(
         "max_per_unit": records.max_per_unit,
         "random_state": seed,
     }
-    interactive = sys.stdin.isatty() and not yes
+    confirmation = Confirmation(output, yes=yes, of_model=True)
     with warnings_printed():
         made = run(
             files,
@@ -110,19 +101,16 @@ def synthesize(
             seed=seed,
             unit_column=records.unit_column,
             cells=records.cells,
-            interactive=interactive,
-            approve=model_approval(output, interactive=interactive),
+            interactive=confirmation.interactive,
+            approve=confirmation.approve,
             ledger=ledger.given(),
         )
-    released = confirmed(None if made is None else made.released, interactive=interactive)
+    released = confirmation.confirmed(None if made is None else made.released)
     assert made is not None
-    if json:
-        write_json(made.as_json())
-        return
     facts = [
         ("table", made.output),
         ("rows", str(made.rows)),
         ("expected error", f"{made.expected_error:.3g} total variation per pair of columns, on average"),
         ("claim", repr(released.claim)),
     ]
-    report(released, facts, json=False, interactive=interactive)
+    confirmation.report(released, facts, json=json, result=made)

@@ -6,16 +6,22 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from hushsum.cli import options
-from hushsum.cli.interrupts import interruptible_input, signals_at_progress
-from hushsum.cli.output import bytes_of, progress_bar, tell, warn, warnings_printed, write_facts, write_json
-from hushsum.operations import CheckpointChoice, EdgeColumns, EngineChoice, RecordFiles
+from hushsum.cli.interrupts import signals_at_progress
+from hushsum.cli.output import counting, tell, warn, write_facts, write_json
+from hushsum.kernels import bandwidth_warnings, kernel_in_words
+from hushsum.operations import (
+    CheckpointChoice,
+    EdgeColumns,
+    EngineChoice,
+    RecordFiles,
+    TallyWritten,
+    read_key,
+    tally_records,
+)
 from hushsum.planning import KernelSpec, TableSpec
-
-if TYPE_CHECKING:
-    from hushsum.operations import TallyWritten
+from hushsum.records import bounds_in_words, names_in_words
 
 
 def tally(
@@ -42,16 +48,10 @@ def tally(
 
     hushsum tally graph.txt.gz --edges 1,2 --kernel jaccard -o graph.tally
     """
-    from hushsum.kernels import bandwidth_warnings
-    from hushsum.operations import STANDARD, read_key, tally_records
-    from hushsum.records import clipping_allowed
-
     graph, place = edges.given(), checkpoint.given()
     sets = records.set_column is not None or graph is not None
-    piped = interruptible_input() if STANDARD in files else nullcontext()
     kept = nullcontext() if place is None else _kept(place)
-    counting = progress_bar("counting", size=bytes_of(files))
-    with warnings_printed(), clipping_allowed(allow_clipping), piped, kept, counting as progress:
+    with kept, counting(files, allow_clipping=allow_clipping) as progress:
         written = tally_records(
             replace(records, paths=tuple(files), edges=graph),
             output,
@@ -63,7 +63,7 @@ def tally(
             engine=engine.given(),
             checkpoint=place,
         )
-    for sentence in bandwidth_warnings(written.kernel, written.bounds):
+    for sentence in bandwidth_warnings(written.kernel, written.basis.bounds):
         warn(sentence)
     write_json(written.as_json()) if json else write_tally(written)
 
@@ -82,19 +82,17 @@ def _kept(checkpoint: CheckpointChoice) -> Iterator[None]:
 
 def write_tally(written: TallyWritten) -> None:
     """Print what is public of a tally that was written."""
-    from hushsum.kernels import kernel_in_words
-    from hushsum.records import bounds_in_words, names_in_words
-
-    columns = written.columns
+    basis = written.basis
+    rows, width = basis.shape
     write_facts(
         [
-            ("tally", f"{written.output} (CONFIDENTIAL{', encrypted' if written.encrypted else ''})"),
-            *([] if columns is None else [("columns", names_in_words(columns))]),
+            ("tally", f"{written.path} (CONFIDENTIAL{', encrypted' if written.encrypted else ''})"),
+            *([] if basis.columns is None else [("columns", names_in_words(basis.columns))]),
             ("kernel", kernel_in_words(written.kernel)),
-            ("bounds", bounds_in_words(written.bounds)),
-            ("table", f"{written.basis}, {written.rows} × {written.width}"),
+            ("bounds", bounds_in_words(basis.bounds)),
+            ("table", f"{basis.name}, {rows} × {width}"),
             *([] if written.graph is None else [("graph", written.graph)]),
             ("unit", written.unit_in_words),
-            ("fingerprint", written.fingerprint),
+            ("fingerprint", basis.fingerprint),
         ]
     )

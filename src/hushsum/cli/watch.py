@@ -5,23 +5,27 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without
 from hushsum.cli.output import ask, tell, warnings_printed, write, write_json
-from hushsum.operations import LedgerOptions, RecordFiles
+from hushsum.cli.release_report import declined
+from hushsum.operations import (
+    LedgerOptions,
+    RecordFiles,
+    StepWritten,
+    Watch,
+    Watcher,
+    read_key,
+    start_or_continue,
+)
 from hushsum.planning import KernelSpec, TableSpec
-from hushsum.streams import StreamRequest
-
-if TYPE_CHECKING:
-    from hushsum.operations import StepWritten, Watch, Watcher
-    from hushsum.streams import StreamPlan
+from hushsum.streams import StreamPlan, StreamRequest
 
 _LONGEST_SLEEP = 60.0
-_DECLINED = 1
 
 
 def watch(
@@ -36,16 +40,10 @@ def watch(
         str, typer.Option("--output", "-o", metavar="DIR", help="Folder for the .hush files of the steps.")
     ],
     state: Annotated[
-        str,
-        typer.Option(
-            "--state", metavar="PATH", help="Confidential .stream file that the watch continues from."
-        ),
+        str, typer.Option(metavar="PATH", help="Confidential .stream file that the watch continues from.")
     ],
     every: Annotated[
-        str,
-        typer.Option(
-            "--every", metavar="PERIOD", help="Time between two steps: day, week, month, hour, 6h, …."
-        ),
+        str, typer.Option(metavar="PERIOD", help="Time between two steps: day, week, month, hour, 6h, ….")
     ],
     records: RecordFiles,
     kernel: KernelSpec,
@@ -70,8 +68,6 @@ def watch(
     hushsum watch 'incoming/*.csv' --columns lon,lat --bounds -10:10,40:60 --method grid --kernel gaussian
     --bandwidth 0.5 --every day --horizon 365 --epsilon 1 --delta 1e-6 --state town.stream -o public/
     """
-    from hushsum.operations import Watch, read_key, start_or_continue
-
     sets = records.set_column is not None
     followed = Watch(
         source=source,
@@ -89,8 +85,7 @@ def watch(
     new = not followed.state.exists()
     watcher = start_or_continue(followed, time.time(), encryption_key=key, approve=approve)
     if watcher is None:
-        tell("Nothing was started, and nothing was spent.")
-        raise typer.Exit(_DECLINED)
+        declined("Nothing was started, and nothing was spent.")
     if new:
         _tell_start(followed, watcher)
     try:

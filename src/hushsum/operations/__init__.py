@@ -1,36 +1,35 @@
 """Operations on files, which the command line and the service run: count, release, fit, query, plot."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from hushsum.operations._answers import (
-    AnsweredQueries,
+    AnsweredPoints,
+    AnsweringModel,
+    ExactModel,
     FunctionDescription,
     ModelDescription,
     QueryTerms,
     TallyDescription,
+    answers_of,
     compare_functions,
+    describe_exact,
     describe_file,
+    describe_model,
+    features_of,
+    labels_of,
+    predict_file,
     query_file,
     query_nodes,
     query_points,
+    read_classes,
+    sample_release,
 )
 from hushsum.operations._audit import audit_file
 from hushsum.operations._benchmark import (
     BenchmarkTerms,
     MethodMeasured,
     MethodsBenchmarked,
-    PublicRecords,
     benchmark_methods,
 )
-from hushsum.operations._choose import (
-    Approve,
-    BoundsChosen,
-    ChoiceTerms,
-    KernelChosen,
-    choose_bandwidth,
-    choose_bounds,
-)
+from hushsum.operations._choose import choose_bandwidth, choose_bounds
 from hushsum.operations._count import (
     CheckpointChoice,
     EngineChoice,
@@ -39,6 +38,8 @@ from hushsum.operations._count import (
     tally_records,
 )
 from hushsum.operations._deliver import (
+    Approve,
+    Delivered,
     FunctionReleased,
     LedgerOptions,
     declared_or_public,
@@ -82,89 +83,42 @@ from hushsum.operations._ledger import (
     verify_ledger,
     write_text,
 )
+from hushsum.operations._mixed_tables import ARROW, PARQUET, mixed_batches, write_table
 from hushsum.operations._plot_function import plot_function
 from hushsum.operations._watch import StepClock, StepWritten, Watch, Watcher, start_or_continue
-
-if TYPE_CHECKING:
-    from hushsum.operations._answer_model import (
-        AnsweringModel,
-        ExactModel,
-        PredictedRecords,
-        answers_of,
-        describe_exact,
-        describe_model,
-        features_of,
-        labels_of,
-        predict_file,
-        read_classes,
-        sample_release,
-    )
-    from hushsum.operations._fit_model import (
-        EXACT,
-        ModelChoice,
-        ModelReleased,
-        SecretModel,
-        TrainingFiles,
-        claim_beforehand,
-        count_model,
-        declarations,
-        exact_claim,
-        model_class,
-        model_kind,
-        model_kinds,
-        model_names,
-        predicted_error,
-        public_features,
-        release_model,
-        secret_model,
-        setting_as_json,
-        synthesize,
-        takes_labels,
-        takes_target,
-    )
-    from hushsum.operations._mixed_tables import ARROW, PARQUET, mixed_batches, write_table
 
 __all__ = [
     "ARROW",
     "BANDWIDTH",
-    "EXACT",
     "PARQUET",
     "SALARY_BOUNDS",
     "STANDARD",
-    "AnsweredQueries",
+    "AnsweredPoints",
     "AnsweringModel",
     "Approve",
     "BenchmarkTerms",
-    "BoundsChosen",
     "CheckpointChoice",
-    "ChoiceTerms",
     "DatasetStatus",
+    "Delivered",
     "DemoDone",
     "EdgeColumns",
     "EngineChoice",
     "ExactModel",
     "FunctionDescription",
     "FunctionReleased",
-    "KernelChosen",
     "LedgerOptions",
     "MapChoice",
     "MethodMeasured",
     "MethodsBenchmarked",
-    "ModelChoice",
     "ModelDescription",
-    "ModelReleased",
-    "PredictedRecords",
     "Progress",
     "PublicFile",
-    "PublicRecords",
     "QueryTerms",
     "RecordFiles",
-    "SecretModel",
     "StepClock",
     "StepWritten",
     "TallyDescription",
     "TallyWritten",
-    "TrainingFiles",
     "Watch",
     "Watcher",
     "amount",
@@ -177,10 +131,7 @@ __all__ = [
     "check_output",
     "choose_bandwidth",
     "choose_bounds",
-    "claim_beforehand",
     "compare_functions",
-    "count_model",
-    "declarations",
     "declared_or_public",
     "describe_exact",
     "describe_file",
@@ -188,7 +139,6 @@ __all__ = [
     "dimension",
     "disclosure",
     "draw_heat_map",
-    "exact_claim",
     "features_of",
     "first_batch",
     "init_ledger",
@@ -201,16 +151,10 @@ __all__ = [
     "merge_tallies",
     "methods_needing_bounds",
     "mixed_batches",
-    "model_class",
-    "model_kind",
-    "model_kinds",
-    "model_names",
     "open_file",
     "open_ledger",
     "plot_function",
     "predict_file",
-    "predicted_error",
-    "public_features",
     "query_file",
     "query_nodes",
     "query_points",
@@ -220,19 +164,13 @@ __all__ = [
     "refuse_private_file",
     "refuse_repeated",
     "release_key",
-    "release_model",
     "release_records",
     "release_tally",
     "requested_release",
     "run_demo",
     "sample_release",
-    "secret_model",
-    "setting_as_json",
     "start_or_continue",
     "status_of",
-    "synthesize",
-    "takes_labels",
-    "takes_target",
     "tally_records",
     "upgrade_ledger",
     "verify_ledger",
@@ -240,15 +178,3 @@ __all__ = [
     "write_table",
     "write_text",
 ]
-
-_OF_MODELS = ("_answer_model", "_mixed_tables", "_fit_model")
-
-
-def __getattr__(name: str) -> Any:
-    """What is about models, when it is first used: scikit-learn is slow to import."""
-    if name in __all__:
-        for module in _OF_MODELS:
-            found = vars(import_module(f"hushsum.operations.{module}"))
-            if name in found:
-                return found[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from hushsum.auditing import AuditReport, audit_steps, mechanism_cases, run_steps
 from hushsum.errors import UsageError
-from hushsum.operations._files import STANDARD, Progress
-from hushsum.releases import Bundle, ReleasedFunction, load_released
+from hushsum.operations._files import Progress, open_released
+from hushsum.releases import Bundle, ReleasedFunction
 
 
 def audit_file(
@@ -20,7 +18,7 @@ def audit_file(
     """
     if source is None:
         return run_steps(audit_steps(None, thorough=thorough), progress=progress)
-    released = load_released(sys.stdin.buffer if source == STANDARD else source)
+    released = open_released(source)
     if isinstance(released, ReleasedFunction):
         return run_steps(audit_steps(released, thorough=thorough), progress=progress)
     assert isinstance(released, Bundle)

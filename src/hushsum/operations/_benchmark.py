@@ -13,28 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import Argument, HushsumError, SuspiciousParameter, UsageError
-from hushsum.kernels import GaussianProfileKernel, Kernel, positive_integer
+from hushsum.kernels import GaussianProfileKernel, Kernel, kernel_as_json, positive_integer
 from hushsum.methods import method_named, method_names, planned_methods
-from hushsum.operations._files import Progress
+from hushsum.operations._files import Progress, PublicFile
 from hushsum.planning import KernelSpec, plan, release
 from hushsum.privacy import AUTO
-from hushsum.records import PLAIN, CellFormat, DeclaredBounds, clipping_allowed, read_columns
+from hushsum.records import DeclaredBounds, clipping_allowed, read_columns
 from hushsum.releases import ReleasedFunction
 
 _LEAST_TRUTH = 1e-12
 _SKLEARN_QUERIES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class PublicRecords:
-    """A file that is declared to be public: its owner says so, and nothing can check it.
-
-    Its ``cells`` are read as declared.
-    """
-
-    path: str
-    columns: tuple[str, ...] | None = None
-    cells: CellFormat = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +80,7 @@ class MethodsBenchmarked:
         return {
             "records": self.records,
             "density": self.density,
-            "kernel": {"name": self.kernel.name, "parameters": self.kernel.parameters()},
+            "kernel": kernel_as_json(self.kernel),
             "methods": [asdict(each) for each in self.measured],
             "exact_query_seconds": self.exact,
             "left_out": self.left_out,
@@ -100,7 +88,7 @@ class MethodsBenchmarked:
 
 
 def benchmark_methods(
-    records: PublicRecords,
+    records: PublicFile,
     terms: BenchmarkTerms,
     *,
     kernel: KernelSpec,
@@ -269,7 +257,7 @@ class _Benchmark:
         return (time.perf_counter() - start) / len(some)
 
 
-def _read(records: PublicRecords) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+def _read(records: PublicFile) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     blocks = read_columns(records.path, records.columns, records.cells)
     names = tuple(blocks.blocks)
     return blocks.choose(names), names

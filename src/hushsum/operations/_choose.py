@@ -10,92 +10,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.kernels import Kernel, check_cap, kernel_as_json
-from hushsum.methods import Choice, PrivateBounds, choose_kernel, private_bounds
+from hushsum.kernels import Kernel, check_cap, kernel_as_json, kernel_in_words
+from hushsum.methods import choose_kernel, private_bounds
 from hushsum.operations._files import RecordFiles, refuse_repeated
 from hushsum.planning import KernelSpec
-from hushsum.privacy import PERMUTE_AND_FLIP, Budget, Claim, Promise, choice_claim
+from hushsum.privacy import PERMUTE_AND_FLIP, Claim, ReleaseRequest, choice_claim
 from hushsum.records import numbers_of, open_batches
-
-Approve = Callable[[Claim], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class ChoiceTerms:
-    """What a choice costs, whom it protects, and where it is debited."""
-
-    epsilon: float
-    relation: str = "add/remove"
-    max_per_unit: int | None = None
-    budget: Budget | None = None
-    idempotency_key: str | None = None
-    insecure_noise_seed: int | None = None
-
-    @property
-    def claim(self) -> Claim:
-        """What the choice will claim, known before anything is drawn."""
-        return choice_claim(
-            Promise.of(epsilon=self.epsilon),
-            PERMUTE_AND_FLIP,
-            relation=self.relation,
-            max_per_unit=self.max_per_unit,
-            insecure_noise_seed=self.insecure_noise_seed,
-        )
-
-    def arguments(self, units: object) -> dict[str, Any]:
-        """The keyword arguments of the call."""
-        return {
-            "epsilon": self.epsilon,
-            "relation": self.relation,
-            "units": units,
-            "max_per_unit": self.max_per_unit,
-            "budget": self.budget,
-            "idempotency_key": self.idempotency_key,
-            "insecure_noise_seed": self.insecure_noise_seed,
-        }
 
 
 @dataclass(frozen=True, slots=True)
 class BoundsChosen:
     """Bounds by column. All of it is public."""
 
-    columns: tuple[str, ...]
-    bounds: PrivateBounds
+    bounds: dict[str, tuple[float, float]]
+    claim: Claim
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The bounds, and the option that takes them, in words."""
+        option = ",".join(f"{low:g}:{high:g}" for low, high in self.bounds.values())
+        named = [(name, f"{low:g} to {high:g}") for name, (low, high) in self.bounds.items()]
+        return [*named, ("option", f"--bounds {option}")]
 
     def as_json(self) -> dict[str, Any]:
         """The bounds for a machine."""
-        return {
-            "bounds": [
-                {"column": name, "low": low, "high": high}
-                for name, (low, high) in zip(self.columns, self.bounds, strict=True)
-            ],
-            "claim": self.bounds.claim.in_numbers(),
-        }
+        listed = [{"column": name, "low": low, "high": high} for name, (low, high) in self.bounds.items()]
+        return {"bounds": listed, "claim": self.claim.in_numbers()}
 
 
 @dataclass(frozen=True, slots=True)
 class KernelChosen:
     """The kernel that was chosen. All of it is public."""
 
-    choice: Choice[Kernel]
+    kernel: Kernel
+    claim: Claim
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The kernel in words."""
+        return [("kernel", kernel_in_words(self.kernel))]
 
     def as_json(self) -> dict[str, Any]:
         """The kernel for a machine."""
-        claim = self.choice.claim
-        return {
-            "kernel": kernel_as_json(self.choice.candidate),
-            "claim": claim.in_numbers(),
-        }
+        return {"kernel": kernel_as_json(self.kernel), "claim": self.claim.in_numbers()}
 
 
 def choose_bounds(
     records: RecordFiles,
-    terms: ChoiceTerms,
+    request: ReleaseRequest,
     *,
     within: Sequence[tuple[float, float]],
     tail: float = 0.01,
     grid: int = 1000,
-    approve: Approve | None = None,
+    approve: Callable[[Claim], bool] | None = None,
 ) -> BoundsChosen | None:
     """Bounds for every column of files, which must fit into memory; None if ``approve`` says no.
 
@@ -106,23 +71,25 @@ def choose_bounds(
     DataRefused
         records that break a rule; nothing is spent.
     """
-    values, names, units = _read(records, terms)
-    if approve is not None and not approve(terms.claim):
+    claim = _claim(records, request)
+    values, names, units = _read(records)
+    if approve is not None and not approve(claim):
         return None
     box = within[0] if len(within) == 1 else within
-    return BoundsChosen(
-        names, private_bounds(values, within=box, tail=tail, grid=grid, **terms.arguments(units))
+    found = private_bounds(
+        values, within=box, tail=tail, grid=grid, units=units, **_arguments(records, request)
     )
+    return BoundsChosen(dict(zip(names, found, strict=True)), found.claim)
 
 
 def choose_bandwidth(
     records: RecordFiles,
-    terms: ChoiceTerms,
+    request: ReleaseRequest,
     *,
     kernel: KernelSpec,
     candidates: Sequence[float],
     density: float = 0.05,
-    approve: Approve | None = None,
+    approve: Callable[[Claim], bool] | None = None,
 ) -> KernelChosen | None:
     """One of several bandwidths for the records of files, which must fit into memory; None if ``approve``
     says no. Raises as `choose_bounds` does.
@@ -134,21 +101,36 @@ def choose_bandwidth(
             got=repr(kernel.name),
             remedy="use euclidean or manhattan",
         )
-    values, names, units = _read(records, terms)
+    claim = _claim(records, request)
+    values, names, units = _read(records)
     kernels = [replace(kernel, bandwidth=each).build(len(names)) for each in candidates]
-    if approve is not None and not approve(terms.claim):
+    if approve is not None and not approve(claim):
         return None
-    return KernelChosen(choose_kernel(values, kernels, density=density, **terms.arguments(units)))
+    found = choose_kernel(values, kernels, density=density, units=units, **_arguments(records, request))
+    return KernelChosen(found.candidate, found.claim)
 
 
-def _read(
-    records: RecordFiles, terms: ChoiceTerms
-) -> tuple[NDArray[np.float64], tuple[str, ...], list[Any] | None]:
+def _claim(records: RecordFiles, request: ReleaseRequest) -> Claim:
+    """What the choice will claim, known before a large file is read."""
+    check_cap(records.unit_column, records.max_per_unit, parameter="unit_column")
+    records.cells.check_relation(str(request.relation))
+    return choice_claim(
+        request.promise,
+        PERMUTE_AND_FLIP,
+        relation=request.relation,
+        max_per_unit=records.max_per_unit,
+        insecure_noise_seed=request.insecure_noise_seed,
+    )
+
+
+def _arguments(records: RecordFiles, request: ReleaseRequest) -> dict[str, Any]:
+    """What every private choice takes."""
+    names = ("epsilon", "relation", "budget", "idempotency_key", "insecure_noise_seed")
+    return {"max_per_unit": records.max_per_unit, **{name: getattr(request, name) for name in names}}
+
+
+def _read(records: RecordFiles) -> tuple[NDArray[np.float64], tuple[str, ...], list[Any] | None]:
     """All records of the files, the names of their columns, and whose they are."""
-    check_cap(records.unit_column, terms.max_per_unit, parameter="unit_column")
-    records.cells.check_relation(str(terms.relation))
-    # An invalid claim is reported before a large file is read.
-    _ = terms.claim
     refuse_repeated(records.paths)
     columns: Sequence[str] | None = records.columns
     values: list[NDArray[np.float64]] = []

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from hushsum.declaration import Parameter, check_fields
 from hushsum.errors import Argument, UsageError
@@ -17,7 +18,6 @@ from hushsum.kernels import Kernel, kernel_as_json
 from hushsum.methods import count_rows
 from hushsum.operations._files import (
     STANDARD,
-    EdgeColumns,
     Progress,
     RecordFiles,
     check_columns,
@@ -33,15 +33,11 @@ from hushsum.operations._files import (
 )
 from hushsum.planning import EmptyTally, KernelSpec, TableSpec, built, empty_tally, takes_sets
 from hushsum.privacy import unit_in_words
-from hushsum.records import DEFAULT_BATCH_BYTES, Bounds, CellFormat, file_state, is_url, shown_path
-from hushsum.tables import LARGE_TABLE, AdjacencyRows, HashRows
+from hushsum.records import DEFAULT_BATCH_BYTES, DEFAULT_MEMORY, file_state, is_url, read_pairs, shown_path
+from hushsum.tables import LARGE_TABLE, AdjacencyRows, Basis, HashRows
 from hushsum.tally import DEFAULT_SECONDS, Checkpoint, Tally, load_tally
 
-if TYPE_CHECKING:
-    pass
-
-
-LONG_COUNTS: Final = "Long counts"
+of_long_counts = partial(Parameter, group="Long counts")
 ENGINES: Final = ("processes", "dask", "spark")
 
 
@@ -53,25 +49,19 @@ class EngineChoice:
 
     engine: Annotated[
         str | None,
-        Parameter(
+        of_long_counts(
             help="processes of this machine, or a dask or spark cluster. Default: threads of this process.",
-            group=LONG_COUNTS,
             choices=ENGINES,
             metavar="NAME",
         ),
     ] = None
     workers: Annotated[
         int | None,
-        Parameter(
-            help="Number of processes of --engine processes.", group=LONG_COUNTS, at_least=1, at_most=1024
-        ),
+        of_long_counts(help="Number of processes of --engine processes.", at_least=1, at_most=1024),
     ] = None
     address: Annotated[
         str | None,
-        Parameter(
-            help="Address of the scheduler of --engine dask, or master URL of --engine spark.",
-            group=LONG_COUNTS,
-        ),
+        of_long_counts(help="Address of the scheduler of --engine dask, or master URL of --engine spark."),
     ] = None
 
     def __post_init__(self) -> None:
@@ -94,21 +84,16 @@ class CheckpointChoice:
 
     path: Annotated[
         str,
-        Parameter(
+        of_long_counts(
             "checkpoint",
             help="Confidential file from which the same command continues if it is interrupted.",
-            group=LONG_COUNTS,
             metavar="PATH",
         ),
     ] = ""
     every: Annotated[
         float,
-        Parameter(
-            "checkpoint_every",
-            help="Time between two checkpoints.",
-            group=LONG_COUNTS,
-            at_least=0,
-            metavar="SECONDS",
+        of_long_counts(
+            "checkpoint_every", help="Time between two checkpoints.", at_least=0, metavar="SECONDS"
         ),
     ] = DEFAULT_SECONDS
 
@@ -117,7 +102,7 @@ class CheckpointChoice:
         return self if self.path else None
 
 
-def check_long_count(
+def _check_long_count(
     paths: Sequence[str], output: str, engine: EngineChoice | None, checkpoint: CheckpointChoice | None
 ) -> None:
     """Refuse what cannot be read twice or by others, and a checkpoint that cannot be written."""
@@ -134,7 +119,7 @@ def check_long_count(
             raise UsageError("checkpoint", ("and ", NameOf("output"), " must be two files"), got="one")
 
 
-class Resumption:
+class _Resumption:
     """How far a count in one process has come, in files and records, in step with its tally."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -171,112 +156,13 @@ class Resumption:
             self._checkpoint.save_if_due(tally, done)
 
 
-def files_as_they_are(paths: Sequence[str]) -> list[list[Any]]:
+def _files_as_they_are(paths: Sequence[str]) -> list[list[Any]]:
     """The files of a job, to notice that one has changed since a checkpoint."""
-    states = [
-        (shown_path(path) if is_url(path) else os.path.abspath(path), file_state(path)) for path in paths
+    places = [shown_path(path) if is_url(path) else os.path.abspath(path) for path in paths]
+    return [
+        [place, state.size, state.modified]
+        for place, state in zip(places, map(file_state, paths), strict=True)
     ]
-    return [[path, state.size, state.modified] for path, state in states]
-
-
-def count_by_engine(
-    engine: EngineChoice,
-    paths: Sequence[str],
-    tally: Tally,
-    *,
-    columns: Sequence[str] | None,
-    unit_column: str | None,
-    set_column: str | None,
-    cells: CellFormat,
-    threads: int | None,
-    checkpoint: CheckpointChoice | None,
-    encryption_key: bytes | None,
-    progress: Progress | None,
-) -> Tally:
-    """The files counted by an engine into a tally like the given empty one."""
-    more: dict[str, Any] = {
-        "columns": columns,
-        "unit_column": unit_column,
-        "set_column": set_column,
-        "cells": cells,
-        "threads": threads,
-        "checkpoint": None if checkpoint is None else checkpoint.path,
-        "checkpoint_every": DEFAULT_SECONDS if checkpoint is None else checkpoint.every,
-        "encryption_key": encryption_key,
-        "progress": progress,
-    }
-    if engine.engine == "processes":
-        from hushsum.engines import processes
-
-        return processes.tally(paths, tally, workers=engine.workers, **more)
-    if engine.address is None:
-        raise UsageError(
-            "address",
-            f"must be given for the engine {engine.engine}",
-            got="none",
-            remedy=("give that of the scheduler, or use ", Argument("engine", "processes")),
-        )
-    if engine.engine == "spark":
-        if checkpoint is not None:
-            raise UsageError("checkpoint", "is not for the engine spark", remedy="use processes or dask")
-        from hushsum.engines import spark
-
-        chosen = {
-            name: more[name]
-            for name in ("columns", "unit_column", "set_column", "cells", "threads", "progress")
-        }
-        with spark.connected(engine.address) as session:
-            return spark.tally(list(paths), tally, session, **chosen)
-    from hushsum.engines import dask
-
-    with dask.connected(engine.address) as client:
-        return dask.tally(paths, tally, client=client, **more)
-
-
-def refuse_engine(engine: EngineChoice | None) -> None:
-    """Refuse an engine for edges, which are grouped by a sort of all of them."""
-    if engine is not None:
-        raise UsageError(
-            "engine",
-            ("and ", NameOf("edges"), " exclude each other"),
-            remedy="leave it out",
-        )
-
-
-def count_nodes(
-    paths: Sequence[str],
-    edges: EdgeColumns,
-    kernel: KernelSpec,
-    size: TableSpec,
-    threads: int | None,
-    progress: Progress | None,
-    checkpoint: CheckpointChoice | None = None,
-    encryption_key: bytes | None = None,
-) -> Tally:
-    """Count one set of neighbours for each node, in a tally that knows its kind of graph.
-
-    With a checkpoint the count continues where it was interrupted; what ``progress`` raises ends it, after a
-    last checkpoint.
-    """
-    from hushsum.records import DEFAULT_MEMORY, read_pairs
-
-    for name in paths:
-        # The start of every file is read before the first is counted.
-        with closing(read_pairs(name, edges.columns)) as pairs:
-            next(pairs, None)
-    rows = empty_tally(kernel.build(None), size, bounds=None, columns=None, max_per_unit=None).basis
-    assert isinstance(rows, HashRows)  # the only basis of sets
-    kept = None
-    if checkpoint is not None:
-        job = {
-            "files": files_as_they_are(paths),
-            "edges": declared_fields(edges),
-            "memory": DEFAULT_MEMORY,  # decides the order of the nodes
-            "kernel": declared_fields(kernel),
-            "size": declared_fields(size),
-        }
-        kept = Checkpoint(checkpoint.path, job, seconds=checkpoint.every, encryption_key=encryption_key)
-    return count_rows(edges.read(paths), rows, threads=threads, progress=progress, checkpoint=kept)
 
 
 _LARGE_BATCH_BYTES = 1 << 26
@@ -287,61 +173,48 @@ _LARGE_BATCH_BYTES = 1 << 26
 class TallyWritten:
     """What may be said of a tally in a file: everything public, and nothing that was counted."""
 
-    output: str
-    fingerprint: str
-    basis: str
+    path: str
+    basis: Basis
     kernel: Kernel
-    rows: int
-    width: int
-    bounds: Bounds | None
     unit: str
     max_per_unit: int | None
     graph: str | None
     encrypted: bool
-    columns: tuple[str, ...] | None
 
     @classmethod
     def of(cls, tally: Tally, output: Path, *, encrypted: bool) -> TallyWritten:
         """Describe a tally that was just written."""
         basis = tally.basis
-        rows, width = basis.shape
-        return cls(
-            str(output),
-            tally.fingerprint,
-            basis.name,
-            tally.reading.kernel,
-            rows,
-            width,
-            basis.bounds,
-            tally.unit,
-            tally.max_per_unit,
-            basis.graph_in_words(tally.edge_lists) if isinstance(basis, AdjacencyRows) else None,
-            encrypted,
-            basis.columns,
-        )
+        graph = basis.graph_in_words(tally.edge_lists) if isinstance(basis, AdjacencyRows) else None
+        kernel, cap = tally.reading.kernel, tally.max_per_unit
+        return TallyWritten(str(output), basis, kernel, tally.unit, cap, graph, encrypted)
 
     @property
     def unit_in_words(self) -> str:
         """Whom a release of it protects unless another unit is requested."""
         return unit_in_words(self.unit, self.max_per_unit or 1)
 
-    def as_json(self) -> dict[str, Any]:
-        """The description for a machine."""
+    def public(self) -> dict[str, Any]:
+        """What any description of it says, for a machine."""
+        basis = self.basis
+        rows, width = basis.shape
         return {
-            "output": self.output,
-            "confidential": True,
             "encrypted": self.encrypted,
-            "fingerprint": self.fingerprint,
-            "basis": self.basis,
-            "kernel": {"name": self.kernel.name, "parameters": self.kernel.parameters()},
-            "rows": self.rows,
-            "width": self.width,
-            "bounds": None if self.bounds is None else self.bounds.as_json(),
-            "columns": None if self.columns is None else list(self.columns),
+            "fingerprint": basis.fingerprint,
+            "basis": basis.name,
+            "kernel": kernel_as_json(self.kernel),
+            "rows": rows,
+            "width": width,
+            "bounds": None if basis.bounds is None else basis.bounds.as_json(),
+            "columns": None if basis.columns is None else list(basis.columns),
             "unit": self.unit,
             "max_per_unit": self.max_per_unit,
             "graph": self.graph,
         }
+
+    def as_json(self) -> dict[str, Any]:
+        """The tally that was written, for a machine."""
+        return {"output": self.path, "confidential": True, **self.public()}
 
 
 def tally_records(
@@ -372,65 +245,68 @@ def tally_records(
     records = with_all_paths(records)
     path = check_tally_output(output, inputs=records.paths)
     check_columns(records, kernel)
-    if records.edges is not None:
-        refuse_engine(engine)
-        if checkpoint is not None:
-            check_long_count(records.paths, output, None, checkpoint)
-        assert not isinstance(kernel, Kernel)
-        tally = count_nodes(
-            records.paths,
-            records.edges,
-            kernel,
-            size or TableSpec(),
-            threads,
-            progress,
-            checkpoint,
-            encryption_key,
-        )
-        return _saved(tally, path, checkpoint, encryption_key)
-    for name in records.paths:
-        if name != STANDARD:
-            open_file(records, name, records.columns).close()
+    if records.edges is not None and engine is not None:
+        # Edges are grouped by a sort of all of them.
+        raise UsageError("engine", ("and ", NameOf("edges"), " exclude each other"), remedy="leave it out")
+    if records.edges is None:
+        for name in records.paths:
+            if name != STANDARD:
+                open_file(records, name, records.columns).close()
     if engine is not None or checkpoint is not None:
-        check_long_count(records.paths, output, engine, checkpoint)
+        _check_long_count(records.paths, output, engine, checkpoint)
     chosen = size or TableSpec()
 
-    def empty(kernel: Kernel, columns: Sequence[str] | None) -> Tally:
-        return empty_tally(
-            kernel,
-            chosen,
-            bounds=records.bounds,
-            columns=columns,
-            max_per_unit=records.max_per_unit,
-            cells=records.cells,
-        )
-
-    large = (chosen.rows or 1) * (chosen.width or 1) >= LARGE_TABLE
-    batch_bytes = _LARGE_BATCH_BYTES if large else DEFAULT_BATCH_BYTES
-    counting = _Counting(records, kernel, empty, threads, batch_bytes)
-    if engine is not None:
-        tally = counting.by_engine(engine, checkpoint, encryption_key, progress)
-    elif checkpoint is None:
-        tally = counting.here(None, progress)
-    else:
-        job = {
-            "files": files_as_they_are(records.paths),
-            "columns": [records.columns, records.unit_column, records.set_column],
-            "cells": declared_fields(records.cells),
+    def kept(**job: Any) -> Checkpoint | None:
+        if checkpoint is None:
+            return None
+        public = {
+            "files": _files_as_they_are(records.paths),
             "kernel": kernel_as_json(kernel) if isinstance(kernel, Kernel) else declared_fields(kernel),
             "size": declared_fields(chosen),
-            "bounds": declared_fields(records.bounds),
-            "max_per_unit": records.max_per_unit,
         }
-        kept = Checkpoint(checkpoint.path, job, seconds=checkpoint.every, encryption_key=encryption_key)
-        tally = counting.here(Resumption(kept), progress)
-    return _saved(tally, path, checkpoint, encryption_key)
+        return Checkpoint(
+            checkpoint.path, {**public, **job}, seconds=checkpoint.every, encryption_key=encryption_key
+        )
 
+    if records.edges is not None:
+        assert not isinstance(kernel, Kernel)
+        for name in records.paths:
+            # The start of every file is read before the first is counted.
+            with closing(read_pairs(name, records.edges.columns)) as pairs:
+                next(pairs, None)
+        rows = empty_tally(kernel.build(None), chosen, bounds=None, columns=None, max_per_unit=None).basis
+        assert isinstance(rows, HashRows)  # the only basis of sets
+        # The memory decides the order of the nodes.
+        unfinished = kept(edges=declared_fields(records.edges), memory=DEFAULT_MEMORY)
+        edges = records.edges.read(records.paths)
+        tally = count_rows(edges, rows, threads=threads, progress=progress, checkpoint=unfinished)
+    else:
 
-def _saved(
-    tally: Tally, path: Path, checkpoint: CheckpointChoice | None, encryption_key: bytes | None
-) -> TallyWritten:
-    """Write the tally, and delete the checkpoint that it makes superfluous."""
+        def empty(kernel: Kernel, columns: Sequence[str] | None) -> Tally:
+            return empty_tally(
+                kernel,
+                chosen,
+                bounds=records.bounds,
+                columns=columns,
+                max_per_unit=records.max_per_unit,
+                cells=records.cells,
+            )
+
+        counting = _Counting(records, kernel, empty, threads, progress)
+        if engine is not None:
+            tally = counting.by_engine(engine, checkpoint, encryption_key)
+        else:
+            unfinished = kept(
+                columns=[records.columns, records.unit_column, records.set_column],
+                cells=declared_fields(records.cells),
+                bounds=declared_fields(records.bounds),
+                max_per_unit=records.max_per_unit,
+            )
+            large = (chosen.rows or 1) * (chosen.width or 1) >= LARGE_TABLE
+            tally = counting.here(
+                None if unfinished is None else _Resumption(unfinished),
+                _LARGE_BATCH_BYTES if large else DEFAULT_BATCH_BYTES,
+            )
     tally.save(path, encryption_key=encryption_key)
     if checkpoint is not None:
         Path(checkpoint.path).unlink(missing_ok=True)
@@ -446,7 +322,7 @@ def count_records(
     progress: Progress | None = None,
 ) -> Tally:
     """Count files into the tally that ``empty`` makes, once the number of columns is known."""
-    return _Counting(records, kernel, empty, threads).here(None, progress)
+    return _Counting(records, kernel, empty, threads, progress).here()
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,15 +333,15 @@ class _Counting:
     kernel: KernelSpec | Kernel
     empty: EmptyTally
     threads: int | None
-    batch_bytes: int = DEFAULT_BATCH_BYTES
+    progress: Progress | None
 
-    def here(self, done: Resumption | None, progress: Progress | None) -> Tally:
+    def here(self, done: _Resumption | None = None, batch_bytes: int = DEFAULT_BATCH_BYTES) -> Tally:
         """Count in this process, from where an earlier attempt was interrupted."""
         tally = None if done is None else done.tally
         columns: Sequence[str] | None = self.records.columns
-        meter = _Meter(self.records.paths, progress)
+        meter = Meter(self.records.paths, self.progress)
         for number, name in enumerate(self.records.paths):
-            with open_file(self.records, name, columns, self.batch_bytes) as stream:
+            with open_file(self.records, name, columns, batch_bytes) as stream:
                 columns = column_names(self.records, stream)
                 batches = with_first(stream, self.records.name or shown_path(name))
                 for batch, units in batches if done is None else done.rest(number, batches):
@@ -487,34 +363,53 @@ class _Counting:
         return tally
 
     def by_engine(
-        self,
-        engine: EngineChoice,
-        checkpoint: CheckpointChoice | None,
-        encryption_key: bytes | None,
-        progress: Progress | None,
+        self, engine: EngineChoice, checkpoint: CheckpointChoice | None, encryption_key: bytes | None
     ) -> Tally:
         """Count with an engine; the first batch says how many columns the kernel has."""
         batch, columns = first_batch(self.records)
-        return count_by_engine(
-            engine,
-            self.records.paths,
-            self._empty(batch, columns),
-            columns=columns,
-            unit_column=self.records.unit_column,
-            set_column=self.records.set_column,
-            cells=self.records.cells,
-            threads=self.threads,
-            checkpoint=checkpoint,
-            encryption_key=encryption_key,
-            progress=progress,
-        )
+        paths, tally = self.records.paths, self._empty(batch, columns)
+        shared: dict[str, Any] = {
+            "columns": columns,
+            "unit_column": self.records.unit_column,
+            "set_column": self.records.set_column,
+            "cells": self.records.cells,
+            "threads": self.threads,
+            "progress": self.progress,
+        }
+        lasting: dict[str, Any] = {
+            "checkpoint": None if checkpoint is None else checkpoint.path,
+            "checkpoint_every": DEFAULT_SECONDS if checkpoint is None else checkpoint.every,
+            "encryption_key": encryption_key,
+        }
+        if engine.engine == "processes":
+            from hushsum.engines import processes
+
+            return processes.tally(paths, tally, workers=engine.workers, **shared, **lasting)
+        if engine.address is None:
+            raise UsageError(
+                "address",
+                f"must be given for the engine {engine.engine}",
+                got="none",
+                remedy=("give that of the scheduler, or use ", Argument("engine", "processes")),
+            )
+        if engine.engine == "spark":
+            if checkpoint is not None:
+                raise UsageError("checkpoint", "is not for the engine spark", remedy="use processes or dask")
+            from hushsum.engines import spark
+
+            with spark.connected(engine.address) as session:
+                return spark.tally(list(paths), tally, session, **shared)
+        from hushsum.engines import dask
+
+        with dask.connected(engine.address) as client:
+            return dask.tally(paths, tally, client=client, **shared, **lasting)
 
     def _empty(self, batch: Any, columns: Sequence[str] | None) -> Tally:
         wide, names = (None, None) if takes_sets(self.kernel) else (dimension(batch), columns)
         return self.empty(built(self.kernel, wide, names, self.records.bounds), names)
 
 
-class _Meter:
+class Meter:
     """The fraction of all files' bytes; unknown as soon as one of them has no length."""
 
     def __init__(self, paths: Sequence[str], progress: Progress | None) -> None:
@@ -527,7 +422,7 @@ class _Meter:
         self._progress = progress
 
     def at(self, fraction: float | None) -> None:
-        """Tell how far the current file has come."""
+        """Report how far the current file has come."""
         if self._progress is None:
             return
         if not self._total or fraction is None:
@@ -536,7 +431,7 @@ class _Meter:
             self._progress((self._before + fraction * self._sizes[self._current]) / self._total)
 
     def finish(self, name: str) -> None:
-        """Go on to the next file."""
+        """Continue with the next file."""
         following = next(self._paths, None)
         if self._total and following is not None:
             self._before += self._sizes[name]

@@ -13,15 +13,16 @@ import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar
 
 from hushsum._types import Floats
-from hushsum.declaration import Parameter
+from hushsum.declaration import Parameter, common
 from hushsum.errors import AlreadyPublished, DataRefused, FilePath, LedgerUnavailable, UsageError
 from hushsum.errors import Parameter as NameOf
-from hushsum.files import atomic_file, canonical_json, declared_fields
-from hushsum.kernels import Kernel, kernel_in_words, warn_of_bandwidth
+from hushsum.files import atomic_file, canonical_json, declared_fields, state_folder
+from hushsum.kernels import Kernel, kernel_as_json, kernel_in_words, warn_of_bandwidth
 from hushsum.methods import DeclaredBox, Option
 from hushsum.operations._count import count_records
 from hushsum.operations._files import (
@@ -100,7 +101,6 @@ def release_key(sources: str | Sequence[str], *public: object) -> str:
 
 
 def _secret() -> bytes:
-    from hushsum.files import state_folder
 
     path = state_folder() / "release-key"
     try:
@@ -111,10 +111,7 @@ def _secret() -> bytes:
     except OSError:
         raise LedgerUnavailable(
             ("the folder ", FilePath(path.parent, service="of the state"), " cannot be written"),
-            remedy=(
-                "make it writable, name another in HUSHSUM_STATE, or give ",
-                NameOf("idempotency_key"),
-            ),
+            remedy=("make it writable, name another in HUSHSUM_STATE, or give ", NameOf("idempotency_key")),
         ) from None
     if len(key) != 32:
         raise LedgerUnavailable(
@@ -141,7 +138,7 @@ def _make(path: Path) -> None:
 
 R = TypeVar("R", bound=Released)
 
-LEDGER: Final = "Ledger"
+of_ledger = partial(Parameter, group="Ledger")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,22 +150,18 @@ class LedgerOptions:
     the rollback guard is, and ``fence`` may refuse the debit; see ``Ledger``.
     """
 
-    ledger: Annotated[
-        str | None, Parameter(help="Ledger: a file, or a PostgreSQL URL.", group="", metavar="PATH|URL")
-    ] = None
-    dataset: Annotated[str | None, Parameter(help="Name of the dataset in the ledger.", group="")] = None
+    ledger: Annotated[str | None, common(help="Ledger: a file, or a PostgreSQL URL.", metavar="PATH|URL")] = (
+        None
+    )
+    dataset: Annotated[str | None, common(help="Name of the dataset in the ledger.")] = None
     idempotency_key: Annotated[
         str | None,
-        Parameter(
-            help="Name of this release in the ledger, so that a retry does not spend again.", group=LEDGER
-        ),
+        of_ledger(help="Name of this release in the ledger, so that a retry does not spend again."),
     ] = None
-    to: Annotated[str | None, Parameter(help="Recipient, recorded in the ledger.", group=LEDGER)] = None
+    to: Annotated[str | None, of_ledger(help="Recipient, recorded in the ledger.")] = None
     part: Annotated[
         str | None,
-        Parameter(
-            help="Declared part of the dataset to which the records belong, for the ledger.", group=LEDGER
-        ),
+        of_ledger(help="Declared part of the dataset to which the records belong, for the ledger."),
     ] = None
     who: str | None = None
     guard: str | None = None
@@ -238,29 +231,51 @@ Approve = Callable[[Claim, "Account | None"], bool]
 
 @dataclass(frozen=True, slots=True)
 class Delivered(Generic[R]):
-    """A release whose bytes have reached their reader, and its record in the ledger."""
+    """A release whose bytes have reached their reader, and its record in the ledger. All of it is public."""
 
     output: str
     function: R
     size: int
     record: LedgerRecord | None
 
+    @property
+    def claim(self) -> Claim:
+        """What was promised."""
+        return self.function.claim
+
+    def as_json(self) -> dict[str, Any]:
+        """The release for a machine."""
+        return {
+            "output": self.output,
+            **self._described(),
+            "size": self.size,
+            "ledger_record": None if self.record is None else self.record.as_json(),
+        }
+
+    def _described(self) -> dict[str, Any]:
+        """What was released, as JSON."""
+        return {"claim": self.claim.in_numbers()}
+
+
+D = TypeVar("D")
+
 
 def deliver(
     prepared: Prepared[R],
     output: str | IO[bytes],
+    result: Callable[[str, R, int, LedgerRecord | None], D],
     *,
     sources: Sequence[str],
     settings: Sequence[object],
     approve: Approve | None,
     ledger: LedgerOptions | None,
-) -> Delivered[R] | None:
+) -> D | None:
     """Request approval, debit, draw and write the file; None if ``approve`` says no, and nothing was spent.
 
-    ``sources`` are the secret files it is made of: their bytes, and ``settings``, enter the idempotency key
-    where none is given. Killed anywhere, it resumes when it is called again with the same arguments: a debit
-    is found again, staged bytes are delivered again, and a file that was published and is still there is left
-    alone.
+    ``result`` makes the result of what a `Delivered` has. ``sources`` are the files it is made of: the bytes
+    of those that can be read again, and ``settings``, enter the idempotency key where none is given. Killed
+    anywhere, it resumes when it is called again with the same arguments: a debit is found again, staged bytes
+    are delivered again, and a file that was published and is still there is left alone.
 
     Raises
     ------
@@ -281,12 +296,12 @@ def deliver(
     if ledger is None:
         if approve is not None and not approve(claim, None):
             return None
-        return Delivered(name, replace(prepared, booking=None).spend(sink=write), written, None)
+        return result(name, replace(prepared, booking=None).spend(sink=write), written, None)
     budget = ledger.budget()
     assert ledger.dataset is not None
     place = str(Path(output).absolute()) if isinstance(output, str) else None
     key = ledger.idempotency_key or release_key(
-        sources,
+        [each for each in sources if each != STANDARD],
         budget.ledger_id,
         ledger.dataset,
         ledger.part,
@@ -301,28 +316,22 @@ def deliver(
         return LedgerRecord(budget.ledger_id, ledger.dataset, key, budget.account, again)
 
     try:
-        if approve is not None and not approve(claim, _account_after(budget, claim, key)):
-            return None
+        if approve is not None:
+            # The account after this release, which may be debited already.
+            entry = budget.find(key)
+            if entry is not None:
+                entry.refuse_again()
+            if not approve(claim, budget.price(claim)[1] if entry is None else budget.account):
+                return None
         released = prepared.spend(Booking(budget, key), write)
     except AlreadyPublished as published:
-        if place is None or not _unchanged(Path(place), published.sha256):
+        if place is None or not Path(place).is_file():
+            raise
+        if hashlib.sha256(Path(place).read_bytes()).hexdigest() != published.sha256:
             raise
         found: Any = load_released(place)
-        return Delivered(name, found, Path(place).stat().st_size, record(again=True))
-    return Delivered(name, released, written, record(again=False))
-
-
-def _account_after(budget: DatasetBudget, claim: Claim, key: str) -> Account:
-    """The account after this release, which may be debited already: what is shown before a confirmation."""
-    entry = budget.find(key)
-    if entry is not None:
-        entry.refuse_again()
-        return budget.account
-    return budget.price(claim)[1]
-
-
-def _unchanged(path: Path, sha256: str) -> bool:
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+        return result(name, found, Path(place).stat().st_size, record(again=True))
+    return result(name, released, written, record(again=False))
 
 
 def _write(payload: bytes, output: str | IO[bytes]) -> None:
@@ -339,37 +348,16 @@ FEW_ROWS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionReleased:
-    """A public function and where it was written. All of it is public."""
+class FunctionReleased(Delivered[ReleasedFunction]):
+    """A public function and where it was written."""
 
-    output: str
-    function: ReleasedFunction
-    size: int
-    record: LedgerRecord | None = None
-    capacity: int | None = None
+    capacity: int | None
     option: Option | None = None
-
-    @classmethod
-    def of(
-        cls,
-        delivered: Delivered[ReleasedFunction] | None,
-        capacity: int | None,
-        option: Option | None = None,
-    ) -> FunctionReleased | None:
-        """What was delivered, if anything was."""
-        if delivered is None:
-            return None
-        return cls(delivered.output, delivered.function, delivered.size, delivered.record, capacity, option)
 
     @property
     def table(self) -> tuple[int, int] | None:
         """Rows and width of the table that was released, if it is one."""
         return self.function.basis.shape if isinstance(self.function, NoisyTable) else None
-
-    @property
-    def claim(self) -> Claim:
-        """What was promised."""
-        return self.function.claim
 
     @property
     def starved(self) -> bool:
@@ -380,18 +368,15 @@ class FunctionReleased:
             return False
         return self.table[0] < min(FEW_ROWS, self.capacity)
 
-    def as_json(self) -> dict[str, Any]:
-        """The release for a machine."""
+    def _described(self) -> dict[str, Any]:
+        rows, width = self.table or (None, None)
         return {
-            "output": self.output,
             "claim": self.claim.in_numbers(),
-            "kernel": {"name": self.function.kernel.name, "parameters": self.function.kernel.parameters()},
-            "rows": None if self.table is None else self.table[0],
-            "width": None if self.table is None else self.table[1],
+            "kernel": kernel_as_json(self.function.kernel),
+            "rows": rows,
+            "width": width,
             "method": None if self.option is None else self.option.method,
             "predicted_error": None if self.option is None else self.option.error,
-            "size": self.size,
-            "ledger_record": None if self.record is None else self.record.as_json(),
         }
 
 
@@ -490,24 +475,20 @@ def release_records(
         **_described(planned.kernel, output, columns=planned.columns, bounds=bounds),
         "error": planned.predicted_error,
     }
-    delivered = deliver(
+    columns = (records.columns, records.unit_column, records.set_column)
+    return deliver(
         replace(planned.prepared, subject=subject),
         output,
-        sources=[path for path in records.paths if path != STANDARD]
-        + ([] if public is None else [public.path]),
-        settings=[
-            requested.kernel,
-            method,
-            records.columns,
-            records.unit_column,
-            records.set_column,
-            records.cells,
-        ],
+        partial(
+            FunctionReleased,
+            capacity=None if planned.shape is None else planned.shape[0],
+            option=planned.option,
+        ),
+        sources=[*records.paths, *([] if public is None else [public.path])],
+        settings=[requested.kernel, method, *columns, records.cells],
         approve=approve,
         ledger=ledger,
     )
-    capacity = None if planned.shape is None else planned.shape[0]
-    return FunctionReleased.of(delivered, capacity, planned.option)
 
 
 def requested_release(
@@ -601,15 +582,15 @@ def release_tally(
         subject={**prepared.subject, **described},
         make=prepared.make if sample is None else lambda: combine(prepared.make(), sample),
     )
-    delivered = deliver(
+    return deliver(
         made,
         output,
+        partial(FunctionReleased, capacity=basis.shape[0]),
         sources=[tally, *([] if public is None else [public.path])],
         settings=[],
         approve=approve,
         ledger=ledger,
     )
-    return FunctionReleased.of(delivered, basis.shape[0])
 
 
 def _sample(public: PublicFile, tally: Tally) -> Floats:

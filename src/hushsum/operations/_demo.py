@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels import Kernel, answer_in_words, positive_integer
-from hushsum.operations._answers import AnsweredQueries, QueryTerms, query_points
+from hushsum.operations._answers import AnsweredPoints, QueryTerms, query_points
 from hushsum.operations._count import tally_records
 from hushsum.operations._deliver import release_tally
 from hushsum.operations._files import Progress, RecordFiles, open_function
@@ -39,15 +39,15 @@ class DemoDone:
     files: dict[str, str]
     claim: Claim
     kernel: Kernel
-    answers: AnsweredQueries
+    answered: AnsweredPoints
     truth: tuple[float, ...]
     seconds: dict[str, float]
 
     @property
     def inside(self) -> int:
         """How many intervals hold the truth."""
-        truth = np.array(self.truth)
-        return int(np.count_nonzero((self.answers.lower <= truth) & (truth <= self.answers.upper)))
+        truth, answers = np.array(self.truth), self.answered.answers
+        return int(np.count_nonzero((answers["lower"] <= truth) & (truth <= answers["upper"])))
 
     def as_json(self) -> dict[str, Any]:
         """The demonstration for a machine."""
@@ -56,7 +56,7 @@ class DemoDone:
             "claim": self.claim.in_numbers(),
             "answers": [
                 {**each, "truth": truth}
-                for each, truth in zip(self.answers.as_json(), self.truth, strict=True)
+                for each, truth in zip(self.answered.as_json(), self.truth, strict=True)
             ],
             "seconds": self.seconds,
         }

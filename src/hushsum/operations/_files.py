@@ -7,33 +7,33 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any
 
-from hushsum.declaration import BOUNDS_TYPE, Parameter
+from hushsum.declaration import Parameter, common
 from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import KEY_BYTES, FileKind
 from hushsum.kernels import Kernel, check_cap
 from hushsum.methods import all_methods
-from hushsum.planning import KernelSpec, takes_sets
+from hushsum.planning import BOUNDS, KernelSpec, takes_sets
 from hushsum.records import (
     DEFAULT_BATCH_BYTES,
     PLAIN,
     CellFormat,
     DeclaredBounds,
+    EdgeList,
     RecordStream,
     expanded,
     is_url,
     open_batches,
     pyarrow,
+    read_edges,
     shown_path,
 )
-from hushsum.releases import ReleasedFunction, load_function
-
-if TYPE_CHECKING:
-    from hushsum.records import EdgeList
+from hushsum.releases import Released, ReleasedFunction, load_function, load_released
 
 Progress = Callable[[float | None], None]
 """Called with the fraction done, or None if the length of the work is unknown."""
@@ -127,10 +127,7 @@ def check_function_output(output: str, *, inputs: Sequence[str] = (), interactiv
         raise UsageError((FilePath(output, quoted=True), " is confidential, which a release never replaces"))
     if kind is None and not interactive and path.stat().st_size:
         raise UsageError(
-            (
-                FilePath(output, quoted=True),
-                " exists and is not a released function, so it is not replaced",
-            )
+            (FilePath(output, quoted=True), " exists and is not a released function, so it is not replaced")
         )
     return path
 
@@ -146,10 +143,7 @@ def check_answers_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
     path = check_output(output, inputs=inputs)
     if kind_of(path) is not None:
         raise UsageError(
-            (
-                FilePath(output, quoted=True),
-                " is a tally or a released file, which answers never replace",
-            )
+            (FilePath(output, quoted=True), " is a tally or a released file, which answers never replace")
         )
     return path
 
@@ -220,13 +214,18 @@ def read_key(path: str) -> bytes:
     return key
 
 
+def open_released(source: str) -> Released:
+    """What a ``.hush`` file holds; ``"-"`` reads it from standard input."""
+    return load_released(sys.stdin.buffer if source == STANDARD else source)
+
+
 def open_function(source: str) -> ReleasedFunction:
     """The function in a ``.hush`` file; ``"-"`` reads it from standard input."""
     return load_function(sys.stdin.buffer if source == STANDARD else source)
 
 
-RECORDS: Final = "Records"
-GRAPH: Final = "Graph"
+of_records = partial(Parameter, group="Records")
+of_graph = partial(Parameter, group="Graph")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,31 +234,26 @@ class EdgeColumns:
 
     columns: Annotated[
         tuple[str, ...] | None,
-        Parameter(
+        of_graph(
             "edges",
             help="The two columns of an edge list, such as src,dst, or 1,2 in a text file: records are the "
             "nodes (jaccard).",
-            group=GRAPH,
             metavar="NAMES",
         ),
     ] = None
-    directed: Annotated[
-        bool, Parameter(help="A node's neighbours are those that its edges lead to.", group=GRAPH)
-    ] = False
+    directed: Annotated[bool, of_graph(help="A node's neighbours are those that its edges lead to.")] = False
     nodes: Annotated[
         int | None,
-        Parameter(
+        of_graph(
             help="Nodes are 0 to NODES - 1, and all are records, also without edges.",
-            group=GRAPH,
             at_least=1,
             at_most=1 << 40,
         ),
     ] = None
     sorted: Annotated[
         bool,
-        Parameter(
-            help="Edges that are sorted by their first node already; undirected ones in both directions.",
-            group=GRAPH,
+        of_graph(
+            help="Edges that are sorted by their first node already; undirected ones in both directions."
         ),
     ] = False
 
@@ -268,14 +262,7 @@ class EdgeColumns:
         if self.columns is None and self != EdgeColumns():
             raise UsageError(
                 "edges",
-                (
-                    "goes with ",
-                    NameOf("directed"),
-                    ", ",
-                    NameOf("nodes"),
-                    " and ",
-                    NameOf("sorted"),
-                ),
+                ("goes with ", NameOf("directed"), ", ", NameOf("nodes"), " and ", NameOf("sorted")),
                 got="none",
                 remedy="name its two columns",
             )
@@ -283,8 +270,6 @@ class EdgeColumns:
 
     def read(self, paths: Sequence[str]) -> EdgeList:
         """The edges of the files."""
-        from hushsum.records import read_edges
-
         return read_edges(
             list(paths), columns=self.columns, directed=self.directed, nodes=self.nodes, sorted=self.sorted
         )
@@ -302,38 +287,30 @@ class RecordFiles:
     paths: tuple[str, ...] = ()
     columns: Annotated[
         tuple[str, ...] | None,
-        Parameter(help="Columns of a record, separated by commas; default: all.", group="", metavar="NAMES"),
+        common(help="Columns of a record, separated by commas; default: all.", metavar="NAMES"),
     ] = None
-    bounds: Annotated[
-        DeclaredBounds | None,
-        Parameter(
-            type=BOUNDS_TYPE,
-            help="Declared range of all columns, or of each; records are clipped to it.",
-            group="",
-            metavar="LOW:HIGH[,...]",
-        ),
-    ] = None
+    bounds: Annotated[DeclaredBounds | None, BOUNDS] = None
     unit_column: Annotated[
         str | None,
-        Parameter(
-            help="Column with the id of the person; the unit is then the person.",
-            group=RECORDS,
-            metavar="NAME",
-        ),
+        of_records(help="Column with the id of the person; the unit is then the person.", metavar="NAME"),
     ] = None
     max_per_unit: Annotated[
         int | None,
-        Parameter(
-            help="Count at most this many records per person.", group=RECORDS, at_least=1, at_most=1 << 20
-        ),
+        of_records(help="Count at most this many records per person.", at_least=1, at_most=1 << 20),
     ] = None
     set_column: Annotated[
-        str | None,
-        Parameter(help="Column of sets (jaccard): lists of integers.", group=RECORDS, metavar="NAME"),
+        str | None, of_records(help="Column of sets (jaccard): lists of integers.", metavar="NAME")
     ] = None
     cells: CellFormat = PLAIN
     name: str | None = None
     edges: EdgeColumns | None = None
+
+    def public_file(self, path: str | None) -> PublicFile | None:
+        """A file of public records with the same columns; of a workbook the first sheet, since ``sheet`` is
+        that of another one.
+        """
+        cells = replace(self.cells, sheet=None)
+        return None if path is None else PublicFile(path, self.columns, self.set_column, cells=cells)
 
 
 def with_all_paths(records: RecordFiles) -> RecordFiles:
@@ -506,21 +483,14 @@ def refuse_private_file(public: PublicFile, paths: Sequence[str]) -> None:
         file public answers for it.
     """
     for path in paths:
-        if path == public.path or (_is_file(path) and _is_file(public.path) and _alike(path, public.path)):
+        files = Path(path).is_file() and Path(public.path).is_file()
+        if path == public.path or (files and filecmp.cmp(path, public.path, shallow=False)):
             raise UsageError(
                 "public",
                 "must be a file of public records",
                 got="the private records",
                 remedy="give rows that anybody may see, or leave it out",
             )
-
-
-def _is_file(path: str) -> bool:
-    return Path(path).is_file()
-
-
-def _alike(one: str, other: str) -> bool:
-    return filecmp.cmp(one, other, shallow=False)
 
 
 def read_public(public: PublicFile) -> Any:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from hushsum.errors import FilePath, Parameter, UsageError
 from hushsum.files import atomic_file
+from hushsum.privacy import exact
 
 if TYPE_CHECKING:
-    from hushsum.ledger import Account, Charge, DatasetTerms, DisclosureReport, Ledger, Receipt, Verification
+    from hushsum.ledger import Account, Charge, DatasetTerms, DisclosureReport, Ledger, Verification
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,32 +94,22 @@ def status_of(ledger: Ledger, dataset: str | Sequence[str] | None) -> list[Datas
 
 def verify_ledger(place: str, receipts: Sequence[str]) -> Verification:
     """Check the whole ledger, and each receipt file against it; the first problem is the result."""
-    ledger = open_unchecked(place)
+    from hushsum.ledger import Ledger, Receipt
+
+    # Also a ledger whose head is damaged is looked at.
+    ledger = Ledger(place, damaged=True)
     result = ledger.verify()
     for path in receipts:
         if not result.holds:
             break
-        result = ledger.verify(read_receipt(path))
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise UsageError(("no receipt ", FilePath(path, quoted=True))) from None
+        except UnicodeDecodeError:
+            text = ""
+        result = ledger.verify(Receipt.from_text(text))
     return result
-
-
-def open_unchecked(place: str) -> Ledger:
-    """The ledger at a path or URL, also if its head is damaged: for looking at it."""
-    from hushsum.ledger import Ledger
-
-    return Ledger(place, damaged=True)
-
-
-def read_receipt(path: str) -> Receipt:
-    """The receipt in a file."""
-    from hushsum.ledger import Receipt
-
-    try:
-        return Receipt.from_text(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(("no receipt ", FilePath(path, quoted=True))) from None
-    except UnicodeDecodeError:
-        return Receipt.from_text("")
 
 
 def disclosure(place: str, dataset: str) -> DisclosureReport:
@@ -146,7 +137,6 @@ def amount(*, epsilon: float | None, delta: float | None, rho: float | None) -> 
     from fractions import Fraction
 
     from hushsum.ledger import Charge
-    from hushsum.privacy import exact
 
     if epsilon is None and delta is None and rho is None:
         raise UsageError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -10,8 +9,8 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.operations._answer_model import AnsweringModel, groups_of
-from hushsum.operations._files import STANDARD, check_output
+from hushsum.operations._answers import AnsweringModel, groups_of
+from hushsum.operations._files import check_output, open_released
 from hushsum.plotting import (
     ClassCurves,
     ClassMap,
@@ -25,7 +24,7 @@ from hushsum.plotting import (
     save_figure,
 )
 from hushsum.records import Bounds, DateFormat, choose_columns
-from hushsum.releases import Bundle, PlotKeywords, ReleasedFunction, load_released
+from hushsum.releases import Bundle, PlotKeywords, ReleasedFunction
 
 _CURVE_POINTS, _MAP_POINTS = 400, 120
 
@@ -59,7 +58,7 @@ def plot_function(
         if there are no columns of numbers to draw, or neither bounds nor a range says where to look.
     """
     check_format(check_output(output, inputs=[source]))
-    released = load_released(sys.stdin.buffer if source == STANDARD else source)
+    released = open_released(source)
     if isinstance(released, Bundle):
         if shown.get("of", "mean") != "mean":
             raise UsageError("sum", "is for functions", got="a model")

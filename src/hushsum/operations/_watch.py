@@ -427,11 +427,7 @@ def _start(
 ) -> Stream | None:
     check_output(str(watch.state))
     clock = StepClock.starting(watch.every, now)
-    notes = {
-        "settings": settings,
-        "clock": asdict(clock),
-        "files": {},
-    }
+    notes = {"settings": settings, "clock": asdict(clock), "files": {}}
     prepared = prepare_stream(watch.pattern(), replace(watch.stream, assumptions=(FILES_IN_TIME,)))
     if watch.ledger is not None:
         prepared = _booked(prepared, watch, settings)

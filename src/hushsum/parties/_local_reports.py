@@ -24,13 +24,13 @@ from typing import Annotated, Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.declaration import BOUNDS_TYPE, Parameter
+from hushsum.declaration import BOUNDS_TYPE
 from hushsum.errors import FilePath, FileRefused, UsageError
 from hushsum.files import atomic_file, canonical_json, stored_rational
 from hushsum.kernels import HashableKernel, Kernel
 from hushsum.operations import STANDARD, check_function_output, check_output
 from hushsum.parties._runtime import Result, basic
-from hushsum.planning._requests import SEED, TABLE, KernelSpec
+from hushsum.planning._requests import SEED, KernelSpec, of_table
 from hushsum.privacy import (
     MECHANISM,
     RECORD,
@@ -375,8 +375,8 @@ class CollectionRequest:
             metavar="LOW:HIGH[,...]",
         ),
     ] = None
-    rows: Annotated[int, Parameter(help="Rows of the sketch.", group=TABLE, at_least=1)] = 1000
-    width: Annotated[int, Parameter(help="Cells of a row.", group=TABLE, at_least=2)] = 1000
+    rows: Annotated[int, of_table(help="Rows of the sketch.", at_least=1)] = 1000
+    width: Annotated[int, of_table(help="Cells of a row.", at_least=2)] = 1000
     seed: Annotated[int, SEED] = 0
 
     def terms(self) -> ReportTerms:

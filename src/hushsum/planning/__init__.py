@@ -14,14 +14,24 @@ from hushsum.planning._plan import (
     Plan,
     PlanRequest,
     bounds_of_sample,
+    bytes_in_words,
     kernel_of_sample,
     plan,
     rounded_bandwidth,
     silverman,
 )
-from hushsum.planning._requests import KernelSpec, MethodSpec, TableSpec, built, empty_tally, takes_sets
+from hushsum.planning._requests import (
+    BOUNDS,
+    KernelSpec,
+    MethodSpec,
+    TableSpec,
+    built,
+    empty_tally,
+    takes_sets,
+)
 
 __all__ = [
+    "BOUNDS",
     "CENTRAL",
     "UNDECLARED",
     "DeclaredRecords",
@@ -35,6 +45,7 @@ __all__ = [
     "TableSpec",
     "bounds_of_sample",
     "built",
+    "bytes_in_words",
     "empty_tally",
     "kernel_of_sample",
     "plan",

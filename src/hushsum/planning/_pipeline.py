@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hushsum.declaration import check_fields
+from hushsum.declaration import check_fields, picked
 from hushsum.errors import ClaimError, DataRefused, UsageError
 from hushsum.kernels import Kernel, error_in_words, in_scale, warn_of_bandwidth
 from hushsum.methods import DeclaredBox, Method, OneCallRelease, Option, all_methods, method_named
@@ -542,6 +542,7 @@ insecure_noise_seed
     >>> f.claim.relation.value
     'add/remove'
     """
+    given = locals()
     if unit is not None:
         # A graph is counted by count_graph, and persons with ids: what is released here are records.
         checked_unit(unit, (RECORD,))
@@ -593,23 +594,9 @@ insecure_noise_seed
                 **large,
             )
     requested = ReleaseRecords(
-        request=ReleaseRequest(
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            relation=relation,
-            mechanism=mechanism,
-            rows=rows,
-            count_share=count_share,
-            rounded=rounded,
-            population=population,
-            allow_large_delta=allow_large_delta,
-            budget=budget,
-            idempotency_key=idempotency_key,
-            insecure_noise_seed=insecure_noise_seed,
-        ),
+        request=picked(ReleaseRequest, given),
         kernel=spec,
-        method=MethodSpec(method=method, records=records, width=width, steps=steps, seed=seed),
+        method=picked(MethodSpec, given),
         bounds=bounds,
         public=public,
         max_bytes=max_bytes,

@@ -7,8 +7,9 @@ result as a table, JSON and text stand here too.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil, floor, log10
@@ -18,7 +19,7 @@ import numpy as np
 
 from hushsum import _html
 from hushsum._types import Floats
-from hushsum.declaration import BOUNDS_TYPE, Parameter
+from hushsum.declaration import Parameter, common, picked
 from hushsum.errors import DataRefused, Part, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.kernels import (
@@ -49,15 +50,17 @@ from hushsum.methods import (
     row_width,
     typical_density,
 )
-from hushsum.planning._requests import METHOD, STEPS, TABLE, WIDTH, KernelSpec, step_of_columns
+from hushsum.planning._requests import BOUNDS, METHOD, STEPS, WIDTH, KernelSpec, of_table, step_of_columns
 from hushsum.privacy import (
     AUTO,
     COUNT_SHARE,
+    DELTA,
     LAPLACE,
     LARGE_EPSILON,
     MECHANISM,
     PRIVACY,
     RELATION,
+    RHO,
     SHUFFLED_MECHANISM,
     Promise,
     Relation,
@@ -77,15 +80,15 @@ from hushsum.releases import FEWEST_POINTS
 from hushsum.tables import HashRows, Reading
 
 
-def in_bytes(size: int) -> str:
-    """A size with its unit.
+def bytes_in_words(size: int, *, digits: int = 3) -> str:
+    """A number of bytes with three digits, or fewer.
 
-    >>> in_bytes(12_345)
-    '12.3 kB'
+    >>> bytes_in_words(2_345_678), bytes_in_words(668_400, digits=2)
+    ('2.35 MB', '670 kB')
     """
-    number = float(size)
+    number = float(f"{float(size):.{digits}g}")
     for unit in ("B", "kB", "MB"):
-        if number < 1000:
+        if number < 999.5:
             return f"{number:.3g} {unit}"
         number /= 1000
     return f"{number:.3g} GB"
@@ -235,7 +238,7 @@ class Plan:
             f"{option.approximation:.2e}",
             f"{option.error:.2e}",
             f"{option.error / self.density:.1%}",
-            in_bytes(option.size),
+            bytes_in_words(option.size),
             in_seconds(option.seconds),
         )
 
@@ -245,12 +248,7 @@ Best = Callable[[float, float | None], Sequence[Option]]
 
 
 def promise_for_error(
-    error: float,
-    best: Best,
-    deltas: Sequence[float | None],
-    *,
-    alone: bool,
-    declare_bounds: bool,
+    error: float, best: Best, deltas: Sequence[float | None], *, alone: bool, declare_bounds: bool
 ) -> tuple[float, float | None]:
     """The smallest ε of two digits at which the best option has at most this error, and its δ.
 
@@ -272,7 +270,9 @@ def promise_for_error(
     reachable = {delta: [option.error for option in best(LARGE_EPSILON, delta)] for delta in deltas}
     for delta, errors in reachable.items():
         if errors and errors[0] <= target:
-            return _smallest(partial(_reached, best, delta, target)), delta
+            candidates = [float(f"{digits}e{power}") for power in range(-5, 0) for digits in range(10, 100)]
+            reached = bisect_left(candidates, True, key=lambda e: best(e, delta)[0].error <= target)
+            return [*candidates, LARGE_EPSILON][reached], delta
     least = [each for errors in reachable.values() for each in errors]
     further = ("declare ", NameOf("bounds"), ", which allows better methods, ") if declare_bounds else ()
     raise UsageError(
@@ -295,20 +295,6 @@ def _above(error: float) -> str:
     """
     step = 10.0 ** (floor(log10(error)) - 1)
     return f"{ceil(error / step - 1e-9) * step:.2g}"
-
-
-def _reached(best: Best, delta: float | None, target: float, epsilon: float) -> bool:
-    return best(epsilon, delta)[0].error <= target
-
-
-def _smallest(reached: Callable[[float], bool]) -> float:
-    candidates = [float(f"{digits}e{power}") for power in range(-5, 0) for digits in range(10, 100)]
-    candidates.append(LARGE_EPSILON)
-    low, high = 0, len(candidates) - 1
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(candidates[middle]) else (middle + 1, high)
-    return candidates[low]
 
 
 _WIDER: Final = 0.1
@@ -433,6 +419,7 @@ FEDERATED: Final = "federated"
 SITES: Final = "sites"
 SHUFFLED: Final = "shuffled"
 LOCAL: Final = "local"
+of_trust = partial(Parameter, group="Trust")
 TRUST_MODELS: Final = (CENTRAL, FEDERATED, SITES, SHUFFLED, LOCAL)
 _REPORTS: Final = "reports"
 _ROWS: Final = (100, 200, 500, 1000, 2000, 5000)
@@ -442,43 +429,62 @@ _NANOSECONDS_REPORT: Final = 400.0
 
 @dataclass(frozen=True, slots=True)
 class TrustModel:
-    """Who is trusted: a name of ``TRUST_MODELS``, the number of sites, and how many of them may drop out and
-    may collude, with each other or with the server.
+    """Who is trusted, the number of sites, and how many of them may drop out and may collude, with each other
+    or with the server.
     """
 
-    name: str = CENTRAL
-    sites: int = 1
-    dropouts: int = 0
-    colluding: int = 0
+    name: Annotated[
+        str,
+        of_trust(
+            "trust",
+            help="Who sees records: central, federated, sites, shuffled or local.",
+            choices=TRUST_MODELS,
+            metavar="MODEL",
+        ),
+    ] = CENTRAL
+    sites: Annotated[
+        int | None, of_trust(help="Number of sites that count.", at_least=1, at_most=1 << 20)
+    ] = None
+    dropouts: Annotated[
+        int, of_trust(help="Sites that may fail, with --trust federated.", at_least=0, at_most=1 << 20)
+    ] = 0
+    colluding: Annotated[
+        int | None,
+        of_trust(help="Colluding sites, with --trust federated. [default: 1]", at_least=0, at_most=1 << 20),
+    ] = None
 
-    @classmethod
-    def of(cls, trust: str, sites: int | None, dropouts: int, colluding: int | None) -> TrustModel:
-        """Check the combination; a site knows its own noise, so 1 colludes unless another number is given."""
-        one_of("trust", trust, TRUST_MODELS)
-        several = trust in (FEDERATED, SITES)
-        if several != (sites is not None):
+    def __post_init__(self) -> None:
+        one_of("trust", self.name, TRUST_MODELS)
+        several = self.name in (FEDERATED, SITES)
+        if several != (self.sites is not None):
             raise UsageError(
                 "sites",
                 f"must be given where trust is {FEDERATED!r} or {SITES!r}, and only there",
-                got="none" if sites is None else f"{sites}",
+                got="none" if self.sites is None else f"{self.sites}",
                 remedy="give the number of sites" if several else "leave it out",
             )
-        number = 1 if sites is None else positive_integer("sites", sites, at_most=1 << 20)
-        if colluding is None:
-            colluding = int(trust == FEDERATED and number >= 2)
-        for name, value in (("dropouts", dropouts), ("colluding", colluding)):
-            if value < 0 or (value and trust != FEDERATED):
+        for name, value in (("dropouts", self.dropouts), ("colluding", self.colluders)):
+            if value < 0 or (value and self.name != FEDERATED):
                 raise UsageError(
                     name, f"must be at least 0, and 0 unless trust is {FEDERATED!r}", got=f"{value}"
                 )
-        if colluding + 2 * dropouts >= number and trust == FEDERATED:
+        if self.colluders + 2 * self.dropouts >= self.parties and self.name == FEDERATED:
             raise UsageError(
                 "colluding",
                 "and twice the dropouts must be below the number of sites together",
-                got=f"{colluding} and {dropouts} of {number}",
+                got=f"{self.colluders} and {self.dropouts} of {self.parties}",
                 remedy="allow fewer",
             )
-        return cls(trust, number, dropouts, colluding)
+
+    @property
+    def parties(self) -> int:
+        """The number of sites, 1 where there is one curator."""
+        return 1 if self.sites is None else positive_integer("sites", self.sites, at_most=1 << 20)
+
+    @property
+    def colluders(self) -> int:
+        """How many sites may collude: a site knows its own noise, so 1 unless another number is given."""
+        return int(self.name == FEDERATED and self.parties >= 2) if self.colluding is None else self.colluding
 
     @property
     def reported(self) -> bool:
@@ -489,12 +495,12 @@ class TrustModel:
     def noise_variance(self) -> float:
         """In multiples of that of a trusted curator."""
         if self.name == FEDERATED:
-            return self.sites / (self.sites - self.dropouts - self.colluding)
-        return float(self.sites)
+            return self.parties / (self.parties - self.dropouts - self.colluders)
+        return float(self.parties)
 
     def mechanism(self, promise: Promise) -> str | None:
-        """The law that noise under pure ε must have; None for the better one. Shares of noise are of laws
-        that add up, which the Gamma-radius law does not.
+        """The distribution that noise under pure ε must have; None for the better one. Shares of noise have
+        distributions that add up, which the Gamma-radius distribution does not.
         """
         return LAPLACE if self.name == FEDERATED and promise.pure else None
 
@@ -549,9 +555,9 @@ class TrustModel:
 COMPARISON_DELTA = 1e-6
 FEW_COLUMNS = 2
 """Of which nobody leaves one out to make a table smaller."""
+of_privacy = partial(Parameter, group=PRIVACY)
 MAX_BYTES = 64_000_000
 MAX_SECONDS = 60.0
-TRUST: Final = "Trust"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -560,56 +566,29 @@ class PlanRequest:
 
     records: Annotated[
         int,
-        Parameter(
+        common(
             help="Number of records, declared or guessed; the true number is private.",
-            group="",
             at_least=1,
             at_most=1 << 50,
         ),
     ]
-    dim: Annotated[
-        int | None, Parameter(help="Columns of a record.", group="", at_least=1, at_most=1 << 20)
-    ] = None
+    dim: Annotated[int | None, common(help="Columns of a record.", at_least=1, at_most=1 << 20)] = None
     kernel: KernelSpec | Kernel = field(default_factory=KernelSpec)
     epsilon: Annotated[
         tuple[float, ...] | Sequence[float] | float | None,
-        Parameter(help="ε, or several to compare.", group="", above=0, below=1e9, metavar="E[,E...]"),
+        common(help="ε, or several to compare.", above=0, below=1e9, metavar="E[,E...]"),
     ] = None
     error: Annotated[
-        float | None,
-        Parameter(help="Find the smallest ε with this predicted mean error.", group="", above=0),
+        float | None, common(help="Find the smallest ε with this predicted mean error.", above=0)
     ] = None
-    delta: Annotated[
-        float | None,
-        Parameter(help="δ, below 1/(10 × number of units).", group="", at_least=0, below=1),
-    ] = None
-    rho: Annotated[
-        float | None,
-        Parameter(
-            help="ρ of zero-concentrated differential privacy, instead of ε and δ.",
-            group=PRIVACY,
-            above=0,
-            below=1e9,
-        ),
-    ] = None
-    bounds: Annotated[
-        DeclaredBounds | None,
-        Parameter(
-            type=BOUNDS_TYPE,
-            help="Declared range of all columns, or of each; records are clipped to it.",
-            group="",
-            metavar="LOW:HIGH[,...]",
-        ),
-    ] = None
+    delta: Annotated[float | None, DELTA] = None
+    rho: Annotated[float | None, RHO] = None
+    bounds: Annotated[DeclaredBounds | None, BOUNDS] = None
     method: Annotated[str, METHOD] = AUTO
     rows: Annotated[
         tuple[int, ...] | Sequence[int] | int | None,
-        Parameter(
-            help="Rows of a race table, or several to compare.",
-            group=TABLE,
-            at_least=1,
-            at_most=10**8,
-            metavar="R[,R...]",
+        of_table(
+            help="Rows of a race table, or several to compare.", at_least=1, at_most=10**8, metavar="R[,R...]"
         ),
     ] = None
     width: Annotated[int | None, WIDTH] = None
@@ -617,45 +596,15 @@ class PlanRequest:
     seed: int = 0
     density: Annotated[
         float | None,
-        Parameter(
-            help="Mean kernel value at the queries of interest. [default: a typical one]",
-            group=TABLE,
-            above=0,
-            at_most=1,
+        of_table(
+            help="Mean kernel value at the queries of interest. [default: a typical one]", above=0, at_most=1
         ),
     ] = None
     relation: Annotated[str | Relation, RELATION] = Relation.ADD_REMOVE
     max_per_unit: Annotated[
-        int | None,
-        Parameter(help="Maximum number of records per person.", group=PRIVACY, at_least=1, at_most=1 << 20),
+        int | None, of_privacy(help="Maximum number of records per person.", at_least=1, at_most=1 << 20)
     ] = None
-    trust: Annotated[
-        str,
-        Parameter(
-            help="Who sees records: central, federated, sites, shuffled or local.",
-            group=TRUST,
-            choices=TRUST_MODELS,
-            metavar="MODEL",
-        ),
-    ] = CENTRAL
-    sites: Annotated[
-        int | None, Parameter(help="Number of sites that count.", group=TRUST, at_least=1, at_most=1 << 20)
-    ] = None
-    dropouts: Annotated[
-        int,
-        Parameter(
-            help="Sites that may fail, with --trust federated.", group=TRUST, at_least=0, at_most=1 << 20
-        ),
-    ] = 0
-    colluding: Annotated[
-        int | None,
-        Parameter(
-            help="Colluding sites, with --trust federated. [default: 1]",
-            group=TRUST,
-            at_least=0,
-            at_most=1 << 20,
-        ),
-    ] = None
+    trust: TrustModel = TrustModel()
     scale: str | None = None
     public: object = None
     queries: object = None
@@ -672,18 +621,18 @@ class PlanRequest:
         """The request that the arguments of :func:`plan` make."""
         kernel = given["kernel"]
         if not isinstance(kernel, KernelSpec | Kernel):
-            kernel = KernelSpec(kernel=kernel, bandwidth=given["bandwidth"], scale=given["scale"])
-        own = {each.name: given[each.name] for each in fields(cls) if each.name in given}
-        return cls(**{**own, "kernel": kernel})
+            kernel = picked(KernelSpec, given)
+        trust = TrustModel(*(given[name] for name in ("trust", "sites", "dropouts", "colluding")))
+        return picked(cls, {**given, "kernel": kernel, "trust": trust})
 
     def plan(self) -> Plan:
         """The predicted error of each method of release."""
         kernel, bounds, epsilon, delta = self.kernel, self.bounds, self.epsilon, self.delta
+        model = self.trust
         tallies_only, count_share = self.tallies_only, self.count_share
         number = positive_integer("records", self.records, at_most=1 << 50)
-        model = TrustModel.of(self.trust, self.sites, self.dropouts, self.colluding)
         if self.reading is not None or model.name != CENTRAL:
-            # A tally that exists, or is made at several self.sites, is released with the usual share.
+            # A tally that exists, or is made at several sites, is released with the usual share.
             tallies_only, count_share = True, COUNT_SHARE if count_share is None else count_share
         if isinstance(kernel, KernelSpec):
             method = "race" if model.reported else self.method

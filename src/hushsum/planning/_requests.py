@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Annotated, Any, Final
 
-from hushsum.declaration import NUMBER, Parameter
+from hushsum.declaration import BOUNDS_TYPE, NUMBER, Parameter, common
 from hushsum.errors import UsageError
 from hushsum.kernels import (
     SCALES,
@@ -24,9 +25,8 @@ from hushsum.privacy import AUTO
 from hushsum.records import PLAIN, CellFormat, DeclaredBounds, DeclaredSteps
 from hushsum.tally import Tally
 
-KERNEL: Final = "Kernel"
-TABLE: Final = "Table"
-"""Headings of help."""
+of_kernel = partial(Parameter, group="Kernel")
+of_table = partial(Parameter, group="Table")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,68 +37,51 @@ class KernelSpec:
 
     kernel: Annotated[
         str | None,
-        Parameter(
+        common(
             help="gaussian, laplacian, matern, euclidean, manhattan, angular, jaccard or hamming; or "
             "several, with their columns: 'euclidean(age, bandwidth=10) * hamming(town)'. [default: "
             "gaussian; where hash rows are requested, euclidean; for sets, jaccard]",
-            group="",
             suggestions=kernel_names,
         ),
     ] = None
     bandwidth: Annotated[
         float | None,
-        Parameter(
-            help="How near records must be to count as similar; chosen without looking at them.",
-            group="",
-            above=0,
-        ),
+        common(help="How near records must be to count as similar; chosen without looking at them.", above=0),
     ] = None
     scale: Annotated[
         str | None,
-        Parameter(
+        of_kernel(
             help="What the bandwidth is measured in: the units of the data, or the declared range of each "
             "column, of which it is then a fraction. [default: bounds if the ranges differ by more than 10 "
             "times]",
-            group=KERNEL,
             choices=SCALES,
             metavar="units|bounds",
         ),
     ] = None
     power: Annotated[
         int | None,
-        Parameter(
-            help="Power of the similarity; a larger power decreases faster.",
-            group=KERNEL,
-            at_least=1,
-            at_most=256,
-        ),
+        of_kernel(help="Power of the similarity; a larger power decreases faster.", at_least=1, at_most=256),
     ] = None
     bits: Annotated[
-        int | None, Parameter(help="Sign bits of the angular kernel.", group=KERNEL, at_least=1, at_most=64)
+        int | None, of_kernel(help="Sign bits of the angular kernel.", at_least=1, at_most=64)
     ] = None
     projection: Annotated[
         str | None,
-        Parameter(
-            help="dense, or structured: faster from about 512 columns on.",
-            group=KERNEL,
-            choices=("dense", "structured"),
+        of_kernel(
+            help="dense, or structured: faster from about 512 columns on.", choices=("dense", "structured")
         ),
     ] = None
     smoothness: Annotated[
         float | None,
-        Parameter(
-            help="Smoothness of the matern kernel: 0.5, 1.5 or 2.5. [default: 1.5]",
-            group=KERNEL,
-            at_least=0.5,
-            at_most=2.5,
+        of_kernel(
+            help="Smoothness of the matern kernel: 0.5, 1.5 or 2.5. [default: 1.5]", at_least=0.5, at_most=2.5
         ),
     ] = None
     radius: Annotated[
         float | None,
-        Parameter(
+        of_kernel(
             help="For the dot-product and polynomial kernels: longer records are shortened to this length. "
             "[default: 1]",
-            group=KERNEL,
             at_least=1e-15,
             at_most=1e15,
         ),
@@ -119,20 +102,14 @@ class KernelSpec:
         return "dim" not in parameter_names(self.name)
 
     def example(
-        self,
-        dim: int | None,
-        bounds: DeclaredBounds | None = None,
-        columns: Sequence[str] | None = None,
+        self, dim: int | None, bounds: DeclaredBounds | None = None, columns: Sequence[str] | None = None
     ) -> Kernel:
         """The kernel where only the number of columns matters, or not even that is known."""
         known = columns or example_columns(self.name, dim)
         return self.build(len(known) if dim is None and known is not None else dim, known, bounds)
 
     def build(
-        self,
-        dim: int | None,
-        columns: Sequence[str] | None = None,
-        bounds: DeclaredBounds | None = None,
+        self, dim: int | None, columns: Sequence[str] | None = None, bounds: DeclaredBounds | None = None
     ) -> Kernel:
         """The kernel for records of ``dim`` columns, of these names, in these bounds.
 
@@ -151,27 +128,26 @@ class KernelSpec:
         return named(self.name, dim=dim, columns=columns, bandwidth=bandwidth, **given)
 
 
-METHOD: Final = Parameter(
+BOUNDS: Final = common(
+    type=BOUNDS_TYPE,
+    help="Declared range of all columns, or of each; records are clipped to it.",
+    metavar="LOW:HIGH[,...]",
+)
+METHOD: Final = common(
     help="auto compares all methods that can release the kernel; or one of them.",
-    group="",
     choices=lambda: (AUTO, *planned_methods()),
     metavar="NAME",
 )
-SEED: Final = Parameter(
-    help="Public seed of the random functions.", group=TABLE, at_least=0, at_most=(1 << 63) - 1
-)
-STEPS: Final = Parameter(
+SEED: Final = of_table(help="Public seed of the random functions.", at_least=0, at_most=(1 << 63) - 1)
+STEPS: Final = of_table(
     type=NUMBER,
     several=True,
     help="For columns whose values are multiples of a step, such as 0.5: grid nodes lie on these values. One "
     "step for all columns, or one for each; 0 for a column without.",
-    group=TABLE,
     at_least=0,
     metavar="STEP[,...]",
 )
-WIDTH: Final = Parameter(
-    help="Cells per row of a race table. [default: 1000]", group=TABLE, at_least=2, at_most=10**8
-)
+WIDTH: Final = of_table(help="Cells per row of a race table. [default: 1000]", at_least=2, at_most=10**8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,9 +160,8 @@ class MethodSpec:
     method: Annotated[str, METHOD] = AUTO
     records: Annotated[
         int | None,
-        Parameter(
+        common(
             help="Declared number of records, for the plan; the true one is private.",
-            group="",
             at_least=1,
             at_most=10**12,
         ),
@@ -208,61 +183,52 @@ class TableSpec:
 
     method: Annotated[
         str | None,
-        Parameter(
+        common(
             help="race: kernels with hash functions; grid: 1 to 4 columns with bounds; fourier_features: "
             "gaussian, laplacian, matern; or another that counts in a tally. [default: the first of these "
             "that takes the kernel]",
-            group="",
             choices=tally_methods,
             metavar="NAME",
         ),
     ] = None
     rows: Annotated[
         int | None,
-        Parameter(
+        of_table(
             help="Rows of a race table; a release may publish fewer. [default: 1000]",
-            group=TABLE,
             at_least=1,
             at_most=10**8,
         ),
     ] = None
     width: Annotated[int | None, WIDTH] = None
     spacing: Annotated[
-        float | None,
-        Parameter(help="Distance between grid nodes, in bandwidths. [default: 0.75]", group=TABLE, above=0),
+        float | None, of_table(help="Distance between grid nodes, in bandwidths. [default: 0.75]", above=0)
     ] = None
     degree: Annotated[
         int | None,
-        Parameter(
-            help="Degree of the weights on a grid, 2 to 5. [default: by columns]",
-            group=TABLE,
-            at_least=2,
-            at_most=5,
+        of_table(
+            help="Degree of the weights on a grid, 2 to 5. [default: by columns]", at_least=2, at_most=5
         ),
     ] = None
     steps: Annotated[DeclaredSteps | None, STEPS] = None
     features: Annotated[
         int | None,
-        Parameter(
+        of_table(
             help="Number of random frequencies of fourier_features. [default: 4000]",
-            group=TABLE,
             at_least=1,
             at_most=10**8,
         ),
     ] = None
     groups: Annotated[
         int | None,
-        Parameter(
+        of_table(
             help="Groups of fourier_features; a record is counted in one of them: less time, more noise. "
             "[default: 1]",
-            group=TABLE,
             at_least=1,
             at_most=1 << 10,
         ),
     ] = None
     structured: Annotated[
-        bool | None,
-        Parameter(help="Frequencies of fourier_features by fast transforms, for many columns.", group=TABLE),
+        bool | None, of_table(help="Frequencies of fourier_features by fast transforms, for many columns.")
     ] = None
     seed: Annotated[int, SEED] = 0
 
@@ -325,10 +291,7 @@ def takes_sets(kernel: KernelSpec | Kernel) -> bool:
 
 
 def built(
-    kernel: KernelSpec | Kernel,
-    dim: int | None,
-    columns: Sequence[str] | None,
-    bounds: DeclaredBounds | None,
+    kernel: KernelSpec | Kernel, dim: int | None, columns: Sequence[str] | None, bounds: DeclaredBounds | None
 ) -> Kernel:
     """The kernel for records of these columns; a kernel object is one already."""
     return kernel if isinstance(kernel, Kernel) else kernel.build(dim, columns, bounds)

@@ -39,6 +39,13 @@ LOCAL = frozenset({"budget", "idempotency_key", "insecure_noise_seed"})
 
 PRIVACY: Final = "Privacy"
 """The heading of help."""
+DELTA: Final = Parameter(help="δ, below 1/(10 × number of units).", group="", at_least=0, below=1)
+RHO: Final = Parameter(
+    help="ρ of zero-concentrated differential privacy, instead of ε and δ.",
+    group=PRIVACY,
+    above=0,
+    below=1e9,
+)
 RELATION: Final = Parameter(
     help="add/remove: the number of records is private; replace: it is public.",
     group=PRIVACY,
@@ -95,19 +102,8 @@ class ReleaseRequest:
     epsilon: Annotated[
         float | Fraction | None, Parameter(help="ε; pure unless δ is given.", group="", above=0, below=1e9)
     ] = None
-    delta: Annotated[
-        float | Fraction | None,
-        Parameter(help="δ, below 1/(10 × number of units).", group="", at_least=0, below=1),
-    ] = None
-    rho: Annotated[
-        float | Fraction | None,
-        Parameter(
-            help="ρ of zero-concentrated differential privacy, instead of ε and δ.",
-            group=PRIVACY,
-            above=0,
-            below=1e9,
-        ),
-    ] = None
+    delta: Annotated[float | Fraction | None, DELTA] = None
+    rho: Annotated[float | Fraction | None, RHO] = None
     relation: Annotated[str | Relation, RELATION] = Relation.ADD_REMOVE
     unit: Annotated[
         str | None,

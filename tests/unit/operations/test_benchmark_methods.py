@@ -10,25 +10,25 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.operations import BenchmarkTerms, PublicRecords, benchmark_methods
+from hushsum.operations import BenchmarkTerms, PublicFile, benchmark_methods
 from hushsum.planning import KernelSpec
 
 GAUSSIAN = KernelSpec(kernel="gaussian", bandwidth=0.2)
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> PublicRecords:
+def file(tmp_path: Path) -> PublicFile:
     points = np.random.default_rng(1).normal(0.0, 0.4, (3000, 2)).round(4)
     np.savetxt(tmp_path / "p.csv", points, delimiter=",", header="a,b", comments="")
-    return PublicRecords(str(tmp_path / "p.csv"), ("a",))
+    return PublicFile(str(tmp_path / "p.csv"), ("a",))
 
 
 def test_private_data_are_refused_before_they_are_read() -> None:
     with pytest.raises(UsageError, match=r"leak.*hushsum plan"):
-        benchmark_methods(PublicRecords("missing.csv"), BenchmarkTerms((1.0,)), kernel=GAUSSIAN, public=False)
+        benchmark_methods(PublicFile("missing.csv"), BenchmarkTerms((1.0,)), kernel=GAUSSIAN, public=False)
 
 
-def test_errors_are_those_of_the_released_functions(file: PublicRecords) -> None:
+def test_errors_are_those_of_the_released_functions(file: PublicFile) -> None:
     terms = BenchmarkTerms((1.0, 50.0), bounds=(-2.0, 2.0), methods=("auto", "grid", "mwem"), queries=200)
     heard: list[float | None] = []
     compared = benchmark_methods(file, terms, kernel=GAUSSIAN, public=True, progress=heard.append)
@@ -51,7 +51,7 @@ def test_errors_are_those_of_the_released_functions(file: PublicRecords) -> None
     assert set(written["exact_query_seconds"]) == {"exact sums", "scikit-learn KernelDensity"}
 
 
-def test_all_that_suit_run_and_the_others_say_why_not(file: PublicRecords) -> None:
+def test_all_that_suit_run_and_the_others_say_why_not(file: PublicFile) -> None:
     terms = BenchmarkTerms((1.0,), delta=1e-6, queries=20, repeats=1)
     compared = benchmark_methods(file, terms, kernel=GAUSSIAN, public=True)
     assert {each.method for each in compared.measured} == {"auto", "fourier_features", "lsq_rff"}
@@ -78,7 +78,7 @@ def test_all_that_suit_run_and_the_others_say_why_not(file: PublicRecords) -> No
     ],
 )
 def test_senseless_comparisons_are_refused(
-    file: PublicRecords, terms: BenchmarkTerms, kernel: KernelSpec, words: str
+    file: PublicFile, terms: BenchmarkTerms, kernel: KernelSpec, words: str
 ) -> None:
     with pytest.raises(UsageError, match=words):
         benchmark_methods(file, terms, kernel=kernel, public=True)
@@ -88,5 +88,5 @@ def test_records_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
     (tmp_path / "w.csv").write_text("a\nnan\n1.0\n")
     with pytest.raises(DataRefused, match="finite"):
         benchmark_methods(
-            PublicRecords(str(tmp_path / "w.csv")), BenchmarkTerms((1.0,)), kernel=GAUSSIAN, public=True
+            PublicFile(str(tmp_path / "w.csv")), BenchmarkTerms((1.0,)), kernel=GAUSSIAN, public=True
         )

@@ -18,11 +18,10 @@ from hushsum.models import (
     PrivateOutlierDetector,
     PrivateRegressor,
 )
-from hushsum.operations import (
-    AnsweringModel,
+from hushsum.operations import AnsweringModel, describe_model
+from hushsum.operations.models import (
     ModelChoice,
     claim_beforehand,
-    describe_model,
     model_kind,
     model_kinds,
     model_names,

@@ -10,16 +10,8 @@ import pytest
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.models import MODELS, PrivateClassifier, PrivateModes
-from hushsum.operations import (
-    ModelChoice,
-    answers_of,
-    features_of,
-    labels_of,
-    model_names,
-    read_classes,
-    takes_labels,
-    takes_target,
-)
+from hushsum.operations import answers_of, features_of, labels_of, read_classes
+from hushsum.operations.models import ModelChoice, model_names, takes_labels, takes_target
 
 
 def test_every_model_has_a_name() -> None:

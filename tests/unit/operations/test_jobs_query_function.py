@@ -42,7 +42,7 @@ def test_answers_are_those_of_the_library(folder: Path) -> None:
     assert len(batches) > 1
     expected = hs.load(source).query(points, level=0.9)
     for name in ("value", "stderr", "lower", "upper"):
-        streamed = np.concatenate([getattr(batch, name) for batch in batches])
+        streamed = np.concatenate([batch.answers[name] for batch in batches])
         np.testing.assert_array_equal(streamed, getattr(expected, name))
     few = query_points(source, points[:2].tolist(), QueryTerms(sum=True)).as_json()
     np.testing.assert_array_equal([each["value"] for each in few], hs.load(source).sum(points[:2]))
@@ -54,10 +54,10 @@ def test_the_bound_of_the_median_of_means_is_the_theorem(folder: Path) -> None:
     terms = QueryTerms(sum=True, estimator="median-of-means")
     answered = query_points(source, [[0.0, 0.0, 0.0]], terms)
     bound = hs.load(source).error_bound([[0.0, 0.0, 0.0]])  # type: ignore[union-attr]
-    np.testing.assert_allclose(answered.upper - answered.value, bound)
+    np.testing.assert_allclose(answered.answers["upper"] - answered.answers["value"], bound)
     mean = query_points(source, [[0.0, 0.0, 0.0]], QueryTerms(estimator="median-of-means"))
     count = hs.load(source).count
-    assert (mean.upper - mean.value)[0] > bound[0] / count
+    assert (mean.answers["upper"] - mean.answers["value"])[0] > bound[0] / count
     with pytest.raises(UsageError, match=r"level must be 0\.95"):
         QueryTerms(estimator="median-of-means", level=0.9)
 
@@ -66,8 +66,10 @@ def test_simultaneous_intervals_of_given_points(folder: Path) -> None:
     source = str(folder / "open.hush")
     points = [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
     together = query_points(source, points, QueryTerms(simultaneous=True))
-    np.testing.assert_array_equal(together.upper, hs.load(source).query(points, simultaneous=True).upper)
-    assert (together.upper > query_points(source, points, QueryTerms()).upper).all()
+    np.testing.assert_array_equal(
+        together.answers["upper"], hs.load(source).query(points, simultaneous=True).upper
+    )
+    assert (together.answers["upper"] > query_points(source, points, QueryTerms()).answers["upper"]).all()
     (folder / "q.csv").write_text("x,y,z\n0,0,0\n")
     with pytest.raises(UsageError, match="while it is read"):
         query_file(source, str(folder / "q.csv"), QueryTerms(simultaneous=True))
@@ -89,7 +91,7 @@ def dated(tmp_path: Path) -> str:
 
 def test_points_with_dates(dated: str) -> None:
     answered = query_points(dated, [[30.0, "2020-02-03"], [30.0, 4.0]], QueryTerms(), DATED)
-    np.testing.assert_allclose(answered.value, [hs.load(dated)([[30.0, 4.0]])[0]] * 2)
+    np.testing.assert_allclose(answered.answers["value"], [hs.load(dated)([[30.0, 4.0]])[0]] * 2)
     assert [each["at"] for each in answered.as_json()] == [[30.0, "2020-02-03"], [30.0, 4.0]]
     refused: list[tuple[list[list[float | str]], DateFormat, str]] = [
         ([["2020-02-03", 4.0]], DATED, "at must have numbers in columns that are not declared as dates"),
@@ -114,7 +116,7 @@ def test_files_of_points_with_dates(dated: str, tmp_path: Path) -> None:
     dates = DateFormat(("since",), "%d.%m.%Y", DATED.unit, DATED.origin)
     path, columns = str(tmp_path / "q.csv"), ["years", "since"]
     (batch,) = query_file(dated, path, QueryTerms(), columns=columns, cells=CellFormat(dates=dates))
-    np.testing.assert_allclose(batch.value, hs.load(dated)([[30.0, 4.0], [31.0, 4.0]]))
+    np.testing.assert_allclose(batch.answers["value"], hs.load(dated)([[30.0, 4.0], [31.0, 4.0]]))
     assert [each["at"] for each in batch.as_json()] == [[30.0, "2020-02-03"], [31.0, "2020-02-03"]]
     with pytest.raises(UsageError, match="must name columns of the data, got 'hired'"):
         query_file(dated, path, QueryTerms(), columns=columns, cells=CellFormat(dates=DATED))

@@ -17,7 +17,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import QuestionsSpent, ServiceRefused, UsageError
 from hushsum.ledger import Ledger, LedgerDebit
-from hushsum.operations import EXACT, ModelChoice, SecretModel, TrainingFiles, secret_model
+from hushsum.operations.models import EXACT, ModelChoice, SecretModel, TrainingFiles, secret_model
 from hushsum.service.http.app import create_app
 from hushsum.service.store import Functions
 from tests.in_process_service import SECRET, Town, listening

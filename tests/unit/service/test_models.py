@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hushsum.models import load_model
-from hushsum.operations import model_names
+from hushsum.operations.models import model_names
 from tests.in_process_service import SECRET, Town
 
 pa: Any = pytest.importorskip("pyarrow")

@@ -14,7 +14,6 @@ from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from hushsum import operations
 from hushsum.kernels import bandwidth_warnings
 from hushsum.operations import RecordFiles, read_public, requested_release
 from hushsum.planning import DeclaredRecords, MethodSpec
@@ -94,6 +93,8 @@ def _claim_of_records(request: ReleaseClaimRequest, public: str | None) -> dict[
 
 def model_claim(about: dict[str, Any], body: bytes) -> Result:
     """The claim of a model and, if the request is for them too, its predicted error and the advice."""
+    from hushsum.operations import models  # imports scikit-learn
+
     request = ModelClaimRequest.model_validate(about["request"])
     public = about["public"] and public_rows(about["public"], request)
     choice = choice_of(request, about["most_numbers"], public)
@@ -106,23 +107,24 @@ def model_claim(about: dict[str, Any], body: bytes) -> Result:
     # What a model would warn of in its parameters is in the advice.
     with collect_parameter_warnings([]):
         if exact:
-            claim = operations.exact_claim(choice, **declared, most_questions=request.most_questions)
+            claim = models.exact_claim(choice, **declared, most_questions=request.most_questions)
         else:
-            claim = operations.claim_beforehand(choice, **declared)
+            claim = models.claim_beforehand(choice, **declared)
     # Records with missing values cannot be left out under replace, where their number is public.
     request.states(CellFormat).check_relation(str(claim.relation))
     result: dict[str, Any] = {"claim": claim.as_json()}
     if about["with_error"]:
         result["predicted"] = None
         if request.records is not None:
-            error = operations.predicted_error(choice, records=request.records, **declared, exact=exact)
+            error = models.predicted_error(choice, records=request.records, **declared, exact=exact)
             result["predicted"] = error and PredictedErrorResponse.model_validate(error).model_dump()
         result["advice"] = _advice(choice, request)
     return result, b""
 
 
-def _advice(choice: operations.ModelChoice, request: ModelClaimRequest) -> list[str]:
+def _advice(choice: models.ModelChoice, request: ModelClaimRequest) -> list[str]:
     """Sentences to consider before spending, from declared quantities alone."""
+
     model = choice.build()
     if request.classes is not None:
         model.set_params(classes=list(request.classes))
@@ -161,9 +163,11 @@ def check_tally(about: dict[str, Any], body: bytes) -> Result:
 
 def list_models(about: dict[str, Any], body: bytes) -> Result:
     """The models that can be fitted, and the settings of each."""
+    from hushsum.operations import models  # imports scikit-learn
+
     found = [
-        {**asdict(each), "settings": [operations.setting_as_json(setting) for setting in each.settings]}
-        for each in operations.model_kinds()
+        {**asdict(each), "settings": [models.setting_as_json(setting) for setting in each.settings]}
+        for each in models.model_kinds()
     ]
     return {"models": found}, b""
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from hushsum import operations
 from hushsum.errors import HushsumError
-from hushsum.operations import PublicFile, TrainingFiles, describe_exact, describe_model
+from hushsum.operations import PublicFile, describe_exact, describe_model
+from hushsum.operations.models import TrainingFiles
 from hushsum.records import CellFormat, clipping_allowed
 from hushsum.service.jobs.job_runner import LeaseLost, RunningJob, delete_exact_model_files, publish
 from hushsum.service.jobs.requests import check_confirmed, choice_of, collect_parameter_warnings
@@ -33,11 +33,13 @@ def fit(running: RunningJob) -> dict[str, object]:
 
 def _release(running: RunningJob, request: ConfirmedModelRequest) -> None:
     """Release a model as a public file."""
+    from hushsum.operations import models  # imports scikit-learn
+
     job, most = running.job, running.settings.most_model_numbers
     output = running.settings.path("functions", f"{job.function}.hush")
     with collect_parameter_warnings(running.notes), clipping_allowed(request.allow_clipping):
         public = running.public(request)
-        counted = operations.count_model(
+        counted = models.count_model(
             choice_of(request, most, public),
             _files(running, request, public),
             str(output),
@@ -45,25 +47,25 @@ def _release(running: RunningJob, request: ConfirmedModelRequest) -> None:
             progress=running.report_progress,
             most_numbers=most,
         )
-    released = operations.release_model(
-        counted, approve=lambda claim, _: running.pay_confirmed(request, claim)
-    )
+    released = models.release_model(counted, approve=lambda claim, _: running.pay_confirmed(request, claim))
     assert released is not None
-    facts = describe_model(released.bundle, target=request.target, size=released.size)
+    facts = describe_model(released.function, target=request.target, size=released.size)
     publish(running.store, job.function, job.dataset, request.name, running.actor, output, facts)
 
 
 def _open(running: RunningJob, request: ConfirmedModelRequest) -> None:
     """Open a model in exact mode, which has no public file and no digest."""
+    from hushsum.operations import models  # imports scikit-learn
+
     job, ledger = running.job, running.ledger
     place, key = running.settings.path("served", job.function), running.settings.tally_key()
     try:
         if place.with_suffix(".secret").exists():
             # From an earlier attempt. A new fit might differ in a last bit, and its store would refuse it.
-            kept = operations.SecretModel.load(place, encryption_key=key)
+            kept = models.SecretModel.load(place, encryption_key=key)
         else:
             with collect_parameter_warnings(running.notes), clipping_allowed(request.allow_clipping):
-                kept = operations.secret_model(
+                kept = models.secret_model(
                     choice_of(request, running.settings.most_model_numbers, running.public(request)),
                     _files(running, request),
                     most_questions=request.most_questions,

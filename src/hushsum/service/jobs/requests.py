@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from hushsum import operations
 from hushsum.errors import SuspiciousParameter, UsageError
 from hushsum.files import canonical_json
 from hushsum.operations import PublicFile
@@ -30,7 +29,7 @@ from hushsum.service.store import Datasets, Job, StoredTally
 from hushsum.service.store.datasets import WAITING
 
 if TYPE_CHECKING:
-    from hushsum.operations import ModelChoice
+    from hushsum.operations.models import ModelChoice
 
 PUBLIC_NAME: Final = "the public upload"
 """The name of such a file in error messages."""
@@ -111,7 +110,9 @@ def choice_of(request: ModelClaimRequest, most: int, public: PublicFile | None =
     UsageError
         if there is no such model or setting, or its tables would be too large.
     """
-    chosen = operations.model_kind(request.model).checked(request.settings)
+    from hushsum.operations import models  # imports scikit-learn
+
+    chosen = models.model_kind(request.model).checked(request.settings)
     tables = len(request.classes or ()) or 1
     cells = [
         _size(chosen.get("rows")) * _size(chosen.get("width")) * tables,
@@ -137,8 +138,8 @@ def choice_of(request: ModelClaimRequest, most: int, public: PublicFile | None =
             got="none",
             remedy="give [low, high], one pair for each column, or public rows",
         )
-    features = None if public is None else operations.public_features(public, request.target)
-    return operations.ModelChoice(request.model, given, public=features)
+    features = None if public is None else models.public_features(public, request.target)
+    return models.ModelChoice(request.model, given, public=features)
 
 
 def _size(value: object) -> int:

@@ -296,7 +296,7 @@ models_router = APIRouter(tags=["models"], route_class=ThreadedRoute)
 def list_kernels(call: Releaser) -> list[KernelResponse]:
     """The kernels that compare columns, and the parameters of each."""
     from hushsum.models import SCALE
-    from hushsum.operations import setting_as_json
+    from hushsum.operations.models import setting_as_json
 
     beside = [ModelSettingResponse.model_validate(setting_as_json(SCALE))]
     parameters = {name: list(parameter_names(name)) for name in kernel_names()}

@@ -42,8 +42,9 @@ from hushsum.models import (
     normalising_constant,
     to_json,
 )
-from hushsum.operations._answer_model import features_of, labels_of, read_classes
-from hushsum.operations._deliver import Approve, LedgerOptions, LedgerRecord, deliver
+from hushsum.operations._answers import features_of, labels_of, read_classes
+from hushsum.operations._count import Meter
+from hushsum.operations._deliver import Approve, Delivered, LedgerOptions, deliver
 from hushsum.operations._files import (
     STANDARD,
     Progress,
@@ -71,6 +72,7 @@ from hushsum.records import (
     default_bounds_refused,
     names_in_words,
     open_batches,
+    pyarrow,
 )
 from hushsum.releases import Bundle, Prepared
 from hushsum.secret_functions import (
@@ -444,31 +446,17 @@ class TrainingFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelReleased:
-    """A public model and where it was written. All of it is public."""
+class ModelReleased(Delivered[Bundle]):
+    """A public model and where it was written."""
 
-    output: str
-    bundle: Bundle
-    size: int
-    record: LedgerRecord | None = None
-
-    @property
-    def claim(self) -> Claim:
-        """What was promised."""
-        return self.bundle.claim
-
-    def as_json(self) -> dict[str, Any]:
-        """The release for a machine."""
-        about = self.bundle.about
+    def _described(self) -> dict[str, Any]:
+        about = self.function.about
         return {
-            "output": self.output,
             "model": about["model"],
             "parameters": about["parameters"],
             "columns": about["feature_names"],
             "claim": self.claim.in_numbers(),
             "assumptions": list(about["assumptions"]),
-            "size": self.size,
-            "ledger_record": None if self.record is None else self.record.as_json(),
         }
 
 
@@ -548,11 +536,11 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
         "output": Path(output).name if isinstance(output, str) else "standard output",
         **_described(model),
     }
-    delivered = deliver(
+    return deliver(
         Prepared(claim, subject, make),
         output,
-        sources=[path for path in records.paths if path != STANDARD]
-        + ([] if records.public is None else [records.public.path]),
+        ModelReleased,
+        sources=[*records.paths, *([] if records.public is None else [records.public.path])],
         settings=[
             to_json("parameters", counted.choice.parameters),
             records.columns,
@@ -562,9 +550,6 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
         approve=approve,
         ledger=ledger,
     )
-    if delivered is None:
-        return None
-    return ModelReleased(delivered.output, delivered.function, delivered.size, delivered.record)
 
 
 def _described(model: PrivateModel) -> dict[str, object]:
@@ -648,7 +633,8 @@ def training_batches(
 ) -> Iterator[tuple[Any, Target, Any]]:
     """Every batch as a table of columns, its target, and whose records they are."""
     columns: Sequence[str] | None = records.columns
-    for number, path in enumerate(records.paths):
+    meter = Meter(records.paths, progress)
+    for path in records.paths:
         with _open(records, path, columns, labels=labels) as stream:
             columns = [name for name in stream.column_names if name != records.target]
             if not columns:
@@ -660,9 +646,8 @@ def training_batches(
                 elif records.target is not None:
                     target = features_of(batch, [records.target]).column(0).to_numpy()
                 yield features_of(batch, columns), target, units
-                if progress is not None:
-                    read = stream.progress
-                    progress(None if read is None else (number + read) / len(records.paths))
+                meter.at(stream.progress)
+        meter.finish(path)
 
 
 def _counted(
@@ -671,30 +656,23 @@ def _counted(
     labels = takes_labels(model)
     batches = training_batches(records, labels=labels, progress=progress)
     if labels and records.classes is None:
-        return _counted_at_once(model, list(batches))
+        tables, targets, ids = zip(*batches, strict=True)
+        units = None if model.max_per_unit is None else pyarrow().chunked_array(ids)
+        _add(model, pyarrow().concat_tables(tables), np.concatenate(targets), units)
+        return model
     number = 0
     classes = records.classes
     for table, target, units in batches:
         number += table.num_rows
         if most_numbers is not None and number * model.kept_per_record(table.num_columns) > most_numbers:
             raise DataRefused(
-                ("this model keeps its records until the release, and got more than there is room for"),
+                "this model keeps its records until the release, and got more than there is room for",
                 remedy="take fewer features or records, or another model",
             )
         if classes is not None and target is not None:
             model.set_params(classes=read_classes(classes, target))
             classes = None
         _add(model, table, target, units)
-    return model
-
-
-def _counted_at_once(model: PrivateModel, batches: list[tuple[Any, Target, Any]]) -> PrivateModel:
-    from hushsum.records import pyarrow
-
-    table = pyarrow().concat_tables([table for table, _, _ in batches])
-    target = np.concatenate([part for _, part, _ in batches if part is not None])
-    units = None if model.max_per_unit is None else pyarrow().chunked_array([part for _, _, part in batches])
-    _add(model, table, target, units)
     return model
 
 
@@ -733,12 +711,8 @@ class SecretModel:
     @property
     def claim(self) -> Claim:
         """What all answers of all functions together promise."""
-        return path_claim(self._promise, self.functions[0], calibration=self.about["calibration"])
-
-    @property
-    def _promise(self) -> Promise:
-        stated = self.about["promise"]
-        return Promise.of(epsilon=stated["epsilon"], delta=stated["delta"])
+        promise = Promise.of(**self.about["promise"])
+        return path_claim(promise, self.functions[0], calibration=self.about["calibration"])
 
     def save(self, place: Path, *, encryption_key: bytes | None) -> None:
         """Write it down, for the owner of the process alone."""
@@ -755,17 +729,17 @@ class SecretModel:
         """Pay once, and open the functions for questions. Resumes wherever an earlier attempt ended."""
         booking = Booking.of(ledger.budget(), ledger.idempotency_key)
         assert booking is not None
-        promise: Any = self.about["promise"]
-        serving = {"most_questions": self.about["most_questions"], "calibration": self.about["calibration"]}
-        recorded: dict[str, Any] = {
-            "budget": booking.budget,
-            "idempotency_key": booking.idempotency_key,
+        serving: dict[str, Any] = {
+            **self.about["promise"],
+            **{name: self.about[name] for name in ("most_questions", "calibration")},
         }
         first: ServedFunction | None = None
         # The last one pays: what is paid for is there.
         for number, function in reversed(list(enumerate(self.functions))):
-            store = SqliteStore(answers_file(place, number))
-            first = serve(function, **promise, store=store, **serving, **({} if number else recorded))
+            paid: dict[str, Any] = (
+                {} if number else {"budget": booking.budget, "idempotency_key": booking.idempotency_key}
+            )
+            first = serve(function, store=SqliteStore(answers_file(place, number)), **serving, **paid)
         assert first is not None
         with suppress(AlreadyPublished):
             spend_json(booking, first.claim, subject_of(first), lambda: {"opened": True})
@@ -832,27 +806,22 @@ def secret_model(
 def _built(
     choice: ModelChoice, columns: Sequence[str], target: str | None, classes: Sequence[str] | None
 ) -> PrivateModel:
+    as_file = "release the model as a file"
     if choice.name not in EXACT:
-        raise UsageError(
-            "model",
-            ("must be ".__add__(" or ".join(EXACT))),
-            got=repr(choice.name),
-            remedy="release this model as a file",
-        )
+        raise UsageError("model", f"must be {' or '.join(EXACT)}", got=repr(choice.name), remedy=as_file)
     if choice.parameters.get("max_per_unit") is not None:
-        raise UsageError(
-            "max_per_unit",
-            "must be left out in exact mode, whose proof is about records",
-            remedy="release the model as a file",
-        )
+        rule = "must be left out in exact mode, whose proof is about records"
+        raise UsageError("max_per_unit", rule, remedy=as_file)
     if choice.public is not None:
-        raise UsageError(
-            "public",
-            "must be left out in exact mode",
-            remedy="declare bounds and bandwidth, or release the model as a file",
-        )
+        remedy = f"declare bounds and bandwidth, or {as_file}"
+        raise UsageError("public", "must be left out in exact mode", remedy=remedy)
     model = choice.build()
-    _check_settings(choice.name, model)
+    given, usual = model.get_params(deep=False), type(model)().get_params(deep=False)
+    for setting, reason in _OF_FILES[choice.name].items():
+        # Functional perturbation is what exact mode does; what it would not do is refused.
+        if given[setting] not in (usual[setting], "functional"):
+            rule = f"must be {usual[setting]!r} in exact mode, {reason}"
+            raise UsageError(setting, rule, remedy=f"leave it out, or {as_file}")
     check_target(model, columns, target, classes)
     if takes_labels(model) and classes is None:
         # The labels of the records would be shown as the list of classes, and decide the number of functions.
@@ -864,19 +833,6 @@ def _built(
             "delta", "must be above 0 in exact mode", got="none", remedy=("give ", Argument("delta", 1e-6))
         )
     return model
-
-
-def _check_settings(name: str, model: PrivateModel) -> None:
-    """Refuse what the owner set and exact mode would not do."""
-    given, usual = model.get_params(deep=False), type(model)().get_params(deep=False)
-    for setting, reason in _OF_FILES[name].items():
-        # Functional perturbation is what exact mode does.
-        if given[setting] not in (usual[setting], "functional"):
-            raise UsageError(
-                setting,
-                f"must be {usual[setting]!r} in exact mode, {reason}",
-                remedy="leave it out, or release the model as a file",
-            )
 
 
 def _secret_model(
@@ -1108,7 +1064,7 @@ def synthesize(
     if released is None:
         return None
     # From the file's content: a resumed release is that of the first run.
-    drawn_from = model_of(released.bundle)
+    drawn_from = model_of(released.function)
     assert isinstance(drawn_from, PrivateSynthesizer)
     number = max(1, round(drawn_from.function_.count)) if rows is None else rows
     write_table(drawn_from.sample(number, random_state=seed), output)
