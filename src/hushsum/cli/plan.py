@@ -119,18 +119,15 @@ def _write(made: Plan, denser: Plan | None) -> None:
     if any(option.rounded for option in shown):
         write("The cells of a table with ~ are rounded: release it with --rounded.")
     same = ("method", "rows", "width", "epsilon", "mechanism")
-    alike = [
-        each
-        for each in (() if denser is None else denser.options)
-        if all(getattr(each, name) == getattr(made.best, name) for name in same)
-    ]
-    # Sizes that follow from the density have no option of their own at another one.
-    if denser is not None and alike:
-        error = alike[0].error
-        write(
-            f"At mean kernel value {denser.density:.3g} the error of * is {error:.2g}, which is "
-            f"{_percent(error / denser.density)}."
-        )
+    for option in () if denser is None else denser.options:
+        # Sizes that follow from the density have no option of their own at another one.
+        if denser is not None and all(getattr(option, name) == getattr(made.best, name) for name in same):
+            share = _percent(option.error / denser.density)
+            write(
+                f"At mean kernel value {denser.density:.3g} the error of * is {option.error:.2g}, which is "
+                f"{share}."
+            )
+            break
 
 
 def _has_rows(option: Option) -> bool:

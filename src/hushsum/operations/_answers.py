@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 BOUND_LEVEL = 0.95
 """The level at which the median of means is formed, and the only one its theorem is then about."""
 ANSWERS: Final = ("value", "stderr", "lower", "upper")
-"""What a function answers at a point."""
+"""The names of the answers of a function at a point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,7 +444,7 @@ class ModelDescription:
 
 
 def describe_file(source: str) -> FunctionDescription | ModelDescription | TallyDescription:
-    """What a ``.hush`` or ``.tally`` file is; ``"-"`` reads a ``.hush`` file from standard input.
+    """Describe a ``.hush`` or ``.tally`` file; ``"-"`` reads a ``.hush`` file from standard input.
 
     Raises
     ------
@@ -543,7 +543,7 @@ def _has_fractions(values: NDArray[np.float64]) -> bool:
 
 
 def _numbers_in(texts: NDArray[np.str_]) -> NDArray[np.float64]:
-    """The numbers that all of the texts are; none where one is something else: CSV has no types."""
+    """The texts as numbers, because CSV has no types; empty if one of them is not a number."""
     try:
         values = texts.astype(np.float64)
     except ValueError:
@@ -552,7 +552,7 @@ def _numbers_in(texts: NDArray[np.str_]) -> NDArray[np.float64]:
 
 
 def read_classes(classes: Sequence[str], labels: NDArray[Any]) -> list[Any]:
-    """Declared classes as the kind of thing that the labels are: text, numbers or booleans.
+    """Declared classes in the type of the labels: text, numbers or booleans.
 
     >>> read_classes(["0", "1"], np.array([1, 0]))
     [0, 1]
@@ -606,7 +606,7 @@ class AnsweringModel:
         return int(self.model.n_features_in_)
 
     def answers(self, points: object, *, level: float = 0.95) -> dict[str, NDArray[Any]]:
-        """Everything the model says of points; see :func:`all_answers`.
+        """All answers of the model at points; see :func:`all_answers`.
 
         Raises
         ------
@@ -627,7 +627,7 @@ class AnsweringModel:
 def answers_of(model: Any, points: object) -> dict[str, NDArray[Any]]:
     """All answers of a model at points, a column for each answer.
 
-    What it says of every class has the class in its name; of two classes the one decision value is that for
+    An answer for each class has the class in its name; of two classes the one decision value is that for
     the second.
     """
     answers: dict[str, NDArray[Any]] = {}
@@ -643,7 +643,7 @@ def answers_of(model: Any, points: object) -> dict[str, NDArray[Any]]:
 
 
 def groups_of(model: Any, number: int) -> list[str]:
-    """What the groups are called that a model has a value for: its classes, or numbers of clusters."""
+    """The names of the groups that a model has a value for: its classes, or the numbers of its clusters."""
     return [str(each) for each in getattr(model, "classes_", range(number))]
 
 

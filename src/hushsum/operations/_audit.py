@@ -11,7 +11,7 @@ from hushsum.releases import Bundle, ReleasedFunction
 def audit_file(
     source: str | None, *, thorough: bool = False, progress: Progress | None = None
 ) -> AuditReport:
-    """The audit of what a ``.hush`` file holds (``"-"``: standard input); without one, of everything. Of a
+    """Audit the contents of a ``.hush`` file (``"-"``: standard input); without one, every mechanism. Of a
     model its released tables are audited.
 
     Neighbours and noise are new in every run.
@@ -36,7 +36,7 @@ def audit_file(
 
 
 def _audit_of_mechanism(model: str) -> str:
-    """What there is for a model whose file says nothing about its noise: its mechanism, on made-up records.
+    """The remedy for a model whose file does not describe its noise: audit its mechanism on made-up records.
 
     >>> _audit_of_mechanism("PrivateKernelSVC")
     "audit its mechanism, on made-up records, with 'hushsum audit' without a file"

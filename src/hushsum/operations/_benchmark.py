@@ -1,4 +1,4 @@
-"""Run methods side by side on public data, and measure what each of them errs and costs."""
+"""Run methods side by side on public data, and measure the error and the cost of each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SKLEARN_QUERIES = 20
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkTerms:
-    """What the methods are compared on.
+    """The promises, queries and repetitions of a comparison of methods.
 
     ``methods`` default to ``auto`` and all that can release the kernel under the promise; ``queries`` are
     drawn from the records; ``repeats`` is how many releases with fresh noise are averaged over.

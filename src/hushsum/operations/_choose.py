@@ -111,7 +111,7 @@ def choose_bandwidth(
 
 
 def _claim(records: RecordFiles, request: ReleaseRequest) -> Claim:
-    """What the choice will claim, known before a large file is read."""
+    """The claim of the choice, checked before a large file is read."""
     check_cap(records.unit_column, records.max_per_unit, parameter="unit_column")
     records.cells.check_relation(str(request.relation))
     return choice_claim(

@@ -171,7 +171,7 @@ _LARGE_BATCH_BYTES = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class TallyWritten:
-    """What may be said of a tally in a file: everything public, and nothing that was counted."""
+    """The public description of a tally in a file; it contains nothing that was counted."""
 
     path: str
     basis: Basis
@@ -195,7 +195,7 @@ class TallyWritten:
         return unit_in_words(self.unit, self.max_per_unit or 1)
 
     def public(self) -> dict[str, Any]:
-        """What any description of it says, for a machine."""
+        """The parts that all descriptions share, for a machine."""
         basis = self.basis
         rows, width = basis.shape
         return {
@@ -327,7 +327,7 @@ def count_records(
 
 @dataclass(frozen=True, slots=True)
 class _Counting:
-    """What is counted, and into which kind of tally."""
+    """The records to count, and the kind of tally."""
 
     records: RecordFiles
     kernel: KernelSpec | Kernel

@@ -75,9 +75,8 @@ if TYPE_CHECKING:
     from hushsum.ledger import Account, DatasetBudget, Fence
 
 
-_STEP = 1 << 20
 _FORM = 1
-"""Of the settings in a key; another one where the meaning of a setting, or its default, changes."""
+"""The version of the settings in a key; it changes where the meaning of a setting, or its default, does."""
 
 
 def release_key(sources: str | Sequence[str], *public: object) -> str:
@@ -95,8 +94,7 @@ def release_key(sources: str | Sequence[str], *public: object) -> str:
     digest.update(canonical_json([_FORM, declared_fields(public)]))
     for each in [sources] if isinstance(sources, str) else sources:
         with open(each, "rb") as stream:
-            while piece := stream.read(_STEP):
-                digest.update(piece)
+            hashlib.file_digest(stream, lambda: digest)
     return f"auto-{digest.hexdigest()[:40]}"
 
 
@@ -382,7 +380,7 @@ class FunctionReleased(Delivered[ReleasedFunction]):
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Files of records as a source of the pipeline. Of standard input nothing is known before it is read."""
+    """Files of records as a source of the pipeline. Standard input has no known columns before it is read."""
 
     records: RecordFiles
     threads: int | None
@@ -603,8 +601,8 @@ def _sample(public: PublicFile, tally: Tally) -> Floats:
 def _described(
     kernel: Kernel, output: str | IO[bytes], *, columns: Sequence[str] | None, bounds: Bounds | None
 ) -> dict[str, object]:
-    """What the ledger and its disclosure report say of a release beside its request: public, and known before
-    anything is drawn.
+    """The public entries of a release in the ledger and its disclosure report, beside those of its request;
+    known before anything is drawn.
     """
     found: dict[str, object] = {
         "kernel": kernel_in_words(kernel),

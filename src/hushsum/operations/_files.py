@@ -149,7 +149,7 @@ def check_answers_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
 
 
 def kind_of(path: Path) -> FileKind | None:
-    """What a file says it is in its first bytes; None if it is neither kind, or no file that can be read."""
+    """The kind of a file by its first bytes; None for any other file, or one that cannot be read."""
     if not path.is_file():
         return None
     with path.open("rb") as stream:
@@ -215,7 +215,7 @@ def read_key(path: str) -> bytes:
 
 
 def open_released(source: str) -> Released:
-    """What a ``.hush`` file holds; ``"-"`` reads it from standard input."""
+    """The contents of a ``.hush`` file; ``"-"`` reads it from standard input."""
     return load_released(sys.stdin.buffer if source == STANDARD else source)
 
 

@@ -29,7 +29,7 @@ FUNCTION: Final = ".hush"
 
 @dataclass(frozen=True, slots=True)
 class MapChoice:
-    """What a map shows; all of it is public. The bandwidth is in metres where it is ``geographic``."""
+    """The settings of a map, all of them public. The bandwidth is in metres where it is ``geographic``."""
 
     bandwidth: float | None = None
     bounds: DeclaredBounds | None = None

@@ -27,7 +27,7 @@ PARQUET: Final = (".parquet", ".pq")
 ARROW: Final = (".arrow", ".feather", ".ipc")
 CSV: Final = (".csv",)
 SUFFIXES: Final = (*PARQUET, *ARROW, *CSV)
-"""Of files that are written."""
+"""The suffixes of files that are written."""
 
 _BATCH_BYTES: Final = 1 << 24
 _TRUE: Final = ("1", "true", "TRUE", "True")
@@ -90,7 +90,7 @@ def _batches(
         source.choose(names, numbers, mixed=True)
         written = [] if source.typed else [name for name in columns if name not in numbers]
         for batch in source.batches():
-            # Of declared kinds, never of inferred ones, which one record could change.
+            # Kinds are declared, never inferred, because one record could change an inferred one.
             for name in written:
                 position = batch.schema.get_field_index(name)
                 found = _words_of(batch.column(position), columns[name], name, file, cells)

@@ -85,7 +85,7 @@ def plot_function(
 def _model_picture(
     answering: AnsweringModel, bundle: Bundle, **shown: Unpack[PlotKeywords]
 ) -> tuple[View, Picture]:
-    """What a model predicts along one or two columns; one that is a released function is drawn as that."""
+    """Draw the predictions of a model along one or two columns; one that is a released function as that."""
     from hushsum.models import ClusterModel, RegressionModel, TableModel
 
     model, dim, columns = answering.model, answering.dim, answering.columns

@@ -133,12 +133,11 @@ def _first_second(month: int) -> int:
 
 
 LATEST: Final = "latest.hush"
-_PIECE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What is followed, and how its records are counted and released; all of it is public.
+    """The files to follow, and how their records are counted and released; all of it is public.
 
     ``source`` is a folder, or a pattern such as ``incoming/*.csv``. ``records`` names columns and how cells
     are read; its paths are not used. ``stream`` is the request, with the horizon and what the steps show.
@@ -401,21 +400,17 @@ def start_or_continue(
     else:
         stream = open_stream(watch.state, encryption_key=encryption_key)
     try:
-        return Watcher(watch, stream, _clock(stream, settings))
+        if stream.notes.get("settings") != settings:
+            raise UsageError(
+                "state",
+                "must belong to a watch with the same settings",
+                got="another",
+                remedy="repeat the command that started it, or give another state",
+            )
+        return Watcher(watch, stream, StepClock(**stream.notes["clock"]))
     except BaseException:
         stream.close()
         raise
-
-
-def _clock(stream: Stream, settings: dict[str, Any]) -> StepClock:
-    if stream.notes.get("settings") != settings:
-        raise UsageError(
-            "state",
-            "must belong to a watch with the same settings",
-            got="another",
-            remedy="repeat the command that started it, or give another state",
-        )
-    return StepClock(**stream.notes["clock"])
 
 
 def _start(
@@ -461,11 +456,8 @@ def _booked(prepared: PreparedStream, watch: Watch, settings: dict[str, Any]) ->
 
 
 def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        while piece := stream.read(_PIECE):
-            digest.update(piece)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _state(path: Path) -> list[int]:

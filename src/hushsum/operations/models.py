@@ -553,7 +553,7 @@ def release_model(counted: CountedModel, *, approve: Approve | None = None) -> M
 
 
 def _described(model: PrivateModel) -> dict[str, object]:
-    """What the ledger and its disclosure report say of a model: public, and known before the release."""
+    """The public entries of a model in the ledger and its disclosure report, known before the release."""
     dim = model.n_features_in_
     names = getattr(model, "feature_names_in_", None)
     found: dict[str, object] = {"bounds": bounds_in_words(Bounds.of(model.column_bounds(), dim))}
@@ -710,7 +710,7 @@ class SecretModel:
 
     @property
     def claim(self) -> Claim:
-        """What all answers of all functions together promise."""
+        """The claim of all answers of all functions together."""
         promise = Promise.of(**self.about["promise"])
         return path_claim(promise, self.functions[0], calibration=self.about["calibration"])
 

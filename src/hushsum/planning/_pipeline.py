@@ -462,11 +462,11 @@ def release(
     scale: str | None = None,
     allow_clipping: bool = False,
 ) -> ReleasedFunction:
-    """Count records and release them, by the method and with the sizes that are predicted to err least.
+    """Count records and release them, by the method and with the sizes of the smallest predicted error.
     Spends the claim.
 
-    The number of records is never used but through a paid noisy count; the number of columns is taken as
-    public.
+    The number of records is used only through a noisy count, which the claim covers; the number of columns is
+    taken as public.
 
     Parameters
     ----------
@@ -480,8 +480,8 @@ insecure_noise_seed
         For other units make a tally: with ``max_per_unit``, or of a graph by
         :func:`hushsum.methods.count_graph`.
     mechanism, rounded, count_share
-        As for ``Tally.release``; by default what is predicted to err least. A method without a tally has none
-        of these, and is not considered where one is given.
+        As for ``Tally.release``; by default those of the smallest predicted error. A method without a tally
+        has none of these, and is not considered where one is given.
     bandwidth : float
         How near records must be to count as similar, chosen without looking at them: in the units of the
         data, or as a fraction of the declared range of each column; see ``scale``.
@@ -496,10 +496,10 @@ insecure_noise_seed
     records : int, optional
         About how many there are, declared: sizes are then chosen for that number. The true number is private.
     rows : int or "auto"
-        Of hash rows: how many to publish. By default what is planned for the declared number of records, or,
-        under pure ε without one, what suits the paid count.
+        How many hash rows to publish. By default what is planned for the declared number of records, or,
+        under pure ε without one, what suits the noisy count.
     width : int, optional
-        Of hash rows: cells of a row.
+        Cells of a hash row.
     columns : list of str, optional
         What the columns are called, in their order; by default as in the frame.
     max_bytes : int
@@ -507,7 +507,7 @@ insecure_noise_seed
     max_seconds : float
         The longest time to count, roughly and on one core.
     steps : float, list of float or None, or a dictionary by column name, optional
-        Of columns whose values are multiples of a step, such as ages and prices: a grid may then have its
+        For columns whose values are multiples of a step, such as ages and prices: a grid may then have its
         nodes on them, where the plan predicts that it pays. See :func:`hushsum.grid`.
     public : records, optional
         A public sample that resembles the records, 10 to 10,000 rows of numbers. It decides bandwidth and
@@ -568,7 +568,10 @@ insecure_noise_seed
                 got="rho or nothing",
                 remedy="give epsilon",
             )
-        _refuse_table_options(method, mechanism, rows, count_share, rounded)
+        # What only releases of a planned tally have is refused, rather than ignored.
+        for name, usual in {"mechanism": None, "rows": AUTO, "count_share": None, "rounded": None}.items():
+            if given[name] != usual:
+                raise UsageError(name, f"must be an option of the method {method!r}", got="no option of it")
         # The δ of the others is checked here; a method that takes δ has the option itself.
         check_declared_delta(
             Promise.of(epsilon=epsilon, delta=delta), population, allow_large_delta=allow_large_delta
@@ -605,18 +608,3 @@ insecure_noise_seed
     )
     with clipping_allowed(allow_clipping):
         return requested.prepare(records_in_memory).prepared.spend()
-
-
-def _refuse_table_options(
-    method: str, mechanism: str | None, rows: int | str, count_share: float | None, rounded: bool | None
-) -> None:
-    """Refuse what only releases of a planned tally have, rather than ignore it."""
-    given = {
-        "mechanism": mechanism is not None,
-        "rows": rows != "auto",
-        "count_share": count_share is not None,
-        "rounded": rounded is not None,
-    }
-    for name, is_given in given.items():
-        if is_given:
-            raise UsageError(name, f"must be an option of the method {method!r}", got="no option of it")

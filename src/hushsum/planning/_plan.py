@@ -311,7 +311,7 @@ def kernel_of_sample(
 ) -> Kernel:
     """The kernel, with the bandwidth of the sample where none is given and the kernel has one.
 
-    Silverman's rule for a density of so many records in d columns: s·(4/((d + 2)·n))^(1/(d + 4)), s the
+    Silverman's rule for a density of n records in d columns: s·(4/((d + 2)·n))^(1/(d + 4)), s the
     geometric mean over columns of the standard deviation or of quartiles, whichever is smaller. Where the
     bandwidth is a fraction of bounds, all of that is of the columns in units of their ranges.
     """
@@ -334,7 +334,7 @@ def kernel_of_sample(
 
 
 def silverman(rows: Floats, records: int) -> float:
-    """Silverman's bandwidth of a Gaussian density of so many records that are spread like the rows."""
+    """Silverman's bandwidth of a Gaussian density of that number of records, spread like the rows."""
     dim = rows.shape[1]
     return _spread(rows) * float((4.0 / ((dim + 2.0) * records)) ** (1.0 / (dim + 4.0)))
 
@@ -385,7 +385,7 @@ def density_of_sample(kernel: Kernel, public: object, queries: object) -> float 
 
 
 def _thinned(rows: Floats, most: int) -> Floats:
-    """Evenly spread rows, at most so many."""
+    """Evenly spread rows, at most ``most`` of them."""
     return rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64))]
 
 
@@ -786,7 +786,7 @@ def plan(
     queries : records, optional
         Public queries to estimate it at; default: the public records themselves.
     mechanism : {"discrete laplace", "gamma radius"}, optional
-        The law of the noise of tables under pure ε. Default: that of less variance.
+        The distribution of the noise of tables under pure ε. Default: the one of less variance.
     count_share : float, optional
         The part of the budget for the noisy number of records. Default: the one of least error, for each
         option.

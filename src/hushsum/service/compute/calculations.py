@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hushsum.kernels import bandwidth_warnings
 from hushsum.operations import RecordFiles, read_public, requested_release
@@ -33,6 +33,9 @@ from hushsum.service.schemas import (
 )
 from hushsum.tables import reading_from_json
 from hushsum.tally import Tally
+
+if TYPE_CHECKING:
+    from hushsum.operations.models import ModelChoice
 
 _KEPT_FUNCTIONS: Final = 4
 """Functions that a process keeps in memory."""
@@ -122,7 +125,7 @@ def model_claim(about: dict[str, Any], body: bytes) -> Result:
     return result, b""
 
 
-def _advice(choice: models.ModelChoice, request: ModelClaimRequest) -> list[str]:
+def _advice(choice: ModelChoice, request: ModelClaimRequest) -> list[str]:
     """Sentences to consider before spending, from declared quantities alone."""
 
     model = choice.build()
