@@ -413,6 +413,8 @@ def _encoded(value: object) -> Any:
 
 def _decoded(hint: Any, value: Any) -> Any:
     """A JSON value as the type of a field; raises for another one."""
+    if hint == DeclaredColumn:
+        return column_from_json(value)
     choices = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     if value is None and types.NoneType in choices:
         return None
@@ -423,8 +425,6 @@ def _decoded(hint: Any, value: Any) -> Any:
         return tuple(_decoded(typing.get_args(kind)[0], each) for each in value)
     if Kernel in kind.__mro__:
         return kernel_from_json(value)
-    if kind is DeclaredColumn:
-        return column_from_json(value)
     if hasattr(kind, "from_json"):
         return kind.from_json(value)
     if kind is float and type(value) is int:
