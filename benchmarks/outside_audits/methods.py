@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from hushsum.secret_functions._other_answers import FreshAnswers
 from numpy.typing import NDArray
 from scipy.special import expit
 
@@ -31,7 +30,7 @@ from hushsum.methods import (
 from hushsum.parties.summarization import FactoredSums
 from hushsum.privacy import ReleaseNoise, Stopping, TreeSums, draw_candidates, release_noise
 from hushsum.privacy.noise import NoiseSource, exponential_choice
-from hushsum.secret_functions import density_function
+from hushsum.secret_functions import FreshAnswers, density_function
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from hushsum.secret_functions._other_answers import laplace_rate
 from papers.functional_perturbation import paper_calibration as paper
 from papers.functional_perturbation.data import Floats, Sample
 
@@ -16,7 +15,7 @@ import hushsum as hs
 from hushsum.methods import fit_machines, perturbed_machines, perturbed_posterior, smoother
 from hushsum.models import feature_space, vectors_within
 from hushsum.privacy import Promise, path_scale, release_noise
-from hushsum.secret_functions import answer_once, density_function
+from hushsum.secret_functions import answer_once, density_function, laplace_rate
 from hushsum.tables import FourierFeatures
 
 FUNCTIONAL, GAUSSIAN, LAPLACE, NONE = "functional", "gaussian", "laplace", "no privacy"

@@ -25,7 +25,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass, replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 import numpy as np
@@ -224,8 +224,9 @@ class Parameter:
         )
 
 
-common: Final = partial(Parameter, group="")
-"""A parameter that most people need, which help lists without a heading."""
+def common(help: str, **rules: Any) -> Parameter:
+    """A parameter that most people need, which help lists without a heading."""
+    return Parameter(help=help, group="", **rules)
 
 
 def _is_finite(value: object) -> bool:

@@ -51,7 +51,7 @@ from hushsum.auditing._statistics import (
     audit_smoke,
     gaussian_draws,
 )
-from hushsum.errors import SecretRefused, UsageError
+from hushsum.errors import ClaimError, SecretRefused, UsageError
 from hushsum.kernels import Kernel
 from hushsum.privacy import (
     BINOMIAL,
@@ -315,15 +315,19 @@ def _spent(
         return "delta", binomial_delta(
             promise.epsilon, cells=moved.l2_squared, trials=trials, count_trials=count_trials
         )
-    if table.mechanism == SKELLAM and promise.rho is not None:
-        rho = skellam_rho(cells=moved.l2_squared, variance=table.parameter, count_variance=counted)
-        return "rho", rho if proven else math.inf
     if table.mechanism == SKELLAM:
-        if promise.epsilon is None or not promise.delta or not proven:
-            return "delta", math.inf
-        return "delta", skellam_delta(
-            promise.epsilon, cells=moved.l2_squared, variance=table.parameter, count_variance=counted
-        )
+        kind = "delta" if promise.rho is None else "rho"
+        if promise.pure or not proven:
+            return kind, math.inf
+        cells, variance = moved.l2_squared, table.parameter
+        try:
+            if promise.epsilon is None:
+                return kind, skellam_rho(cells=cells, variance=variance, count_variance=counted)
+            epsilon = promise.epsilon
+            return kind, skellam_delta(epsilon, cells=cells, variance=variance, count_variance=counted)
+        except ClaimError:
+            # A file may state any variance; nothing is proven for one that no release has.
+            return kind, math.inf
     if promise.pure or (table.mechanism == LAPLACE and promise.epsilon is not None):
         return "epsilon", _sum(_table_epsilon(moved, cells, table), _epsilon(moves, count))
     spent = _sum(_rho(moved.l2_squared, table), _rho(moves**2, count))

@@ -233,6 +233,19 @@ def _url(place: str | os.PathLike[str]) -> sa.URL:
     return url
 
 
+def require_folder(path: Path) -> None:
+    """Refuse a ledger's file in a folder that does not exist."""
+    if not path.parent.is_dir():
+        raise UsageError(
+            (
+                "the folder ",
+                FilePath(path.parent, service="of the ledger", quoted=True),
+                " must exist to make a ledger in it",
+            ),
+            remedy="make it first",
+        )
+
+
 def _sqlite(url: sa.URL, wait_seconds: float, *, create: bool) -> sa.Engine:
     name = url.database
     if not name or name == ":memory:" or name.startswith("file:"):
@@ -248,15 +261,7 @@ def _sqlite(url: sa.URL, wait_seconds: float, *, create: bool) -> sa.Engine:
                 ("no ledger ", FilePath(name, quoted=True)),
                 remedy="check the path, or make one with: hushsum ledger init",
             )
-        if not path.parent.is_dir():
-            raise UsageError(
-                (
-                    "the folder ",
-                    FilePath(path.parent, service="of the ledger", quoted=True),
-                    " must exist to make a ledger in it",
-                ),
-                remedy="make it first",
-            )
+        require_folder(path)
     # A new file is its owner's alone: it contains who released what, and to whom.
     if create:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))

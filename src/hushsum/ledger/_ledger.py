@@ -42,6 +42,7 @@ from hushsum.ledger._database import (
     file_of,
     has_ledger,
     no_ledger,
+    require_folder,
     staged,
     upgrade,
 )
@@ -871,6 +872,8 @@ class Ledger:
         beside = named if isinstance(named, Path) else None
         file = file_of(place)
         if file is not None and not file.exists():
+            # Before the guard, which makes the folders that it needs.
+            require_folder(file)
             _refuse_lost(beside)
         LedgerGuard("", place, state, guard).prepare()
         database = connect(place, create=True, wait_seconds=wait_seconds)

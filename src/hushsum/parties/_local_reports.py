@@ -24,12 +24,12 @@ from typing import Annotated, Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.declaration import BOUNDS_TYPE
+from hushsum.declaration import BOUNDS_TYPE, common
 from hushsum.errors import FilePath, FileRefused, UsageError
 from hushsum.files import atomic_file, canonical_json, stored_rational
 from hushsum.kernels import HashableKernel, Kernel
 from hushsum.operations import STANDARD, check_function_output, check_output
-from hushsum.parties._runtime import Result, basic
+from hushsum.parties._runtime import Result
 from hushsum.planning._requests import SEED, KernelSpec, of_table
 from hushsum.privacy import (
     MECHANISM,
@@ -359,16 +359,16 @@ class CollectionRequest:
     """Terms of reports, before the number of columns is known."""
 
     epsilon: Annotated[
-        float, basic("ε that each person spends by reporting.", above=0, at_most=_MOST_EPSILON)
+        float, common("ε that each person spends by reporting.", above=0, at_most=_MOST_EPSILON)
     ]
     columns: Annotated[
-        tuple[str, ...] | None, basic("Columns of a record, separated by commas.", metavar="NAMES")
+        tuple[str, ...] | None, common("Columns of a record, separated by commas.", metavar="NAMES")
     ] = None
-    dim: Annotated[int | None, basic("Number of columns, where they have no names.", at_least=1)] = None
+    dim: Annotated[int | None, common("Number of columns, where they have no names.", at_least=1)] = None
     kernel: KernelSpec = _NO_KERNEL
     bounds: Annotated[
         DeclaredBounds | None,
-        basic(
+        common(
             "Declared range of all columns, or of each; records are clipped to it.",
             type=BOUNDS_TYPE,
             optional=True,

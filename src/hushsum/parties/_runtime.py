@@ -18,7 +18,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final, NoReturn, Protocol
 
-from hushsum.declaration import Parameter
+from hushsum.declaration import Parameter, common
 from hushsum.errors import AlreadyPublished, FileRefused, HushsumError, PeerLost, PeerRefused, UsageError
 from hushsum.operations import LedgerOptions
 from hushsum.parties import _messages as messages
@@ -42,11 +42,6 @@ _MOST_HANDSHAKES: Final = 64
 
 _MOST_OF_A_PARTY: Final = 8
 """Connections of one key at once: a party needs one, and a few more while lost ones time out."""
-
-
-def basic(help: str, **rules: Any) -> Parameter:
-    """A parameter that most people need, so that help lists it without a heading."""
-    return Parameter(help=help, group="", **rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +176,9 @@ def _nothing() -> bytes:
 class PartySpec:
     """What the process of every party needs."""
 
-    key: Annotated[str, basic("This party's key file.", metavar="FILE")]
+    key: Annotated[str, common("This party's key file.", metavar="FILE")]
     state: Annotated[
-        str | None, basic("Folder for the state of runs. [default: beside the file]", metavar="DIR")
+        str | None, common("Folder for the state of runs. [default: beside the file]", metavar="DIR")
     ] = None
 
 

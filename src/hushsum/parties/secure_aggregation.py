@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.declaration import check_fields
+from hushsum.declaration import check_fields, common
 from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused, SecretRefused, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import atomic_file, pack, stored_rational, unpack
@@ -40,7 +40,6 @@ from hushsum.parties._runtime import (
     Patience,
     Result,
     RunSpending,
-    basic,
     listener,
 )
 from hushsum.parties._tls import Identity, fingerprint_of, short, verify
@@ -1268,12 +1267,12 @@ class TermsRequest:
     release: ReleaseRequest
     colluding: Annotated[
         int,
-        basic(
+        common(
             "Number of colluding sites against which the claim holds, alone or with the server.", at_least=0
         ),
     ] = 1
     dropouts: Annotated[
-        int, basic("Number of sites that may leave before the sum is opened.", at_least=0)
+        int, common("Number of sites that may leave before the sum is opened.", at_least=0)
     ] = 0
 
     def __post_init__(self) -> None:
@@ -1386,7 +1385,7 @@ def run_server(
 class SiteRequest:
     """What a site takes part with: the terms it has agreed to, its key, state and ledger."""
 
-    terms: Annotated[str, basic("The terms that all have agreed to.", metavar="FILE")]
+    terms: Annotated[str, common("The terms that all have agreed to.", metavar="FILE")]
     party: PartySpec
     ledger: LedgerOptions = NO_LEDGER
 

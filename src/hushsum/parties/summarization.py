@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushsum import _native
 from hushsum._types import Floats, Integers
-from hushsum.declaration import Parameter, check_fields
+from hushsum.declaration import Parameter, check_fields, common
 from hushsum.errors import (
     AlreadyPublished,
     Argument,
@@ -73,7 +73,6 @@ from hushsum.parties._runtime import (
     Patience,
     Result,
     RunSpending,
-    basic,
     listener,
 )
 from hushsum.parties._tls import Identity, fingerprint_of, read_secret, short, write_secret
@@ -1839,14 +1838,16 @@ class Comparison:
     the release of the validation set.
     """
 
-    epsilon: Annotated[float, basic("ε of all messages of the run together.", above=0, at_most=1e3)]
-    delta: Annotated[float, basic("δ, below 1/(10 × number of records).", above=0, below=1)]
+    epsilon: Annotated[float, common("ε of all messages of the run together.", above=0, at_most=1e3)]
+    delta: Annotated[float, common("δ, below 1/(10 × number of records).", above=0, below=1)]
     bandwidth: Annotated[
-        float, basic("Scale of the Gaussian kernel in the units of the data; public.", above=0)
+        float, common("Scale of the Gaussian kernel in the units of the data; public.", above=0)
     ]
-    features: Annotated[int, basic("Number of random frequencies.", at_least=1, at_most=MAX_WIDTH // 2)] = 500
+    features: Annotated[int, common("Number of random frequencies.", at_least=1, at_most=MAX_WIDTH // 2)] = (
+        500
+    )
     validation_share: Annotated[
-        float, basic("Fraction of the budget for the release of the validation set.", above=0, below=1)
+        float, common("Fraction of the budget for the release of the validation set.", above=0, below=1)
     ] = VALIDATION_SHARE
 
     def __post_init__(self) -> None:
@@ -1866,21 +1867,21 @@ class RunSpec:
     """What a run promises and how long it is. ``hashes``: owners send hashes under a secret seed."""
 
     comparison: Comparison
-    size: Annotated[int, basic("Number of points of the summary.", at_least=1)]
-    rule: Annotated[str, basic("threshold, fresh or auction.", choices=RULES)] = DEFAULT_RULE
+    size: Annotated[int, common("Number of points of the summary.", at_least=1)]
+    rule: Annotated[str, common("threshold, fresh or auction.", choices=RULES)] = DEFAULT_RULE
     rounds: Annotated[
-        int | None, basic("Number of rounds. [default: depends on the rule]", at_least=1, at_most=MAX_ROUNDS)
+        int | None, common("Number of rounds. [default: depends on the rule]", at_least=1, at_most=MAX_ROUNDS)
     ] = None
     reach: Annotated[
-        int | None, basic("Total number of points to be sent. [default: 3 × the size]", at_least=1)
+        int | None, common("Total number of points to be sent. [default: 3 × the size]", at_least=1)
     ] = None
-    seed: Annotated[int, basic("Public seed of the features.")] = 0
-    cap: Annotated[int | None, basic("Maximum number of points from one owner.", at_least=1)] = None
-    rate: Annotated[float | None, basic("Decrease of the log-odds per rank, for the auction.", above=0)] = (
+    seed: Annotated[int, common("Public seed of the features.")] = 0
+    cap: Annotated[int | None, common("Maximum number of points from one owner.", at_least=1)] = None
+    rate: Annotated[float | None, common("Decrease of the log-odds per rank, for the auction.", above=0)] = (
         None
     )
     hashes: Annotated[
-        bool, basic("Owners send hashes; --validation is a file from hushsum summarize validation.")
+        bool, common("Owners send hashes; --validation is a file from hushsum summarize validation.")
     ] = False
 
     def __post_init__(self) -> None:
@@ -1997,7 +1998,7 @@ HASHES = "hashes"
 _MOST_OF_A_TARGET = 1 << 24
 
 
-COLUMNS = basic("Columns that are compared, separated by commas; default: all.", metavar="NAMES")
+COLUMNS = common("Columns that are compared, separated by commas; default: all.", metavar="NAMES")
 DEBIT_RHO = Parameter(help="Debit the validation set's release in ρ, not in ε and δ.", group="Ledger")
 
 
@@ -2011,13 +2012,13 @@ class CuratorRequest:
     """
 
     party: PartySpec
-    validation: Annotated[str, basic("Records that the summary should resemble.", metavar="FILE")]
+    validation: Annotated[str, common("Records that the summary should resemble.", metavar="FILE")]
     run: RunSpec
     columns: Annotated[tuple[str, ...] | None, COLUMNS] = None
     carry: Annotated[
-        tuple[str, ...], basic("Columns that are sent and not compared, such as a label.", metavar="NAMES")
+        tuple[str, ...], common("Columns that are sent and not compared, such as a label.", metavar="NAMES")
     ] = ()
-    pace: Annotated[float, basic("Time between the starts of rounds.", at_least=0, metavar="SECONDS")] = 1.0
+    pace: Annotated[float, common("Time between the starts of rounds.", at_least=0, metavar="SECONDS")] = 1.0
     cells: CellFormat = PLAIN
     ledger: LedgerOptions = NO_LEDGER
     debit_rho: Annotated[bool, DEBIT_RHO] = False
@@ -2363,7 +2364,7 @@ def _columns(validation: _Validation, carried: tuple[str, ...], summary: Summary
 class ValidationRequest:
     """The consumer's release of a validation set under the owners' secret, for one run."""
 
-    hashes: Annotated[str, basic("The secret shared by owners and consumer.", metavar="FILE")]
+    hashes: Annotated[str, common("The secret shared by owners and consumer.", metavar="FILE")]
     comparison: Comparison
     columns: Annotated[tuple[str, ...] | None, COLUMNS] = None
     cells: CellFormat = PLAIN
@@ -2607,11 +2608,11 @@ class OwnerRequest:
     party: PartySpec
     columns: Annotated[
         tuple[str, ...] | None,
-        basic("Columns that may be sent, separated by commas; default: all.", metavar="NAMES"),
+        common("Columns that may be sent, separated by commas; default: all.", metavar="NAMES"),
     ] = None
-    cap: Annotated[int | None, basic("Maximum number of points that are sent in total.", at_least=1)] = None
+    cap: Annotated[int | None, common("Maximum number of points that are sent in total.", at_least=1)] = None
     hashes: Annotated[
-        str | None, basic("Send hashes under this secret instead of points, or nothing.", metavar="FILE")
+        str | None, common("Send hashes under this secret instead of points, or nothing.", metavar="FILE")
     ] = None
     cells: CellFormat = PLAIN
     ledger: LedgerOptions = NO_LEDGER

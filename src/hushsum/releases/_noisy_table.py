@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -653,16 +653,6 @@ instead.
 """
 
 
-class EstimateKeywords(TypedDict, total=False):
-    """The keyword arguments of a released sketch and of its ``sum``; see there."""
-
-    estimator: str
-    count: str
-    nonnegative: bool
-    failure: float
-    threads: int
-
-
 @dataclass(frozen=True, eq=False)
 class TableFunction(NoisyTable):
     """A released sketch: public, frozen, answering mean kernel values for any number of queries.
@@ -703,7 +693,16 @@ class TableFunction(NoisyTable):
         """
         return max(self._table_count[0], 1.0)
 
-    def __call__(self, Q: object, **how: Unpack[EstimateKeywords]) -> Floats:
+    def __call__(
+        self,
+        Q: object,
+        *,
+        estimator: str = "mean",
+        count: str = "combined",
+        nonnegative: bool = False,
+        failure: float = 0.05,
+        threads: int = 1,
+    ) -> Floats:
         """Mean kernel values f(q)/N̂ (Algorithm 2), shape (n_queries,).
 
         Parameters
@@ -721,22 +720,30 @@ class TableFunction(NoisyTable):
             Of the median of means: the probability with which :meth:`error_bound` may be exceeded. It decides
             how many groups the rows are cut into.
         """
-        return self._estimated(Q, mean=True, **how)
+        return self._estimated(Q, True, estimator, count, nonnegative, failure, threads)
 
-    def sum(self, Q: object, **how: Unpack[EstimateKeywords]) -> Floats:
-        """Kernel sums f(q) = Σ k(x, q), shape (n_queries,); parameters as for calling the function."""
-        return self._estimated(Q, mean=False, **how)
-
-    def _estimated(
+    def sum(
         self,
         Q: object,
         *,
-        mean: bool,
         estimator: str = "mean",
         count: str = "combined",
         nonnegative: bool = False,
         failure: float = 0.05,
         threads: int = 1,
+    ) -> Floats:
+        """Kernel sums f(q) = Σ k(x, q), shape (n_queries,); parameters as for calling the function."""
+        return self._estimated(Q, False, estimator, count, nonnegative, failure, threads)
+
+    def _estimated(
+        self,
+        Q: object,
+        mean: bool,
+        estimator: str,
+        count: str,
+        nonnegative: bool,
+        failure: float,
+        threads: int,
     ) -> Floats:
         if estimator == "mean" and count == "combined" and threads == 1 and not nonnegative:
             values = (self._quick if mean else self._quick_sum)(Q)

@@ -960,9 +960,25 @@ def _requested(keywords: Mapping[str, Any]) -> StreamRequest:
 def stream(
     tally: Tally,
     *,
+    horizon: int,
+    window: int | None = None,
+    decay: float | Fraction | None = None,
+    removals: bool = False,
+    epsilon: float | Fraction | None = None,
+    delta: float | Fraction | None = None,
+    rho: float | Fraction | None = None,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    unit: str | None = None,
+    rows: int | str = AUTO,
+    count_share: float | Fraction | None = None,
+    rounded: bool | None = None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
+    budget: Budget | None = None,
+    idempotency_key: str | None = None,
+    insecure_noise_seed: int | None = None,
     path: str | os.PathLike[str] | None = None,
     encryption_key: bytes | None = None,
-    **keywords: Unpack[StreamKeywords],
 ) -> Stream:
     """Start a stream: a function that is released anew at every step, under one claim paid now.
 
@@ -1010,7 +1026,23 @@ idempotency_key, insecure_noise_seed
     Exactly the requested claim for all steps together, by integer noise from a fresh key at every step; the
     proof is in `hushsum.privacy.over_time`.
     """
-    return prepare_stream(tally, _requested(keywords)).start(path, encryption_key=encryption_key)
+    release = ReleaseRequest(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        relation=relation,
+        unit=unit,
+        rows=rows,
+        count_share=count_share,
+        rounded=rounded,
+        population=population,
+        allow_large_delta=allow_large_delta,
+        budget=budget,
+        idempotency_key=idempotency_key,
+        insecure_noise_seed=insecure_noise_seed,
+    )
+    request = StreamRequest(release, horizon, window, decay, removals)
+    return prepare_stream(tally, request).start(path, encryption_key=encryption_key)
 
 
 def plan_stream(tally: Tally, **keywords: Unpack[StreamKeywords]) -> StreamPlan:

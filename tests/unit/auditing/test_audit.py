@@ -12,7 +12,7 @@ import pytest
 import hushsum as hs
 from hushsum.auditing import AuditReport, AuditRow, Half, report_of
 from hushsum.errors import SecretRefused, UsageError
-from hushsum.privacy import NO_NOISE, IntegerNoise
+from hushsum.privacy import NO_NOISE, IntegerNoise, Mechanism
 from hushsum.releases import TableFunction
 
 PROMISES: list[dict[str, Any]] = [
@@ -61,6 +61,17 @@ class TestReleases:
         public = promise.get("relation") == "replace" and persons is None
         found = broken(replace(released(promise, persons), count_noise=NO_NOISE))
         assert found == (set() if public else {"stated noise"})
+
+
+@pytest.mark.parametrize("promise", [{"epsilon": 1.0, "delta": 1e-6}, {"rho": 0.3}], ids=str)
+@pytest.mark.parametrize("variance", [Fraction(1, 1 << 30), Fraction(1 << 20)])
+def test_skellam_noise_of_a_variance_that_nothing_is_proven_for(
+    promise: dict[str, Any], variance: Fraction
+) -> None:
+    function, noise = released(promise), IntegerNoise("skellam", variance)
+    claim = replace(function.claim, mechanism=Mechanism.of("skellam"))
+    stated = replace(function, noise=noise, count_noise=noise, claim=claim)
+    assert "stated noise" in broken(stated)
 
 
 def test_a_seeded_release_protects_nobody() -> None:

@@ -19,7 +19,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 import hushsum.ledger
-from hushsum.errors import FileRefused, LedgerUnavailable
+from hushsum.errors import FileRefused, LedgerUnavailable, UsageError
 from hushsum.files import state_folder
 from hushsum.ledger import (
     REVISION,
@@ -187,6 +187,12 @@ def test_nothing_is_booked_where_no_guard_can_be_kept(
     with pytest.raises(LedgerUnavailable, match="HUSHSUM_STATE"):
         again.create_dataset("d", DatasetTerms.of(epsilon=1))
     assert ledger.datasets() == []
+
+
+def test_a_ledger_is_not_made_in_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="must exist to make a ledger in it"):
+        Ledger.create(tmp_path / "ledgers" / "town.db", state=tmp_path / "state")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_state_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
