@@ -2,7 +2,8 @@
 
 A request declares its parameters once, as the fields of a frozen dataclass with a `Parameter` in the
 annotation of each; a model lists them. The checks, the options of the command line, the bodies and forms of
-the service, docstrings and reference pages are made from that.
+the service, docstrings and reference pages are made from that. A release is declared in `hushsum.privacy`;
+records, kernels, tables and plans in `hushsum.planning`; what only commands do in `hushsum.operations`.
 
 >>> @dataclass(frozen=True)
 ... class Smoothing:

@@ -2,7 +2,8 @@
 
 A kernel is a public similarity. What can be done with it depends on its roles: hash rows count a
 `HashableKernel`, random features a `SpectralKernel`, a grid reads a `ProfileKernel`. A method takes every
-kernel that has the role it needs, so a new kernel works wherever its roles allow, without a list anywhere.
+kernel that has the role it needs, so a new kernel works wherever its roles allow. A parameter that no other
+kernel has is declared in `hushsum.planning.KernelSpec` for the surfaces.
 """
 
 from __future__ import annotations

@@ -14,17 +14,15 @@ from hushsum.ledger._database import (
     file_of,
     metadata,
 )
+from hushsum.ledger._disclosure_report import DisclosureReport
 from hushsum.ledger._events import Entry, Kind, Receipt, Verification
 from hushsum.ledger._ledger import (
     DatasetBudget,
-    DisclosureReport,
     Fence,
     Ledger,
     LedgerDebit,
-    LedgerGuard,
-    Watermark,
-    WatermarkGuard,
 )
+from hushsum.ledger._rollback_guard import LedgerGuard, Watermark, WatermarkGuard
 
 __all__ = [
     "REVISION",

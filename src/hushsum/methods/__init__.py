@@ -23,6 +23,16 @@ from hushsum.methods._feature_functions import (
 from hushsum.methods._fourier_features import FOURIER_FEATURES, TYPICAL_CHANCE, fourier_features
 from hushsum.methods._graphs import count_graph, count_rows
 from hushsum.methods._grid import GRID, TYPICAL_HEAP, grid
+from hushsum.methods._hash_rows import (
+    BOUND,
+    DEFAULT_WIDTH,
+    RACE,
+    bounded_row_variance,
+    estimated_row_variance,
+    race,
+    row_variances,
+    row_width,
+)
 from hushsum.methods._landmarks import (
     LANDMARKS,
     LENGTH,
@@ -123,16 +133,6 @@ from hushsum.methods._quantiles import (
     private_bounds,
     private_quantiles,
     rank_sensitivity,
-)
-from hushsum.methods._race import (
-    BOUND,
-    DEFAULT_WIDTH,
-    RACE,
-    bounded_row_variance,
-    estimated_row_variance,
-    race,
-    row_variances,
-    row_width,
 )
 
 __all__ = [

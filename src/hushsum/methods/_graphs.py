@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels import JaccardKernel, Kernel
-from hushsum.methods._race import DEFAULT_ROWS, DEFAULT_WIDTH
+from hushsum.methods._hash_rows import DEFAULT_ROWS, DEFAULT_WIDTH
 from hushsum.tables import AdjacencyRows, HashRows
 from hushsum.tally import Checkpoint, Tally
 

@@ -15,7 +15,7 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.kernels import AsymmetricAngularKernel, BallSignsKernel, positive_number
-from hushsum.methods._race import race
+from hushsum.methods._hash_rows import race
 from hushsum.privacy import (
     Mechanism,
     ReleaseNoise,

@@ -28,7 +28,7 @@ from hushsum.releases import largest_step
 from hushsum.tables import Basis
 
 if TYPE_CHECKING:
-    from hushsum.methods._race import RowVariance
+    from hushsum.methods._hash_rows import RowVariance
 
 DEFAULT_DENSITY = 0.01
 _UNBOUNDED = 0.1

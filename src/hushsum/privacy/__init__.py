@@ -47,6 +47,24 @@ from hushsum.privacy._claim import (
     known_mechanisms,
     unit_in_words,
 )
+from hushsum.privacy._draws import (
+    EXACT_INTEGERS,
+    RANDOM_STOPPING,
+    REAL_ARITHMETIC,
+    REAL_GAUSSIAN,
+    Question,
+    ReleaseNoise,
+    choice_claim,
+    choose_positions,
+    draw_candidates,
+    flip_coins,
+    gaussian_sigma,
+    random_places,
+    release_noise,
+    rounded,
+    rounded_reach,
+    standard_normal,
+)
 from hushsum.privacy._functional_perturbation import (
     ANALYTIC,
     AS_PUBLISHED,
@@ -85,24 +103,6 @@ from hushsum.privacy._over_time import (
     stream_noise,
 )
 from hushsum.privacy._posterior_sample import largest_leverage, largest_precision, sample_delta
-from hushsum.privacy._release_noise import (
-    EXACT_INTEGERS,
-    RANDOM_STOPPING,
-    REAL_ARITHMETIC,
-    REAL_GAUSSIAN,
-    Question,
-    ReleaseNoise,
-    choice_claim,
-    choose_positions,
-    draw_candidates,
-    flip_coins,
-    gaussian_sigma,
-    random_places,
-    release_noise,
-    rounded,
-    rounded_reach,
-    standard_normal,
-)
 from hushsum.privacy._release_request import (
     AUTO,
     DELTA,

@@ -357,7 +357,7 @@ def root_coefficients(size: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class FactorBounds:
     """What all outputs of a factorisation show of one unit, in integers rounded upwards.
 
     ``column_squared`` bounds ‖c‖², ``rounding_squared`` bounds ‖e‖², ``gain`` bounds Σ c_k.
@@ -441,7 +441,7 @@ class Factorisation:
         """c_0, …, c_{n−1}."""
         return self.unit * _weights(self._rates(), self._shares(), self.horizon)
 
-    def bounds(self) -> Bounds:
+    def bounds(self) -> FactorBounds:
         """Upper bounds on what all outputs together show, in exact arithmetic."""
         return _bounds(self)
 
@@ -520,7 +520,7 @@ def _inverse(rates: Floats, shares: Floats, horizon: int) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _bounds(plan: Factorisation) -> Bounds:
+def _bounds(plan: Factorisation) -> FactorBounds:
     guard = 1 << _GUARD_BITS
     terms = [-(-weight * plan.unit * guard >> DECAY_BITS) for weight in plan.weights]
     errors = [guard] * len(plan.weights)
@@ -531,7 +531,7 @@ def _bounds(plan: Factorisation) -> Bounds:
         terms = [-(-each * p >> DECAY_BITS) for each, p in zip(terms, plan.decays, strict=True)]
         errors = [-(-each * p >> DECAY_BITS) + guard for each, p in zip(errors, plan.decays, strict=True)]
     scale = guard**2
-    return Bounds(-(-column // scale), -(-rounding // scale), -(-gain // guard))
+    return FactorBounds(-(-column // scale), -(-rounding // scale), -(-gain // guard))
 
 
 @lru_cache(maxsize=64)
@@ -616,7 +616,7 @@ def _fitted(horizon: int, view: View, target: Floats, buffers: int) -> tuple[flo
     return float(found.fun), rates, amounts
 
 
-def length_above(linear_squared: Fraction | int, touched: int, bounds: Bounds) -> int:
+def length_above(linear_squared: Fraction | int, touched: int, bounds: FactorBounds) -> int:
     """The square of ‖c‖·√linear_squared + √touched·‖e‖, rounded upwards to an integer."""
     linear = _root_above(bounds.column_squared * Fraction(linear_squared))
     rounding = _root_above(Fraction(touched * bounds.rounding_squared))
@@ -812,20 +812,20 @@ def _factorised(
     def plan_with(bits: int) -> Factorisation:
         return Factorisation.best(horizon, view, fraction_bits=bits)
 
-    def fewest(enough: Callable[[Bounds], bool]) -> int:
+    def fewest(enough: Callable[[FactorBounds], bool]) -> int:
         return bisect_left(range(MOST_FRACTION_BITS), True, key=lambda bits: enough(plan_with(bits).bounds()))
 
-    def variance_near(bounds: Bounds, share: Fraction) -> float:
+    def variance_near(bounds: FactorBounds, share: Fraction) -> float:
         return float(bounds.column_squared * table.l2_squared / (2 * rho * (1 - share)))
 
-    def little_rounding(bounds: Bounds) -> bool:
+    def little_rounding(bounds: FactorBounds) -> bool:
         """Whether rounding adds next to nothing to both lengths."""
         return all(
             each.touched * bounds.rounding_squared <= _SMALL**2 * bounds.column_squared * each.l2_squared
             for each in (table, count)
         )
 
-    def fine_lattice(bounds: Bounds) -> bool:
+    def fine_lattice(bounds: FactorBounds) -> bool:
         """Whether discrete noise is so near to rounded noise that δ hardly grows."""
         if epsilon is None:
             return True

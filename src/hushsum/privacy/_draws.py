@@ -1,16 +1,13 @@
-"""The draws of one release that chooses, counts and perturbs in several steps, all from one fresh key.
-
-Noise on real numbers, for methods whose proof is about reals: normal, and the Gamma-radius (L2) distribution.
-
-Both are made of `standard_normal`, which leaves no lattice by which exact values could be distinguished. The
-numbers they are added to are rounded by floating point; what uses them rounds once more, to a public step,
-and claims ``"real arithmetic"``.
+"""What a method draws that chooses, counts and perturbs in several steps: one fresh key for all of them.
 
 Each step is calibrated here from its sensitivity and its share of the budget; a method only states which
-share a step gets. Integer steps are exact. Gaussian noise on real numbers is an exact draw from a lattice
-2³⁰ times finer than its standard deviation, spread evenly between the points of the lattice; a lattice alone
-would show, since what it is added to lies anywhere between. Floating-point sums round, so the noisy numbers
-are rounded to a public step far coarser than that, and such a release claims real arithmetic.
+share a step gets. Integer steps are exact.
+
+Noise on real numbers is for methods whose proof is about reals: normal, and the Gamma-radius (L2)
+distribution, both made of `standard_normal`. That is an exact draw from a lattice 2³⁰ times finer than its
+standard deviation, spread evenly between the points of the lattice; a lattice alone would show, since what it
+is added to lies anywhere between. Floating-point sums round, so the noisy numbers are rounded to a public
+step far coarser than that, and such a release claims ``"real arithmetic"``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,511 @@
+"""The claims of a run, the choice of its summary, and the whole protocol in one process."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Annotated, Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushsum._types import Floats, Integers
+from hushsum.declaration import check_fields, common
+from hushsum.errors import (
+    ClaimError,
+    UsageError,
+)
+from hushsum.parties.summarization._curator import CuratorState
+from hushsum.parties.summarization._features import MAX_WIDTH, PUBLIC_SEED, Hashes, SummaryFeatures
+from hushsum.parties.summarization._messages import AUCTION, FRESH, MAX_ROUNDS, RULES, THRESHOLD, RunTerms
+from hushsum.parties.summarization._noisy_sums import answers_rho
+from hushsum.parties.summarization._owner import OwnerState
+from hushsum.parties.summarization._target import release_target
+from hushsum.privacy import (
+    Claim,
+    Mechanism,
+    Promise,
+    Relation,
+    exact,
+)
+from hushsum.privacy.accounting import zcdp_epsilon, zcdp_rho
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryClaims:
+    """What the messages of one run cost, over all rounds; known before the first.
+
+    ``owners`` is what any coalition of owners learns about one record of another owner. ``validation`` is
+    what all owners learn about one record of the validation set. ``together`` holds for someone who may have
+    one record in each.
+    """
+
+    owners: Claim
+    validation: Claim
+    together: Claim
+    answers_rho: float
+
+    def epsilon(self, delta: float) -> float:
+        """ε of all messages together, validation included, at a δ."""
+        assert self.together.promise.rho is not None
+        return zcdp_epsilon(self.together.promise.rho, delta)
+
+
+_CLAIMED: Final = ("owners", "validation", "together")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Summary:
+    """A finished run; confidential, for the consumer.
+
+    ``seen`` is how many points the curator was sent, ``parsimony`` that number per point of the summary and
+    validation set. ``values`` attributes the summary's worth to owners by the gains at which their points
+    were taken. ``lost`` names owners that did not stay, with the round in which they left. None of these may
+    be disclosed to an owner: they depend on everyone's records and are not paid for.
+    """
+
+    points: Floats
+    extra: Floats
+    owners: Integers
+    seen: int
+    parsimony: float
+    values: dict[str, float]
+    lost: dict[str, int]
+    claims: SummaryClaims
+
+    def __repr__(self) -> str:
+        return f"<Summary CONFIDENTIAL claims={self.claims.together!r}>"
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything but the points, for the consumer's own report."""
+        return {
+            "size": len(self.points),
+            "seen": self.seen,
+            "parsimony": self.parsimony,
+            "values": self.values,
+            "lost": self.lost,
+            "claims": {name: getattr(self.claims, name).in_numbers() for name in _CLAIMED},
+        }
+
+
+def owners_claim(terms: RunTerms, *, secure: bool = True) -> Claim:
+    """What any coalition of owners learns about one record of another, known from the terms alone.
+
+    Raises
+    ------
+    UsageError
+        if the terms promise nothing.
+    """
+    if terms.rho is None:
+        raise UsageError("the terms promise nothing", got="no rho")
+    return _claim(terms.rho, terms, secure=secure)
+
+
+def target_claim(rho: Fraction, *, secure: bool = True) -> Claim:
+    """What the release of a validation set reveals about one of its records, whatever the run."""
+    return _claim(rho, None, secure=secure)
+
+
+def _claim(rho: Fraction, terms: RunTerms | None, *, secure: bool) -> Claim:
+    """The claim of a release, or of all messages of a run on these terms."""
+    rule = None if terms is None else terms.rule
+    return Claim(
+        promise=Promise.of(rho=rho),
+        unit="record",
+        records_per_unit=1,
+        relation=Relation.ADD_REMOVE,
+        mechanism=Mechanism.of("factorised discrete gaussian" if rule == THRESHOLD else "discrete gaussian"),
+        # The auction's coins have rounded probabilities; everything else is exact.
+        arithmetic="real arithmetic" if rule == AUCTION else "exact integers",
+        secure=secure,
+        assumptions=("the curator follows the protocol and sends owners nothing but its broadcasts",),
+    )
+
+
+def claims_of(curator: CuratorState) -> SummaryClaims:
+    """The claims of a run, from its terms and its target."""
+    terms, target = curator.terms, curator.target
+    owners = owners_claim(terms, secure=curator.secure)
+    assert terms.rho is not None
+    return SummaryClaims(
+        owners=owners,
+        validation=target_claim(target.rho, secure=curator.secure),
+        together=_claim(terms.rho + target.rho, terms, secure=curator.secure),
+        answers_rho=float(answers_rho(terms)),
+    )
+
+
+def summary_of(curator: CuratorState, validation: ArrayLike | None = None) -> Summary:
+    """Choose the summary from everything the curator was sent, greedily and without noise.
+
+    Nothing of the choice goes back to an owner, so it costs nothing. ``validation`` is the exact validation
+    set where the curator may see it; without it the noisy release guides the choice.
+
+    Raises
+    ------
+    UsageError
+        if the run is not over.
+    """
+    if not curator.done:
+        raise UsageError("the run is not over")
+    terms, collected = curator.terms, curator.collected
+    target = curator.target.mean()
+    if validation is not None and not terms.hashed:
+        target = terms.features.hashes(validation).mean(axis=0)
+    places = greedy_choice(collected.hashes, target, terms.size, unit=terms.features.unit)
+    count = len(np.asarray(validation)) if validation is not None else round(curator.target.count)
+    gains = np.maximum(collected.gains[places].astype(np.float64), 0.0)
+    owners = collected.owners[places]
+    worth = np.bincount(owners, weights=gains, minlength=len(terms.owners))
+    total = float(worth.sum()) or 1.0
+    return Summary(
+        points=collected.points[places],
+        extra=collected.extra[places],
+        owners=owners,
+        seen=len(collected),
+        parsimony=(len(collected) + count) / (len(places) + count),
+        values={name: float(worth[i]) / total for i, name in enumerate(terms.owners)},
+        lost=dict(curator.lost),
+        claims=claims_of(curator),
+    )
+
+
+_AHEAD = 32
+_SHORTLIST = 2048
+
+_Singles = NDArray[np.float32]
+
+
+@dataclass(slots=True, eq=False)
+class _Candidates:
+    """Points that may be taken, one entry each.
+
+    ``attraction`` is the product with the target's mean; ``crowding`` is what a point loses by lying near
+    those already taken, and half of its own norm.
+    """
+
+    features: _Singles
+    attraction: _Singles
+    crowding: _Singles
+    free: NDArray[np.bool_]
+
+    def gains(self, number: int) -> _Singles:
+        """What each would add as the choice of this number."""
+        return np.where(self.free, self.attraction - self.crowding / np.float32(number), -np.inf)
+
+    def take_best(self, number: int) -> int:
+        """Take the best one as the choice of this number."""
+        best = int(np.argmax(self.gains(number)))
+        self.free[best] = False
+        self.crowding += self.features @ self.features[best]
+        return best
+
+    def part(self, places: Integers) -> _Candidates:
+        """Some of them, to try choices on."""
+        return _Candidates(
+            self.features[places], self.attraction[places], self.crowding[places], self.free[places]
+        )
+
+
+def greedy_choice(hashes: Hashes, target: Floats, size: int, *, unit: float) -> Integers:
+    """The places of ``size`` points, in the order in which greedy maximisation of J takes them.
+
+    ``target`` is the validation set's mean in integer features. Gains follow each choice by the products with
+    the new point's features, O(n·width), never from the whole summary. For speed a few choices are made from
+    a shortlist and then checked against all points by one matrix product: the first that another point would
+    have won, and what follows it, is taken back. So the result is greedy's own, up to rounding in ties.
+
+    Notes
+    -----
+    Kim, Khanna and Koyejo, *Examples are not enough, learn to criticize!*, NIPS 2016.
+    """
+    features: _Singles = hashes.astype(np.float32) * np.float32(unit)
+    points = _Candidates(
+        features,
+        features @ (target * unit).astype(np.float32),
+        0.5 * np.einsum("ij,ij->i", features, features),
+        np.ones(len(features), np.bool_),
+    )
+    chosen: list[int] = []
+    size = min(size, len(features))
+    plain = 0
+    while len(chosen) < size:
+        number = len(chosen) + 1
+        if plain:
+            plain -= 1
+            chosen.append(points.take_best(number))
+            continue
+        listed = _best(points.gains(number), _SHORTLIST)
+        ahead = min(_AHEAD, size - len(chosen), len(listed), int(points.free.sum()))
+        shortlist = points.part(listed)
+        picks = listed[[shortlist.take_best(number + after) for after in range(ahead)]]
+        near = features @ features[picks].T
+        right = _undisputed(near, points, picks, number)
+        chosen.extend(picks[:right].tolist())
+        points.free[picks[:right]] = False
+        points.crowding += near[:, :right].sum(axis=1)
+        # Where most were taken back, it is quicker to go one by one for a while.
+        plain = _AHEAD * 4 if right < ahead // 4 else 0
+    return np.array(chosen, np.int64)
+
+
+def _best(gains: _Singles, most: int) -> Integers:
+    """The places of the best gains, in their own order, so that ties go to the first place."""
+    if len(gains) <= most:
+        return np.arange(len(gains))
+    return np.sort(np.argpartition(-gains, most)[:most]).astype(np.int64)
+
+
+def _undisputed(near: _Singles, points: _Candidates, picks: Integers, number: int) -> int:
+    """How many of the picks, from the first, no other point would have won; at least one."""
+    left = replace(points, crowding=points.crowding.copy(), free=points.free.copy())
+    for after, pick in enumerate(picks):
+        gains = left.gains(number + after)
+        # The same product in two shapes may differ in its last bits.
+        if after and gains.max() > gains[pick] + 1e-7:
+            return after
+        left.free[pick] = False
+        left.crowding += near[:, after]
+    return len(picks)
+
+
+DEFAULT_RULE = THRESHOLD
+VALIDATION_SHARE = 0.6
+"""The noise of both releases meets in one direction, where it counts by one over the number of records: a
+validation set is the smaller one, and is released once."""
+DEFAULT_REACH = 3
+"""Points sent for each point of the summary: with two, one noisy direction early on shows in the end."""
+DEFAULT_ROUNDS = {FRESH: 10, THRESHOLD: 12}
+
+
+def plan_terms(
+    features: SummaryFeatures,
+    owners: tuple[str, ...],
+    size: int,
+    rho: float | Fraction,
+    *,
+    rule: str = DEFAULT_RULE,
+    rounds: int | None = None,
+    reach: int | None = None,
+    cap: int | None = None,
+    rate: float | Fraction | None = None,
+    extra: int = 0,
+    hashed: bool = False,
+) -> RunTerms:
+    """The terms of a run with the defaults filled in, under a new name.
+
+    ``rho`` is what owners may learn of each other over all rounds. ``cap`` is the most that one owner sends;
+    the default never binds under *fresh*, whose quotas are fixed, and is ``reach`` under *threshold*.
+    """
+    if rule in DEFAULT_ROUNDS:
+        rounds = min(DEFAULT_ROUNDS[rule], size) if rounds is None else rounds
+        batch = math.ceil(size / rounds)
+    else:
+        batch = max(1, len(owners) // 2)
+        rounds = math.ceil(size / batch) if rounds is None else rounds
+    reach = DEFAULT_REACH * size if reach is None else reach
+    if cap is None:
+        cap = reach if rule == THRESHOLD else rounds * batch
+    elif rule == FRESH and cap < rounds * batch:
+        raise UsageError(
+            "cap",
+            f"must be at least rounds × batch = {rounds * batch} under the rule fresh",
+            got=f"{cap}",
+            remedy="an owner that drops out halfway would change what the claim rests on",
+        )
+    return RunTerms(
+        run=secrets.token_hex(16),
+        rule=rule,
+        features=features,
+        owners=owners,
+        size=size,
+        rounds=rounds,
+        batch=batch,
+        reach=reach,
+        cap=cap,
+        rho=Fraction(rho),
+        rate=None if rate is None else exact("rate", rate),
+        extra=extra,
+        hashed=hashed,
+    )
+
+
+def split_budget(
+    epsilon: float, delta: float, validation_share: float = VALIDATION_SHARE
+) -> tuple[Fraction, Fraction]:
+    """(ρ of the owners' messages, ρ of the validation set) that together keep (ε, δ).
+
+    >>> owners, validation = split_budget(2.0, 1e-5)
+    >>> round(float(owners + validation), 4)
+    0.1083
+    """
+    if not 0.0 < validation_share < 1.0:
+        raise ClaimError("validation_share", "must be between 0 and 1", got=f"{validation_share:g}")
+    whole = Fraction(zcdp_rho(epsilon, delta))
+    of_validation = whole * Fraction(validation_share)
+    return whole - of_validation, of_validation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What a run and the release of its validation set have in common; nothing is read off private records.
+
+    ``epsilon`` and ``delta`` are spent by all messages together; ``validation_share`` of the ρ behind them by
+    the release of the validation set.
+    """
+
+    epsilon: Annotated[float, common("ε of all messages of the run together.", above=0, at_most=1e3)]
+    delta: Annotated[float, common("δ, below 1/(10 × number of records).", above=0, below=1)]
+    bandwidth: Annotated[
+        float, common("Scale of the Gaussian kernel in the units of the data; public.", above=0)
+    ]
+    features: Annotated[int, common("Number of random frequencies.", at_least=1, at_most=MAX_WIDTH // 2)] = (
+        500
+    )
+    validation_share: Annotated[
+        float, common("Fraction of the budget for the release of the validation set.", above=0, below=1)
+    ] = VALIDATION_SHARE
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def compared(self, dim: int, seed: int = PUBLIC_SEED) -> SummaryFeatures:
+        """The features as the curator may know them."""
+        return SummaryFeatures(dim=dim, bandwidth=self.bandwidth, features=self.features, seed=seed)
+
+    def split(self) -> tuple[Fraction, Fraction]:
+        """ρ of the owners' messages, and ρ of the validation set's release."""
+        return split_budget(self.epsilon, self.delta, self.validation_share)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """What a run promises and how long it is. ``hashes``: owners send hashes under a secret seed."""
+
+    comparison: Comparison
+    size: Annotated[int, common("Number of points of the summary.", at_least=1)]
+    rule: Annotated[str, common("threshold, fresh or auction.", choices=RULES)] = DEFAULT_RULE
+    rounds: Annotated[
+        int | None, common("Number of rounds. [default: depends on the rule]", at_least=1, at_most=MAX_ROUNDS)
+    ] = None
+    reach: Annotated[
+        int | None, common("Total number of points to be sent. [default: 3 × the size]", at_least=1)
+    ] = None
+    seed: Annotated[int, common("Public seed of the features.")] = 0
+    cap: Annotated[int | None, common("Maximum number of points from one owner.", at_least=1)] = None
+    rate: Annotated[float | None, common("Decrease of the log-odds per rank, for the auction.", above=0)] = (
+        None
+    )
+    hashes: Annotated[
+        bool, common("Owners send hashes; --validation is a file from hushsum summarize validation.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def compared(self, dim: int) -> SummaryFeatures:
+        """The features as the curator may know them."""
+        return self.comparison.compared(dim, PUBLIC_SEED if self.hashes else self.seed)
+
+    def terms(self, run: str | None, owners: tuple[str, ...], dim: int, extra: int) -> RunTerms:
+        """The public agreement of the run with this name; of a new one by default."""
+        planned = plan_terms(
+            self.compared(dim),
+            owners,
+            self.size,
+            self.comparison.split()[0],
+            rule=self.rule,
+            rounds=self.rounds,
+            reach=self.reach,
+            cap=self.cap,
+            rate=self.rate,
+            extra=extra,
+            hashed=self.hashes,
+        )
+        return planned if run is None else replace(planned, run=run)
+
+
+def _spec_of(size: int, keywords: Mapping[str, Any]) -> RunSpec:
+    shared = {each.name for each in fields(Comparison)} & set(keywords)
+    comparison = Comparison(**{name: keywords[name] for name in shared})
+    return RunSpec(
+        comparison=comparison, size=size, **{name: keywords[name] for name in keywords.keys() - shared}
+    )
+
+
+def summarize(
+    owners: Mapping[str, ArrayLike],
+    validation: ArrayLike,
+    size: int,
+    *,
+    extra: Mapping[str, ArrayLike] | None = None,
+    insecure_noise_seed: int | None = None,
+    **keywords: Any,
+) -> Summary:
+    """Collect a summary of ``size`` points whose distribution matches the validation set.
+
+    What owners learn, of each other's records and of the validation set together, is (ε, δ)-private over all
+    rounds. The curator sees the points it is sent.
+
+    Parameters
+    ----------
+    owners : mapping of names to array-like of shape (n_records, dim)
+    validation : array-like of shape (n_validation, dim)
+    size : int
+    bandwidth : float
+        Bandwidth of the Gaussian kernel that compares points.
+    epsilon, delta : float
+        Spent by all messages, the validation set's release included.
+    features, seed : int
+        Pairs of Fourier features, and their seed, which is public unless hashes are sent.
+    rule : {"threshold", "fresh", "auction"}
+        The default has the best match for the points it sees.
+    extra : mapping of names to array-like of shape (n_records, n_extra), optional
+        What goes with the points, such as labels.
+    hashes : bool
+        Owners send hashes instead of points.
+    **keywords
+        See `RunSpec` and `Comparison`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> near, far = rng.normal(0.0, 1.0, (400, 2)), rng.normal(4.0, 1.0, (400, 2))
+    >>> summary = summarize({"a": near, "b": far}, rng.normal(0.0, 1.0, (200, 2)), 50, bandwidth=1.0,
+    ...     epsilon=2.0, delta=1e-5, features=100, insecure_noise_seed=1)
+    >>> len(summary.points), summary.values["a"] > 0.5
+    (50, True)
+    """
+    sizes = [np.asarray(records).shape for records in owners.values()]
+    if not sizes or any(len(shape) != 2 for shape in sizes):
+        raise UsageError("owners", "must map names to tables of records", got="none or no table")
+    mine = {} if extra is None else {name: np.asarray(extra[name], np.float64) for name in owners}
+    columns = {1 if each.ndim == 1 else each.shape[1] for each in mine.values()} or {0}
+    if len(columns) > 1:
+        raise UsageError("extra", "must have the same columns for every owner")
+    run = _spec_of(size, keywords)
+    compared = run.comparison.compared(sizes[0][1], run.seed)
+    terms = run.terms(None, tuple(owners), sizes[0][1], columns.pop())
+    target = release_target(
+        compared, validation, run.comparison.split()[1], insecure_noise_seed=insecure_noise_seed
+    )
+    curator = CuratorState(terms, target, insecure_noise_seed=insecure_noise_seed)
+    states = {
+        name: OwnerState(
+            name,
+            records,
+            terms,
+            extra=mine.get(name),
+            features=compared if run.hashes else None,
+            insecure_noise_seed=None if insecure_noise_seed is None else insecure_noise_seed + number + 1,
+        )
+        for number, (name, records) in enumerate(owners.items())
+    }
+    while not curator.done:
+        curator.advance()
+        for name, broadcast in curator.outgoing().items():
+            curator.take(states[name].answer(broadcast))
+    return summary_of(curator, validation)
