@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from hushsum.parties.summarization import AUCTION, CuratorState, SummaryFeatures, plan_terms, release_target
-from hushsum.privacy import _release_noise as private_choice
+from hushsum.privacy import _draws as draws
 from hushsum.privacy import release_noise
 from hushsum.privacy.noise import NoiseSource, flip, flip_log_odds, independent_places, log_odds_coins
 from tests.source_trees import source_trees
@@ -75,7 +75,7 @@ def test_every_answer_of_an_auction_is_possible(
 ) -> None:
     """With a rate of 7 the ranks from 1 to 12 are requested with probabilities from 1 − 2⁻⁴⁵ to 2⁻⁶⁵."""
     curator = auction(12, Fraction(7))
-    monkeypatch.setattr(private_choice, "NoiseSource", ChosenSource(byte))
+    monkeypatch.setattr(draws, "NoiseSource", ChosenSource(byte))
     curator._ask()
     assert len(curator._requested) == requested
 

@@ -16,7 +16,6 @@ import hushsum as hs
 from hushsum.cli.fit import fit as fit_command
 from hushsum.cli.main import app
 from hushsum.cli.release import release as release_command
-from hushsum.client import RemoteDataset
 from hushsum.errors import DataRefused, UsageError
 from hushsum.models import PUBLIC_PARAMETERS, median_distance, visible_bandwidth
 from hushsum.operations.models import ModelChoice, model_names
@@ -143,7 +142,7 @@ def test_several_bandwidths_may_contain_the_public_one() -> None:
 
 
 def test_the_surfaces_call_them_by_one_name() -> None:
-    for call in (plan, release, release_command, fit_command, RemoteDataset.release):
+    for call in (plan, release, release_command, fit_command):
         assert inspect.signature(call).parameters["public"].default is None
     for body in (ReleaseClaimRequest, TallyRequest, PlanRequest, ModelClaimRequest):
         assert body.model_fields["public"].default is None

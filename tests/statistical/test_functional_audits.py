@@ -33,7 +33,7 @@ from hushsum.auditing import (
 )
 from hushsum.auditing import _cases as cases
 from hushsum.methods import Machines, NoisyWeights, fit_machines, perturbed_machines, svm_sensitivity
-from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _release_noise, standard_normal
+from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _draws, standard_normal
 from hushsum.privacy import _functional_perturbation as functional_perturbation
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.secret_functions import GaussianPath, MemoryStore, ServedFunction
@@ -125,7 +125,7 @@ def halve(monkeypatch: pytest.MonkeyPatch, factor: float = 0.5) -> None:
         lambda size, variance, source: discrete_gaussian(size, variance * square, source),
     )
     monkeypatch.setattr(
-        _release_noise, "standard_normal", lambda size, source: factor * standard_normal(size, source)
+        _draws, "standard_normal", lambda size, source: factor * standard_normal(size, source)
     )
 
 

@@ -20,7 +20,7 @@ from scipy.special import betaincinv
 import hushsum as hs
 from hushsum.baselines import histogram, kme, mwem, pfda, privbayes
 from hushsum.privacy import IntegerNoise, exact
-from hushsum.privacy import _release_noise as release_noise
+from hushsum.privacy import _draws as draws
 from hushsum.privacy.noise import NoiseSource
 
 Release = Callable[[Any, int], Any]
@@ -107,13 +107,13 @@ def found_separation(name: str, number: int) -> float:
 @pytest.fixture
 def quarter_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """A quarter of the noise everywhere."""
-    draw, sigma = IntegerNoise.draw, release_noise.gaussian_sigma
+    draw, sigma = IntegerNoise.draw, draws.gaussian_sigma
 
     def less(noise: IntegerNoise, size: int, source: NoiseSource, *, threads: int = 1) -> Any:
         return draw(IntegerNoise(noise.mechanism, noise.parameter / 4), size, source, threads=threads)
 
     monkeypatch.setattr(IntegerNoise, "draw", less)
-    monkeypatch.setattr(release_noise, "gaussian_sigma", lambda *arguments: sigma(*arguments) / 4)
+    monkeypatch.setattr(draws, "gaussian_sigma", lambda *arguments: sigma(*arguments) / 4)
 
 
 @pytest.mark.parametrize("name", PURE)
@@ -129,10 +129,10 @@ def test_a_quarter_of_the_noise_is_caught(name: str) -> None:
 
 @pytest.mark.parametrize("name", NORMAL)
 def test_normal_methods_hold(name: str) -> None:
-    assert found_separation(name, 500) <= 1.0 / release_noise.gaussian_sigma(1.0, *PROMISE)
+    assert found_separation(name, 500) <= 1.0 / draws.gaussian_sigma(1.0, *PROMISE)
 
 
 @pytest.mark.parametrize("name", NORMAL)
 @pytest.mark.usefixtures("quarter_noise")
 def test_a_quarter_of_normal_noise_is_caught(name: str) -> None:
-    assert found_separation(name, 500) > 1.0 / (4 * release_noise.gaussian_sigma(1.0, *PROMISE))
+    assert found_separation(name, 500) > 1.0 / (4 * draws.gaussian_sigma(1.0, *PROMISE))

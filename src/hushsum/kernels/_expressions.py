@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import itertools
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Protocol, TypeVar, cast
@@ -106,7 +107,7 @@ class ProductKernel(_Composed, Kernel):
     def __repr__(self) -> str:
         listed = (
             repr(kernel)
-            if columns == tuple(range(self.dim)) and kernel.dim is not None
+            if _are_all(columns, self.dim) and kernel.dim is not None
             else f"on_columns({kernel!r}, {list(columns)}, of={self.dim})"
             for kernel, columns in self.factors
         )
@@ -265,7 +266,12 @@ def _joined_profile(chosen: Sequence[tuple[tuple[int, ...], Profile]], dim: int)
 
 def _divide_columns(factors: Sequence[Factor[Kernel]], dim: int) -> bool:
     """Whether every column has exactly one factor."""
-    return sorted(itertools.chain(*(columns for _, columns in factors))) == list(range(dim))
+    return _are_all(sorted(itertools.chain(*(columns for _, columns in factors))), dim)
+
+
+def _are_all(columns: Sequence[int], dim: int) -> bool:
+    """Whether these are all columns, in order; of a header that states many, none is made to be compared."""
+    return len(columns) == dim and all(map(operator.eq, columns, range(dim)))
 
 
 def _roles(
@@ -896,7 +902,7 @@ def _normal_product(dim: int, factors: Sequence[Factor[Kernel]]) -> Kernel:
     if len(merged) > MOST_FACTORS:
         raise UsageError("kernel", f"must have at most {MOST_FACTORS} factors", got=len(merged))
     kernel, columns = merged[0]
-    if len(merged) == 1 and columns == tuple(range(dim)) and kernel.dim is not None:
+    if len(merged) == 1 and _are_all(columns, dim) and kernel.dim is not None:
         return kernel
     return product_of(dim, merged)
 
