@@ -349,7 +349,8 @@ def compare(
     significance : float, default 0.05
         The level of the test.
     cluster_size : float, default 1
-        How many records come together, as those of one person: sampling variances are multiplied by it.
+        The average number of correlated records, such as those of one person: sampling variances are
+        multiplied by it.
     names : pair of str
         What the two are called in descriptions.
 

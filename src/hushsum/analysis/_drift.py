@@ -170,7 +170,7 @@ def drift(
     at : queries, optional
         2 to 1000 public points. Default: chosen from the first step.
     cluster_size : float, default 1
-        How many records come together, as those of one person.
+        The average number of correlated records, such as those of one person.
 
     Raises
     ------

@@ -885,7 +885,7 @@ class BernsteinReading(ProductReading):
         the smoothing error. One estimate is its square at the query, which sees repeats; another the mean
         square over the points around it, which has less noise. The larger one counts. Of the kernel at a
         query between points that are a bandwidth apart, a part is in no combination of those at the points:
-        an error of that part of the records that have the very value of the query.
+        an error of that part of the records that equal the query.
         """
         queries, own = queries_of(batch), variance / self.basis.scale**2
         values = table.reshape(-1) / self.basis.scale

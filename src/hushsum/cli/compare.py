@@ -25,7 +25,10 @@ def compare(
     ] = None,
     significance: Annotated[float, typer.Option(metavar="NUMBER", help="Level of the test.")] = 0.05,
     cluster_size: Annotated[
-        float, typer.Option(metavar="NUMBER", help="Records that come together, as those of a person.")
+        float,
+        typer.Option(
+            metavar="NUMBER", help="Average number of correlated records, such as those of one person."
+        ),
     ] = 1.0,
     output: Annotated[
         str | None,

@@ -268,7 +268,8 @@ class LinearModel(PrivateModel):
     rows: Annotated[
         int,
         Parameter(
-            help="Of the sketch, of which a release with pure ε publishes as many as suit it.", at_least=1
+            help="Rows of the sketch; a release with pure ε publishes the number with the least error.",
+            at_least=1,
         ),
     ] = 4000
 

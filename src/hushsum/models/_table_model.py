@@ -87,7 +87,10 @@ DENSITY_RULE = (
 _FEWER_ROWS: Final = (12, 25, 50, 100, 200, 400, 800, 1600)
 POWER = Parameter("power", INTEGER, "The kernel to that power, which falls off faster.", at_least=1)
 ROWS = Parameter(
-    "rows", INTEGER, "Rows of the table; a release with pure ε publishes as many as suit it.", at_least=1
+    "rows",
+    INTEGER,
+    "Rows of the table; a release with pure ε publishes the number with the least error.",
+    at_least=1,
 )
 WIDTH = Parameter("width", INTEGER, "Cells of a row.", at_least=2)
 KERNEL = Parameter(

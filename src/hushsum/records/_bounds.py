@@ -312,7 +312,7 @@ def steps_between(low: float, high: float, step: float) -> int:
 
 
 def _steps_in_order(value: DeclaredSteps, dim: int, columns: Sequence[str] | None) -> Steps:
-    listed: Sequence[object] = [value] * dim
+    listed: Sequence[Any] = [value] * dim
     if isinstance(value, Mapping):
         names = list(columns or ())
         if not set(value) <= set(names):
@@ -332,7 +332,7 @@ def _steps_in_order(value: DeclaredSteps, dim: int, columns: Sequence[str] | Non
         if each is not None and not (is_number(each) and 0.0 < each < _LARGEST):
             remedy = "give the distance of neighbouring values"
             raise UsageError("steps", "must be numbers above 0", got=shown(each), remedy=remedy)
-    return tuple(None if each is None else float(each) for each in listed)  # type: ignore[arg-type]
+    return tuple(None if each is None else float(each) for each in listed)
 
 
 _LARGEST: Final = 1e300

@@ -6,6 +6,7 @@ everything is checked, the claim is paid once, and the state is made.
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import os
@@ -17,12 +18,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn, Required, Self, TypedDict, Unpack
+from typing import Annotated, Any, Final, NoReturn, Self
 
 import numpy as np
 
 from hushsum._types import Floats, Integers
-from hushsum.declaration import Parameter
+from hushsum.declaration import Parameter, picked
 from hushsum.errors import Argument, FileRefused, SecretRefused, StreamInUse, UsageError, shown
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import (
@@ -929,32 +930,9 @@ def _empty(pattern: TallyPattern, rows: int | None) -> Tally:
     return Tally(tally.basis.prefix(rows), tally.kernel, max_per_unit=tally.max_per_unit)
 
 
-class StreamKeywords(TypedDict, total=False):
-    """The parameters of :func:`stream` that say what is promised and shown, which its plan has too."""
-
-    horizon: Required[int]
-    window: int | None
-    decay: float | Fraction | None
-    removals: bool
-    epsilon: float | Fraction | None
-    delta: float | Fraction | None
-    rho: float | Fraction | None
-    relation: str | Relation
-    unit: str | None
-    rows: int | str
-    count_share: float | Fraction | None
-    rounded: bool | None
-    population: int | None
-    allow_large_delta: bool
-    budget: Budget | None
-    idempotency_key: str | None
-    insecure_noise_seed: int | None
-
-
-def _requested(keywords: Mapping[str, Any]) -> StreamRequest:
-    own = {"horizon", "window", "decay", "removals"} & set(keywords)
-    release = ReleaseRequest(**{name: each for name, each in keywords.items() if name not in own})
-    return StreamRequest(release, **{name: keywords[name] for name in own})
+def _requested(given: Mapping[str, Any]) -> StreamRequest:
+    """The request of a call of :func:`stream` with these arguments."""
+    return picked(StreamRequest, {**given, "release": picked(ReleaseRequest, given)})
 
 
 def stream(
@@ -1026,26 +1004,10 @@ idempotency_key, insecure_noise_seed
     Exactly the requested claim for all steps together, by integer noise from a fresh key at every step; the
     proof is in `hushsum.privacy.over_time`.
     """
-    release = ReleaseRequest(
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        relation=relation,
-        unit=unit,
-        rows=rows,
-        count_share=count_share,
-        rounded=rounded,
-        population=population,
-        allow_large_delta=allow_large_delta,
-        budget=budget,
-        idempotency_key=idempotency_key,
-        insecure_noise_seed=insecure_noise_seed,
-    )
-    request = StreamRequest(release, horizon, window, decay, removals)
-    return prepare_stream(tally, request).start(path, encryption_key=encryption_key)
+    return prepare_stream(tally, _requested(locals())).start(path, encryption_key=encryption_key)
 
 
-def plan_stream(tally: Tally, **keywords: Unpack[StreamKeywords]) -> StreamPlan:
+def plan_stream(tally: Tally, **keywords: Any) -> StreamPlan:
     """The noise of every step of a stream with these parameters, before it is paid. Spends nothing.
 
     Parameters as of :func:`stream`.
@@ -1057,4 +1019,5 @@ def plan_stream(tally: Tally, **keywords: Unpack[StreamKeywords]) -> StreamPlan:
     >>> round(hs.streams.plan_stream(tally, horizon=365, epsilon=1.0, delta=1e-6).ratio, 2)
     2.95
     """
-    return prepare_stream(tally, _requested(keywords)).plan
+    given = inspect.signature(stream).bind(tally, **keywords).arguments
+    return prepare_stream(tally, _requested(given)).plan

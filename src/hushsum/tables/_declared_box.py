@@ -128,7 +128,7 @@ _LEAST_SHARED = 0.1
 """Of a lattice much wider than the kernel, whose points cannot find every repeated value."""
 
 HEAPED_SHARE = 0.4
-"""What counts as having the very value of a query, of the records that make up its kernel sum: the median
+"""The fraction of a kernel sum that is assumed to come from records that equal the query: the median
 over the data sets of the tuning half of ``benchmarks/plans/plan_validation.py``.
 """
 

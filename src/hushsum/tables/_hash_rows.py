@@ -49,7 +49,7 @@ MAX_NUMBERS = 1 << 32
 
 
 def fold_rate(kernel: HashableKernel, width: int) -> float:
-    """The probability that different hash values share a cell: 1/W, or 0 where every value has its own."""
+    """The probability that different hash values share a cell: 1/W, or 0 where each value has a cell."""
     distinct = kernel.distinct_hashes()
     return 1.0 / width if distinct is None or distinct > width else 0.0
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum.declaration import picked
 from hushsum.errors import (
     Argument,
     CounterOverflow,
@@ -409,23 +410,7 @@ insecure_noise_seed
         -------
         Exactly the requested claim, for the unit of this tally, by integer noise from a fresh key.
         """
-        request = ReleaseRequest(
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            relation=relation,
-            unit=unit,
-            mechanism=mechanism,
-            rows=rows,
-            count_share=count_share,
-            rounded=rounded,
-            population=population,
-            allow_large_delta=allow_large_delta,
-            budget=budget,
-            idempotency_key=idempotency_key,
-            insecure_noise_seed=insecure_noise_seed,
-        )
-        return self.prepare(request, threads=threads).spend()
+        return self.prepare(picked(ReleaseRequest, locals()), threads=threads).spend()
 
     def prepare(
         self, request: ReleaseRequest, *, threads: int | None = None, assumptions: Sequence[str] = ()

@@ -49,7 +49,9 @@ class Rows:
 
 def value_of(kind: type[T], row: sa.Row[Any]) -> T:
     """A row as a dataclass, whose fields are named like its columns; further columns are left out."""
-    return kind(**{each.name: row._mapping[each.name] for each in fields(kind)})  # type: ignore[arg-type]
+    made: Any = kind
+    found: T = made(**{each.name: row._mapping[each.name] for each in fields(made)})
+    return found
 
 
 def new_id(prefix: str) -> str:
