@@ -1,9 +1,10 @@
 """Parameters as data: what each may be, what it means, and where surfaces show it.
 
 A request declares its parameters once, as the fields of a frozen dataclass with a `Parameter` in the
-annotation of each; a model lists them. The checks, the options of the command line, the bodies and forms of
-the service, docstrings and reference pages are made from that. A release is declared in `hushsum.privacy`;
-records, kernels, tables and plans in `hushsum.planning`; what only commands do in `hushsum.operations`.
+annotation of each, or made by `setting`, as those of models are. The checks, the options of the command line,
+the bodies and forms of the service, docstrings and reference pages are made from that. A release is declared
+in `hushsum.privacy`; records, kernels, tables and plans in `hushsum.planning`; what only commands do in
+`hushsum.operations`.
 
 >>> @dataclass(frozen=True)
 ... class Smoothing:
@@ -18,6 +19,7 @@ hushsum.errors.UsageError: bandwidth must be a number above 0, got -1.0
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 import textwrap
@@ -230,6 +232,22 @@ def common(help: str, **rules: Any) -> Parameter:
     return Parameter(help=help, group="", **rules)
 
 
+def setting(default: Any, declared: str | Parameter, *, kw_only: bool = True, **rules: Any) -> Any:
+    """A dataclass field that declares a parameter: its default, what it means, and rules of `Parameter`; or
+    another declaration, with other rules.
+
+    >>> @dataclass
+    ... class Model:
+    ...     rows: int = setting(1000, "Rows of the table.", at_least=1)
+    >>> parameters_of(Model)[0].rule(), Model(rows=3)
+    ('an integer of at least 1', Model(rows=3))
+    """
+    if isinstance(declared, str):
+        declared = Parameter(help=declared)
+    metadata = {"parameter": replace(declared, **rules)}
+    return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
+
+
 def _is_finite(value: object) -> bool:
     return is_number(value) and math.isfinite(value)
 
@@ -267,11 +285,11 @@ def declared_fields_of(request: Any) -> tuple[tuple[str, Any, Parameter | None],
         ]
         if requests and each.default is not None:
             found.append((each.name, requests[0], None))
-        for one in hint.__metadata__ if typing.get_origin(hint) is Annotated else ():
+        plain, *notes = typing.get_args(hint) if typing.get_origin(hint) is Annotated else [hint]
+        for one in (*notes, each.metadata.get("parameter")):
             if isinstance(one, Parameter):
-                typed = _typed(one, hint.__origin__)
                 name = one.name or each.name
-                found.append((each.name, hint, replace(typed, name=name, default=each.default)))
+                found.append((each.name, hint, replace(_typed(one, plain), name=name, default=each.default)))
     return tuple(found)
 
 

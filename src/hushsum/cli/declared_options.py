@@ -189,8 +189,7 @@ def _read(parameter: Parameter, value: Any, inner: Mapping[str, Any]) -> Any:
 def option_name(parameter: Parameter) -> str:
     """What the command line calls a parameter.
 
-    >>> from hushsum.models import TARGET_BOUNDS
-    >>> option_name(TARGET_BOUNDS)
+    >>> option_name(Parameter("target_bounds"))
     '--target-bounds'
     """
     return "--" + parameter.name.replace("_", "-")

@@ -14,7 +14,6 @@ from hushsum.models._accuracy import (
 from hushsum.models._base import (
     MODELS,
     SCALE,
-    TARGET_BOUNDS,
     ClassificationModel,
     KeptRecords,
     PrivateModel,
@@ -96,7 +95,7 @@ from hushsum.records import CategoryColumn, FlagColumn, NumberColumn
 __all__ = [
     "FIRST", "MEANS", "MODELS", "MODEL_COUNT_SHARE", "MOMENTS", "NOISE", "PUBLIC_PARAMETERS",
     "QUANTILE_SHARE", "REFINING_STEPS", "REGRESSION_METHODS", "SCALE", "SHARE", "SPLITTING", "SQUARES",
-    "TARGET_BOUNDS", "CategoryColumn", "ClassificationModel", "ClusterModel", "ColumnScaling",
+    "CategoryColumn", "ClassificationModel", "ClusterModel", "ColumnScaling",
     "FlagColumn", "Frame", "FunctionalSums", "HeldOut", "KeptRecords", "NumberColumn", "Partition",
     "Partitions", "PredictedError", "PrivateClassifier", "PrivateDensity",
     "PrivateGaussianProcessRegressor", "PrivateHistogram", "PrivateKMeans", "PrivateKernelSVC",

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from types import MethodType
-from typing import Annotated, Any, ClassVar, NoReturn, Self, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, NoReturn, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,7 @@ from hushsum.declaration import (
     ANY,
     BOUNDS_TYPE,
     FROM_PUBLIC,
-    INTEGER,
     LABELS,
-    NUMBER,
     OWNER,
     PAIR,
     RECORDS,
@@ -37,6 +35,7 @@ from hushsum.declaration import (
     TEXT,
     Parameter,
     parameters_of,
+    setting,
 )
 from hushsum.errors import (
     AlreadyReleased,
@@ -100,64 +99,21 @@ from hushsum.releases import Bundle, Prepared, ReleasedFunction, load_released
 _KERNEL = "a kernel"
 _COLUMN = "a column"
 
-EPSILON = Parameter(
-    "epsilon", NUMBER, "ε of the one release.", above=0, group=RELEASE
-)  # fmt: skip
 DELTA = Parameter(
-    "delta", NUMBER, "δ of the one release; without it the claim is pure ε.",
-    at_least=0, below=1, optional=True, group=RELEASE,
-)  # fmt: skip
-BOUNDS = Parameter(
-    "bounds", BOUNDS_TYPE,
-    "The range of every column: declared, never computed from the records, which are clipped to it.",
-    group=RECORDS,
-)  # fmt: skip
-CLASSES = Parameter(
-    "classes", LABELS,
-    "Every label there is, declared; other labels are refused. Without it the labels found in y are taken as "
-    "public knowledge: it warns, and the claim says so.",
-    optional=True, group=RECORDS,
-)  # fmt: skip
-TARGET_BOUNDS = Parameter(
-    "target_bounds", PAIR,
-    "The range of the target: declared, never computed from the records; targets are clipped to it.",
-)  # fmt: skip
+    "delta",
+    help="δ of the one release; without it the claim is pure ε.",
+    at_least=0,
+    below=1,
+    group=RELEASE,
+)
 SCALE = Parameter(
-    "scale", TEXT,
+    "scale",
+    TEXT,
     "What the bandwidth is measured in: the units of the data, or (bounds) the declared range of each "
-    "column, of which it is then a fraction. Default: bounds where the declared ranges of two columns differ "
-    "by more than ten times.",
-    choices=SCALES, optional=True,
-)  # fmt: skip
-RANDOM_STATE = Parameter(
-    "random_state", ANY, "An integer, a RandomState or None: seeds hash functions and features, "
-    "never the noise.", optional=True, group=OWNER,
-)  # fmt: skip
-BUDGET = Parameter(
-    "budget", ANY, "The account of the dataset that pays for the release.", optional=True, group=OWNER
-)  # fmt: skip
-IDEMPOTENCY_KEY = Parameter(
-    "idempotency_key", ANY, "Names this release, so that a retry is free.", optional=True, group=OWNER
-)  # fmt: skip
-MAX_PER_UNIT = Parameter(
-    "max_per_unit", INTEGER,
-    "Makes the person the unit of privacy: at most this many records of a person are counted, the first "
-    "ones, "
-    "and the noise is that of so many records. fit and partial_fit then take units, whose record each is.",
-    at_least=1, at_most=1 << 20, optional=True, group=RECORDS,
-)  # fmt: skip
-PUBLIC = Parameter(
-    "public", ANY,
-    "At least 10 rows like the records that are public, without targets: an array or a frame. They decide "
-    "the parameters that are 'public'. What they decide is stored with the model, and the claim says that "
-    "they were assumed to be public; they are not stored. A held-out part of the private records is not "
-    "public.",
-    optional=True, group=OWNER,
-)  # fmt: skip
-PUBLIC_BOUNDS = replace(
-    BOUNDS,
-    choices=(FROM_PUBLIC,),
-    help=BOUNDS.help + " 'public': that of the public rows, and a tenth of it beyond on either side.",
+    "column, of which it is then a fraction. Default: bounds where the declared ranges of two columns "
+    "differ by more than ten times.",
+    choices=SCALES,
+    optional=True,
 )
 
 
@@ -451,14 +407,46 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     DEFAULT_BANDWIDTH: ClassVar[float] = 0.0
     """Of a model with a bandwidth: its default, as a part of the declared range of a column."""
 
-    epsilon: Annotated[float, EPSILON] = 1.0
-    delta: Annotated[float | None, DELTA] = None
-    bounds: Annotated[Any, PUBLIC_BOUNDS] = (-1, 1)
-    public: Annotated[Any, PUBLIC] = None
-    max_per_unit: Annotated[int | None, MAX_PER_UNIT] = None
-    random_state: Annotated[Any, RANDOM_STATE] = None
-    budget: Annotated[Any, BUDGET] = None
-    idempotency_key: Annotated[str | None, IDEMPOTENCY_KEY] = None
+    epsilon: float = setting(1.0, "ε of the one release.", above=0, group=RELEASE)
+    delta: float | None = setting(None, DELTA)
+    bounds: Any = setting(
+        (-1, 1),
+        "The range of every column: declared, never computed from the records, which are clipped to it. "
+        "'public': that of the public rows, and a tenth of it beyond on either side.",
+        type=BOUNDS_TYPE,
+        choices=(FROM_PUBLIC,),
+        group=RECORDS,
+    )
+    public: Any = setting(
+        None,
+        "At least 10 rows like the records that are public, without targets: an array or a frame. They "
+        "decide the parameters that are 'public'. What they decide is stored with the model, and the claim "
+        "says that they were assumed to be public; they are not stored. A held-out part of the private "
+        "records is not public.",
+        optional=True,
+        group=OWNER,
+    )
+    max_per_unit: int | None = setting(
+        None,
+        "Makes the person the unit of privacy: at most this many records of a person are counted, the first "
+        "ones, and the noise is that of so many records. fit and partial_fit then take units, whose record "
+        "each is.",
+        at_least=1,
+        at_most=1 << 20,
+        group=RECORDS,
+    )
+    random_state: Any = setting(
+        None,
+        "An integer, a RandomState or None: seeds hash functions and features, never the noise.",
+        optional=True,
+        group=OWNER,
+    )
+    budget: Any = setting(
+        None, "The account of the dataset that pays for the release.", optional=True, group=OWNER
+    )
+    idempotency_key: str | None = setting(
+        None, "Names this release, so that a retry is free.", group=OWNER, type=ANY
+    )
 
     _public_assumed = False
     # Whether parameters of a model that was loaded were derived from public rows.
@@ -1166,7 +1154,13 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     _fewest: ClassVar[int] = 1
     _most: ClassVar[int | None] = None
 
-    classes: Annotated[Sequence[Any] | None, CLASSES] = None
+    classes: Sequence[Any] | None = setting(
+        None,
+        "Every label there is, declared; other labels are refused. Without it the labels found in y are "
+        "taken as public knowledge: it warns, and the claim says so.",
+        group=RECORDS,
+        type=LABELS,
+    )
 
     @until_released
     def partial_fit(
@@ -1302,7 +1296,11 @@ class RegressionModel(RegressorMixin, PrivateModel):  # type: ignore[misc]
     model.
     """
 
-    target_bounds: Annotated[tuple[float, float], TARGET_BOUNDS] = (-1, 1)
+    target_bounds: tuple[float, float] = setting(
+        (-1, 1),
+        "The range of the target: declared, never computed from the records; targets are clipped to it.",
+        type=PAIR,
+    )
 
     def check_records(self, X: object, y: object = None, *, reset: bool = True) -> tuple[Floats, Any]:
         """Records and targets as the model counts them, checked."""

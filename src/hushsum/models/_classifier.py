@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Box, Floats
-from hushsum.declaration import INTEGER, NUMBER, TEXT, Parameter
+from hushsum.declaration import OWNER, setting
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels import Kernel
 from hushsum.methods import private_quantiles
@@ -25,7 +25,7 @@ from hushsum.models._accuracy import (
     shares_within_noise,
     terms_of,
 )
-from hushsum.models._base import PUBLIC, ClassificationModel, Drawn, KeptRecords, declared, require
+from hushsum.models._base import ClassificationModel, Drawn, KeptRecords, declared, require
 from hushsum.models._linear_rules import (
     TOTAL_SHARE,
     LinearRule,
@@ -170,52 +170,6 @@ best number grows about as √ε, and the optimum is flat.
 
 BOUNDS, QUANTILES = "bounds", "quantiles"
 SCALINGS: Final = (AUTO, BOUNDS, QUANTILES)
-
-METHOD = Parameter(
-    "method",
-    TEXT,
-    "What is released of each class: a sketch (kernel), the sum of its vectors (means), or that and "
-    "second moments (discriminant). auto: discriminant where the predicted noise in second moments "
-    "is below 1/√columns of the squared radius; else kernel in up to 32 columns, and means in more "
-    "or where a radius or public rows are given.",
-    choices=METHODS,
-)
-RULE = Parameter(
-    "rule",
-    TEXT,
-    "Compare the means f_c(q)/N_c, as if all classes were as frequent (likelihood), or the sums "
-    "f_c(q), so that frequent classes weigh more (map). The tails of the kernel are long, so that "
-    "the sums of a frequent class outweigh a rare one: the first is usually better even where "
-    "frequencies differ.",
-    choices=RULES,
-)
-ROWS = Parameter(
-    "rows",
-    INTEGER,
-    "Rows of each class's sketch; a release with pure ε publishes no more of them than suit the "
-    "class. 'auto': 150·√ε, or 1000 with delta, whose noise does not grow with rows.",
-    choices=("auto",),
-    at_least=1,
-)
-RADIUS = Parameter(
-    "radius",
-    NUMBER,
-    "For means and discriminant: the length that no record exceeds, from the middle of bounds and in "
-    "units of their half-width; declared, longer records are shortened to it. 1 for vectors of "
-    "length 1 and bounds from -1 to 1. Default: half of that of the box.",
-    above=0,
-    optional=True,
-)
-COLUMN_SCALING = Parameter(
-    "column_scaling",
-    TEXT,
-    "For means and discriminant: what columns are measured in, the declared bounds, or two private quantiles "
-    "of each column and beyond them the logarithm of the distance (quantiles), which suits skewed columns in "
-    "wide bounds. A fifth of ε pays for the quantiles, and records are kept, in secret, until the release. "
-    "auto: quantiles with discriminant in up to 32 columns, without radius and public, where the quantiles "
-    "are predicted to be off by at most half of the declared number of records; else bounds.",
-    choices=SCALINGS,
-)
 
 
 _DEEPEST = -30.0
@@ -485,38 +439,66 @@ class PrivateClassifier(ClassificationModel, KernelModel):
 
     COMMAND = "classifier"
     DEFAULT_BANDWIDTH = 0.5
-    method: Annotated[str, METHOD] = "auto"
-    rule: Annotated[str, RULE] = "likelihood"
-    bandwidth: Annotated[
-        float | None,
-        replace(
-            NEAR,
-            help=f"{NEAR.help} In more than 8 columns the default grows with their square root, as "
-            "distances do.",
-        ),
-    ] = None
-    power: Annotated[int, POWER] = 4
-    rows: Annotated[int | str, ROWS] = "auto"
-    radius: Annotated[float | None, RADIUS] = None
-    column_scaling: Annotated[str, COLUMN_SCALING] = "auto"
-    records: Annotated[
-        int | None,
-        Parameter(
-            help="About how many there are, declared, for auto; the true number is private. Default: 10,000.",
-            at_least=1,
-        ),
-    ] = None
-    public: Annotated[
-        Any,
-        replace(
-            PUBLIC,
-            help="Rows like the records that are public, without labels: an array or a frame; or an "
-            "hs.records.Transform that was learned from such rows in units of the bounds, -1 to 1. Methods "
-            "but kernel learn from them which directions vary how much; bounds='public' takes the range from "
-            "them. What is learned from them is stored with the model, and the claim says that they were "
-            "assumed to be public; they are not stored.",
-        ),
-    ] = None
+    method: str = setting(
+        "auto",
+        "What is released of each class: a sketch (kernel), the sum of its vectors (means), or that and "
+        "second moments (discriminant). auto: discriminant where the predicted noise in second moments is "
+        "below 1/√columns of the squared radius; else kernel in up to 32 columns, and means in more or "
+        "where a radius or public rows are given.",
+        choices=METHODS,
+    )
+    rule: str = setting(
+        "likelihood",
+        "Compare the means f_c(q)/N_c, as if all classes were as frequent (likelihood), or the sums f_c(q), "
+        "so that frequent classes weigh more (map). The tails of the kernel are long, so that the sums of a "
+        "frequent class outweigh a rare one: the first is usually better even where frequencies differ.",
+        choices=RULES,
+    )
+    bandwidth: float | None = setting(
+        None,
+        NEAR,
+        help=f"{NEAR.help} In more than 8 columns the default grows with their square root, as distances do.",
+    )
+    power: int = setting(4, POWER)
+    rows: int | str = setting(
+        "auto",
+        "Rows of each class's sketch; a release with pure ε publishes no more of them than suit the class. "
+        "'auto': 150·√ε, or 1000 with delta, whose noise does not grow with rows.",
+        choices=("auto",),
+        at_least=1,
+    )
+    radius: float | None = setting(
+        None,
+        "For means and discriminant: the length that no record exceeds, from the middle of bounds and in "
+        "units of their half-width; declared, longer records are shortened to it. 1 for vectors of length 1 "
+        "and bounds from -1 to 1. Default: half of that of the box.",
+        above=0,
+    )
+    column_scaling: str = setting(
+        "auto",
+        "For means and discriminant: what columns are measured in, the declared bounds, or two private "
+        "quantiles of each column and beyond them the logarithm of the distance (quantiles), which suits "
+        "skewed columns in wide bounds. A fifth of ε pays for the quantiles, and records are kept, in "
+        "secret, until the release. auto: quantiles with discriminant in up to 32 columns, without radius "
+        "and public, where the quantiles are predicted to be off by at most half of the declared number of "
+        "records; else bounds.",
+        choices=SCALINGS,
+    )
+    records: int | None = setting(
+        None,
+        "About how many there are, declared, for auto; the true number is private. Default: 10,000.",
+        at_least=1,
+    )
+    public: Any = setting(
+        None,
+        "Rows like the records that are public, without labels: an array or a frame; or an "
+        "hs.records.Transform that was learned from such rows in units of the bounds, -1 to 1. Methods but "
+        "kernel learn from them which directions vary how much; bounds='public' takes the range from them. "
+        "What is learned from them is stored with the model, and the claim says that they were assumed to "
+        "be public; they are not stored.",
+        optional=True,
+        group=OWNER,
+    )
 
     _digest = cast("str | None", None)
     # Of the transformation that was learned from public rows.

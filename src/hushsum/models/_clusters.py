@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from hushsum.analysis import (
     restricted,
     sizes_and_spread,
 )
-from hushsum.declaration import INTEGER, Parameter
+from hushsum.declaration import setting
 from hushsum.kernels import OF_BOUNDS, different_units, positive_integer
 from hushsum.models._accuracy import PredictedError, part_of, terms_of
 from hushsum.models._base import SCALE, Drawn, KeptRecords, PrivateModel, declared, require
@@ -385,16 +385,6 @@ def refined_centers(
 
 AUTO: Final = "auto"
 RECORDS, FUNCTION = "records", "released function"
-CLUSTER_SCALE = replace(
-    SCALE,
-    help="What distances are measured in: the units of the data, or (bounds) the declared range of each "
-    "column. Default: bounds where the declared ranges of two columns differ by more than ten times.",
-)
-
-
-def most_clusters(name: str, of: str) -> Parameter:
-    """The declaration of how many clusters "auto" considers."""
-    return Parameter(name, INTEGER, f"The most {of} that 'auto' considers.", at_least=1, at_most=64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,7 +429,12 @@ class ClusterModel(PrivateModel):
     (:meth:`_of_cells`), and checks those arrays in ``_open``.
     """
 
-    scale: Annotated[str | None, CLUSTER_SCALE] = None
+    scale: str | None = setting(
+        None,
+        SCALE,
+        help="What distances are measured in: the units of the data, or (bounds) the declared range of each "
+        "column. Default: bounds where the declared ranges of two columns differ by more than ten times.",
+    )
 
     _source = RECORDS
 
@@ -607,16 +602,15 @@ class PrivateKMeans(ClusterModel):
     """
 
     COMMAND = "kmeans"
-    n_clusters: Annotated[
-        int | str,
-        Parameter(
-            help="How many clusters; 'auto': chosen from what was released, by the jump criterion.",
-            choices=(AUTO,),
-            at_least=1,
-            at_most=MOST_CLUSTERS,
-        ),
-    ] = field(default=8, kw_only=False)
-    max_clusters: Annotated[int, most_clusters("max_clusters", "clusters")] = 20
+    n_clusters: int | str = setting(
+        8,
+        "How many clusters; 'auto': chosen from what was released, by the jump criterion.",
+        choices=(AUTO,),
+        at_least=1,
+        at_most=MOST_CLUSTERS,
+        kw_only=False,
+    )
+    max_clusters: int = setting(20, "The most clusters that 'auto' considers.", at_least=1, at_most=64)
 
     def predict(self, X: object) -> NDArray[np.int64]:
         """The number of the nearest center, shape (n_queries,); 0 is the largest cluster."""
@@ -763,25 +757,20 @@ class PrivateMixture(ClusterModel):
     """
 
     COMMAND = "mixture"
-    n_components: Annotated[
-        int | str,
-        Parameter(
-            help="How many components; 'auto': chosen from what was released, by the Bayesian information "
-            "criterion.",
-            choices=(AUTO,),
-            at_least=1,
-            at_most=MOST_COMPONENTS,
-        ),
-    ] = field(default=1, kw_only=False)
-    max_components: Annotated[int, most_clusters("max_components", "components")] = 10
-    covariance_type: Annotated[
-        str,
-        Parameter(
-            help="What the covariance of a component may be: any, one variance for each column, or one "
-            "for all.",
-            choices=COVARIANCE_TYPES,
-        ),
-    ] = FULL
+    n_components: int | str = setting(
+        1,
+        "How many components; 'auto': chosen from what was released, by the Bayesian information criterion.",
+        choices=(AUTO,),
+        at_least=1,
+        at_most=MOST_COMPONENTS,
+        kw_only=False,
+    )
+    max_components: int = setting(10, "The most components that 'auto' considers.", at_least=1, at_most=64)
+    covariance_type: str = setting(
+        FULL,
+        "What the covariance of a component may be: any, one variance for each column, or one for all.",
+        choices=COVARIANCE_TYPES,
+    )
 
     def predict(self, X: object) -> NDArray[np.int64]:
         """The most probable component of each point, shape (n_queries,)."""

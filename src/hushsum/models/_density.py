@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from operator import add
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Box, Floats
-from hushsum.declaration import FROM_PUBLIC, Parameter
+from hushsum.declaration import FROM_PUBLIC, setting
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels import (
     COLUMNS,
@@ -389,37 +389,31 @@ class PrivateDensity(PrivateModel):
 
     COMMAND = "density"
     DEFAULT_BANDWIDTH = 0.125
-    kernel: Annotated[
-        str | Sequence[str],
-        Parameter(
-            help="gaussian, laplacian and matern have normalising constants. The kernels of hash rows have "
-            "no finite integral over all space: their densities are normalised over bounds, by "
-            "post-processing, and normalised_over_ says so.",
-            choices=tuple(COLUMNS.kernels()),
-            several=True,
-        ),
-    ] = "gaussian"
-    bandwidth: Annotated[
-        float | str | Sequence[float | str] | None,
-        Parameter(
-            help="Public: choose it by the subject, or on public data. Every kernel is estimated with every "
-            "bandwidth; predictions are those of the first unless another is named." + DENSITY_RULE,
-            above=0,
-            several=True,
-            choices=(FROM_PUBLIC,),
-        ),
-    ] = None
-    scale: Annotated[str | None, SCALE] = None
-    method: Annotated[
-        str,
-        Parameter(
-            help="Where the sums come from. auto: a grid for Gaussian kernels in up to four columns, random "
-            "features beyond, hash rows for hash kernels. functional: functional perturbation in a finite "
-            "feature space with the analytic calibration of one Gaussian path, exact for Gaussian kernels "
-            "in boxes of not many bandwidths, random features elsewhere; needs delta.",
-            choices=METHODS,
-        ),
-    ] = "auto"
+    kernel: str | Sequence[str] = setting(
+        "gaussian",
+        "gaussian, laplacian and matern have normalising constants. The kernels of hash rows have no finite "
+        "integral over all space: their densities are normalised over bounds, by post-processing, and "
+        "normalised_over_ says so.",
+        choices=tuple(COLUMNS.kernels()),
+        several=True,
+    )
+    bandwidth: float | str | Sequence[float | str] | None = setting(
+        None,
+        "Public: choose it by the subject, or on public data. Every kernel is estimated with every "
+        "bandwidth; predictions are those of the first unless another is named." + DENSITY_RULE,
+        above=0,
+        several=True,
+        choices=(FROM_PUBLIC,),
+    )
+    scale: str | None = setting(None, SCALE)
+    method: str = setting(
+        "auto",
+        "Where the sums come from. auto: a grid for Gaussian kernels in up to four columns, random features "
+        "beyond, hash rows for hash kernels. functional: functional perturbation in a finite feature space "
+        "with the analytic calibration of one Gaussian path, exact for Gaussian kernels in boxes of not "
+        "many bandwidths, random features elsewhere; needs delta.",
+        choices=METHODS,
+    )
 
     def compared_by(self, n_features: int) -> list[Kernel]:
         """Every kernel with every bandwidth; predictions are those of the first unless another is named."""
@@ -635,23 +629,19 @@ class PrivateHistogram(PrivateModel):
     """
 
     COMMAND = "histogram"
-    bins: Annotated[
-        str | int | Sequence[int],
-        Parameter(
-            help="How many equal bins each column is cut into: one number, or a list of one for each column. "
-            "Public. 'auto': 32, fewer in several columns so that there are at most 4096 in all.",
-            choices=("auto",),
-            at_least=1,
-            several=True,
-        ),
-    ] = "auto"
-    relation: Annotated[
-        str,
-        Parameter(
-            help="Which neighbours are protected. Under replace the number of records is public.",
-            choices=("add/remove", "replace"),
-        ),
-    ] = "add/remove"
+    bins: str | int | Sequence[int] = setting(
+        "auto",
+        "How many equal bins each column is cut into: one number, or a list of one for each column. Public. "
+        "'auto': 32, fewer in several columns so that there are at most 4096 in all.",
+        choices=("auto",),
+        at_least=1,
+        several=True,
+    )
+    relation: str = setting(
+        "add/remove",
+        "Which neighbours are protected. Under replace the number of records is public.",
+        choices=("add/remove", "replace"),
+    )
 
     def _basis(self, dim: int) -> Bins:
         box = self.bounds_of_columns(dim)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Box, Floats
-from hushsum.declaration import FROM_PUBLIC, INTEGER, NUMBER, TEXT, Parameter
+from hushsum.declaration import FROM_PUBLIC, INTEGER, TEXT, setting
 from hushsum.errors import UsageError
 from hushsum.kernels import SPECTRAL, ColumnKernel, Kernel
 from hushsum.methods import (
@@ -72,34 +72,25 @@ class FeatureSpaceModel(PrivateModel):
     """A function in the finite feature space of a kernel, released with noise in that space."""
 
     NEEDS_DELTA = True
-    delta: Annotated[float | None, DELTA] = 1e-6
-    kernel: Annotated[
-        Any,
-        Parameter("kernel", TEXT, "Of the feature space.", choices=tuple(SPECTRAL.kernels()), kernel=True),
-    ] = "gaussian"
-    bandwidth: Annotated[
-        float | str | None,
-        Parameter(
-            "bandwidth",
-            NUMBER,
-            "How near inputs must be to have similar targets. Public: chosen by the subject or on public "
-            "data, never fitted to y. See scale. 'public': the median distance between the public rows.",
-            above=0,
-            choices=(FROM_PUBLIC,),
-        ),
-    ] = None
-    scale: Annotated[str | None, SCALE] = None
-    smoothness: Annotated[float, Parameter(help="Of the Matérn kernel alone.", above=0)] = 1.5
-    features: Annotated[Any, Parameter("features", INTEGER, "Pairs of a cosine and a sine.", at_least=1)] = (
-        128
+    delta: float | None = setting(1e-6, DELTA)
+    kernel: Any = setting(
+        "gaussian", "Of the feature space.", choices=tuple(SPECTRAL.kernels()), kernel=True, type=TEXT
     )
-    calibration: Annotated[
-        str,
-        Parameter(
-            help="Of functional perturbation: the published scale, to reproduce it; for ε up to 1.",
-            choices=tuple(CALIBRATIONS),
-        ),
-    ] = ANALYTIC
+    bandwidth: float | str | None = setting(
+        None,
+        "How near inputs must be to have similar targets. Public: chosen by the subject or on public data, "
+        "never fitted to y. See scale. 'public': the median distance between the public rows.",
+        above=0,
+        choices=(FROM_PUBLIC,),
+    )
+    scale: str | None = setting(None, SCALE)
+    smoothness: float = setting(1.5, "Of the Matérn kernel alone.", above=0)
+    features: Any = setting(128, "Pairs of a cosine and a sine.", at_least=1, type=INTEGER)
+    calibration: str = setting(
+        ANALYTIC,
+        "Of functional perturbation: the published scale, to reproduce it; for ε up to 1.",
+        choices=tuple(CALIBRATIONS),
+    )
 
     def _features(self) -> int:
         return int(self.features)
@@ -202,35 +193,27 @@ class PrivateGaussianProcessRegressor(FeatureSpaceModel, RegressionModel):
 
     COMMAND = "gaussian-process"
     DEFAULT_BANDWIDTH = 0.25
-    inputs: Annotated[
-        str,
-        Parameter(
-            help="public: only targets are private, one of which is replaced (the setting of the "
-            "literature); "
-            "the claim says so. private: whole records are, present or absent; the sums of products of "
-            "features and targets are released with noise and solved with a ridge that suits it, which "
-            "needs some thousands of records.",
-            choices=(PUBLIC, PRIVATE),
-        ),
-    ] = PUBLIC
-    noise: Annotated[
-        float,
-        Parameter(
-            help="σ of C = K + σ²I: the standard deviation of the targets about the function, in units "
-            "of half "
-            "their range. Public. Larger ones than the truth smooth more and need less noise for privacy, "
-            "which pays up to some ten thousand records.",
-            above=0,
-        ),
-    ] = 4.0
-    features: Annotated[
-        int | str,
-        Parameter(
-            help="Pairs of a cosine and a sine. 'auto': 128, or 24 where inputs are private.",
-            choices=("auto",),
-            at_least=1,
-        ),
-    ] = "auto"
+    inputs: str = setting(
+        PUBLIC,
+        "public: only targets are private, one of which is replaced (the setting of the literature); the "
+        "claim says so. private: whole records are, present or absent; the sums of products of features and "
+        "targets are released with noise and solved with a ridge that suits it, which needs some thousands "
+        "of records.",
+        choices=(PUBLIC, PRIVATE),
+    )
+    noise: float = setting(
+        4.0,
+        "σ of C = K + σ²I: the standard deviation of the targets about the function, in units of half their "
+        "range. Public. Larger ones than the truth smooth more and need less noise for privacy, which pays "
+        "up to some ten thousand records.",
+        above=0,
+    )
+    features: int | str = setting(
+        "auto",
+        "Pairs of a cosine and a sine. 'auto': 128, or 24 where inputs are private.",
+        choices=("auto",),
+        at_least=1,
+    )
 
     def _check_together(self, promise: Promise) -> None:
         if self.inputs == PUBLIC:
@@ -417,21 +400,15 @@ class PrivateKernelSVC(FeatureSpaceModel, ClassificationModel):
 
     COMMAND = "kernel-svc"
     DEFAULT_BANDWIDTH = 0.35
-    C: Annotated[
-        float,
-        Parameter(
-            help="Of ½‖w‖² + (C/n)·Σ max(0, 1 − y·f(x)): how far the function may follow the records. "
-            "scikit-learn's C is this one divided by n. The noise grows in proportion to it. Public.",
-            above=0,
-        ),
-    ] = 30.0
-    features: Annotated[
-        int,
-        Parameter(
-            help="Pairs of a cosine and a sine in which functions live. Fitting costs n·features².",
-            at_least=1,
-        ),
-    ] = 128
+    C: float = setting(
+        30.0,
+        "Of ½‖w‖² + (C/n)·Σ max(0, 1 − y·f(x)): how far the function may follow the records. scikit-learn's "
+        "C is this one divided by n. The noise grows in proportion to it. Public.",
+        above=0,
+    )
+    features: int = setting(
+        128, "Pairs of a cosine and a sine in which functions live. Fitting costs n·features².", at_least=1
+    )
 
     def _check_together(self, promise: Promise) -> None:
         refuse_pure(promise, "for this model")

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.declaration import Parameter
+from hushsum.declaration import setting
 from hushsum.errors import Argument
 from hushsum.methods import (
     OBJECTIVE_PERTURBATION,
@@ -256,22 +256,17 @@ class LinearModel(PrivateModel):
     θ follows from tables that were released (:meth:`_theta`).
     """
 
-    radius: Annotated[
-        float | None,
-        Parameter(
-            help="How far a record may lie from the center of bounds, in half widths and with 1 for the "
-            "constant; records beyond are shortened. A radius below the default √(columns + 1) means less "
-            "noise. Declared.",
-            above=0,
-        ),
-    ] = None
-    rows: Annotated[
-        int,
-        Parameter(
-            help="Rows of the sketch; a release with pure ε publishes the number with the least error.",
-            at_least=1,
-        ),
-    ] = 4000
+    radius: float | None = setting(
+        None,
+        "How far a record may lie from the center of bounds, in half widths and with 1 for the constant; "
+        "records beyond are shortened. A radius below the default √(columns + 1) means less noise. Declared.",
+        above=0,
+    )
+    rows: int = setting(
+        4000,
+        "Rows of the sketch; a release with pure ε publishes the number with the least error.",
+        at_least=1,
+    )
 
     def _linear_method(self, n_features: int | None = None) -> LinearMethod:
         """The method, from declared quantities alone."""
@@ -357,40 +352,29 @@ class PrivateRegressor(RegressionModel, LinearModel):
     """
 
     COMMAND = "regressor"
-    delta: Annotated[float | None, DELTA] = 1e-6
-    method: Annotated[
-        str,
-        Parameter(
-            help="adassp: perturbed sums of products in integers, and a ridge chosen from them; "
-            "streams. "
-            "ssp: the same without a ridge. sketch: the private RACE sketch through its surrogate loss; "
-            "streams, and the sketch answers other questions too. objective: objective perturbation. ops, "
-            "adaops: one sample from a posterior. The last three keep the clipped records, in secret, until "
-            "the release. auto: the one with the least predicted error, from declared quantities alone.",
-            choices=("auto", *REGRESSION_METHODS),
-        ),
-    ] = "auto"
-    records: Annotated[
-        int | None,
-        Parameter(
-            help="About how many records there will be, as far as that is public; helps method auto alone.",
-            at_least=1,
-        ),
-    ] = None
-    theta_bound: Annotated[
-        float,
-        Parameter(
-            help="Of objective and ops: how long the parameter vector may be in units of the unit ball.",
-            above=0,
-        ),
-    ] = 2.0
-    calibration: Annotated[
-        str,
-        Parameter(
-            help="Of ssp and adassp: the constants of the paper, to reproduce it; they need delta.",
-            choices=CALIBRATIONS,
-        ),
-    ] = "tight"
+    delta: float | None = setting(1e-6, DELTA)
+    method: str = setting(
+        "auto",
+        "adassp: perturbed sums of products in integers, and a ridge chosen from them; streams. ssp: the "
+        "same without a ridge. sketch: the private RACE sketch through its surrogate loss; streams, and the "
+        "sketch answers other questions too. objective: objective perturbation. ops, adaops: one sample "
+        "from a posterior. The last three keep the clipped records, in secret, until the release. auto: the "
+        "one with the least predicted error, from declared quantities alone.",
+        choices=("auto", *REGRESSION_METHODS),
+    )
+    records: int | None = setting(
+        None,
+        "About how many records there will be, as far as that is public; helps method auto alone.",
+        at_least=1,
+    )
+    theta_bound: float = setting(
+        2.0, "Of objective and ops: how long the parameter vector may be in units of the unit ball.", above=0
+    )
+    calibration: str = setting(
+        "tight",
+        "Of ssp and adassp: the constants of the paper, to reproduce it; they need delta.",
+        choices=CALIBRATIONS,
+    )
 
     def check_records(self, X: object, y: object = None, *, reset: bool = True) -> tuple[Floats, Any]:
         """Records and targets as the model counts them, checked."""
@@ -515,17 +499,13 @@ class PrivateLinearSVC(ClassificationModel, LinearModel):
     _most = 2
 
     COMMAND = "linear-svc"
-    method: Annotated[
-        str,
-        Parameter(
-            help="The surrogate margin loss of the private RACE sketch, minimised without derivatives; or "
-            "logistic regression by objective perturbation, which keeps pure ε even where delta is given.",
-            choices=CLASSIFICATION_METHODS,
-        ),
-    ] = "sketch"
-    ridge: Annotated[
-        float, Parameter(help="Of objective: regularisation beyond what privacy needs.", at_least=0)
-    ] = 0.0
+    method: str = setting(
+        "sketch",
+        "The surrogate margin loss of the private RACE sketch, minimised without derivatives; or logistic "
+        "regression by objective perturbation, which keeps pure ε even where delta is given.",
+        choices=CLASSIFICATION_METHODS,
+    )
+    ridge: float = setting(0.0, "Of objective: regularisation beyond what privacy needs.", at_least=0)
 
     def _linear_method(self, n_features: int | None = None) -> LinearMethod:
         if self.method == "sketch":

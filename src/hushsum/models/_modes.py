@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
-from hushsum.declaration import Parameter
+from hushsum.declaration import setting
 from hushsum.errors import UsageError
 from hushsum.kernels import COLUMNS, ColumnKernel, HashPartitions, Kernel
 from hushsum.models._base import declared, require
@@ -382,36 +382,29 @@ class PrivateModes(TableModel):
 
     COMMAND = "modes"
     DEFAULT_BANDWIDTH = 0.25
-    method: Annotated[
-        str,
-        Parameter(
-            help="Climb the released function from many starts (search); or intersect the cells of one "
-            "hash row after the other; or find by linear programming the points that lie in the fullest "
-            "cells of most rows. The first is the fastest and the most exact; the others are for the "
-            "Euclidean and Manhattan kernels.",
-            choices=METHODS,
-        ),
-    ] = "search"
-    kernel: Annotated[Any, replace(KERNEL, choices=_KERNELS)] = "euclidean"
-    n_modes: Annotated[int | None, Parameter(help="At most so many, the highest first.", at_least=1)] = None
-    prominence: Annotated[
-        float,
-        Parameter(
-            help="How many standard errors a mode must stand above the lowest point on the straight line to "
-            "every higher one.",
-            at_least=0,
-        ),
-    ] = 3.0
-    holdout: Annotated[
-        float,
-        Parameter(
-            help="The part of the hash rows that takes no part in the search and is read at the modes alone, "
-            "so that heights have valid standard errors. With 0 there are none, nor where there are no hash "
-            "rows.",
-            at_least=0,
-            below=1,
-        ),
-    ] = 0.25
+    method: str = setting(
+        "search",
+        "Climb the released function from many starts (search); or intersect the cells of one hash row "
+        "after the other; or find by linear programming the points that lie in the fullest cells of most "
+        "rows. The first is the fastest and the most exact; the others are for the Euclidean and Manhattan "
+        "kernels.",
+        choices=METHODS,
+    )
+    kernel: Any = setting("euclidean", KERNEL, choices=_KERNELS)
+    n_modes: int | None = setting(None, "At most so many, the highest first.", at_least=1)
+    prominence: float = setting(
+        3.0,
+        "How many standard errors a mode must stand above the lowest point on the straight line to every "
+        "higher one.",
+        at_least=0,
+    )
+    holdout: float = setting(
+        0.25,
+        "The part of the hash rows that takes no part in the search and is read at the modes alone, so that "
+        "heights have valid standard errors. With 0 there are none, nor where there are no hash rows.",
+        at_least=0,
+        below=1,
+    )
 
     def predict(self, X: object) -> NDArray[np.int64]:
         """The number of the nearest mode, 0 for the highest.

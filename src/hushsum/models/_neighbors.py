@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
 from hushsum._types import Box, Floats
-from hushsum.declaration import Parameter
+from hushsum.declaration import setting
 from hushsum.errors import UsageError, shown
 from hushsum.kernels import (
     ColumnKernel,
@@ -46,15 +46,13 @@ class EmbeddingModel(KernelModel):
 
     CLEAR: ClassVar[float]
 
-    radius: Annotated[
-        float | None,
-        Parameter(
-            help="For vectors of a model: the length that no record exceeds, declared; 1 for vectors of "
-            "length 1. Scores are then mean squared inner products, or mean inner products where the "
-            "predicted noise is large beside 1/√columns; bandwidth, power, rows and width are not used.",
-            above=0,
-        ),
-    ] = None
+    radius: float | None = setting(
+        None,
+        "For vectors of a model: the length that no record exceeds, declared; 1 for vectors of length 1. "
+        "Scores are then mean squared inner products, or mean inner products where the predicted noise is "
+        "large beside 1/√columns; bandwidth, power, rows and width are not used.",
+        above=0,
+    )
 
     def _kernel(self, n_features: int | None = None, bandwidth: float | None = None) -> Kernel:
         if self.radius is None:
@@ -128,10 +126,8 @@ class PrivateNeighbors(EmbeddingModel, TableModel):
     DEFAULT_BANDWIDTH = 0.25
     CLEAR = 5.0
     # Looked at on AG News: squares rank candidates better at ε = 0.1 too.
-    min_records: Annotated[
-        float, Parameter(help="How many near records make a candidate a neighbour of the records.")
-    ] = 10.0
-    level: Annotated[float, Parameter(help="Of intervals and decisions.", above=0, below=1)] = 0.95
+    min_records: float = setting(10.0, "How many near records make a candidate a neighbour of the records.")
+    level: float = setting(0.95, "Of intervals and decisions.", above=0, below=1)
 
     def _candidates(self, X: object) -> Floats:
         """Checked candidates, shortened to the radius if there is one."""
@@ -272,30 +268,23 @@ class PrivateOutlierDetector(OutlierMixin, EmbeddingModel):  # type: ignore[misc
     """As in scikit-learn: the detector is for new points. Of the records themselves, the share below the
     threshold is ``contamination`` up to the error of a private quantile only.
     """
-    threshold: Annotated[
-        float,
-        Parameter(
-            help="Scores below it are outliers: a declared number, which costs nothing. Where the "
-            "records are "
-            "uniform over the bounds, typical scores are small in many columns: widen the bandwidth, or "
-            "lower the threshold.",
-            at_least=0,
-            at_most=1,
-        ),
-    ] = 0.01
-    contamination: Annotated[
-        float | None,
-        Parameter(
-            help="In place of threshold: the share of the records that shall fall below it. That "
-            "quantile of the "
-            "records' scores is private: a quarter of ε pays for it, and the records are kept, in secret, "
-            "until the release. It is met up to the error of a private quantile, about 30/ε records, never "
-            "exactly.",
-            above=0,
-            at_most=0.5,
-        ),
-    ] = None
-    power: Annotated[int, POWER] = 4
+    threshold: float = setting(
+        0.01,
+        "Scores below it are outliers: a declared number, which costs nothing. Where the records are "
+        "uniform over the bounds, typical scores are small in many columns: widen the bandwidth, or lower "
+        "the threshold.",
+        at_least=0,
+        at_most=1,
+    )
+    contamination: float | None = setting(
+        None,
+        "In place of threshold: the share of the records that shall fall below it. That quantile of the "
+        "records' scores is private: a quarter of ε pays for it, and the records are kept, in secret, until "
+        "the release. It is met up to the error of a private quantile, about 30/ε records, never exactly.",
+        above=0,
+        at_most=0.5,
+    )
+    power: int = setting(4, POWER)
 
     @property
     def fit_predict(self) -> NoReturn:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
-from hushsum.declaration import Parameter
+from hushsum.declaration import setting
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels import ColumnKernel, positive_integer
 from hushsum.models._base import declared
@@ -191,25 +191,20 @@ class PrivateSampler(TableModel):
 
     COMMAND = "sampler"
     DEFAULT_BANDWIDTH = 0.05
-    method: Annotated[
-        str,
-        Parameter(
-            help="How sample draws inside the bounds: Metropolis chains, in any number of columns; the "
-            "cells of "
-            "a grid, in up to three; or rejection, exact and slow.",
-            choices=METHODS,
-        ),
-    ] = "chain"
-    floor: Annotated[
-        float,
-        Parameter(
-            help="A weight below this many of its standard errors counts as 0, so that noise in empty space "
-            "draws no records.",
-            at_least=0,
-        ),
-    ] = 2.0
-    steps: Annotated[int, Parameter(help="Of each chain.", at_least=1)] = 50
-    power: Annotated[int, POWER] = 1
+    method: str = setting(
+        "chain",
+        "How sample draws inside the bounds: Metropolis chains, in any number of columns; the cells of a "
+        "grid, in up to three; or rejection, exact and slow.",
+        choices=METHODS,
+    )
+    floor: float = setting(
+        2.0,
+        "A weight below this many of its standard errors counts as 0, so that noise in empty space draws no "
+        "records.",
+        at_least=0,
+    )
+    steps: int = setting(50, "Of each chain.", at_least=1)
+    power: int = setting(1, POWER)
 
     def decision_function(self, X: object) -> Floats:
         """The weight of each candidate: its mean kernel value, 0 where that is within the noise.

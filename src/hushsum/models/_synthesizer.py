@@ -7,13 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, Final, Self, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.declaration import Parameter
+from hushsum.declaration import setting
 from hushsum.errors import UsageError
 from hushsum.kernels import Batch, positive_integer
 from hushsum.methods import (
@@ -359,39 +359,27 @@ class PrivateSynthesizer(PrivateModel):
     """
 
     COMMAND = "synthesizer"
-    columns: Annotated[
-        Any,
-        Parameter(
-            help="What each column holds: a dict by name, or a list, of CategoryColumn, FlagColumn and "
-            "NumberColumn. None declares every column as numbers within bounds, cut into bins.",
-            optional=True,
-        ),
-    ] = None
-    bins: Annotated[
-        int, Parameter(help="Parts of the bounds of each column, where columns are not declared.", at_least=1)
-    ] = 16
-    marginals: Annotated[
-        str,
-        Parameter(
-            help="Which marginals of two columns are released: all of them, a public rule; a spanning tree, "
-            "chosen privately for a part of the budget; or (auto) a tree for more than 12 columns without δ, "
-            "otherwise all.",
-            choices=(AUTO, ALL, TREE),
-        ),
-    ] = AUTO
-    pairs: Annotated[
-        Any,
-        Parameter(
-            help="The pairs of columns that may be released, by name or position, declared; None for all.",
-            optional=True,
-        ),
-    ] = None
-    most_cells: Annotated[
-        int, Parameter(help="Pairs whose marginal has more cells are left out.", at_least=1)
-    ] = DEFAULT_CELLS
-    choice_share: Annotated[
-        float, Parameter(help="The part of ε that pays for a tree.", above=0, below=1)
-    ] = 0.1
+    columns: Any = setting(
+        None,
+        "What each column holds: a dict by name, or a list, of CategoryColumn, FlagColumn and NumberColumn. "
+        "None declares every column as numbers within bounds, cut into bins.",
+        optional=True,
+    )
+    bins: int = setting(16, "Parts of the bounds of each column, where columns are not declared.", at_least=1)
+    marginals: str = setting(
+        AUTO,
+        "Which marginals of two columns are released: all of them, a public rule; a spanning tree, chosen "
+        "privately for a part of the budget; or (auto) a tree for more than 12 columns without δ, otherwise "
+        "all.",
+        choices=(AUTO, ALL, TREE),
+    )
+    pairs: Any = setting(
+        None,
+        "The pairs of columns that may be released, by name or position, declared; None for all.",
+        optional=True,
+    )
+    most_cells: int = setting(DEFAULT_CELLS, "Pairs whose marginal has more cells are left out.", at_least=1)
+    choice_share: float = setting(0.1, "The part of ε that pays for a tree.", above=0, below=1)
 
     def check_records(self, X: object, y: object = None, *, reset: bool = True) -> tuple[Any, Any]:
         """The label of each value, by the declarations.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Box, Floats
-from hushsum.declaration import FROM_PUBLIC, INTEGER, NUMBER, TEXT, Parameter
+from hushsum.declaration import FROM_PUBLIC, INTEGER, NUMBER, TEXT, Parameter, setting
 from hushsum.errors import UsageError
 from hushsum.kernels import (
     HASH_ROWS,
@@ -85,14 +84,7 @@ DENSITY_RULE = (
     "out of the predicted noise."
 )
 _FEWER_ROWS: Final = (12, 25, 50, 100, 200, 400, 800, 1600)
-POWER = Parameter("power", INTEGER, "The kernel to that power, which falls off faster.", at_least=1)
-ROWS = Parameter(
-    "rows",
-    INTEGER,
-    "Rows of the table; a release with pure ε publishes the number with the least error.",
-    at_least=1,
-)
-WIDTH = Parameter("width", INTEGER, "Cells of a row.", at_least=2)
+POWER = Parameter("power", help="The kernel to that power, which falls off faster.", at_least=1)
 KERNEL = Parameter(
     "kernel",
     TEXT,
@@ -101,7 +93,6 @@ KERNEL = Parameter(
     choices=KERNELS,
     kernel=True,
 )
-PUBLIC_BANDWIDTH = replace(NEAR, help=NEAR.help + DENSITY_RULE, choices=(FROM_PUBLIC,))
 
 PART = "sketch"
 """What the sketch is called in the bundle."""
@@ -139,11 +130,16 @@ def kernel_of(model: Any, n_features: int | None = None, bandwidth: float | None
 class KernelModel(PrivateModel):
     """A model that compares records by a kernel, whose sums it counts into tables."""
 
-    bandwidth: Annotated[Any, PUBLIC_BANDWIDTH] = None
-    scale: Annotated[str | None, SCALE] = None
-    power: Annotated[int, POWER] = 2
-    rows: Annotated[Any, ROWS] = 1000
-    width: Annotated[int, WIDTH] = 1000
+    bandwidth: Any = setting(None, NEAR, help=NEAR.help + DENSITY_RULE, choices=(FROM_PUBLIC,))
+    scale: str | None = setting(None, SCALE)
+    power: int = setting(2, POWER)
+    rows: Any = setting(
+        1000,
+        "Rows of the table; a release with pure ε publishes the number with the least error.",
+        at_least=1,
+        type=INTEGER,
+    )
+    width: int = setting(1000, "Cells of a row.", at_least=2)
 
     def _kernel(self, n_features: int | None = None, bandwidth: float | None = None) -> Kernel:
         """The kernel; with another bandwidth, if there is one."""
@@ -200,7 +196,7 @@ class TableModel(KernelModel):
     The claim is that of the one table: everything else is computed from it.
     """
 
-    kernel: Annotated[Any, KERNEL] = "gaussian"
+    kernel: Any = setting("gaussian", KERNEL)
 
     def _start(self, seed: int) -> Tally:
         return self._empty(seed)
