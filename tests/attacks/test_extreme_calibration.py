@@ -45,9 +45,9 @@ from hushsum.privacy import (
     root_above,
     rounded,
     rounded_reach,
-    sample_delta,
-    standard_normal,
 )
+from hushsum.privacy._draws import standard_normal
+from hushsum.privacy._posterior_sample import sample_delta
 from hushsum.privacy.accounting import (
     DiscreteGaussian,
     LaplaceTable,

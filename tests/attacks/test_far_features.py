@@ -22,8 +22,9 @@ from hushsum.auditing import counted
 from hushsum.kernels import Kernel
 from hushsum.privacy import Relation
 from hushsum.records import Bounds
-from hushsum.tables import LENGTH, FourierFeatures, squared_diameter
+from hushsum.tables import LENGTH, FourierFeatures
 from hushsum.tables import _fourier_features as fourier_feature_diameter
+from hushsum.tables._fourier_features import squared_diameter
 
 Singles = NDArray[np.float32]
 

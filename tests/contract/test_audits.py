@@ -43,7 +43,8 @@ from hushsum.privacy import PERSON, IntegerNoise, Relation, Sensitivity, UnitCha
 from hushsum.privacy import noise as samplers
 from hushsum.privacy.noise import NoiseSource
 from hushsum.records import Graph, UnitCap
-from hushsum.tables import AdjacencyRows, Basis, HashRows, all_bases
+from hushsum.tables import AdjacencyRows, Basis, HashRows
+from hushsum.tables._base import all_bases
 
 EXAMPLES = [basis for name in audited_bases() for basis in basis_cases(name).examples]
 HASHED = basis_cases(HashRows.name).examples

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 import hushsum as hs
 from hushsum.methods import ReleaseKeywords, method_named, method_names
 from hushsum.models import PrivateDensity
-from hushsum.privacy import LOCAL, Booking, ReleaseRequest
+from hushsum.privacy import Booking, ReleaseRequest
+from hushsum.privacy._release_request import LOCAL
 from hushsum.secret_functions import FreshAnswers, answer_once, serve
 from hushsum.service.schemas import ReleaseClaimRequest
 from tests.contract.fitted_models import MODELS

@@ -33,8 +33,9 @@ from hushsum.auditing import (
 )
 from hushsum.auditing import _cases as cases
 from hushsum.methods import Machines, NoisyWeights, fit_machines, perturbed_machines, svm_sensitivity
-from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _draws, standard_normal
+from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _draws
 from hushsum.privacy import _functional_perturbation as functional_perturbation
+from hushsum.privacy._draws import standard_normal
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.secret_functions import GaussianPath, MemoryStore, ServedFunction
 from hushsum.secret_functions import _audit_cases as served

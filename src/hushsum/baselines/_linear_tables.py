@@ -761,10 +761,6 @@ class BernsteinLattice(BoxBasis):
         object.__setattr__(self, "iterations", iterations)
         check_power("degree + 1", self.degree + 1, self.dim)
 
-    def counted_kernel(self) -> Kernel:
-        """The kernel that the coefficients are made for."""
-        return self.kernel
-
     @property
     def shape(self) -> tuple[int, int]:
         """(1, (degree + 1)^dim)."""
@@ -945,10 +941,6 @@ class BernsteinReading(ProductReading):
             weights.append(np.linalg.solve(gram, similar.T).T)
             seen *= np.einsum("ij,ij->i", similar, weights[-1])
         return weights, np.clip(1.0 - seen, 0.0, 1.0)
-
-    def total(self, table: Table) -> None:
-        """The lattice holds smoothed values, not counts."""
-        return
 
 
 def bernstein_values(places: Floats, degree: int) -> Floats:
@@ -1237,10 +1229,6 @@ class CosineFeatures(BoxBasis):
             )
         object.__setattr__(self, "seed", integer_seed(self.seed))
 
-    def counted_kernel(self) -> Kernel:
-        """The kernel that the coefficients are made for."""
-        return self.kernel
-
     @property
     def shape(self) -> tuple[int, int]:
         """(1, features)."""
@@ -1328,10 +1316,6 @@ class CosineReading(SampledReading):
     def rows(self, table: Table, batch: Batch) -> tuple[Floats, int]:
         """The product of each feature."""
         return self.basis.cosines(queries_of(batch)) * (table[0] * (2.0 / self.basis.scale)), 1
-
-    def total(self, table: Table) -> None:
-        """Features do not count records."""
-        return
 
 
 _ANYWHERE = (-1e38, 1e38)

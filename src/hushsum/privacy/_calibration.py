@@ -213,7 +213,7 @@ _VARIANCES: dict[str, Callable[[Fraction], float]] = {
     **dict.fromkeys(SUMS, float),
     NONE: lambda _: 0.0,
 }
-_SAMPLERS = {
+_SAMPLERS: dict[str, Callable[..., NDArray[np.int64]]] = {
     LAPLACE: discrete_laplace,
     GAUSSIAN: discrete_gaussian,
     BINOMIAL: centred_binomial,

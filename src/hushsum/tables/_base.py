@@ -194,8 +194,11 @@ class Basis(Protocol, metaclass=RoleType):
         return np.zeros(self.shape, np.int64)
 
     def counted_kernel(self) -> Kernel | None:
-        """The kernel that records are counted for; None where the table is read with several."""
-        return None
+        """The kernel that records are counted for, by default the field ``kernel``; None where the table is
+        read with several.
+        """
+        counted: Kernel | None = getattr(self, "kernel", None)
+        return counted
 
     def reading(self, kernel: Kernel | None = None) -> Reading:
         """How the table is read for a kernel; by default the one that it is counted for.
@@ -348,9 +351,11 @@ class LinearReading(Reading, Protocol):
         """By default each record is counted alone and read."""
         return counted_alone(self, records, queries)
 
-    @abstractmethod
     def total(self, table: Table) -> tuple[float, float] | None:
-        """The number of records as the table holds it, and its noise gain; None where it does not."""
+        """The number of records as the table holds it, and its noise gain; None, the default, where it does
+        not.
+        """
+        return None
 
     def total_covariance(self, batch: Batch) -> Floats:
         """Σ_j r_j(q)·c_j, where the table's number of records is Σ_j c_j·table_j: how the noise of an answer
@@ -378,6 +383,10 @@ class LinearReading(Reading, Protocol):
 @runtime_checkable
 class SampledReading(LinearReading, Protocol):
     """Rows that are random draws: each estimates the kernel sum, so that their spread shows the error."""
+
+    def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
+        """The mean of the rows' answers."""
+        return self.spread(table, batch, threads=threads).mean
 
     @abstractmethod
     def spread(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:

@@ -342,10 +342,6 @@ class FourierSeries(BoxBasis):
             raise UsageError("taper", "must be from 0 to 1", got=f"{self.taper}", remedy="try 0.5")
         check_power("2·frequencies + 1", 2 * highest + 1, self.dim)
 
-    def counted_kernel(self) -> Kernel:
-        """The kernel that the coefficients are made for."""
-        return self.kernel
-
     @cached_property
     def period(self) -> Floats:
         """The width of the padded box in each column."""

@@ -452,10 +452,6 @@ class FourierFeatures(Basis):
         assert isinstance(self.kernel, SpectralKernel)
         return self.kernel
 
-    def counted_kernel(self) -> Kernel:
-        """The kernel of the frequencies."""
-        return self.kernel
-
     @property
     def shape(self) -> tuple[int, int]:
         """(features, 2)."""
@@ -680,10 +676,6 @@ class FeatureReading(SampledReading):
             part = Batch((queries,), len(queries))
             sums[at] = weights @ self.kernel.prepared_similarity(points, part)
         return sums
-
-    def total(self, table: Table) -> None:
-        """None: no phase is zero for every record."""
-        return
 
 
 FOLDS = 5

@@ -87,10 +87,6 @@ class RowsBasis(Basis, Protocol):
         for name, value in (("rows", rows), ("width", width), ("seed", integer_seed(self.seed))):
             object.__setattr__(self, name, value)
 
-    def counted_kernel(self) -> Kernel:
-        """The kernel of the hash functions."""
-        return self.kernel
-
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, width)."""
@@ -106,9 +102,44 @@ class RowsBasis(Basis, Protocol):
         return self if rows == self.rows else replace(cast("Any", self), rows=rows)
 
 
+@runtime_checkable
+@dataclass(frozen=True)
+class RowsOfOneKernel(RowsBasis, Protocol):
+    """Hash functions that are all of the kernel itself."""
+
+    def _settle_one(self, most_cells: int) -> None:
+        numbers, distinct = self._hashable.numbers_per_row(), self._hashable.distinct_hashes()
+        self._settle(numbers=numbers, most_cells=most_cells, distinct=distinct)
+
+    @property
+    def _hashable(self) -> HashableKernel:
+        assert isinstance(self.kernel, HashableKernel)
+        return self.kernel
+
+    @cached_property
+    def fold_rate(self) -> float:
+        """1/W, or 0 where every hash value has its own cell."""
+        return fold_rate(self._hashable, self.width)
+
+    @cached_property
+    def independent_rows(self) -> int:
+        """How many consecutive rows share random numbers."""
+        return self._hashable.independent_rows()
+
+    @property
+    def blocks(self) -> int:
+        """How many independent blocks of rows there are."""
+        return -(-self.rows // self.independent_rows)
+
+    @cached_property
+    def hasher(self) -> Hasher:
+        """The native hash functions."""
+        return self._hashable.hasher(rows=self.rows, width=self.width, seed=self.seed)
+
+
 @register
 @dataclass(frozen=True)
-class HashRows(RowsBasis):
+class HashRows(RowsOfOneKernel):
     """R independent hash functions, each with a row of W cells; a record adds 1 to its cell of every row.
 
     Parameters
@@ -148,13 +179,7 @@ class HashRows(RowsBasis):
 
     def __post_init__(self) -> None:
         HASHABLE.check(self.kernel, "race")
-        numbers, distinct = self._hashable.numbers_per_row(), self._hashable.distinct_hashes()
-        self._settle(numbers=numbers, most_cells=MAX_CELLS, distinct=distinct)
-
-    @property
-    def _hashable(self) -> HashableKernel:
-        assert isinstance(self.kernel, HashableKernel)
-        return self.kernel
+        self._settle_one(MAX_CELLS)
 
     def new_table(self) -> NDArray[np.int64] | CounterTable:
         """Zeros; in counters that start at one byte where the table is large."""
@@ -176,21 +201,6 @@ class HashRows(RowsBasis):
     def cells(self, batch: Batch) -> NDArray[np.int32]:
         """The cell of each record in each row, shape (len(batch), rows)."""
         return self.hasher.cells(*batch.arrays, self.rows)
-
-    @cached_property
-    def fold_rate(self) -> float:
-        """1/W, or 0 where every hash value has its own cell."""
-        return fold_rate(self._hashable, self.width)
-
-    @cached_property
-    def independent_rows(self) -> int:
-        """How many consecutive rows share random numbers."""
-        return self._hashable.independent_rows()
-
-    @cached_property
-    def hasher(self) -> Hasher:
-        """The native hash functions."""
-        return self._hashable.hasher(rows=self.rows, width=self.width, seed=self.seed)
 
     def _reading(self, kernel: Kernel) -> RowReading:
         return RowReading(self, kernel)
@@ -221,7 +231,7 @@ class RowReading(Reading):
         """Mean and variance over rows of each query's cell, before normalisation."""
         block = self.basis.independent_rows
         mean, variance = self.basis.hasher.read(*batch.arrays, _native_table(table), block, threads)
-        return RowAverages(mean, variance, -(-self.basis.rows // block))
+        return RowAverages(mean, variance, self.basis.blocks)
 
     def sums(self, table: Cells, batch: Batch, *, count: float, scale: float, threads: int) -> Floats:
         """``scale`` times the kernel sums at prepared queries: read and unfold in one step."""
@@ -456,10 +466,6 @@ class DividedReading(SampledReading):
     basis: DividedRows
     kernel: Kernel
 
-    def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
-        """Kernel sums at prepared queries."""
-        return self.spread(table, batch, threads=threads).mean
-
     def noise_gain(self, batch: Batch) -> Floats:
         """Σ over rows of (a − b)² + (W − 1)·b²."""
         b = self._fold
@@ -574,7 +580,7 @@ PROJECTED = Role("is hashed by random projections", lambda kernel: isinstance(ke
 
 @register
 @dataclass(frozen=True)
-class IncrementRows(RowsBasis):
+class IncrementRows(RowsOfOneKernel):
     """R hash rows in which a record x adds ``weights[0]`` to the cell of x and ``weights[1]`` to that of −x.
 
     Answers are sums of ``weights[0]·k(x, q) + weights[1]·k(−x, q)``. With the asymmetric angular kernel and
@@ -619,18 +625,10 @@ class IncrementRows(RowsBasis):
             rule = f"must be two integers from −{MOST_WEIGHT} to {MOST_WEIGHT}, not both 0"
             remedy = "give those of a record and of its opposite"
             raise UsageError("weights", rule, got=shown(self.weights), remedy=remedy)
-        numbers, distinct = self._projected.numbers_per_row(), self._projected.distinct_hashes()
-        self._settle(numbers=numbers, most_cells=MAX_DIVIDED_CELLS, distinct=distinct)
+        self._settle_one(MAX_DIVIDED_CELLS)
 
-    @property
-    def _projected(self) -> ProjectionKernel:
-        assert isinstance(self.kernel, ProjectionKernel)
-        return self.kernel
-
-    @property
-    def bounds(self) -> Bounds | None:
-        """None: a box would move the origin."""
-        return None
+    bounds = None
+    """None: a box would move the origin."""
 
     def sensitivity(self, relation: Relation) -> Sensitivity:
         """As proven above."""
@@ -657,16 +655,6 @@ class IncrementRows(RowsBasis):
                 self.hasher.count(*part.arrays, counted, step, threads)
                 table += weight * counted
 
-    @cached_property
-    def fold_rate(self) -> float:
-        """1/W, or 0 where every hash value has its own cell."""
-        return fold_rate(self._projected, self.width)
-
-    @cached_property
-    def hasher(self) -> Hasher:
-        """The native hash functions."""
-        return self._projected.hasher(rows=self.rows, width=self.width, seed=self.seed)
-
     def _reading(self, kernel: Kernel) -> IncrementReading:
         return IncrementReading(self, kernel)
 
@@ -680,16 +668,14 @@ class IncrementReading(SampledReading):
     basis: IncrementRows
     kernel: Kernel
 
-    def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
-        """Sums of weights[0]·k(x, q) + weights[1]·k(−x, q)."""
-        return self.spread(table, batch, threads=threads).mean
-
     def spread(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:
-        """The same with the spread over independent blocks of rows."""
-        rate, block = self.basis.fold_rate, self._block
+        """Sums of weights[0]·k(x, q) + weights[1]·k(−x, q), with the spread over independent blocks of
+        rows.
+        """
+        rate, block = self.basis.fold_rate, self.basis.independent_rows
         keep = 1.0 / (1.0 - rate)
         mean, variance = self.basis.hasher.read(*batch.arrays, np.ascontiguousarray(table), block, threads)
-        return RowAverages(keep * (mean - self._folded(table)), keep**2 * variance, self._blocks)
+        return RowAverages(keep * (mean - self._folded(table)), keep**2 * variance, self.basis.blocks)
 
     def _folded(self, table: Table) -> float:
         return self.basis.fold_rate * float(table.sum(dtype=np.int64)) / self.basis.rows
@@ -712,21 +698,13 @@ class IncrementReading(SampledReading):
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
         """A bound: an answer of one row is at most S·N in size."""
         most = sum(map(abs, self.basis.weights)) * max(count, 1.0)
-        return np.full(len(batch), most**2 / self._blocks)
+        return np.full(len(batch), most**2 / self.basis.blocks)
 
     def rows(self, table: Table, batch: Batch) -> tuple[Floats, int]:
         """What each row says."""
         cells = self.basis.hasher.cells(*batch.arrays, self.basis.rows)
         values = np.asarray(table[np.arange(self.basis.rows), cells], np.float64)
-        return (values - self._folded(table)) / (1.0 - self.basis.fold_rate), self._block
-
-    @property
-    def _block(self) -> int:
-        return self.basis._projected.independent_rows()
-
-    @property
-    def _blocks(self) -> int:
-        return -(-self.basis.rows // self._block)
+        return (values - self._folded(table)) / (1.0 - self.basis.fold_rate), self.basis.independent_rows
 
 
 @register

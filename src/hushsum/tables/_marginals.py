@@ -96,10 +96,8 @@ class Marginals(Basis):
             None if columns is None else tuple(columns),
         )
 
-    @property
-    def bounds(self) -> None:
-        """None: each column has a declaration of its own."""
-        return
+    bounds = None
+    """None: each column has a declaration of its own."""
 
     def set_names(self) -> list[tuple[str, ...]]:
         """The names of the columns of each marginal; x0, x1, … where they have none."""

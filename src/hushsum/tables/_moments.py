@@ -110,10 +110,8 @@ class Monomials(Basis):
         assert isinstance(self.kernel, InnerProductKernel)
         return self.kernel
 
-    @property
-    def bounds(self) -> None:
-        """None: the ball of the kernel's radius bounds the records."""
-        return
+    bounds = None
+    """None: the ball of the kernel's radius bounds the records."""
 
     @property
     def box(self) -> Bounds:
@@ -125,10 +123,6 @@ class Monomials(Basis):
     def assumptions(self) -> dict[str, str]:
         """That of a transformation, for every unit."""
         return {} if self.transform is None else dict.fromkeys(self.units, PUBLIC_ROWS)
-
-    def counted_kernel(self) -> Kernel:
-        """The inner product whose monomials are counted."""
-        return self.kernel
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -245,10 +239,6 @@ class MonomialReading(LinearReading):
         products = np.sqrt(np.square(queries).sum(axis=1)) * lengths * step
         return np.asarray(max(count, 0.0) * (products + np.square(lengths * step) / 4.0))
 
-    def total(self, table: Table) -> None:
-        """None: the sums do not hold the number of records."""
-        return
-
 
 MOST_FEATURES = 4096
 _TARGET_SHIFT = 2
@@ -340,10 +330,8 @@ class Moments(Basis):
             rule = f"must be {self.ball.columns} names, the target's last"
             raise UsageError("columns", rule, got=len(self.columns))
 
-    @property
-    def bounds(self) -> None:
-        """None: queries are models, and those of the records are in the ball."""
-        return
+    bounds = None
+    """None: queries are models, and those of the records are in the ball."""
 
     def counted_kernel(self) -> QuadraticKernel:
         """The squared error, as a kernel of features and target."""
@@ -645,15 +633,11 @@ class ClassMoments(Basis):
         # Checks the radius.
         object.__setattr__(self, "radius", self.counted_kernel().radius)
 
-    @property
-    def bounds(self) -> None:
-        """None: the ball bounds the vectors."""
-        return
+    bounds = None
+    """None: the ball bounds the vectors."""
 
-    @property
-    def columns(self) -> None:
-        """None: vectors have none."""
-        return
+    columns = None
+    """None: vectors have none."""
 
     def counted_kernel(self) -> ClassProductKernel:
         """The inner product within a class, of rows (class, vector)."""
@@ -768,12 +752,10 @@ class ClassMoments(Basis):
 
     def second_moments(self, table: Table) -> Floats:
         """Σ x xᵀ in units of the squared radius, symmetric, shape (moments, dim, dim)."""
-        sums = np.zeros((self.moments, self.dim, self.dim))
         cells = table[0, self.classes * (self.dim + 1) :].reshape(self.moments, -1)
-        first, second = np.triu_indices(self.dim)
-        sums[:, first, second] = cells / (square_weights(self.dim) * float(self.unit**2))
-        sums[:, second, first] = sums[:, first, second]
-        return sums
+        unit = square_weights(self.dim) * float(self.unit**2)
+        sums = [symmetric(each / unit, self.dim) for each in cells]
+        return np.reshape(sums, (self.moments, self.dim, self.dim))
 
     def _reading(self, kernel: Kernel) -> ClassMomentsReading:
         return ClassMomentsReading(self, kernel)

@@ -10,7 +10,8 @@ import pytest
 
 from hushsum.errors import ClaimError, UsageError
 from hushsum.ledger import Charge, DatasetTerms, charge_for
-from hushsum.privacy import UNITS, Relation
+from hushsum.privacy import Relation
+from hushsum.privacy._claim import UNITS
 from tests.ledger_fixtures import claim_of
 
 REPLACE = Relation.REPLACE

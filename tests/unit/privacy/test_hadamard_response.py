@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from hushsum.privacy import Response, hadamard_response, local_source, sign_gain
+from hushsum.privacy import hadamard_response, local_source, sign_gain
+from hushsum.privacy._hadamard_response import Response
 
 ROWS, ORDER, CELL = 3, 8, 5
 

@@ -14,7 +14,8 @@ from hushsum.kernels import Kernel
 from hushsum.privacy import Relation, Sensitivity
 from hushsum.records import Bounds
 from hushsum.releases import CoefficientFunction
-from hushsum.tables import Bins, BinsReading
+from hushsum.tables import Bins
+from hushsum.tables._bins import BinsReading
 from tests.exact_tallies import exact_table
 
 RNG = np.random.default_rng(7)

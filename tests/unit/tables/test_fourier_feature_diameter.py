@@ -18,7 +18,8 @@ from hushsum.kernels import Batch, Kernel
 from hushsum.privacy import Relation
 from hushsum.records import Bounds
 from hushsum.releases import NoisyTable
-from hushsum.tables import LENGTH, FourierFeatures, feature_sensitivity, least_similarity, squared_diameter
+from hushsum.tables import LENGTH, FourierFeatures
+from hushsum.tables._fourier_features import feature_sensitivity, least_similarity, squared_diameter
 
 CASES: list[tuple[Kernel, int, float]] = [
     (hs.GaussianKernel(dim=1, bandwidth=1.0), 1, 0.5),

@@ -11,13 +11,8 @@ import pytest
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.privacy import IntegerNoise, Promise, Relation, UnitChange, calibrate
-from hushsum.tables import (
-    TYPICAL_PAIR_VARIANCE,
-    feature_sensitivity,
-    pair_variance,
-    pairs_for_laplace,
-    predicted_error,
-)
+from hushsum.tables import pair_variance, pairs_for_laplace, predicted_error
+from hushsum.tables._fourier_features import TYPICAL_PAIR_VARIANCE, feature_sensitivity
 
 
 def noise_of(pairs: int, promise: dict[str, float], relation: Relation = Relation.ADD_REMOVE) -> IntegerNoise:

@@ -16,8 +16,6 @@ from hushsum.kernels import Kernel
 from hushsum.privacy import Relation, Sensitivity
 from hushsum.releases import CoefficientFunction
 from hushsum.tables import (
-    MAX_NUMBERS,
-    MOST_BLOCKS,
     FeatureReading,
     FourierFeatures,
     LinearReading,
@@ -26,6 +24,7 @@ from hushsum.tables import (
     basis_as_json,
     basis_from_json,
 )
+from hushsum.tables._fourier_features import MAX_NUMBERS, MOST_BLOCKS
 from tests.exact_tallies import exact_table
 from tests.oracles.features import integers
 

@@ -12,7 +12,7 @@ import pytest
 import hushsum as hs
 from hushsum._types import Floats
 from hushsum.kernels import Batch, ProfileKernel, named
-from hushsum.tables import GridColumn, GridReader, profiles_of
+from hushsum.tables._grid import GridColumn, GridReader, profiles_of
 
 RNG = np.random.default_rng(3)
 

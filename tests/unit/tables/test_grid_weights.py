@@ -13,8 +13,8 @@ from hushsum.kernels import Kernel
 from hushsum.privacy import Relation
 from hushsum.records import Bounds
 from hushsum.releases import CoefficientFunction
-from hushsum.tables import WHOLE, GridReading, GridWeights, part_table
-from hushsum.tables._grid import _norm_bounds
+from hushsum.tables import WHOLE, GridReading, GridWeights
+from hushsum.tables._grid import _norm_bounds, part_table
 from hushsum.tally import Tally
 from tests.exact_tallies import exact_table
 

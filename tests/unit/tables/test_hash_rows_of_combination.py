@@ -12,7 +12,8 @@ import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.privacy import Relation
 from hushsum.releases import CoefficientFunction, NoisyTable
-from hushsum.tables import DividedReading, DividedRows, IncrementRows
+from hushsum.tables import DividedRows, IncrementRows
+from hushsum.tables._hash_rows import DividedReading
 from tests.exact_tallies import exact_table
 
 RNG = np.random.default_rng(2)

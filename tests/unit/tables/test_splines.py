@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hushsum.tables import column_factors, inner_products, spline_values
+from hushsum.tables._grid import column_factors, inner_products, spline_values
 
 
 def _slow_factors(degree: int, scale: float, gaussian: bool, query: float) -> dict[int, float]:

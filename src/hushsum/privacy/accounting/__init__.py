@@ -9,7 +9,6 @@ from hushsum.privacy.accounting._composition import GaussianTable, LaplaceTable,
 from hushsum.privacy.accounting._gaussian import (
     SMALLEST_SHARE,
     DiscreteGaussian,
-    Variances,
     analytic_gaussian_sigma,
     discrete_gaussian_delta,
     gaussian_delta,
@@ -49,12 +48,11 @@ from hushsum.privacy.accounting._parameters import (
 from hushsum.privacy.accounting._shuffling import local_epsilon_for, shuffled_delta, shuffled_epsilon
 
 __all__ = [
-    "SMALLEST_SHARE", "DiscreteGaussian", "GaussianTable", "LaplaceTable", "Variances",
-    "analytic_gaussian_sigma", "at_least_one", "binomial_delta", "binomial_trials", "check_delta", "compose",
-    "declared_population", "discrete_gaussian_delta", "float_above", "float_below", "gaussian_delta",
-    "gaussian_delta_above", "gaussian_variances", "group_delta", "group_epsilon", "group_rho",
-    "local_epsilon_for", "noise_allowed", "promise_for_sum", "promise_of_one", "proper_share",
-    "relation_steps", "rho_of_sum", "rounding_gap", "short_above", "shuffled_delta", "shuffled_epsilon",
-    "skellam_delta", "skellam_rho", "skellam_variances", "sum_distance", "vector_delta", "vector_variances",
-    "zcdp_delta", "zcdp_epsilon", "zcdp_rho",
+    "SMALLEST_SHARE", "DiscreteGaussian", "GaussianTable", "LaplaceTable", "analytic_gaussian_sigma",
+    "at_least_one", "binomial_delta", "binomial_trials", "check_delta", "compose", "declared_population",
+    "discrete_gaussian_delta", "float_above", "float_below", "gaussian_delta", "gaussian_delta_above",
+    "gaussian_variances", "group_delta", "group_epsilon", "group_rho", "local_epsilon_for", "noise_allowed",
+    "promise_for_sum", "promise_of_one", "proper_share", "relation_steps", "rho_of_sum", "rounding_gap",
+    "short_above", "shuffled_delta", "shuffled_epsilon", "skellam_delta", "skellam_rho", "skellam_variances",
+    "sum_distance", "vector_delta", "vector_variances", "zcdp_delta", "zcdp_epsilon", "zcdp_rho",
 ]  # fmt: skip

@@ -66,6 +66,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -112,25 +113,12 @@ def flip_log_odds(against: Fraction, more: Callable[[int], int]) -> bool:
         low, high = (low << bits) // (one + low), -((-high << bits) // (one + high))
         return (low, high) if against >= 0 else (one - high, one - low)
 
-    return _decide(bounds, more)
+    return LazyUniform(more(0), 64, lambda i: more(i + 1)).below(bounds)
 
 
 def flip(x: Fraction, more: Callable[[int], int]) -> bool:
     """A coin that falls with probability e^(−x), exactly; ``more(i)`` gives the i-th 64 random bits."""
-    return x == 0 or _decide(lambda bits: exponential_bounds(x, bits), more)
-
-
-def _decide(bounds: Callable[[int], tuple[int, int]], more: Callable[[int], int]) -> bool:
-    """Whether a uniform number lies below one that ``bounds(bits)`` encloses, in units of 2⁻ᵇⁱᵗˢ."""
-    uniform = LazyUniform(0, 0, more)
-    while True:
-        uniform.refine()
-        bits = uniform.bits + 64
-        low, high = bounds(bits)
-        if uniform.surely_below(low, bits):
-            return True
-        if uniform.surely_above(high, bits):
-            return False
+    return x == 0 or LazyUniform(more(0), 64, lambda i: more(i + 1)).below(partial(exponential_bounds, x))
 
 
 PERMUTE_AND_FLIP = "permute and flip"

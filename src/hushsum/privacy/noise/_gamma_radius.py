@@ -33,7 +33,7 @@ _FEWEST = np.uint64(1 << 20)
 _FACTORS = 8
 
 
-def gamma_radius(size: int, scale: Fraction, source: NoiseSource) -> NDArray[np.int64]:
+def gamma_radius(size: int, scale: Fraction, source: NoiseSource, *, widen: float = 0.0) -> NDArray[np.int64]:
     """One real vector b with ``size`` cells and a density ∝ ``exp(−‖b‖₂/scale)``, each cell rounded to the
     nearest integer, exactly.
 
@@ -61,6 +61,9 @@ def gamma_radius(size: int, scale: Fraction, source: NoiseSource) -> NDArray[np.
         Sensitivity Δ2 divided by ε.
     source : NoiseSource
         The randomness of this release; the call takes several streams from it.
+    widen : float
+        For tests: above 0 cells that doubles could decide take the exact path as well, which must not change
+        them.
 
     Returns
     -------
@@ -84,12 +87,6 @@ def gamma_radius(size: int, scale: Fraction, source: NoiseSource) -> NDArray[np.
     >>> gamma_radius(5, Fraction(1000), NoiseSource.insecure(1)).dtype
     dtype('int64')
     """
-    return _draw(size, scale, source)
-
-
-def _draw(size: int, scale: Fraction, source: NoiseSource, *, widen: float = 0.0) -> NDArray[np.int64]:
-    # widen > 0 sends cells that doubles could decide through the exact path as well, which must not change
-    # them.
     check_draw(size, 1)
     scale = check_parameter("scale", scale, SMALLEST_SCALE, LARGEST_SCALE)
     if size == 0:

@@ -212,7 +212,7 @@ _CELLS_AT_A_TIME = 1 << 18
 
 
 def discrete_laplace_share(
-    size: int, scale: Fraction, parts: int, source: NoiseSource, *, threads: int = 1
+    size: int, scale: Fraction, parts: int, source: NoiseSource, *, threads: int = 1, widen: float = 1.0
 ) -> NDArray[np.int64]:
     """Independent integers, ``parts`` of which add up to the discrete Laplace distribution of ``scale``,
     exactly.
@@ -244,6 +244,9 @@ def discrete_laplace_share(
         How many draws add up to it.
     source : NoiseSource
         The randomness of this release; the call takes some streams from it.
+    widen : float
+        For tests: above 1 draws that doubles could decide take the exact path as well, which must not change
+        them.
 
     References
     ----------
@@ -255,13 +258,6 @@ def discrete_laplace_share(
     >>> discrete_laplace_share(5, Fraction(1000), 20, NoiseSource.insecure(1)).dtype
     dtype('int64')
     """
-    return _draw(size, scale, parts, source, threads=threads)
-
-
-def _draw(
-    size: int, scale: Fraction, parts: int, source: NoiseSource, *, threads: int = 1, widen: float = 1.0
-) -> NDArray[np.int64]:
-    # widen > 1 sends draws that doubles could decide through the exact path, which must not change them.
     check_draw(size, threads)
     scale = check_parameter("scale", scale, SMALLEST_SHARED_SCALE, LARGEST_SCALE)
     if type(parts) is not int or not 1 <= parts <= MOST_PARTS:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ MAGNITUDE_BITS = 52
 
 
 def discrete_laplace(
-    size: int, scale: Fraction, source: NoiseSource, *, threads: int = 1
+    size: int, scale: Fraction, source: NoiseSource, *, threads: int = 1, widen: float = 0.0
 ) -> NDArray[np.int64]:
     """Independent integers z with ``P(z) = (1−q)/(1+q) · q^|z|``, ``q = exp(−1/scale)``, exactly.
 
@@ -48,6 +48,9 @@ def discrete_laplace(
         The randomness of this release; the call takes one stream from it.
     threads : int
         Native threads; the result does not depend on it.
+    widen : float
+        For tests: above 0 draws that doubles could decide take the exact path as well, which must not change
+        them.
 
     Returns
     -------
@@ -71,14 +74,6 @@ def discrete_laplace(
     >>> discrete_laplace(5, Fraction(1000), NoiseSource.insecure(1)).dtype
     dtype('int64')
     """
-    return _draw(size, scale, source, threads=threads)
-
-
-def _draw(
-    size: int, scale: Fraction, source: NoiseSource, *, threads: int = 1, widen: float = 0.0
-) -> NDArray[np.int64]:
-    # widen > 0 sends draws that doubles could decide through the exact path as well, which must not change
-    # them.
     check_draw(size, threads)
     shape = laplace_shape(check_parameter("scale", scale, SMALLEST_SCALE, LARGEST_SCALE))
     stream = source.stream()
@@ -239,7 +234,7 @@ LARGEST_NARROW_SCALE = 1 << 22
 
 
 def discrete_gaussian(
-    size: int, variance: Fraction, source: NoiseSource, *, threads: int = 1
+    size: int, variance: Fraction, source: NoiseSource, *, threads: int = 1, widen: float = 0.0
 ) -> NDArray[np.int64]:
     """Independent integers z with ``P(z) ∝ exp(−z²/(2·variance))``, exactly.
 
@@ -264,6 +259,9 @@ def discrete_gaussian(
         The randomness of this release; the call takes one stream from it.
     threads : int
         Native threads; the result does not depend on it.
+    widen : float
+        For tests: above 0 draws that doubles could decide take the exact path as well, which must not change
+        them.
 
     Returns
     -------
@@ -286,14 +284,6 @@ def discrete_gaussian(
     >>> discrete_gaussian(5, Fraction(16900), NoiseSource.insecure(1)).dtype
     dtype('int64')
     """
-    return _draw_gaussian(size, variance, source, threads=threads)
-
-
-def _draw_gaussian(
-    size: int, variance: Fraction, source: NoiseSource, *, threads: int = 1, widen: float = 0.0
-) -> NDArray[np.int64]:
-    # widen > 0 sends draws that doubles could decide through the exact path as well, which must not change
-    # them.
     check_draw(size, threads)
     variance = check_parameter("variance", variance, SMALLEST_VARIANCE, LARGEST_VARIANCE)
     proposal = laplace_shape(Fraction(math.isqrt(math.floor(variance)) + 1))
@@ -330,16 +320,8 @@ def _draw_gaussian(
 
 
 def decide_acceptance(exponent: Fraction, uniform: LazyUniform) -> bool:
-    """Whether ``V < e^(−exponent)``, refining V until the bounds of the exponential leave one answer."""
-    while exponent:
-        bits = uniform.bits + 64
-        low, high = exponential_bounds(exponent, bits)
-        if uniform.surely_below(low, bits):
-            return True
-        if uniform.surely_above(high, bits):
-            return False
-        uniform.refine()
-    return True
+    """Whether ``V < e^(−exponent)``."""
+    return exponent == 0 or uniform.below(partial(exponential_bounds, exponent))
 
 
 def gaussian_variance(variance: Fraction) -> float:

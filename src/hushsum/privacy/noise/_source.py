@@ -267,3 +267,16 @@ class LazyUniform:
     def surely_above(self, high: int, bits: int) -> bool:
         """Whether no completion is below a number up to ``high / 2^bits``; ``bits >= self.bits``."""
         return self.prefix << (bits - self.bits) >= high
+
+    def below(self, bounds: Callable[[int], tuple[int, int]]) -> bool:
+        """Whether U lies below a number that ``bounds(bits)`` encloses, in units of 2⁻ᵇⁱᵗˢ: U is refined
+        until the bounds leave one answer.
+        """
+        while True:
+            bits = self.bits + 64
+            low, high = bounds(bits)
+            if self.surely_below(low, bits):
+                return True
+            if self.surely_above(high, bits):
+                return False
+            self.refine()

@@ -14,19 +14,14 @@ from hypothesis import strategies as st
 from hushsum._native import NOISE_CHUNK, StreamKey, fill_laplace
 from hushsum.errors import UsageError
 from hushsum.privacy.noise import (
-    LazyUniform,
     NoiseSource,
-    decide_acceptance,
-    decide_magnitude,
     discrete_gaussian,
     discrete_laplace,
     gaussian_variance,
-    laplace_shape,
     laplace_variance,
-    wrapped,
 )
-from hushsum.privacy.noise import _samplers as gaussian_module
-from hushsum.privacy.noise import _samplers as laplace_module
+from hushsum.privacy.noise._samplers import decide_acceptance, decide_magnitude, laplace_shape, wrapped
+from hushsum.privacy.noise._source import LazyUniform
 
 SCALES = [
     Fraction(1, 50),
@@ -52,7 +47,7 @@ VARIANCES = [
 @pytest.mark.parametrize("widen", [0.01, 1e9])
 def test_exact_path_gives_the_same_laplace_draws(scale: Fraction, widen: float) -> None:
     fast = discrete_laplace(1500, scale, NoiseSource.insecure(3))
-    exact = laplace_module._draw(1500, scale, NoiseSource.insecure(3), widen=widen)
+    exact = discrete_laplace(1500, scale, NoiseSource.insecure(3), widen=widen)
     np.testing.assert_array_equal(fast, exact)
 
 
@@ -60,14 +55,14 @@ def test_exact_path_gives_the_same_laplace_draws(scale: Fraction, widen: float) 
 @pytest.mark.parametrize("widen", [0.01, 1e9])
 def test_exact_path_gives_the_same_gaussian_draws(variance: Fraction, widen: float) -> None:
     fast = discrete_gaussian(1000, variance, NoiseSource.insecure(4))
-    exact = gaussian_module._draw_gaussian(1000, variance, NoiseSource.insecure(4), widen=widen)
+    exact = discrete_gaussian(1000, variance, NoiseSource.insecure(4), widen=widen)
     np.testing.assert_array_equal(fast, exact)
 
 
 def test_margins_are_needed() -> None:
     """Doubles alone would be wrong at a large scale: the comparisons above can fail."""
     exact = discrete_laplace(20_000, Fraction(2**40), NoiseSource.insecure(9))
-    careless = laplace_module._draw(20_000, Fraction(2**40), NoiseSource.insecure(9), widen=-9.0)
+    careless = discrete_laplace(20_000, Fraction(2**40), NoiseSource.insecure(9), widen=-9.0)
     assert 5 < np.count_nonzero(exact != careless) < 200
 
 

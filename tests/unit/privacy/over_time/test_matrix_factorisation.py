@@ -8,15 +8,8 @@ import numpy as np
 import pytest
 
 from hushsum._types import Floats, Integers
-from hushsum.privacy import (
-    DECAY_BITS,
-    Factorisation,
-    View,
-    length_above,
-    root_coefficients,
-    strategy_as_json,
-    strategy_from_json,
-)
+from hushsum.privacy import Factorisation, View, root_coefficients
+from hushsum.privacy._over_time import DECAY_BITS, length_above, strategy_as_json, strategy_from_json
 
 VIEWS = [View(), View(window=5), View(decay=Fraction(9, 10))]
 

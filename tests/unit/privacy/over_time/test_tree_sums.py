@@ -5,7 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hushsum.privacy import TreeSums, View, strategy_as_json, strategy_from_json
+from hushsum.privacy import TreeSums, View
+from hushsum.privacy._over_time import strategy_as_json, strategy_from_json
 
 PLANS = [TreeSums(30, 2, 5), TreeSums(30, 3, 3), TreeSums(30, 5, 2), TreeSums(30, 2, 1)]
 
