@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.cli.main import app
-from hushsum.declaration import Parameter
+from hushsum.declaration import setting
 from hushsum.errors import UsageError
 from hushsum.models import MODELS, TableModel, declared, load_model
 from hushsum.operations.models import model_kinds
@@ -37,7 +37,7 @@ def register_toy() -> Any:
         COMMAND = "toy"
         DEFAULT_BANDWIDTH = 0.5
 
-        factor: Annotated[float, Parameter(help="What counts are multiplied by.", above=0)] = 2.0
+        factor: float = setting(2.0, "What counts are multiplied by.", above=0)
 
         def predict(self, X: object) -> Floats:
             """Counts, shape (n_queries,)."""

@@ -407,6 +407,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     DEFAULT_BANDWIDTH: ClassVar[float] = 0.0
     """Of a model with a bandwidth: its default, as a part of the declared range of a column."""
 
+    CHOSEN: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Attributes that are chosen when counting starts and stored with the model, and what each may be."""
+
     epsilon: float = setting(1.0, "ε of the one release.", above=0, group=RELEASE)
     delta: float | None = setting(None, DELTA)
     bounds: Any = setting(
@@ -490,10 +493,13 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def _facts(self) -> dict[str, Any]:
         """Further public facts for the bundle, such as the classes; known when counting starts."""
-        return {}
+        return {name.strip("_"): getattr(self, name) for name in self.CHOSEN}
 
     def _restore(self, facts: dict[str, Any]) -> None:
         """Set the fitted attributes that :meth:`_facts` described."""
+        for name, allowed in self.CHOSEN.items():
+            require(facts[name.strip("_")] in allowed, name)
+            setattr(self, name, facts[name.strip("_")])
 
     def _check_together(self, promise: Promise) -> None:
         """Refuse parameters that are each allowed, but not together."""
@@ -1052,10 +1058,6 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         with np.errstate(all="ignore"), warnings.catch_warnings(category=UserWarning, action="ignore"):
             answer(*([] if answer.__name__ == "sample" else [self._example()]))
 
-    def _fitted(self, name: str) -> Any:
-        """A parameter as it was when the records were counted."""
-        return from_json(self._state.facts["parameters"][name])
-
     def _as_counted(self) -> Self:
         """The same model with the parameters, as they were used, that its records were counted with."""
         stored = {name: from_json(value) for name, value in self._state.facts["parameters"].items()}
@@ -1259,13 +1261,14 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return float(showing_nothing(lambda: score(X, y, sample_weight), X=X, y=y))
 
     def _facts(self) -> dict[str, Any]:
-        return {"classes": labels_to_json(self.classes_)}
+        return {**super()._facts(), "classes": labels_to_json(self.classes_)}
 
     def _assumptions(self) -> list[str]:
         from_labels = getattr(self, "_classes_from_labels", self.classes is None)
         return [*super()._assumptions(), *([_PUBLIC_CLASSES] if from_labels else [])]
 
     def _restore(self, facts: dict[str, Any]) -> None:
+        super()._restore(facts)
         self.classes_ = labels_from_json(facts["classes"])
         require(self._fewest <= len(self.classes_) <= (self._most or len(self.classes_)), "classes")
         self._classes_from_labels = _PUBLIC_CLASSES in facts["assumptions"]

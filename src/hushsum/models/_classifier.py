@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -439,6 +439,7 @@ class PrivateClassifier(ClassificationModel, KernelModel):
 
     COMMAND = "classifier"
     DEFAULT_BANDWIDTH = 0.5
+    CHOSEN: ClassVar = {"method_": METHODS[1:], "column_scaling_": SCALINGS[1:]}
     method: str = setting(
         "auto",
         "What is released of each class: a sketch (kernel), the sum of its vectors (means), or that and "
@@ -635,15 +636,12 @@ class PrivateClassifier(ClassificationModel, KernelModel):
         return {f"class {code}": self.n_features_in_ for code in range(len(self.classes_))}
 
     def _facts(self) -> dict[str, Any]:
-        chosen = {"method": self.method_, "column_scaling": self.column_scaling_, "transform": self._digest}
-        return {**super()._facts(), **chosen}
+        return {**super()._facts(), "transform": self._digest}
 
     def _restore(self, facts: dict[str, Any]) -> None:
         super()._restore(facts)
-        self.method_, self.column_scaling_ = facts["method"], facts["column_scaling"]
         self._digest = facts["transform"]
-        require(self.method_ in METHODS[1:] and isinstance(self._digest, str | None), "method")
-        require(self.column_scaling_ in SCALINGS[1:], "scaling")
+        require(isinstance(self._digest, str | None), "transform")
 
     def _assumptions(self) -> list[str]:
         # Which method is chosen may not be known yet; the kernel rule alone learns no transformation.
@@ -704,7 +702,7 @@ class PrivateClassifier(ClassificationModel, KernelModel):
         """
         queries = self._within_bounds(self._queries(X))
         reading: SketchReading | MomentsReading = self._reading()
-        return reading.probabilities(queries, self._fitted("rule"))
+        return reading.probabilities(queries, self._as_counted().rule)
 
     def predict(self, X: object) -> NDArray[Any]:
         """The most probable class of each point, shape (n_queries,)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -436,6 +436,7 @@ class ClusterModel(PrivateModel):
         "column. Default: bounds where the declared ranges of two columns differ by more than ten times.",
     )
 
+    CHOSEN: ClassVar = {"_source": (RECORDS, FUNCTION)}
     _source = RECORDS
 
     @property
@@ -511,13 +512,6 @@ class ClusterModel(PrivateModel):
 
     def kept_per_record(self, n_features: int) -> int:
         return n_features
-
-    def _facts(self) -> dict[str, Any]:
-        return {"source": self._source}
-
-    def _restore(self, facts: dict[str, Any]) -> None:
-        require(facts["source"] in (RECORDS, FUNCTION), "source")
-        self._source = facts["source"]
 
     def _frame(self, n_features: int | None = None) -> Frame:
         return Frame.of(self.bounds_of_columns(n_features), self.scale)
@@ -823,7 +817,7 @@ class PrivateMixture(ClusterModel):
     def covariances_(self) -> Floats:
         """The covariances of the components, in scikit-learn's shape; only after the release."""
         whole = self.released_.arrays["covariances"]
-        kind = self._fitted("covariance_type")
+        kind = self._as_counted().covariance_type
         if kind == FULL:
             return whole
         variances = np.diagonal(whole, axis1=1, axis2=2)

@@ -12,9 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
-from operator import add
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +35,19 @@ from hushsum.kernels import (
     positive_integer,
 )
 from hushsum.methods import method_named, planned_methods, typical_density
-from hushsum.models._accuracy import NOISE, PLANNED, PredictedError, part_of, planned_error, terms_of
-from hushsum.models._base import SCALE, Drawn, PrivateModel, Secret, declared, refuse_pure
+from hushsum.models._accuracy import NOISE, PLANNED, PredictedError, planned_error
+from hushsum.models._base import SCALE, Drawn, Secret, declared, refuse_pure, require
 from hushsum.models._public_rows import USUAL_RECORDS, visible_bandwidth
 from hushsum.models._record_checks import seed_of
 from hushsum.models._sampler import MOST_SAMPLES, by_chain, from_grid
-from hushsum.models._table_model import DENSITY_RULE, KERNELS, empty_table, spread_points, table_method
+from hushsum.models._table_model import (
+    DENSITY_RULE,
+    KERNELS,
+    TalliesModel,
+    empty_table,
+    spread_points,
+    table_method,
+)
 from hushsum.privacy import (
     COUNT_SHARE,
     GAUSSIAN,
@@ -50,10 +55,8 @@ from hushsum.privacy import (
     Claim,
     IntegerNoise,
     LatticePart,
-    Mechanism,
     Promise,
     Relation,
-    ReleaseRequest,
     lattice_variances,
     perturb_lattice,
     release_noise,
@@ -336,9 +339,8 @@ class _Estimate:
     def answers(self, queries: Floats, level: float) -> Answers:
         """Densities with their errors, as they are: noise may make them negative."""
         answers = self.function.query(queries, level=level)
-        parts = answers.value, answers.stderr, answers.lower, answers.upper, answers.bound
-        value, stderr, lower, upper, bound = (part / self.integral for part in parts)
-        return Answers(value, stderr, lower, upper, bound, level, answers.points)
+        names = ("value", "stderr", "lower", "upper", "bound")
+        return replace(answers, **{name: getattr(answers, name) / self.integral for name in names})
 
     def above_noise(self, queries: Floats) -> Floats:
         """Densities, those below three standard errors taken as 0.
@@ -350,7 +352,7 @@ class _Estimate:
 
 
 @declared
-class PrivateDensity(PrivateModel):
+class PrivateDensity(TalliesModel):
     """A kernel density estimate of private records, released once.
 
     Works well in one to four columns, where one grid serves any number of Gaussian bandwidths. Beyond that
@@ -436,13 +438,6 @@ class PrivateDensity(PrivateModel):
 
         return visible_bandwidth(lambda bandwidth: table(bandwidth).kernel, rows, USUAL_RECORDS, error)
 
-    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
-        if n_features is None or not promise.pure:
-            return super()._mechanism(promise, n_features)
-        empty = tallies(self._planned(n_features), seed=0, box=self.column_bounds(n_features))
-        request = ReleaseRequest(**terms_of(part_of(promise, Fraction(1, len(empty)))))
-        return reduce(add, (tally.prepare(request).claim.mechanism for tally in empty.values()))
-
     def _check_together(self, promise: Promise) -> None:
         if self.method == FUNCTIONAL:
             refuse_pure(promise, *_FUNCTIONAL)
@@ -463,35 +458,31 @@ class PrivateDensity(PrivateModel):
             return functional_error(planned, records, promise, self.bounds_of_columns(len(box)))
         # A grid has one spacing whatever ε is; other tables are sized by their release.
         grid = tallies(planned, seed=0, box=box)[first.part].basis if first.shared else None
+        parts = len({each.part for each in planned})
         return planned_error(
             first.kernel,
             records,
             first.method,
             bounds=box,
             reading=GridReading(grid, first.kernel) if isinstance(grid, GridWeights) else None,
-            **terms_of(part_of(promise, Fraction(1, len({each.part for each in planned})))),
+            **self._terms(promise, parts),
         )
 
     def _facts(self) -> dict[str, Any]:
         return {"kernels": [each.as_json() for each in self._planned(self.n_features_in_)]}
 
-    def _start(self, seed: int) -> dict[str, Tally] | FunctionalSums:
-        planned, box = self._planned(self.n_features_in_), self.column_bounds()
+    def _tallies(self, seed: int, n_features: int | None = None) -> dict[str, Any]:
+        planned, box = self._planned(self._width(n_features)), self.bounds_of_columns(n_features)
         if self.method == FUNCTIONAL:
-            return FunctionalSums(planned, self._promise(), seed, self.bounds_of_columns())
-        return tallies(planned, seed=seed, box=box, columns=self._table_columns())
+            return {FUNCTIONAL: FunctionalSums(planned, self._promise(), seed, box)}
+        return tallies(planned, seed=seed, box=self.column_bounds(n_features), columns=self._table_columns())
 
-    def _count(self, secret: dict[str, Tally] | FunctionalSums, X: Floats, y: Any) -> None:
-        for each in secret.values() if isinstance(secret, dict) else [secret]:
-            each.add(X)
-
-    def _draw(self, secret: dict[str, Tally] | FunctionalSums, promise: Promise) -> Drawn:
-        if isinstance(secret, FunctionalSums):
-            whole = self._claim(self.n_features_in_)
-            return Drawn(secret.release(replace(whole, promise=promise, unit=RECORD, records_per_unit=1)))
-        # The parts count the same records, so they share the promise as `part_of` says.
-        share = terms_of(part_of(promise, Fraction(1, len(secret))))
-        return Drawn({name: tally.release(**share) for name, tally in secret.items()})
+    def _draw(self, secret: dict[str, Any], promise: Promise) -> Drawn:
+        if self.method != FUNCTIONAL:
+            return super()._draw(secret, promise)
+        whole = self._claim(self.n_features_in_)
+        one = replace(whole, promise=promise, unit=RECORD, records_per_unit=1)
+        return Drawn(secret[FUNCTIONAL].release(one))
 
     def _part_columns(self) -> dict[str, int]:
         return {each["part"]: self.n_features_in_ for each in self._state.facts["kernels"]}
@@ -582,7 +573,7 @@ class PrivateDensity(PrivateModel):
             if bandwidth is None:
                 return each
             if isinstance(found, ColumnKernel):
-                unit = in_units(plain, self._fitted("scale"), box)[0]
+                unit = in_units(plain, self._as_counted().scale, box)[0]
                 if math.isclose(found.column_bandwidths()[0], bandwidth * unit):
                     return each
         rule = "and bandwidth must be among those the model was made with"
@@ -595,7 +586,7 @@ _MOST_AUTO_CELLS = 4096
 
 
 @declared
-class PrivateHistogram(PrivateModel):
+class PrivateHistogram(TalliesModel):
     """How many records lie in each of some declared bins, released once.
 
     Works well in one to three columns with bins that hold many records: the noise of a bin does not depend on
@@ -653,42 +644,24 @@ class PrivateHistogram(PrivateModel):
             return self.bins
         return max(1, min(_MOST_AUTO_BINS, int(_MOST_AUTO_CELLS ** (1.0 / dim))))
 
-    def _start(self, seed: int) -> Tally:
-        return self._tally(self._basis(self.n_features_in_))
-
-    def _tally(self, basis: Bins) -> Tally:
+    def _tallies(self, seed: int, n_features: int | None = None) -> dict[str, Tally]:
+        basis = self._basis(self._width(n_features))
         # The kernel reads sums of similarities off the same counts; here the counts alone are used.
-        return Tally(basis, GaussianKernel(dim=basis.bounds.dim, bandwidth=float(basis.grid.width.max())))
+        kernel = GaussianKernel(dim=basis.bounds.dim, bandwidth=float(basis.grid.width.max()))
+        return {_COUNTS: Tally(basis, kernel)}
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
-        basis = self._basis(n_features)
         # Nobody's record is in it, and the noise of a bin does not depend on records.
-        empty: Any = self._released(self._tally(basis))
-        stderr = float(empty.noise.variance**0.5)
-        return PredictedError(
-            "density", stderr / (records * float(np.prod(basis.grid.width))), records, NOISE
-        )
+        empty: Any = self._draw(self._tallies(0, n_features), promise).parts[_COUNTS]
+        error = float(empty.noise.variance**0.5) / (records * float(np.prod(empty.basis.grid.width)))
+        return PredictedError("density", error, records, NOISE)
 
-    def _count(self, secret: Tally, X: Floats, y: Any) -> None:
-        secret.add(X)
-
-    def _draw(self, secret: Tally, promise: Promise) -> Drawn:
-        return Drawn({_COUNTS: self._released(secret)})
-
-    def _released(self, secret: Tally) -> ReleasedFunction:
-        return secret.release(**self._terms())
-
-    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
-        if n_features is None or not promise.pure:
-            return super()._mechanism(promise, n_features)
-        return self._tally(self._basis(n_features)).prepare(ReleaseRequest(**self._terms())).claim.mechanism
-
-    def _terms(self) -> dict[str, Any]:
+    def _terms(self, promise: Promise, parts: int) -> dict[str, Any]:
         """What one record may cost. A replaced person may have had fewer records, so their number is private
         then, and records come and go one by one.
         """
         relation = self.relation if self.max_per_unit is None else str(Relation.ADD_REMOVE)
-        return {**terms_of(self._promise()), "relation": relation}
+        return {**super()._terms(promise, parts), "relation": relation}
 
     def _relation(self) -> Relation:
         return Relation.of(self.relation)
@@ -702,11 +675,8 @@ class PrivateHistogram(PrivateModel):
 
     def _open(self, bundle: Bundle) -> CoefficientFunction:
         part = bundle.parts[_COUNTS]
-        if not isinstance(part, CoefficientFunction) or not isinstance(part.basis, Bins):
-            raise UsageError(
-                "the model's part must be a released histogram", got="another", remedy="fit it again"
-            )
-        return part
+        require(isinstance(part, CoefficientFunction) and isinstance(part.basis, Bins), "part")
+        return cast(CoefficientFunction, part)
 
     @property
     def counts_(self) -> Floats:

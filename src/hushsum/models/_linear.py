@@ -352,6 +352,7 @@ class PrivateRegressor(RegressionModel, LinearModel):
     """
 
     COMMAND = "regressor"
+    CHOSEN: ClassVar = {"method_": REGRESSION_METHODS}
     delta: float | None = setting(1e-6, DELTA)
     method: str = setting(
         "auto",
@@ -432,13 +433,6 @@ class PrivateRegressor(RegressionModel, LinearModel):
         keeps = self.method in KEEPING or (self.method != "sketch" and self.calibration != "tight")
         return n_features + 1 if keeps else 0
 
-    def _facts(self) -> dict[str, Any]:
-        return {"method": self.method_}
-
-    def _restore(self, facts: dict[str, Any]) -> None:
-        require(facts["method"] in REGRESSION_METHODS, "method")
-        self.method_ = facts["method"]
-
     @property
     def coef_(self) -> Floats:
         """The slope of each column, shape (n_features,); only after the release."""
@@ -453,7 +447,7 @@ class PrivateRegressor(RegressionModel, LinearModel):
     def predict(self, X: object) -> Floats:
         """The target at each point, shape (n_queries,), within ``target_bounds``."""
         values = self._values(X)
-        return np.asarray(np.clip(values, *self._fitted("target_bounds")))
+        return np.asarray(np.clip(values, *self._as_counted().target_bounds))
 
 
 CLASSIFICATION_METHODS = ("sketch", "objective")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+from operator import add
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +29,8 @@ from hushsum.kernels import (
     parameter_names,
 )
 from hushsum.methods import FOURIER_FEATURES, GRID, RACE, method_named
-from hushsum.models._accuracy import PLANNED, PredictedError, planned_error, terms_of
-from hushsum.models._base import SCALE, Drawn, PrivateModel, declared
+from hushsum.models._accuracy import PLANNED, PredictedError, part_of, planned_error, terms_of
+from hushsum.models._base import SCALE, Drawn, PrivateModel, declared, require
 from hushsum.models._public_rows import USUAL_RECORDS, visible_bandwidth
 from hushsum.privacy import Mechanism, Promise, ReleaseRequest
 from hushsum.releases import Bundle, NoisyTable
@@ -184,7 +188,38 @@ class KernelModel(PrivateModel):
 
 
 @declared
-class TableModel(KernelModel):
+class TalliesModel(PrivateModel):
+    """A model that counts its records into tallies, and releases each for an equal part of the budget."""
+
+    def _tallies(self, seed: int, n_features: int | None = None) -> dict[str, Any]:
+        """The empty tallies by the names of the parts."""
+        raise NotImplementedError
+
+    def _terms(self, promise: Promise, parts: int) -> dict[str, Any]:
+        """What each is released for: the parts count the same records, so they share the promise."""
+        return terms_of(part_of(promise, Fraction(1, parts)))
+
+    def _start(self, seed: int) -> dict[str, Any]:
+        return self._tallies(seed)
+
+    def _count(self, secret: dict[str, Any], X: Floats, y: Any) -> None:
+        for tally in secret.values():
+            tally.add(X)
+
+    def _draw(self, secret: dict[str, Any], promise: Promise) -> Drawn:
+        terms = self._terms(promise, len(secret))
+        return Drawn({name: tally.release(**terms) for name, tally in secret.items()})
+
+    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
+        if n_features is None or not promise.pure:
+            return super()._mechanism(promise, n_features)
+        empty = self._tallies(0, n_features)
+        request = ReleaseRequest(**self._terms(promise, len(empty)))
+        return reduce(add, (tally.prepare(request).claim.mechanism for tally in empty.values()))
+
+
+@declared
+class TableModel(TalliesModel, KernelModel):
     """A model that counts its records into one tally, and releases that: hash rows for hash kernels, a grid
     for the Gaussian one in up to four columns, random features otherwise.
 
@@ -198,20 +233,12 @@ class TableModel(KernelModel):
 
     kernel: Any = setting("gaussian", KERNEL)
 
-    def _start(self, seed: int) -> Tally:
-        return self._empty(seed)
+    def _tallies(self, seed: int, n_features: int | None = None) -> dict[str, Tally]:
+        return {PART: self._empty(seed, n_features)}
 
-    def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
-        if n_features is None or not promise.pure:
-            return super()._mechanism(promise, n_features)
-        return self._empty(0, n_features).prepare(ReleaseRequest(epsilon=promise.epsilon)).claim.mechanism
-
-    def _count(self, secret: Tally, X: Floats, y: Any) -> None:
-        secret.add(X)
-
-    def _draw(self, secret: Tally, promise: Promise) -> Drawn:
-        part = secret.release(**terms_of(promise))
-        return Drawn({PART: part}, self._derived(part))
+    def _draw(self, secret: dict[str, Tally], promise: Promise) -> Drawn:
+        drawn = super()._draw(secret, promise)
+        return replace(drawn, arrays=self._derived(drawn.parts[PART]))
 
     def _derived(self, sketch: Any) -> dict[str, NDArray[Any]]:
         """What else the bundle holds, computed from the released sketch alone."""
@@ -222,11 +249,8 @@ class TableModel(KernelModel):
 
     def _open(self, bundle: Bundle) -> NoisyTable:
         sketch = bundle.parts[PART]
-        if not isinstance(sketch, NoisyTable):
-            raise UsageError(
-                "the model's part must be a released table", got="something else", remedy="fit it again"
-            )
-        return sketch
+        require(isinstance(sketch, NoisyTable), "part")
+        return cast(NoisyTable, sketch)
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         kernel, bounds = self._kernel(n_features), self.column_bounds(n_features)
