@@ -17,7 +17,7 @@ from hushsum.cli.fit import fit as fit_command
 from hushsum.cli.main import app
 from hushsum.cli.release import release as release_command
 from hushsum.errors import DataRefused, UsageError
-from hushsum.models import PUBLIC_PARAMETERS, median_distance, visible_bandwidth
+from hushsum.models._public_rows import PUBLIC_PARAMETERS, median_distance, visible_bandwidth
 from hushsum.operations.models import ModelChoice, model_names
 from hushsum.planning import plan, release
 from hushsum.service.schemas import ModelClaimRequest, PlanRequest, ReleaseClaimRequest, TallyRequest

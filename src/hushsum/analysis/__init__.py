@@ -25,6 +25,7 @@ from hushsum.analysis._difference import (
     TwoSampleTest,
     filtered_test,
     fit_records,
+    nearest_probabilities,
     separate_test,
     squared_distance,
     weighted_square_tail,
@@ -35,6 +36,6 @@ __all__ = [
     "COVARIANCE_TYPES", "FULL", "SPHERICAL", "Cells", "Comparison", "Coordinates", "Drift", "DriftCheck",
     "Mixture", "Region", "Sketch", "SquaredDistance", "TwoSampleTest", "check_function", "cluster_cells",
     "compare", "drift", "enough_cells", "filtered_test", "fit_mixture", "fit_records", "nearest_centers",
-    "number_of_clusters", "number_of_components", "released_cells", "restricted", "separate_test",
-    "sizes_and_spread", "squared_distance", "weighted_square_tail",
+    "nearest_probabilities", "number_of_clusters", "number_of_components", "released_cells", "restricted",
+    "separate_test", "sizes_and_spread", "squared_distance", "weighted_square_tail",
 ]  # fmt: skip

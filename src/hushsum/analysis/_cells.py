@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError
@@ -103,17 +104,12 @@ def nearest_centers(points: Floats, centers: Floats) -> tuple[NDArray[np.int64],
     >>> nearest_centers(np.array([[0.0], [5.0]]), np.array([[1.0], [4.0]]))
     (array([0, 1]), array([1., 1.]))
     """
-    nearest = np.empty(len(points), np.int64)
-    square = np.empty(len(points))
     block = max(1, _NUMBERS_AT_A_TIME // max(1, len(centers)))
-    for start in range(0, len(points), block):
-        some = points[start : start + block]
-        # Distances from the differences, not from products, so that a point at a center has distance 0.
-        lengths = np.square(centers).sum(axis=1) - 2.0 * some @ centers.T
-        chosen = np.argmin(lengths, axis=1)
-        nearest[start : start + block] = chosen
-        square[start : start + block] = np.square(some - centers[chosen]).sum(axis=1)
-    return nearest, square
+    parts = (points[start : start + block] for start in range(0, len(points), block))
+    lengths = np.square(centers).sum(axis=1)
+    nearest = np.concatenate([np.argmin(lengths - 2.0 * some @ centers.T, axis=1) for some in parts])
+    # Distances from the differences, not from products, so that a point at a center has distance 0.
+    return nearest, np.square(points - centers[nearest]).sum(axis=1)
 
 
 FEW_COLUMNS: Final = 3
@@ -377,7 +373,6 @@ _STILL: Final = 1e-6
 _FLOOR: Final = 1e-4
 """The smallest variance of a component, over the mean variance of all records in a column."""
 _LIGHTEST: Final = 1e-6
-_POINTS_AT_A_TIME: Final = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -399,27 +394,21 @@ class Mixture:
 
     def log_parts(self, points: Floats) -> Floats:
         """log(w_j·N(x; μ_j, Σ_j)), shape (n_points, n_components)."""
-        found = np.empty((len(points), len(self.weights)))
-        for j, (weight, mean, covariance) in enumerate(
-            zip(self.weights, self.means, self.covariances, strict=True)
-        ):
-            root = np.linalg.cholesky(covariance)
-            constant = math.log(max(weight, 1e-300)) - 0.5 * len(mean) * math.log(2.0 * math.pi)
-            constant -= float(np.log(np.diagonal(root)).sum())
-            for start in range(0, len(points), _POINTS_AT_A_TIME):
-                some = points[start : start + _POINTS_AT_A_TIME] - mean
-                solved = np.linalg.solve(root, some.T)
-                found[start : start + len(some), j] = constant - 0.5 * np.square(solved).sum(axis=0)
+        from scipy.stats import Covariance, multivariate_normal
+
+        found = np.tile(np.log(np.maximum(self.weights, 1e-300)), (len(points), 1))
+        for j, (mean, covariance) in enumerate(zip(self.means, self.covariances, strict=True)):
+            root = Covariance.from_cholesky(np.linalg.cholesky(covariance))
+            found[:, j] += multivariate_normal.logpdf(points, mean, root)
         return found
 
     def log_densities(self, points: Floats) -> Floats:
         """The logarithm of the density at points."""
-        return _log_sum(self.log_parts(points))
+        return np.asarray(logsumexp(self.log_parts(points), axis=1))
 
     def probabilities(self, points: Floats) -> Floats:
         """The probability of each component for each point, shape (n_points, n_components)."""
-        parts = self.log_parts(points)
-        return np.asarray(np.exp(parts - _log_sum(parts)[:, None]))
+        return np.asarray(softmax(self.log_parts(points), axis=1))
 
     def in_units(self, factor: Floats, shift: Floats) -> Mixture:
         """The distribution of factor·x + shift, column by column."""
@@ -458,12 +447,11 @@ def fit_mixture(cells: Cells, number: int, *, kind: str, seed: int) -> tuple[Mix
     law, last = _maximised(cells, inside, share, belongs, kind, floor), -math.inf
     for _ in range(_MOST_STEPS):
         parts = _expected_log_parts(law, cells.means, inside)
-        whole = _log_sum(parts)
-        value = float(share @ whole)
+        value = float(share @ logsumexp(parts, axis=1))
         if value - last < _STILL * max(1.0, abs(value)):
             break
         last = value
-        law = _maximised(cells, inside, share, np.exp(parts - whole[:, None]), kind, floor)
+        law = _maximised(cells, inside, share, softmax(parts, axis=1), kind, floor)
     order = np.argsort(-law.weights, kind="stable")
     return Mixture(law.weights[order], law.means[order], law.covariances[order]), last
 
@@ -517,11 +505,6 @@ def restricted(covariance: Floats, kind: str) -> Floats:
     if kind == SPHERICAL:
         variances = np.full(len(variances), variances.mean())
     return np.diag(variances)
-
-
-def _log_sum(parts: Floats) -> Floats:
-    top = parts.max(axis=1)
-    return np.asarray(top + np.log(np.exp(parts - top[:, None]).sum(axis=1)))
 
 
 Waves = NDArray[np.complex128]

@@ -111,11 +111,14 @@ def _onto_simplex(weights: Floats) -> Floats:
     ([0.25, 0.0], [1.0, 0.0])
     """
     kept = np.maximum(weights, 0.0)
-    if kept.sum() <= 1.0:
-        return kept
-    falling = np.sort(weights)[::-1]
-    excess = (np.cumsum(falling) - 1.0) / np.arange(1, len(weights) + 1)
-    return np.asarray(np.maximum(weights - excess[np.flatnonzero(falling > excess)[-1]], 0.0))
+    return kept if kept.sum() <= 1.0 else nearest_probabilities(weights)
+
+
+def nearest_probabilities(values: Floats) -> Floats:
+    """The nearest probabilities, in squared distance (Duchi et al. 2008)."""
+    falling = np.sort(values)[::-1]
+    excess = (np.cumsum(falling) - 1.0) / np.arange(1, len(values) + 1)
+    return np.asarray(np.maximum(values - excess[np.flatnonzero(falling > excess)[-1]], 0.0))
 
 
 _CANDIDATES: Final = 4096
@@ -191,10 +194,13 @@ def probe_points(
     first moves keep the better ones. All are pseudo-random with a fixed seed: equal functions have equal
     points.
     """
+    from scipy.stats.qmc import Halton
+
     rng = np.random.default_rng(_SEED)
     low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
     side = high - low
-    spread = low + side * _halton(rng, _CANDIDATES, box.dim)
+    # Halton points with digits permuted at random, which they need in many columns (Owen 2017).
+    spread = low + side * Halton(box.dim, rng=rng).random(_CANDIDATES)
     around = max(1, round(number * (1.0 - _IN_BOX)))
     hidden = max(noise, np.finfo(float).tiny)
 
@@ -223,35 +229,6 @@ def _resampled(rng: np.random.Generator, heights: Floats, number: int) -> NDArra
     places = (np.arange(number) + rng.random()) / number
     found = np.searchsorted(np.cumsum(heights) / heights.sum(), places)
     return np.minimum(found, len(heights) - 1)
-
-
-def _halton(rng: np.random.Generator, number: int, dim: int) -> Floats:
-    """Points that cover the unit cube evenly, shape (number, dim): Halton points in the first primes,
-    with digits permuted at random, which they need in many columns (Owen 2017).
-    """
-    points = np.empty((number, dim))
-    for column, base in enumerate(_primes(dim)):
-        left, value, scale = np.arange(number), np.zeros(number), 1.0 / base
-        while scale > 1e-12:
-            value += scale * rng.permutation(base)[left % base]
-            left, scale = left // base, scale / base
-        points[:, column] = value
-    return points
-
-
-def _primes(number: int) -> list[int]:
-    """The first primes.
-
-    >>> _primes(5)
-    [2, 3, 5, 7, 11]
-    """
-    found: list[int] = []
-    candidate = 2
-    while len(found) < number:
-        if all(candidate % each for each in found if each * each <= candidate):
-            found.append(candidate)
-        candidate += 1
-    return found
 
 
 MOST_TOGETHER: Final = 1200

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from hushsum._types import Floats
 from hushsum.models._accuracy import shares_within_noise
@@ -201,8 +202,7 @@ class LinearRule:
         raised = np.full((len(vectors), classes), _DEEPEST)
         below = scores[:, self.known] - scores[:, self.known].max(axis=1, keepdims=True)
         raised[:, self.known] = np.maximum(below, _DEEPEST)
-        masses = np.exp(raised)
-        return np.asarray(masses / masses.sum(axis=1, keepdims=True))
+        return np.asarray(softmax(raised, axis=1))
 
 
 def _shrunk(counts: Floats, error: float) -> Floats:

@@ -11,8 +11,10 @@ from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from hushsum._types import Floats
+from hushsum.analysis import nearest_probabilities
 from hushsum.declaration import setting
 from hushsum.errors import UsageError
 from hushsum.kernels import Batch, positive_integer
@@ -97,8 +99,7 @@ class ProductMixture:
         total = np.zeros((len(codes), len(self.tables)))
         for i in range(len(self.sizes)):
             total += np.log(np.maximum(self.column(i), 1e-12)).T[codes[:, i]]
-        largest = total.max(axis=1, keepdims=True)
-        return np.asarray(largest[:, 0] + np.log(np.exp(total - largest).mean(axis=1)))
+        return np.asarray(logsumexp(total, axis=1) - math.log(len(self.tables)))
 
     def sample(self, number: int, random: np.random.Generator) -> Codes:
         """Labels of that number of records, each component drawn equally often up to one.
@@ -171,8 +172,10 @@ def fit_mixture(
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     width = int(starts[-1])
     goal, weight = np.zeros((width, width), np.float32), np.zeros((width, width), np.float32)
-    ones = [_simplex(each) for each in single]
-    released = {pair: _simplex(values.ravel()).reshape(values.shape) for pair, values in pairs.items()}
+    ones = [nearest_probabilities(each) for each in single]
+    released = {
+        pair: nearest_probabilities(values.ravel()).reshape(values.shape) for pair, values in pairs.items()
+    }
     tree = _implied(ones, released)
     for i, j in itertools.combinations(range(len(sizes)), 2):
         known = (i, j) in pairs
@@ -212,14 +215,6 @@ def _sobol(number: int, columns: int) -> Floats:
 def _normalised(logits: NDArray[np.float32], edges: NDArray[np.int64], sizes: Sequence[int]) -> Floats:
     powers = np.exp(logits - np.maximum.reduceat(logits, edges, axis=2).repeat(sizes, axis=2))
     return np.asarray(powers / np.add.reduceat(powers, edges, axis=2).repeat(sizes, axis=2))
-
-
-def _simplex(values: Floats) -> Floats:
-    """The nearest probabilities, in squared distance (Duchi et al. 2008)."""
-    ordered = np.sort(values)[::-1]
-    excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(values) + 1)
-    last = int(np.flatnonzero(ordered > excess)[-1])
-    return np.asarray(np.maximum(values - excess[last], 0.0))
 
 
 def _implied(single: Sequence[Floats], pairs: Mapping[Pair, Floats]) -> dict[Pair, Floats]:

@@ -14,7 +14,6 @@ from hushsum.analysis import (
     squared_distance,
     weighted_square_tail,
 )
-from hushsum.analysis._difference import _halton
 
 
 @pytest.mark.parametrize("number", [1, 2, 5, 40])
@@ -106,10 +105,3 @@ def test_separate_points_are_bonferronis() -> None:
     found = separate_test(np.array([0.0, 3.0]), np.array([1.0, 1.0]))
     assert found.p_value == pytest.approx(4.0 * 0.00135, rel=0.01)
     assert found.statistic == 3.0
-
-
-def test_an_even_cover_is_even() -> None:
-    cover = _halton(np.random.default_rng(0), 1000, 3)
-    counts, _ = np.histogramdd(cover, bins=4, range=[(0.0, 1.0)] * 3)
-    assert counts.min() > 5
-    assert np.abs(cover.mean(axis=0) - 0.5).max() < 0.01

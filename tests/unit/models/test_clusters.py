@@ -16,7 +16,8 @@ import hushsum as hs
 from hushsum.auditing import counted
 from hushsum.errors import FileRefused, UsageError
 from hushsum.ledger import DatasetTerms, Ledger
-from hushsum.models import (
+from hushsum.models._accuracy import part_of
+from hushsum.models._clusters import (
     FIRST,
     MEANS,
     MOMENTS,
@@ -27,7 +28,6 @@ from hushsum.models import (
     Partition,
     PromiseParts,
     basis_of,
-    part_of,
     refined_centers,
     split_cells,
     vectors_by_cell,

@@ -14,15 +14,15 @@ import hushsum as hs
 from hushsum.auditing import counted
 from hushsum.errors import FileRefused, UsageError
 from hushsum.methods import private_quantiles
-from hushsum.models import (
+from hushsum.models import _classifier as column_scaling
+from hushsum.models import load_model
+from hushsum.models._classifier import (
     SHARE,
     ColumnScaling,
     columns_quantiles,
-    load_model,
     quantiles_are_useful,
     split_promise,
 )
-from hushsum.models import _classifier as column_scaling
 from hushsum.privacy import Mechanism, Promise, table_noise
 from hushsum.releases import Bundle
 from hushsum.tables import ClassMoments

@@ -14,13 +14,13 @@ import hushsum as hs
 from hushsum.errors import ClaimError, DataRefused, RepeatedSpending, UsageError
 from hushsum.methods import GAP_REACHED
 from hushsum.models import (
-    FunctionalSums,
     PrivateDensity,
     PrivateGaussianProcessRegressor,
     PrivateHistogram,
     PrivateKernelSVC,
     load_model,
 )
+from hushsum.models._density import FunctionalSums
 
 RNG = np.random.default_rng(8)
 LINE = RNG.uniform(-1.0, 1.0, size=(1500, 1))
@@ -108,7 +108,7 @@ def test_a_functional_density_has_no_error_but_its_noise(epsilon: float) -> None
     ],
 )
 def test_exact_features_where_there_are_few(kernel: Any, bounds: tuple[float, float], exact: bool) -> None:
-    from hushsum.models import functional_basis
+    from hushsum.models._density import functional_basis
     from hushsum.records import Bounds
     from hushsum.tables import FourierSeries
 
@@ -152,7 +152,7 @@ def test_exact_and_random_features_together_keep_one_promise(epsilon: float, del
 def test_private_sums_show_and_give_nothing() -> None:
     import pickle
 
-    from hushsum.models import planned
+    from hushsum.models._density import planned
     from hushsum.privacy import Promise
     from hushsum.records import Bounds
 

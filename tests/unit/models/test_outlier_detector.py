@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.ledger import DatasetTerms, Ledger
-from hushsum.models import QUANTILE_SHARE
-from hushsum.models._neighbors import _scores_alone
+from hushsum.models._neighbors import QUANTILE_SHARE, _scores_alone
 
 
 def cluster(number: int = 20_000) -> NDArray[np.float64]:

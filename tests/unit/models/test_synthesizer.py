@@ -17,18 +17,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 import hushsum as hs
+from hushsum.analysis import nearest_probabilities
 from hushsum.errors import DataRefused, UsageError
-from hushsum.models import (
-    CategoryColumn,
-    FlagColumn,
-    NumberColumn,
-    PrivateSampler,
-    PrivateSynthesizer,
-    ProductMixture,
-    fit_mixture,
-)
+from hushsum.models import CategoryColumn, FlagColumn, NumberColumn, PrivateSampler, PrivateSynthesizer
 from hushsum.models import _synthesizer as product_mixture
-from hushsum.models._synthesizer import _simplex
+from hushsum.models._synthesizer import ProductMixture, fit_mixture
 from tests.exact_tallies import exact_table
 
 N = 20_000
@@ -281,9 +274,9 @@ def test_pairs_that_were_not_released_are_implied_by_a_chain() -> None:
 
 
 def test_the_nearest_probabilities() -> None:
-    np.testing.assert_allclose(_simplex(np.array([0.5, 0.5])), [0.5, 0.5])
-    np.testing.assert_allclose(_simplex(np.array([2.0, -1.0, 0.0])), [1.0, 0.0, 0.0])
-    np.testing.assert_allclose(_simplex(np.array([0.0, 0.0])), [0.5, 0.5])
+    np.testing.assert_allclose(nearest_probabilities(np.array([0.5, 0.5])), [0.5, 0.5])
+    np.testing.assert_allclose(nearest_probabilities(np.array([2.0, -1.0, 0.0])), [1.0, 0.0, 0.0])
+    np.testing.assert_allclose(nearest_probabilities(np.array([0.0, 0.0])), [0.5, 0.5])
 
 
 @pytest.mark.parametrize("units", [np.zeros((2, 3)), np.array([[1, 2]]), -np.ones((2, 3)), np.ones(3)])
