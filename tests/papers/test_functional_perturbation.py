@@ -33,7 +33,7 @@ from papers.functional_perturbation.run import FIGURES, run_one
 
 import hushsum as hs
 from hushsum.methods import smoother
-from hushsum.models._functional import feature_space, vectors_within
+from hushsum.models import feature_space, vectors_within
 
 BUDGET = Budget(0.4, 0.001)
 HUGE = Budget(400.0, 0.001)

@@ -21,7 +21,12 @@ from hushsum.models._classifier import PrivateClassifier
 from hushsum.models._clusters import ClusterModel, PrivateKMeans, PrivateMixture
 from hushsum.models._density import PrivateDensity, PrivateHistogram, normalising_constant
 from hushsum.models._encoder import PublicEncoder
-from hushsum.models._functional import PrivateGaussianProcessRegressor, PrivateKernelSVC
+from hushsum.models._functional import (
+    PrivateGaussianProcessRegressor,
+    PrivateKernelSVC,
+    feature_space,
+    vectors_within,
+)
 from hushsum.models._linear import PrivateLinearSVC, PrivateRegressor
 from hushsum.models._modes import PrivateModes
 from hushsum.models._neighbors import PrivateNeighbors, PrivateOutlierDetector
@@ -36,6 +41,7 @@ __all__ = [
     "PrivateGaussianProcessRegressor", "PrivateHistogram", "PrivateKMeans", "PrivateKernelSVC",
     "PrivateLinearSVC", "PrivateMixture", "PrivateModel", "PrivateModes", "PrivateNeighbors",
     "PrivateOutlierDetector", "PrivateRegressor", "PrivateSampler", "PrivateSynthesizer", "PublicEncoder",
-    "RegressionModel", "TableModel", "by_chain", "declared", "from_grid", "labels_from_json",
-    "labels_to_json", "load_model", "model_of", "normalising_constant", "to_json",
+    "RegressionModel", "TableModel", "by_chain", "declared", "feature_space", "from_grid",
+    "labels_from_json", "labels_to_json", "load_model", "model_of", "normalising_constant", "to_json",
+    "vectors_within",
 ]  # fmt: skip

@@ -215,7 +215,8 @@ class TalliesModel(PrivateModel):
             return super()._mechanism(promise, n_features)
         empty = self._tallies(0, n_features)
         request = ReleaseRequest(**self._terms(promise, len(empty)))
-        return reduce(add, (tally.prepare(request).claim.mechanism for tally in empty.values()))
+        each: list[Mechanism] = [tally.prepare(request).claim.mechanism for tally in empty.values()]
+        return reduce(add, each)
 
 
 @declared
