@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, softmax
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError
@@ -404,10 +403,14 @@ class Mixture:
 
     def log_densities(self, points: Floats) -> Floats:
         """The logarithm of the density at points."""
+        from scipy.special import logsumexp
+
         return np.asarray(logsumexp(self.log_parts(points), axis=1))
 
     def probabilities(self, points: Floats) -> Floats:
         """The probability of each component for each point, shape (n_points, n_components)."""
+        from scipy.special import softmax
+
         return np.asarray(softmax(self.log_parts(points), axis=1))
 
     def in_units(self, factor: Floats, shift: Floats) -> Mixture:
@@ -434,6 +437,8 @@ def fit_mixture(cells: Cells, number: int, *, kind: str, seed: int) -> tuple[Mix
     >>> sorted(law.means.ravel().round(6).tolist())
     [0.0, 9.0]
     """
+    from scipy.special import logsumexp, softmax
+
     cells = enough_cells(cells, number)
     total = max(cells.total, 1e-300)
     share = np.maximum(cells.weights / total, 0.0)
