@@ -81,10 +81,10 @@ def on_page_markdown(text: str, **_: Any) -> str:
 @cache
 def commands() -> dict[str, Any]:
     """Every command by its name; those of a group by both names."""
-    from hushsum.cli.main import app
+    from hushsum.cli.main import application
 
     found: dict[str, Any] = {}
-    for name, each in get_command(app).commands.items():  # type: ignore[attr-defined]
+    for name, each in get_command(application()).commands.items():  # type: ignore[attr-defined]
         inner = getattr(each, "commands", None)
         found |= {name: each} if inner is None else {f"{name} {sub}": inner[sub] for sub in inner}
     return found

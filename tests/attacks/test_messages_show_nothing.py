@@ -305,12 +305,12 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def test_the_command_line(tmp_path: Path) -> None:
-    from hushsum.cli.main import app
+    from hushsum.cli.main import application
 
     good = tmp_path / "good.csv"
     good.write_text("a,b,ill\n" + "".join(f"{VALUE},{VALUE},{label}\n" for label in Y))
     promise = ["--epsilon", "1"]
-    run = partial(app, standalone_mode=False)
+    run = partial(application(), standalone_mode=False)
     tally, hush, model = (str(tmp_path / name) for name in ("t.tally", "f.hush", "m.hush"))
     run(["tally", str(good), "--columns", "a,b", "--bandwidth", "0.5", "--rows", "10", "-o", tally])
     run(["release", tally, *promise, "-o", hush, "--yes"])

@@ -12,10 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 import hushsum as hs
-from hushsum.cli.main import app
+from hushsum.cli.main import application
 from hushsum.kernels import named
 from hushsum.methods import all_methods
 from tests.in_process_service import Town, listening
+
+app = application()
 
 RNG = np.random.default_rng(7)
 FRAME = pd.DataFrame(

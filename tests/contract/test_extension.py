@@ -225,7 +225,7 @@ def test_a_reading_that_does_not_state_its_approximation_error_cannot_be_made() 
 
 
 def test_the_command_line_knows_them(tmp_path: Path) -> None:
-    from hushsum.cli.main import app
+    from hushsum.cli.main import application
 
     run = CliRunner()
     source = tmp_path / "x.csv"
@@ -248,7 +248,7 @@ def test_the_command_line_knows_them(tmp_path: Path) -> None:
     ]  # fmt: skip
     shown = {}
     for command in commands:
-        result = run.invoke(app, command)
+        result = run.invoke(application(), command)
         assert result.exit_code == 0, (command, result.output)
         shown[command[0]] = result.stdout
     assert "halves" in shown["plan"]

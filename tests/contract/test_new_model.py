@@ -12,12 +12,14 @@ import pytest
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.cli.main import app
+from hushsum.cli.main import application
 from hushsum.declaration import setting
 from hushsum.errors import UsageError
 from hushsum.models import MODELS, TableModel, declared, load_model
 from hushsum.operations.models import model_kinds
 from tests.in_process_service import Town
+
+app = application()
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 2))
 

@@ -14,7 +14,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.cli.fit import fit as fit_command
-from hushsum.cli.main import app
+from hushsum.cli.main import application
 from hushsum.cli.release import release as release_command
 from hushsum.errors import DataRefused, UsageError
 from hushsum.models._public_rows import PUBLIC_PARAMETERS, median_distance, visible_bandwidth
@@ -22,6 +22,8 @@ from hushsum.operations.models import ModelChoice, model_names
 from hushsum.planning import plan, release
 from hushsum.service.schemas import ModelClaimRequest, PlanRequest, ReleaseClaimRequest, TallyRequest
 from tests.contract.fitted_models import MODELS, ask, target_for
+
+app = application()
 
 RNG = np.random.default_rng(3)
 X = RNG.normal((50.0, 3.0), (10.0, 0.5), (1500, 2))

@@ -13,8 +13,10 @@ from typer.testing import CliRunner
 
 import hushsum as hs
 from hushsum.cli.error_wording import sentence_of
-from hushsum.cli.main import app
+from hushsum.cli.main import application
 from hushsum.errors import DataRefused, HushsumError, UsageError
+
+app = application()
 
 RNG = np.random.default_rng(3)
 N = 2000

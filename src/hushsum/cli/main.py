@@ -10,17 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from importlib import import_module
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
-from hushsum.cli.audit import audit
-from hushsum.cli.benchmark import benchmark
-from hushsum.cli.choose import choose
-from hushsum.cli.collect import collect, report
-from hushsum.cli.compare import compare
 from hushsum.cli.declared_options import add_command
-from hushsum.cli.demo import demo
 from hushsum.cli.error_wording import (
     Command,
     Group,
@@ -30,26 +25,8 @@ from hushsum.cli.error_wording import (
     sentence_of,
     shows_help,
 )
-from hushsum.cli.federate import federate
-from hushsum.cli.fit import FitCommand, fit
-from hushsum.cli.heatmap import heatmap
 from hushsum.cli.interrupts import INTERRUPTED, end_on_signals, was_interrupted
-from hushsum.cli.ledger import ledger
-from hushsum.cli.merge import merge
 from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
-from hushsum.cli.page import page
-from hushsum.cli.plan import plan
-from hushsum.cli.plot import plot
-from hushsum.cli.predict import predict
-from hushsum.cli.query import query
-from hushsum.cli.release import release
-from hushsum.cli.sample import sample
-from hushsum.cli.serve import serve
-from hushsum.cli.show import show
-from hushsum.cli.summarize import summarize
-from hushsum.cli.synthesize import synthesize
-from hushsum.cli.tally import tally
-from hushsum.cli.watch import watch
 from hushsum.errors import HushsumError
 from hushsum.privacy import debit_stands, what_was_spent
 from hushsum.version import __version__
@@ -69,30 +46,12 @@ _REMEDIES: Final = {
 }
 _NOT_A_WRONG_PATH: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-COMMANDS = (
-    demo,
-    plan,
-    benchmark,
-    choose,
-    tally,
-    merge,
-    release,
-    query,
-    compare,
-    report,
-    fit,
-    predict,
-    sample,
-    synthesize,
-    show,
-    plot,
-    page,
-    heatmap,
-    audit,
-    watch,
-    serve,
+COMMANDS: Final = (
+    *("demo", "plan", "benchmark", "choose", "tally", "merge", "release", "query", "compare", "report"),
+    *("fit", "predict", "sample", "synthesize", "show", "plot", "page", "heatmap", "audit", "watch", "serve"),
+    *("ledger", "summarize", "federate", "collect"),
 )
-GROUPS = (ledger, summarize, federate, collect)
+"""Commands and groups of commands in the order of help. Each has the name of its module in this package."""
 
 
 def _version(requested: bool) -> None:
@@ -109,11 +68,9 @@ def options(
     """Release a function of private data once under differential privacy; query it any number of times."""
 
 
-def application(only: str | None = None) -> typer.Typer:
-    """All commands, or only those under one name.
-
-    Typer makes the options of every command that it knows whenever it runs, which takes longer than many of
-    the commands do.
+def application(*only: str) -> typer.Typer:
+    """All commands, or those that are named: importing one, and making its options, takes longer than many of
+    them run.
     """
     made = typer.Typer(
         name="hushsum",
@@ -124,24 +81,21 @@ def application(only: str | None = None) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for command in COMMANDS:
-        if only in (None, command.__name__):
-            add_command(made, command, FitCommand if command is fit else Command)
-    for group in GROUPS:
-        if only in (None, group.info.name):
-            made.add_typer(group)
+    for name in only or COMMANDS:
+        module = import_module(f"hushsum.cli.{name}")
+        command = getattr(module, name)
+        if isinstance(command, typer.Typer):
+            made.add_typer(command)
+        else:
+            add_command(made, command, getattr(module, "FitCommand", Command))
     made.callback()(options)
     return made
 
 
-app = application()
-
-
 def _requested() -> typer.Typer:
     """The command that the first argument names; all of them for anything else, such as a completion."""
-    names = {*(command.__name__ for command in COMMANDS), *(group.info.name for group in GROUPS)}
-    word = sys.argv[1] if len(sys.argv) > 1 else None
-    return application(word) if word in names and _COMPLETION not in os.environ else app
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    return application(word) if word in COMMANDS and _COMPLETION not in os.environ else application()
 
 
 def run() -> NoReturn:
