@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hushsum.cli import options
 from hushsum.cli.declared_options import Reworded, Without, command_group
 from hushsum.cli.output import (
+    as_text,
     reader_may_leave,
     tell,
     warn,
@@ -22,25 +24,23 @@ from hushsum.cli.output import (
 )
 from hushsum.cli.release_report import account_in_words
 from hushsum.errors import FileRefused, UsageError
-from hushsum.operations import (
-    DatasetStatus,
-    amount,
-    as_text,
-    check_output,
-    disclosure,
-    init_ledger,
-    ledger_status,
-    open_ledger,
-    upgrade_ledger,
-    verify_ledger,
-    write_text,
-)
+from hushsum.files import atomic_file
+from hushsum.operations import DatasetStatus, amount, check_output, status_of
 from hushsum.privacy import RECORD, ReleaseRequest
 
 if TYPE_CHECKING:
-    from hushsum.ledger import Account, Entry
+    from hushsum.ledger import Account, Entry, Ledger
 
 _BAR = 40
+
+
+def _open(place: str) -> Ledger:
+    # Here, so that help and completion load no database.
+    from hushsum.ledger import Ledger
+
+    return Ledger(place)
+
+
 Reason = Annotated[str, typer.Option("--reason", help="Reason, recorded in the ledger.")]
 
 
@@ -76,7 +76,7 @@ def init(
 
     hushsum ledger init --ledger ledger.db --dataset skin --epsilon 2
     """
-    from hushsum.ledger import DatasetTerms
+    from hushsum.ledger import DatasetTerms, Ledger
 
     names = ("epsilon", "delta", "rho", "relation", "population", "allow_large_delta")
     terms = DatasetTerms.of(
@@ -86,8 +86,10 @@ def init(
         max_per_unit=max_per_unit,
         partition=options.names(partition, "partition") or (),
     )
-    made = init_ledger(ledger, dataset, terms)
-    write_json(made.as_json()) if json else write_status([made])
+    made = Ledger.create(ledger)
+    made.create_dataset(dataset, terms)
+    (found,) = status_of(made, dataset)
+    write_json(found.as_json()) if json else write_status([found])
 
 
 def status(ledger: options.Ledger, dataset: options.DatasetName = None, json: options.Json = False) -> None:
@@ -95,7 +97,7 @@ def status(ledger: options.Ledger, dataset: options.DatasetName = None, json: op
 
     hushsum ledger status --ledger ledger.db --dataset skin
     """
-    found = ledger_status(ledger, dataset)
+    found = status_of(_open(ledger), dataset)
     if json:
         write_json([each.as_json() for each in found] if dataset is None else found[0].as_json())
         return
@@ -110,7 +112,7 @@ def history(ledger: options.Ledger, dataset: options.DatasetName = None, json: o
 
     hushsum ledger history --ledger ledger.db --dataset skin
     """
-    entries = open_ledger(ledger).history(dataset)
+    entries = _open(ledger).history(dataset)
     write_json([each.as_json() for each in entries]) if json else write_entries(entries)
 
 
@@ -127,7 +129,14 @@ def verify(
 
     hushsum ledger verify --ledger ledger.db --receipt receipt.json
     """
-    result = verify_ledger(ledger, receipt or [])
+    from hushsum.ledger import Ledger, Receipt
+
+    # Also a ledger whose head is damaged is looked at.
+    opened = Ledger(ledger, damaged=True)
+    result = opened.verify()
+    for path in receipt or []:
+        if result.holds:
+            result = opened.verify(Receipt.from_text(Path(path).read_text("utf-8", errors="replace")))
     if json:
         write_json(result.as_json())
     if result.problem is not None:
@@ -149,7 +158,10 @@ def export(
 
     hushsum ledger export --ledger ledger.db --dataset skin -o skin-report.md
     """
-    report = disclosure(ledger, dataset)
+    from hushsum.ledger import DisclosureReport
+
+    opened = _open(ledger)
+    report = DisclosureReport.of(dataset, opened.account(dataset), opened.events(), opened.receipt())
     if output is None:
         write_result(report, report.as_markdown().rstrip(), as_json=json)
         return
@@ -157,9 +169,8 @@ def export(
         raise UsageError(
             "output", "must end in .md or .json", got=f"{output!r}", remedy="choose one of these endings"
         )
-    check_output(output)
-    write_text(output, as_text(report.as_json()) if output.endswith(".json") else report.as_markdown())
-    write_result({"output": output}, f"Wrote {output}.", as_json=json)
+    text = as_text(report.as_json()) + "\n" if output.endswith(".json") else report.as_markdown()
+    _write_file(output, text, {"output": output}, as_json=json)
 
 
 def receipt(
@@ -173,13 +184,11 @@ def receipt(
 
     hushsum ledger receipt --ledger ledger.db -o receipt.json
     """
-    made = open_ledger(ledger).receipt()
+    made = _open(ledger).receipt()
     if output is None:
         write_json(made.as_json())
         return
-    check_output(output)
-    write_text(output, as_text(made.as_json()))
-    write_result({"output": output, **made.as_json()}, f"Wrote {output}.", as_json=json)
+    _write_file(output, as_text(made.as_json()) + "\n", {"output": output, **made.as_json()}, as_json=json)
 
 
 def void(
@@ -191,7 +200,7 @@ def void(
 
     hushsum ledger void KEY --ledger ledger.db
     """
-    entry = open_ledger(ledger).void(key)
+    entry = _open(ledger).void(key)
     write_result(entry, f"Gave back {entry.charge.in_words()}.", as_json=json)
 
 
@@ -208,7 +217,7 @@ def set_budget(
 
     hushsum ledger set-budget --ledger ledger.db --dataset skin --epsilon 3 --reason "board decision 12"
     """
-    account = open_ledger(ledger).change_budget(
+    account = _open(ledger).change_budget(
         dataset, amount(epsilon=epsilon, delta=delta, rho=rho), reason=reason
     )
     write_result(account, f"{account_in_words(account)}.", as_json=json)
@@ -221,7 +230,7 @@ def retire(
 
     hushsum ledger retire --ledger ledger.db --dataset skin --reason "data deleted"
     """
-    account = open_ledger(ledger).retire(dataset, reason=reason)
+    account = _open(ledger).retire(dataset, reason=reason)
     write_result(account, f"{dataset} is retired.", as_json=json)
 
 
@@ -230,7 +239,7 @@ def accept_restore(ledger: options.Ledger, reason: Reason, json: options.Json = 
 
     hushsum ledger accept-restore --ledger ledger.db --reason "disk failure on 3 May"
     """
-    frozen = open_ledger(ledger).accept_restore(reason=reason)
+    frozen = _open(ledger).accept_restore(reason=reason)
     write_result(
         {"frozen": frozen},
         f"Accepted. Frozen until written off: {', '.join(frozen) or 'none'}.",
@@ -250,7 +259,7 @@ def move_guard(
 
     hushsum ledger move-guard --ledger postgresql://db/sums --to postgresql://db/guard --reason "two sites"
     """
-    opened = open_ledger(ledger)
+    opened = _open(ledger)
     opened.move_guard(to, reason=reason)
     write_result({"ledger": opened.id}, "Moved. Name the new place in HUSHSUM_GUARD.", as_json=json)
 
@@ -268,9 +277,7 @@ def write_off(
 
     hushsum ledger write-off --ledger ledger.db --dataset skin --epsilon 0.5 --reason "releases of 2 May"
     """
-    account = open_ledger(ledger).write_off(
-        dataset, amount(epsilon=epsilon, delta=delta, rho=rho), reason=reason
-    )
+    account = _open(ledger).write_off(dataset, amount(epsilon=epsilon, delta=delta, rho=rho), reason=reason)
     write_result(account, f"{account_in_words(account)}.", as_json=json)
 
 
@@ -279,8 +286,16 @@ def upgrade(ledger: options.Ledger, json: options.Json = False) -> None:
 
     hushsum ledger upgrade --ledger ledger.db
     """
-    identity = upgrade_ledger(ledger)
+    from hushsum.ledger import Ledger
+
+    identity = Ledger.upgrade(ledger).id
     write_result({"ledger": identity}, f"Ledger {identity} is up to date.", as_json=json)
+
+
+def _write_file(output: str, text: str, result: dict[str, Any], *, as_json: bool) -> None:
+    with atomic_file(check_output(output)) as stream:
+        stream.write(text.encode())
+    write_result(result, f"Wrote {output}.", as_json=as_json)
 
 
 def write_status(found: Sequence[DatasetStatus]) -> None:

@@ -41,9 +41,14 @@ def write(text: str) -> None:
         sys.stdout.flush()
 
 
+def as_text(value: object) -> str:
+    """JSON as people read it."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+
+
 def write_json(value: object) -> None:
     """Print the result as JSON."""
-    write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    write(as_text(value))
 
 
 def write_result(result: Any, text: str | Iterable[tuple[str, str]], *, as_json: bool) -> None:

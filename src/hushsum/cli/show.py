@@ -9,10 +9,10 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.output import short, write, write_facts, write_json
 from hushsum.cli.release_report import warn_if_insecure
-from hushsum.kernels import kernel_in_words
-from hushsum.operations import FunctionDescription, ModelDescription, TallyDescription, describe_file
+from hushsum.cli.tally import write_tally
+from hushsum.operations import FunctionDescription, ModelDescription, describe_file
 from hushsum.planning import bytes_in_words
-from hushsum.records import bounds_in_words, names_in_words
+from hushsum.records import names_in_words
 
 _MOST_NUMBERS: Final = 64
 
@@ -39,7 +39,8 @@ def show(
     elif isinstance(description, ModelDescription):
         _write_model(description)
     else:
-        _write_tally(description)
+        write(description.as_json()["warning"] + "\n")
+        write_tally(description)
 
 
 def _write_function(description: FunctionDescription) -> None:
@@ -118,22 +119,3 @@ def _in_short(value: object) -> str:
     """A parameter on one line; a long list by its length."""
     text = "none" if value is None else str(value)
     return text if len(text) <= 40 or not isinstance(value, list | dict) else f"of {len(value)}"
-
-
-def _write_tally(description: TallyDescription) -> None:
-    about, basis = description.as_json(), description.basis
-    write(about["warning"] + "\n")
-    write_facts(
-        [
-            ("kernel", kernel_in_words(description.kernel)),
-            ("columns", "not named" if basis.columns is None else names_in_words(basis.columns)),
-            ("bounds", bounds_in_words(basis.bounds)),
-            ("table", f"{basis.name}, {about['rows']} × {about['width']}"),
-            *([] if about["seed"] is None else [("seed", str(about["seed"]))]),
-            *([] if description.graph is None else [("graph", description.graph)]),
-            ("unit", description.unit_in_words),
-            ("encrypted", "yes" if description.encrypted else "no"),
-            ("producer", about["producer"]),
-            ("fingerprint", basis.fingerprint),
-        ]
-    )

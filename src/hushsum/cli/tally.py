@@ -16,11 +16,12 @@ from hushsum.operations import (
     EdgeColumns,
     EngineChoice,
     RecordFiles,
-    TallyWritten,
+    TallyDescription,
     read_key,
     tally_records,
 )
 from hushsum.planning import KernelSpec, TableSpec
+from hushsum.privacy import unit_in_words
 from hushsum.records import bounds_in_words, names_in_words
 
 
@@ -63,7 +64,7 @@ def tally(
             engine=engine.given(),
             checkpoint=place,
         )
-    for sentence in bandwidth_warnings(written.kernel, written.basis.bounds):
+    for sentence in bandwidth_warnings(written.reading.kernel, written.reading.basis.bounds):
         warn(sentence)
     write_json(written.as_json()) if json else write_tally(written)
 
@@ -80,19 +81,21 @@ def _kept(checkpoint: CheckpointChoice) -> Iterator[None]:
         raise
 
 
-def write_tally(written: TallyWritten) -> None:
-    """Print what is public of a tally that was written."""
-    basis = written.basis
-    rows, width = basis.shape
+def write_tally(described: TallyDescription) -> None:
+    """Print what is public of a tally."""
+    about, basis = described.as_json(), described.reading.basis
+    encrypted = ", encrypted" if about["encrypted"] else ""
     write_facts(
         [
-            ("tally", f"{written.path} (CONFIDENTIAL{', encrypted' if written.encrypted else ''})"),
-            *([] if basis.columns is None else [("columns", names_in_words(basis.columns))]),
-            ("kernel", kernel_in_words(written.kernel)),
+            ("tally", f"{described.path} (CONFIDENTIAL{encrypted})"),
+            ("kernel", kernel_in_words(described.reading.kernel)),
+            ("columns", "not named" if basis.columns is None else names_in_words(basis.columns)),
             ("bounds", bounds_in_words(basis.bounds)),
-            ("table", f"{basis.name}, {rows} × {width}"),
-            *([] if written.graph is None else [("graph", written.graph)]),
-            ("unit", written.unit_in_words),
+            ("table", f"{basis.name}, {about['rows']} × {about['width']}"),
+            *([] if about["seed"] is None else [("seed", str(about["seed"]))]),
+            *([] if described.graph is None else [("graph", described.graph)]),
+            ("unit", unit_in_words(described.unit, described.max_per_unit or 1)),
+            ("producer", about["producer"]),
             ("fingerprint", basis.fingerprint),
         ]
     )

@@ -7,7 +7,6 @@ from hushsum.operations._answers import (
     FunctionDescription,
     ModelDescription,
     QueryTerms,
-    TallyDescription,
     answers_of,
     compare_functions,
     describe_exact,
@@ -33,7 +32,7 @@ from hushsum.operations._choose import choose_bandwidth, choose_bounds
 from hushsum.operations._count import (
     CheckpointChoice,
     EngineChoice,
-    TallyWritten,
+    TallyDescription,
     merge_tallies,
     tally_records,
 )
@@ -70,19 +69,7 @@ from hushsum.operations._files import (
     refuse_repeated,
 )
 from hushsum.operations._heat_map import MapChoice, draw_heat_map, is_released, make_heat_map
-from hushsum.operations._ledger import (
-    DatasetStatus,
-    amount,
-    as_text,
-    disclosure,
-    init_ledger,
-    ledger_status,
-    open_ledger,
-    status_of,
-    upgrade_ledger,
-    verify_ledger,
-    write_text,
-)
+from hushsum.operations._ledger import DatasetStatus, amount, status_of
 from hushsum.operations._mixed_tables import ARROW, PARQUET, mixed_batches, write_table
 from hushsum.operations._plot_function import plot_function
 from hushsum.operations._watch import StepClock, StepWritten, Watch, Watcher, start_or_continue
@@ -118,12 +105,10 @@ __all__ = [
     "StepClock",
     "StepWritten",
     "TallyDescription",
-    "TallyWritten",
     "Watch",
     "Watcher",
     "amount",
     "answers_of",
-    "as_text",
     "audit_file",
     "benchmark_methods",
     "check_answers_output",
@@ -137,22 +122,18 @@ __all__ = [
     "describe_file",
     "describe_model",
     "dimension",
-    "disclosure",
     "draw_heat_map",
     "features_of",
     "first_batch",
-    "init_ledger",
     "is_released",
     "is_tally",
     "kind_of",
     "labels_of",
-    "ledger_status",
     "make_heat_map",
     "merge_tallies",
     "methods_needing_bounds",
     "mixed_batches",
     "open_file",
-    "open_ledger",
     "plot_function",
     "predict_file",
     "query_file",
@@ -172,9 +153,6 @@ __all__ = [
     "start_or_continue",
     "status_of",
     "tally_records",
-    "upgrade_ledger",
-    "verify_ledger",
     "write_payroll",
     "write_table",
-    "write_text",
 ]

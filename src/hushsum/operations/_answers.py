@@ -20,10 +20,9 @@ from hushsum.errors import Argument, DataRefused, HushsumError, UsageError, show
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import FileKind, RollbackGuard
 from hushsum.kernels import ColumnKernel, kernel_in_words, one_of, positive_integer
-from hushsum.operations._count import TallyWritten
+from hushsum.operations._count import TallyDescription
 from hushsum.operations._files import STANDARD, Progress, check_output, kind_of, open_function, open_released
 from hushsum.plotting import check_format, save_figure
-from hushsum.privacy import PERSON
 from hushsum.records import (
     NO_DATES,
     PLAIN,
@@ -40,8 +39,7 @@ from hushsum.records import (
 )
 from hushsum.releases import ESTIMATORS, Bundle, NoisyTable, ReleasedFunction, TableFunction, normal_answers
 from hushsum.secret_functions import ServedFunction, SqliteStore, reopen
-from hushsum.tables import AdjacencyRows, Marginals, reading_from_json
-from hushsum.tally import public_header
+from hushsum.tables import Marginals
 
 if TYPE_CHECKING:
     from hushsum.operations.models import SecretModel
@@ -379,26 +377,6 @@ class FunctionDescription:
 
 
 @dataclass(frozen=True, slots=True)
-class TallyDescription(TallyWritten):
-    """The public header of a confidential tally: no counts, and not how many persons it holds."""
-
-    header: Mapping[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        """The description for a machine."""
-        return {
-            "kind": "confidential tally",
-            "source": self.path,
-            "warning": str(self.header["warning"]),
-            **self.public(),
-            "seed": self.basis.parameters().get("seed"),
-            "edge_lists": self.header.get("edge_lists", 1),
-            "add_remove_only": bool(self.header.get("add_remove_only", False)),
-            "producer": str(self.header["producer"]),
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class ModelDescription:
     """A released model, for whoever received its file. ``size`` is None when it was read from a pipe."""
 
@@ -452,29 +430,13 @@ def describe_file(source: str) -> FunctionDescription | ModelDescription | Tally
         if it is damaged or neither of them.
     """
     if source != STANDARD and kind_of(Path(source)) is FileKind.TALLY:
-        return _describe_tally(source)
+        return TallyDescription.of(source)
     released = open_released(source)
     size = None if source == STANDARD else Path(source).stat().st_size
     if isinstance(released, Bundle):
         return ModelDescription(source, released, size)
     assert isinstance(released, ReleasedFunction)
     return FunctionDescription(source, released, size)
-
-
-def _describe_tally(source: str) -> TallyDescription:
-    header = public_header(source)
-    reading = reading_from_json(header)
-    basis, units = reading.basis, header["units"]
-    return TallyDescription(
-        source,
-        basis,
-        reading.kernel,
-        unit=basis.units[0] if units is None else PERSON,
-        max_per_unit=None if units is None else int(units["limit"]),
-        graph=basis.graph_in_words(header.get("edge_lists", 1)) if isinstance(basis, AdjacencyRows) else None,
-        encrypted=header["encryption"] is not None,
-        header=header,
-    )
 
 
 def features_of(batch: Any, columns: Sequence[str]) -> Any:

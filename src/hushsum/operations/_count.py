@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -32,10 +32,10 @@ from hushsum.operations._files import (
     with_first,
 )
 from hushsum.planning import EmptyTally, KernelSpec, TableSpec, built, empty_tally, takes_sets
-from hushsum.privacy import unit_in_words
+from hushsum.privacy import PERSON
 from hushsum.records import DEFAULT_BATCH_BYTES, DEFAULT_MEMORY, file_state, is_url, read_pairs, shown_path
-from hushsum.tables import LARGE_TABLE, AdjacencyRows, Basis, HashRows
-from hushsum.tally import DEFAULT_SECONDS, Checkpoint, Tally, load_tally
+from hushsum.tables import LARGE_TABLE, AdjacencyRows, HashRows, Reading, reading_from_json
+from hushsum.tally import DEFAULT_SECONDS, Checkpoint, Tally, load_tally, public_header
 
 of_long_counts = partial(Parameter, group="Long counts")
 ENGINES: Final = ("processes", "dask", "spark")
@@ -170,39 +170,49 @@ _LARGE_BATCH_BYTES = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
-class TallyWritten:
-    """The public description of a tally in a file; it contains nothing that was counted."""
+class TallyDescription:
+    """The public header of a confidential tally in a file: no counts, and not how many persons it holds."""
 
     path: str
-    basis: Basis
-    kernel: Kernel
-    unit: str
-    max_per_unit: int | None
-    graph: str | None
-    encrypted: bool
+    header: Mapping[str, Any]
+    reading: Reading
 
     @classmethod
-    def of(cls, tally: Tally, output: Path, *, encrypted: bool) -> TallyWritten:
-        """Describe a tally that was just written."""
-        basis = tally.basis
-        graph = basis.graph_in_words(tally.edge_lists) if isinstance(basis, AdjacencyRows) else None
-        kernel, cap = tally.reading.kernel, tally.max_per_unit
-        return TallyWritten(str(output), basis, kernel, tally.unit, cap, graph, encrypted)
+    def of(cls, path: str) -> TallyDescription:
+        """Describe a ``.tally`` file, encrypted or not."""
+        header = public_header(path)
+        return cls(path, header, reading_from_json(header))
 
     @property
-    def unit_in_words(self) -> str:
-        """Whom a release of it protects unless another unit is requested."""
-        return unit_in_words(self.unit, self.max_per_unit or 1)
+    def graph(self) -> str | None:
+        """What kind of graph it counts, if it counts one."""
+        basis = self.reading.basis
+        lists = self.header.get("edge_lists", 1)
+        return basis.graph_in_words(lists) if isinstance(basis, AdjacencyRows) else None
 
-    def public(self) -> dict[str, Any]:
-        """The parts that all descriptions share, for a machine."""
-        basis = self.basis
+    @property
+    def max_per_unit(self) -> int | None:
+        """The most records of a person that it counts; None where it counts no persons."""
+        units = self.header["units"]
+        return None if units is None else int(units["limit"])
+
+    @property
+    def unit(self) -> str:
+        """Whom a release of it protects unless another unit is requested."""
+        return self.reading.basis.units[0] if self.max_per_unit is None else PERSON
+
+    def as_json(self) -> dict[str, Any]:
+        """The description for a machine."""
+        basis, header = self.reading.basis, self.header
         rows, width = basis.shape
         return {
-            "encrypted": self.encrypted,
+            "kind": "confidential tally",
+            "source": self.path,
+            "warning": str(header["warning"]),
+            "encrypted": header["encryption"] is not None,
             "fingerprint": basis.fingerprint,
             "basis": basis.name,
-            "kernel": kernel_as_json(self.kernel),
+            "kernel": kernel_as_json(self.reading.kernel),
             "rows": rows,
             "width": width,
             "bounds": None if basis.bounds is None else basis.bounds.as_json(),
@@ -210,11 +220,11 @@ class TallyWritten:
             "unit": self.unit,
             "max_per_unit": self.max_per_unit,
             "graph": self.graph,
+            "seed": basis.parameters().get("seed"),
+            "edge_lists": header.get("edge_lists", 1),
+            "add_remove_only": bool(header.get("add_remove_only", False)),
+            "producer": str(header["producer"]),
         }
-
-    def as_json(self) -> dict[str, Any]:
-        """The tally that was written, for a machine."""
-        return {"output": self.path, "confidential": True, **self.public()}
 
 
 def tally_records(
@@ -228,7 +238,7 @@ def tally_records(
     progress: Progress | None = None,
     engine: EngineChoice | None = None,
     checkpoint: CheckpointChoice | None = None,
-) -> TallyWritten:
+) -> TallyDescription:
     """Count files into a ``.tally`` file, which is written at the end and only if everything was counted.
 
     Every file is opened once before the first is read, so that a wrong name at the end of the list is noticed
@@ -310,7 +320,7 @@ def tally_records(
     tally.save(path, encryption_key=encryption_key)
     if checkpoint is not None:
         Path(checkpoint.path).unlink(missing_ok=True)
-    return TallyWritten.of(tally, path, encrypted=encryption_key is not None)
+    return TallyDescription.of(str(path))
 
 
 def count_records(
@@ -445,7 +455,7 @@ def merge_tallies(
     disjoint_units: bool = False,
     encryption_key: bytes | None = None,
     progress: Progress | None = None,
-) -> TallyWritten:
+) -> TallyDescription:
     """Write the exact sum of tallies; one is held in memory besides the sum.
 
     Parameters
@@ -472,4 +482,4 @@ def merge_tallies(
             progress(done / len(paths))
         total.merge(load_tally(each, encryption_key=encryption_key), disjoint_units=disjoint_units)
     total.save(path, encryption_key=encryption_key)
-    return TallyWritten.of(total, path, encrypted=encryption_key is not None)
+    return TallyDescription.of(str(path))

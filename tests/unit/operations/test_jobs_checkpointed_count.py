@@ -12,7 +12,7 @@ from tests.engine_files import counts
 
 import hushsum as hs
 from hushsum.errors import FileRefused, UsageError
-from hushsum.operations import CheckpointChoice, EngineChoice, RecordFiles, TallyWritten, tally_records
+from hushsum.operations import CheckpointChoice, EngineChoice, RecordFiles, TallyDescription, tally_records
 from hushsum.planning import KernelSpec, TableSpec
 
 NAMES = ("a.csv", "b.csv", "c.csv")
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def count(folder: Path, output: Path, max_per_unit: int | None = None, **more: Any) -> TallyWritten:
+def count(folder: Path, output: Path, max_per_unit: int | None = None, **more: Any) -> TallyDescription:
     unit_column = None if max_per_unit is None else "who"
     return tally_records(
         RecordFiles(

@@ -11,7 +11,7 @@ from hushsum.errors import UsageError
 from hushsum.kernels import kernel_in_words
 from hushsum.operations import (
     RecordFiles,
-    TallyWritten,
+    TallyDescription,
     check_output,
     merge_tallies,
     read_key,
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def count(folder: Path, *names: str, output: str = "out.tally", **more: object) -> TallyWritten:
+def count(folder: Path, *names: str, output: str = "out.tally", **more: object) -> TallyDescription:
     paths = tuple(str(folder / name) for name in names)
     return tally_records(RecordFiles(paths), str(folder / output), kernel=CHOICE, size=SMALL, **more)  # type: ignore[arg-type]
 

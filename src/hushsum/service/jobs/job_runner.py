@@ -505,7 +505,7 @@ def _count_records(running: RunningJob, request: TallyRequest, output: Path) -> 
             progress=running.report_progress,
         )
     # Public, and in time: nothing is spent before the release.
-    running.notes += bandwidth_warnings(written.kernel, written.basis.bounds)
+    running.notes += bandwidth_warnings(written.reading.kernel, written.reading.basis.bounds)
     return public is not None
 
 
