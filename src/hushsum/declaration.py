@@ -20,16 +20,17 @@ hushsum.errors.UsageError: bandwidth must be a number above 0, got -1.0
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import sys
 import textwrap
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from fractions import Fraction
-from functools import cache
-from typing import Annotated, Any, Final, Literal, TypeVar
+from functools import cache, wraps
+from typing import Annotated, Any, Final, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -40,6 +41,8 @@ NUMBER, INTEGER, TEXT, FLAG, PAIR, BOUNDS_TYPE, LABELS, ANY = (
     "number", "integer", "text", "flag", "pair", "bounds", "labels", "any",
 )  # fmt: skip
 R = TypeVar("R")
+T = TypeVar("T")
+P = ParamSpec("P")
 
 RELEASE, RECORDS, SETTING, OWNER = "release", "records", "setting", "owner"
 MOST_LISTED: Final = 64
@@ -285,12 +288,25 @@ def declared_fields_of(request: Any) -> tuple[tuple[str, Any, Parameter | None],
         ]
         if requests and each.default is not None:
             found.append((each.name, requests[0], None))
-        plain, *notes = typing.get_args(hint) if typing.get_origin(hint) is Annotated else [hint]
-        for one in (*notes, each.metadata.get("parameter")):
-            if isinstance(one, Parameter):
-                name = one.name or each.name
-                found.append((each.name, hint, replace(_typed(one, plain), name=name, default=each.default)))
+        declared = declared_as(hint, each.name, each.default, each.metadata.get("parameter"))
+        if declared is not None:
+            found.append((each.name, hint, declared))
     return tuple(found)
+
+
+def declared_as(hint: Any, name: str, default: object, beside: object = None) -> Parameter | None:
+    """The declaration in an annotation, or ``beside`` it, with the name, type and default of what it is of.
+
+    >>> declared_as(Annotated[int | None, Parameter(help="Public seed.")], "seed", None).type
+    'integer'
+    """
+    plain, *notes = typing.get_args(hint) if typing.get_origin(hint) is Annotated else [hint]
+    for one in (*notes, beside):
+        if isinstance(one, Parameter):
+            required = default is inspect.Parameter.empty
+            known = {"name": one.name or name, "default": MISSING if required else default}
+            return replace(_typed(one, plain), **known)
+    return None
 
 
 def _evaluated(each: Field[Any], request: type) -> Any:
@@ -321,6 +337,33 @@ def picked(request: type[R], given: Mapping[str, Any]) -> R:
     """The request with those of the arguments of a call that are its fields, by name."""
     kind: Any = request
     return request(**{each.name: given[each.name] for each in fields(kind) if each.name in given})
+
+
+def taking_fields_of(request: Callable[P, R]) -> Callable[[Callable[[R], T]], Callable[P, T]]:
+    """A decorator: a function of a request is called with the fields of the request as keywords.
+
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Square:
+    ...     side: Annotated[float, Parameter(help="Length.", above=0)] = 1.0
+    >>> @taking_fields_of(Square)
+    ... def area(request: Square) -> float:
+    ...     return request.side**2
+    >>> area(side=3.0), str(inspect.signature(area))
+    (9.0, '(*, side: float = 1.0) -> float')
+    """
+
+    def decorated(function: Callable[[R], T]) -> Callable[P, T]:
+        @wraps(function)
+        def call(*args: P.args, **given: P.kwargs) -> T:
+            return function(request(*args, **given))
+
+        plain, hints = inspect.signature(request), typing.get_type_hints(request)
+        listed = [each.replace(annotation=hints[each.name]) for each in plain.parameters.values()]
+        made = plain.replace(parameters=listed, return_annotation=typing.get_type_hints(function)["return"])
+        call.__signature__ = made  # type: ignore[attr-defined]
+        return call
+
+    return decorated
 
 
 def build(

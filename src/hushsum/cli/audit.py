@@ -9,6 +9,7 @@ import typer
 from hushsum.auditing import AuditReport
 from hushsum.cli import options
 from hushsum.cli.output import progress_bar, tell, write, write_json, write_table
+from hushsum.declaration import common
 from hushsum.operations import audit_file
 
 BROKEN = 1
@@ -20,8 +21,7 @@ def audit(
         typer.Argument(help="A .hush file; - is standard input. Without one, all mechanisms are audited."),
     ] = None,
     thorough: Annotated[
-        bool,
-        typer.Option("--thorough", help="More neighbours, noise levels and releases: minutes, not seconds."),
+        bool, common("More neighbours, noise levels and releases: minutes, not seconds.")
     ] = False,
     json: options.Json = False,
 ) -> None:

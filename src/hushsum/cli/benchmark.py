@@ -9,6 +9,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without
 from hushsum.cli.output import progress_bar, tell, write, write_json, write_table
+from hushsum.declaration import common
 from hushsum.operations import (
     BenchmarkTerms,
     MethodMeasured,
@@ -22,22 +23,20 @@ from hushsum.planning import KernelSpec, bytes_in_words
 
 def benchmark(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Public records: CSV, Parquet or Arrow.")],
-    epsilon: Annotated[str, typer.Option(metavar="E[,E...]", help="ε, or several.")],
-    public: Annotated[
-        bool, typer.Option("--public", help="Declare that these records are public; required.")
-    ] = False,
+    epsilon: Annotated[str, common("ε, or several.", metavar="E[,E...]")],
+    public: Annotated[bool, common("Declare that these records are public; required.")] = False,
     delta: options.Delta = None,
     kernel: Annotated[KernelSpec, Without("radius")] = KernelSpec(),  # noqa: B008  # frozen
     records: Annotated[RecordFiles, Without("unit_column", "max_per_unit", "set_column")] = RecordFiles(),  # noqa: B008
     methods: Annotated[
         str | None,
-        typer.Option(
+        common(
+            "auto, or names such as race, grid, mwem; default: all that can release the kernel.",
             metavar="NAMES",
-            help="auto, or names such as race, grid, mwem; default: all that can release the kernel.",
         ),
     ] = None,
-    queries: Annotated[int, typer.Option(help="Queries, drawn from the records.")] = 500,
-    repeats: Annotated[int, typer.Option(help="Releases to average over.")] = 3,
+    queries: Annotated[int, common("Queries, drawn from the records.")] = 500,
+    repeats: Annotated[int, common("Releases to average over.")] = 3,
     json: options.Json = False,
 ) -> None:
     """Benchmark methods on public data: true errors, times and sizes. Refused for private data.

@@ -14,6 +14,7 @@ from hushsum.cli.declared_options import Reworded, Without
 from hushsum.cli.interrupts import interruptible_input
 from hushsum.cli.output import ask, tell, write, write_facts, write_json
 from hushsum.cli.release_report import declined, warn_if_insecure
+from hushsum.declaration import common
 from hushsum.errors import UsageError
 from hushsum.operations import STANDARD, LedgerOptions, RecordFiles, choose_bandwidth, choose_bounds
 from hushsum.planning import KernelSpec
@@ -44,21 +45,17 @@ def choose(
     ],
     within: Annotated[
         str | None,
-        typer.Option(
+        common(
+            "For bounds: the widest possible range, of all columns or of each; declared.",
             metavar="LOW:HIGH[,...]",
-            help="For bounds: the widest possible range, of all columns or of each; declared.",
         ),
     ] = None,
-    tail: Annotated[
-        float, typer.Option(help="For bounds: the fraction of the records outside on either side.")
-    ] = 0.01,
-    grid: Annotated[int, typer.Option(help="For bounds: number of equal steps of the range.")] = 1000,
+    tail: Annotated[float, common("For bounds: the fraction of the records outside on either side.")] = 0.01,
+    grid: Annotated[int, common("For bounds: number of equal steps of the range.")] = 1000,
     candidates: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="For a bandwidth: declared candidates.")
+        str | None, common("For a bandwidth: declared candidates.", metavar="NUMBERS")
     ] = None,
-    density: Annotated[
-        float, typer.Option(help="For a bandwidth: the mean kernel value of two records.")
-    ] = 0.05,
+    density: Annotated[float, common("For a bandwidth: the mean kernel value of two records.")] = 0.05,
     yes: options.Yes = False,
     json: options.Json = False,
 ) -> None:

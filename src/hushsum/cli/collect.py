@@ -9,6 +9,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without, command_group
 from hushsum.cli.output import write_facts, write_json, write_result
+from hushsum.declaration import common
 from hushsum.parties import CollectionRequest, publish_terms, release_reports
 
 
@@ -34,10 +35,10 @@ def reports(
     ],
     output: options.ReleaseOutput,
     delta: Annotated[
-        float | None, typer.Option(help="Declare that the reports were shuffled: claim the smaller (ε, δ).")
+        float | None, common("Declare that the reports were shuffled: claim the smaller (ε, δ).")
     ] = None,
     honest: Annotated[
-        int | None, typer.Option(help="With --delta: how many reports follow the protocol; default: all.")
+        int | None, common("With --delta: how many reports follow the protocol; default: all.")
     ] = None,
     json: options.Json = False,
 ) -> None:

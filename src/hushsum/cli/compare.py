@@ -8,6 +8,7 @@ import typer
 
 from hushsum.cli import options
 from hushsum.cli.output import tell, write_result
+from hushsum.declaration import common
 from hushsum.operations import compare_functions
 
 
@@ -23,12 +24,9 @@ def compare(
             help="A public point to compare at, such as 120,80,60; repeat it. Default: chosen points.",
         ),
     ] = None,
-    significance: Annotated[float, typer.Option(metavar="NUMBER", help="Level of the test.")] = 0.05,
+    significance: Annotated[float, common("Level of the test.", metavar="NUMBER")] = 0.05,
     cluster_size: Annotated[
-        float,
-        typer.Option(
-            metavar="NUMBER", help="Average number of correlated records, such as those of one person."
-        ),
+        float, common("Average number of correlated records, such as those of one person.", metavar="NUMBER")
     ] = 1.0,
     output: Annotated[
         str | None,

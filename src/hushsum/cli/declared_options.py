@@ -27,6 +27,7 @@ from hushsum.declaration import (
     Parameter,
     build,
     check_fields,
+    declared_as,
     parameters_of,
 )
 from hushsum.errors import UsageError, shown
@@ -74,17 +75,21 @@ HelpAll = Annotated[
 
 
 def with_declared_options(command: F) -> F:
-    """The command with options in place of its requests."""
+    """The command with options in place of its requests, and of its own declared parameters."""
     signature = inspect.signature(command)
     hints = typing.get_type_hints(command, include_extras=True)
     requests = {name: request for name, hint in hints.items() if (request := _Request.of(hint)) is not None}
-    if not requests:
-        return command
+    own: dict[str, Parameter] = {}
     parameters: list[inspect.Parameter] = []
     grouped = False
     for each in signature.parameters.values():
         if each.name not in requests:
-            parameters.append(each.replace(annotation=hints[each.name], kind=_KEYWORD))
+            stated = declared_as(hints[each.name], each.name, each.default)
+            if stated is None:
+                parameters.append(each.replace(annotation=hints[each.name], kind=_KEYWORD))
+            else:
+                own[each.name] = stated
+                parameters.append(_option(stated))
             continue
         declared = requests[each.name].parameters()
         grouped |= any(one.group for one in declared)
@@ -99,6 +104,10 @@ def with_declared_options(command: F) -> F:
         """Build the requests, and run the command."""
         built = {name: request.built(values) for name, request in requests.items()}
         rest = {name: values[name] for name in signature.parameters if name not in requests}
+        for name, declared in own.items():
+            if rest[name] is not None:
+                rest[name] = _read(declared, rest[name], {})
+                declared.check(rest[name], of_model=False)
         command(**rest, **built)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from hushsum.cli.declared_options import Reworded, Without, option_name
 from hushsum.cli.error_wording import Command
 from hushsum.cli.output import counting, reader_may_leave, refused_strictly, tell, warn, warnings_printed
 from hushsum.cli.release_report import Confirmation, released_file
-from hushsum.declaration import ANY, Parameter
+from hushsum.declaration import ANY, Parameter, common
 from hushsum.operations import LedgerOptions, RecordFiles
 from hushsum.records import names_in_words
 
@@ -46,27 +46,21 @@ def fit(
         ),
     ],
     ledger: LedgerOptions,
-    epsilon: Annotated[float, typer.Option(help="ε of the release.")],
-    delta: Annotated[
-        float | None, typer.Option(help="δ; default: that of the model, shown in the claim.")
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column to predict from the others.")
-    ] = None,
+    epsilon: Annotated[float, common("ε of the release.")],
+    delta: Annotated[float | None, common("δ; default: that of the model, shown in the claim.")] = None,
+    target: Annotated[str | None, common("Column to predict from the others.", metavar="NAME")] = None,
     classes: Annotated[
-        str | None, typer.Option(metavar="LABELS", help="All labels, declared, separated by commas.")
+        str | None, common("All labels, declared, separated by commas.", metavar="LABELS")
     ] = None,
     public: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Public rows with these columns: they decide bounds, and what else a model leaves to them, "
+        common(
+            "Public rows with these columns: they decide bounds, and what else a model leaves to them, "
             "where that is not given. The claim states that they were assumed to be public.",
+            metavar="FILE",
         ),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Public seed of the hash functions; default: random.")
-    ] = None,
+    seed: Annotated[int | None, common("Public seed of the hash functions; default: random.")] = None,
     yes: options.Yes = False,
     strict: options.Strict = False,
     allow_clipping: options.AllowClipping = False,

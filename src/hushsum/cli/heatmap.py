@@ -11,6 +11,7 @@ from hushsum.cli import options
 from hushsum.cli.declared_options import Without
 from hushsum.cli.output import counting, write_result
 from hushsum.cli.release_report import Confirmation
+from hushsum.declaration import common
 from hushsum.errors import UsageError
 from hushsum.operations import (
     LedgerOptions,
@@ -49,14 +50,10 @@ def heatmap(
     ledger: LedgerOptions,
     bandwidth: Annotated[
         float | None,
-        typer.Option(
-            help="Distance over which points are smoothed: metres, or units of the columns with --plane."
-        ),
+        common("Distance over which points are smoothed: metres, or units of the columns with --plane."),
     ] = None,
-    plane: Annotated[
-        bool, typer.Option("--plane", help="The columns lie in a plane; they are no longitude and latitude.")
-    ] = False,
-    size: Annotated[int, typer.Option(help="Pixels along each side of pictures and rasters.")] = 512,
+    plane: Annotated[bool, common("The columns lie in a plane; they are no longitude and latitude.")] = False,
+    size: Annotated[int, common("Pixels along each side of pictures and rasters.")] = 512,
     level: options.Level = 0.95,
     yes: options.Yes = False,
     allow_clipping: options.AllowClipping = False,

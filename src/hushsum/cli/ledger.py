@@ -23,6 +23,7 @@ from hushsum.cli.output import (
     write_table,
 )
 from hushsum.cli.release_report import account_in_words
+from hushsum.declaration import common
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files import atomic_file
 from hushsum.operations import DatasetStatus, amount, check_output, status_of
@@ -59,13 +60,13 @@ def init(
         ),
     ],
     accounting: Annotated[
-        str | None, typer.Option(help="pure, basic or zcdp; default: determined by the options given.")
+        str | None, common("pure, basic or zcdp; default: determined by the options given.")
     ] = None,
     max_per_unit: Annotated[
-        int | None, typer.Option(help="Maximum number of records per person, to convert claims for records.")
+        int | None, common("Maximum number of records per person, to convert claims for records.")
     ] = None,
     partition: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Disjoint parts of the data, separated by commas.")
+        str | None, common("Disjoint parts of the data, separated by commas.", metavar="NAMES")
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -249,7 +250,7 @@ def accept_restore(ledger: options.Ledger, reason: Reason, json: options.Json = 
 
 def move_guard(
     ledger: options.Ledger,
-    to: Annotated[str, typer.Option(metavar="PLACE", help="File, or URL of another PostgreSQL database.")],
+    to: Annotated[str, common("File, or URL of another PostgreSQL database.", metavar="PLACE")],
     reason: Reason,
     json: options.Json = False,
 ) -> None:
@@ -268,9 +269,9 @@ def write_off(
     ledger: options.Ledger,
     dataset: options.Dataset,
     reason: Reason,
-    epsilon: Annotated[float | None, typer.Option(help="ε to charge; may be 0.")] = None,
-    delta: Annotated[float | None, typer.Option(help="δ to charge.")] = None,
-    rho: Annotated[float | None, typer.Option(help="ρ to charge.")] = None,
+    epsilon: Annotated[float | None, common("ε to charge; may be 0.")] = None,
+    delta: Annotated[float | None, common("δ to charge.")] = None,
+    rho: Annotated[float | None, common("ρ to charge.")] = None,
     json: options.Json = False,
 ) -> None:
     """Charge what was spent outside the ledger, or lost from it, and unfreeze the dataset.

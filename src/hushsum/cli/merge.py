@@ -9,6 +9,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.output import progress_bar, write_json, write_result
 from hushsum.cli.tally import write_tally
+from hushsum.declaration import common
 from hushsum.operations._count import merge_tallies
 from hushsum.operations._files import read_key
 from hushsum.parties import are_functions, merge_functions
@@ -21,10 +22,7 @@ def merge(
     output: Annotated[str, typer.Option("--output", "-o", help="The .tally or .hush file to write.")],
     disjoint_units: Annotated[
         bool,
-        typer.Option(
-            "--disjoint-units",
-            help="Declare that no person (of graphs: no edge or no node) is in two of them, else limits add.",
-        ),
+        common("Declare that no person (of graphs: no edge or no node) is in two of them, else limits add."),
     ] = False,
     encryption_key_file: options.EncryptionKeyFile = None,
     json: options.Json = False,

@@ -8,6 +8,7 @@ import typer
 
 from hushsum.cli import options
 from hushsum.cli.output import write_result
+from hushsum.declaration import common
 from hushsum.operations import STANDARD, check_answers_output
 from hushsum.plotting import write_page
 
@@ -15,18 +16,14 @@ from hushsum.plotting import write_page
 def page(
     function: Annotated[str, typer.Argument(metavar="FILE", help="A .hush file: a function or a model.")],
     output: Annotated[str, typer.Option("--output", "-o", help="The page to write: .html.")],
-    title: Annotated[
-        str | None, typer.Option(help="Title of the page; default: the name of the file.")
-    ] = None,
+    title: Annotated[str | None, common("Title of the page; default: the name of the file.")] = None,
     range: Annotated[
         str | None,
-        typer.Option(
-            metavar="LOW:HIGH[,...]", help="What to draw of each column; default: the declared bounds."
-        ),
+        common("What to draw of each column; default: the declared bounds.", metavar="LOW:HIGH[,...]"),
     ] = None,
-    labels: Annotated[str | None, typer.Option(metavar="NAMES", help="Names of the columns.")] = None,
+    labels: Annotated[str | None, common("Names of the columns.", metavar="NAMES")] = None,
     mean: Annotated[
-        bool, typer.Option("--mean", help="Show the share of all records first, not the number near a point.")
+        bool, common("Show the share of all records first, not the number near a point.")
     ] = False,
     json: options.Json = False,
 ) -> None:

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Annotated
 
-import typer
-
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without
 from hushsum.cli.output import write, write_json, write_table
+from hushsum.declaration import common
 from hushsum.methods import method_named
 from hushsum.operations import PublicFile, RecordFiles, methods_needing_bounds, read_public
 from hushsum.planning import CENTRAL, KernelSpec, Option, Plan, PlanRequest, bytes_in_words
@@ -28,7 +27,7 @@ _DEFAULTS: Mapping[str, object] = {"rows": 1000, "width": 1000}
 def plan(
     request: PlanRequest,
     public: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Public records that resemble the private ones.")
+        str | None, common("Public records that resemble the private ones.", metavar="FILE")
     ] = None,
     records_of_public: Annotated[
         RecordFiles,
@@ -43,7 +42,7 @@ def plan(
 
     hushsum plan --records 241000 --dim 3 --epsilon 1 --bandwidth 5
     """
-    files, kernel = records_of_public, request.kernel
+    files, kernel = records_of_public, request.declared_kernel
     assert isinstance(kernel, KernelSpec)
     named = kernel if files.set_column is None else kernel.for_records(sets=True)
     if public is not None:
@@ -58,7 +57,7 @@ def plan(
         return
     busier = public is None and request.error is None and planned.density < BUSY
     _write(planned, replace(request, density=BUSY).plan() if busier else None)
-    if request.trust.name != CENTRAL:
+    if request.trust_model.name != CENTRAL:
         write("How such a release is made: docs/explanation/trust.md")
         return
     best = planned.best

@@ -9,6 +9,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.declared_options import Reworded, Without
 from hushsum.cli.output import write_result
+from hushsum.declaration import common
 from hushsum.errors import Parameter, UsageError
 from hushsum.operations import QueryTerms, plot_function
 from hushsum.records import DateFormat
@@ -18,34 +19,31 @@ def plot(
     file: options.ReleasedFile,
     output: Annotated[str, typer.Option("--output", "-o", help="The image to write: .png, .svg or .pdf.")],
     range: Annotated[
-        str | None,
-        typer.Option(metavar="LOW:HIGH[,...]", help="Range to plot; default: the declared bounds."),
+        str | None, common("Range to plot; default: the declared bounds.", metavar="LOW:HIGH[,...]")
     ] = None,
     axes: Annotated[
         str | None,
-        typer.Option(
+        common(
+            "Columns to draw, numbers from 0 or names, the first across; default: the first two.",
             metavar="I[,J]",
-            help="Columns to draw, numbers from 0 or names, the first across; default: the first two.",
         ),
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option(
+        common(
+            "Values of the other columns, or one for all; default: the middle of the bounds.",
             metavar="VALUES",
-            help="Values of the other columns, or one for all; default: the middle of the bounds.",
         ),
     ] = None,
-    labels: Annotated[str | None, typer.Option(metavar="NAMES", help="Names of the axes.")] = None,
+    labels: Annotated[str | None, common("Names of the axes.", metavar="NAMES")] = None,
     *,
     terms: Annotated[
         QueryTerms,
         Without("estimator", "threads"),
         Reworded({"simultaneous": "Intervals that hold at all points together; the default for heat maps."}),
     ],
-    pointwise: Annotated[
-        bool, typer.Option("--pointwise", help="Intervals that hold at each point; the default for curves.")
-    ] = False,
-    log: Annotated[bool, typer.Option("--log", help="Logarithmic colours of a heat map.")] = False,
+    pointwise: Annotated[bool, common("Intervals that hold at each point; the default for curves.")] = False,
+    log: Annotated[bool, common("Logarithmic colours of a heat map.")] = False,
     dates: Annotated[
         DateFormat,
         Without("date_format"),

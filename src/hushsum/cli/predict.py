@@ -10,6 +10,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without
 from hushsum.cli.output import write_answers
+from hushsum.declaration import common
 from hushsum.operations import STANDARD, RecordFiles, check_answers_output
 
 
@@ -25,7 +26,7 @@ def predict(
     records: Annotated[
         RecordFiles, Without("bounds", "unit_column", "max_per_unit", "set_column", "drop_missing")
     ],
-    json: Annotated[bool, typer.Option("--json", help="Write JSON instead of CSV.")] = False,
+    json: Annotated[bool, common("Write JSON instead of CSV.")] = False,
 ) -> None:
     """Predict with a released model at the points of a file. This spends nothing.
 

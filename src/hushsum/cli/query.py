@@ -11,6 +11,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without
 from hushsum.cli.output import short, write_answers, write_json, write_table
+from hushsum.declaration import common
 from hushsum.errors import Parameter, UsageError
 from hushsum.operations import EdgeColumns, QueryTerms, RecordFiles, query_file, query_nodes, query_points
 
@@ -24,14 +25,14 @@ def query(
         ),
     ] = None,
     points: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Points in CSV, Parquet or Arrow; - reads CSV.")
+        str | None, common("Points in CSV, Parquet or Arrow; - reads CSV.", metavar="FILE")
     ] = None,
     node: Annotated[
         list[str] | None,
         typer.Option(metavar="ID", help="A node of the graph given by --graph; may be repeated."),
     ] = None,
     graph: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Public edge list, in which --node is looked up.")
+        str | None, common("Public edge list, in which --node is looked up.", metavar="FILE")
     ] = None,
     *,
     edges: Annotated[EdgeColumns, Without("nodes", "sorted")],

@@ -11,7 +11,7 @@ from hushsum.cli import options
 from hushsum.cli.declared_options import given_names
 from hushsum.cli.output import counting, reader_may_leave, tell, warn, warnings_printed
 from hushsum.cli.release_report import Confirmation, released_file
-from hushsum.declaration import parameters_of
+from hushsum.declaration import common, parameters_of
 from hushsum.errors import UsageError
 from hushsum.kernels import error_in_words, kernel_in_words
 from hushsum.operations import (
@@ -44,10 +44,10 @@ def release(
     ledger: LedgerOptions,
     public: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Public records like the private ones: they decide bandwidth and bounds where these are not "
+        common(
+            "Public records like the private ones: they decide bandwidth and bounds where these are not "
             "given, and are combined with the release.",
+            metavar="FILE",
         ),
     ] = None,
     yes: options.Yes = False,

@@ -9,6 +9,7 @@ import typer
 
 from hushsum.cli import options
 from hushsum.cli.output import write_result
+from hushsum.declaration import common
 from hushsum.errors import UsageError
 from hushsum.parties import report_of
 
@@ -17,9 +18,9 @@ def report(
     terms: Annotated[str, typer.Argument(metavar="TERMS", help="The terms that the collector published.")],
     at: Annotated[
         str,
-        typer.Option(
+        common(
+            "This person's values, or the members of a set; - reads them from standard input.",
             metavar="VALUES",
-            help="This person's values, or the members of a set; - reads them from standard input.",
         ),
     ],
     insecure_noise_seed: options.InsecureNoiseSeed = None,

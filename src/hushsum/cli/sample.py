@@ -11,6 +11,7 @@ import typer
 
 from hushsum.cli import options
 from hushsum.cli.output import reader_may_leave, results_to
+from hushsum.declaration import common
 from hushsum.operations import STANDARD, check_answers_output
 
 
@@ -23,8 +24,8 @@ def sample(
             "--output", "-o", help="The file to write: .parquet, .arrow, or else CSV; - is standard output."
         ),
     ] = "-",
-    seed: Annotated[int | None, typer.Option(help="Repeats the same sample.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Write JSON instead of CSV.")] = False,
+    seed: Annotated[int | None, common("Repeats the same sample.")] = None,
+    json: Annotated[bool, common("Write JSON instead of CSV.")] = False,
 ) -> None:
     """Draw synthetic records from a released function, density, sampler or synthesizer. This spends nothing.
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Annotated
 
-import typer
-
+from hushsum.declaration import common
 from hushsum.errors import UsageError
 
 NEEDED = ("fastapi", "uvicorn", "pydantic", "prometheus_client")
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on. [default: 8000]")] = None,
+    host: Annotated[str | None, common("Address to listen on. [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, common("Port to listen on. [default: 8000]")] = None,
     database: Annotated[
-        str | None,
-        typer.Option(metavar="PATH|URL", help="SQLite file, or PostgreSQL URL. [default: in the folder]"),
+        str | None, common("SQLite file, or PostgreSQL URL. [default: in the folder]", metavar="PATH|URL")
     ] = None,
     folder: Annotated[
-        str | None, typer.Option(help="For uploads, tallies and functions. [default: hushsum-service]")
+        str | None, common("For uploads, tallies and functions. [default: hushsum-service]")
     ] = None,
 ) -> None:
     """Run the service: owners upload and release, analysts query, over HTTP and with a web page.

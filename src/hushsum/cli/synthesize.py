@@ -10,6 +10,7 @@ from hushsum.cli import options
 from hushsum.cli.declared_options import Without
 from hushsum.cli.output import warnings_printed
 from hushsum.cli.release_report import Confirmation
+from hushsum.declaration import common
 from hushsum.operations import LedgerOptions, RecordFiles
 
 
@@ -31,13 +32,12 @@ def synthesize(
         Without(*("columns", "bounds", "set_column"), *("dates", "date_format", "date_unit", "date_origin")),
     ],
     ledger: LedgerOptions,
-    epsilon: Annotated[float, typer.Option(help="ε of the release.")],
+    epsilon: Annotated[float, common("ε of the release.")],
     delta: Annotated[
-        float | None, typer.Option(help="δ; with it the noise is smaller. Without it the claim is pure ε.")
+        float | None, common("δ; with it the noise is smaller. Without it the claim is pure ε.")
     ] = None,
     declare: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="JSON file with a declaration of each column, by its name."),
+        str | None, common("JSON file with a declaration of each column, by its name.", metavar="FILE")
     ] = None,
     number: Annotated[
         list[str] | None,
@@ -53,18 +53,14 @@ def synthesize(
     flag: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A column of true and false; may be repeated.")
     ] = None,
-    marginals: Annotated[
-        str, typer.Option(help="Pairs to release: all, tree (chosen privately), or auto.")
-    ] = "auto",
+    marginals: Annotated[str, common("Pairs to release: all, tree (chosen privately), or auto.")] = "auto",
     rows: Annotated[
-        int | None, typer.Option(min=1, help="How many records to draw; default: the released number.")
+        int | None, common("How many records to draw; default: the released number.", at_least=1)
     ] = None,
     model: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Where to keep the model; default: beside the table.")
+        str | None, common("Where to keep the model; default: beside the table.", metavar="FILE")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Public seed of the fit and the draws; default: random.")
-    ] = None,
+    seed: Annotated[int | None, common("Public seed of the fit and the draws; default: random.")] = None,
     yes: options.Yes = False,
     json: options.Json = False,
 ) -> None:

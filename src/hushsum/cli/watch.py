@@ -13,6 +13,7 @@ from hushsum.cli import options
 from hushsum.cli.declared_options import Without
 from hushsum.cli.output import ask, tell, warnings_printed, write, write_json
 from hushsum.cli.release_report import declined
+from hushsum.declaration import common
 from hushsum.operations import (
     LedgerOptions,
     RecordFiles,
@@ -39,20 +40,14 @@ def watch(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="Folder for the .hush files of the steps.")
     ],
-    state: Annotated[
-        str, typer.Option(metavar="PATH", help="Confidential .stream file that the watch continues from.")
-    ],
-    every: Annotated[
-        str, typer.Option(metavar="PERIOD", help="Time between two steps: day, week, month, hour, 6h, ….")
-    ],
+    state: Annotated[str, common("Confidential .stream file that the watch continues from.", metavar="PATH")],
+    every: Annotated[str, common("Time between two steps: day, week, month, hour, 6h, ….", metavar="PERIOD")],
     records: RecordFiles,
     kernel: KernelSpec,
     size: TableSpec,
     stream: Annotated[StreamRequest, Without("unit", "mechanism", "rows")],
     ledger: LedgerOptions,
-    once: Annotated[
-        bool, typer.Option("--once", help="Take the steps that are due and exit, as for cron.")
-    ] = False,
+    once: Annotated[bool, common("Take the steps that are due and exit, as for cron.")] = False,
     yes: options.Yes = False,
     threads: options.Threads = None,
     encryption_key_file: options.EncryptionKeyFile = None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -19,7 +19,7 @@ import numpy as np
 
 from hushsum import _html
 from hushsum._types import Floats
-from hushsum.declaration import Parameter, common, picked
+from hushsum.declaration import Parameter, common, taking_fields_of
 from hushsum.errors import DataRefused, Part, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.kernels import (
@@ -562,7 +562,9 @@ MAX_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """What is planned: a release of a declared number of records; see :func:`plan`."""
+    """What is planned: a release of a declared number of records; its fields are the keywords of
+    :func:`plan`.
+    """
 
     records: Annotated[
         int,
@@ -573,7 +575,9 @@ class PlanRequest:
         ),
     ]
     dim: Annotated[int | None, common(help="Columns of a record.", at_least=1, at_most=1 << 20)] = None
-    kernel: KernelSpec | Kernel = field(default_factory=KernelSpec)
+    kernel: KernelSpec | Kernel | str | None = field(default_factory=KernelSpec)
+    bandwidth: float | None = None
+    scale: str | None = None
     epsilon: Annotated[
         tuple[float, ...] | Sequence[float] | float | None,
         common(help="ε, or several to compare.", above=0, below=1e9, metavar="E[,E...]"),
@@ -604,8 +608,10 @@ class PlanRequest:
     max_per_unit: Annotated[
         int | None, of_privacy(help="Maximum number of records per person.", at_least=1, at_most=1 << 20)
     ] = None
-    trust: TrustModel = TrustModel()
-    scale: str | None = None
+    trust: TrustModel | str = CENTRAL
+    sites: int | None = None
+    dropouts: int = 0
+    colluding: int | None = None
     public: object = None
     queries: object = None
     mechanism: str | None = None
@@ -616,19 +622,27 @@ class PlanRequest:
     comparison: bool = True
     tallies_only: bool = False
 
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> PlanRequest:
-        """The request that the arguments of :func:`plan` make."""
-        kernel = given["kernel"]
-        if not isinstance(kernel, KernelSpec | Kernel):
-            kernel = picked(KernelSpec, given)
-        trust = TrustModel(*(given[name] for name in ("trust", "sites", "dropouts", "colluding")))
-        return picked(cls, {**given, "kernel": kernel, "trust": trust})
+    @property
+    def declared_kernel(self) -> KernelSpec | Kernel:
+        """The kernel; one that is named has the bandwidth and scale given beside it."""
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        named = self.kernel if isinstance(self.kernel, KernelSpec) else KernelSpec(kernel=self.kernel)
+        beside: dict[str, Any] = {"bandwidth": self.bandwidth, "scale": self.scale}
+        return replace(named, **{name: value for name, value in beside.items() if value is not None})
+
+    @property
+    def trust_model(self) -> TrustModel:
+        """Who is trusted; one that is named has the numbers of sites given beside it."""
+        named = self.trust
+        return (
+            TrustModel(named, self.sites, self.dropouts, self.colluding) if isinstance(named, str) else named
+        )
 
     def plan(self) -> Plan:
         """The predicted error of each method of release."""
-        kernel, bounds, epsilon, delta = self.kernel, self.bounds, self.epsilon, self.delta
-        model = self.trust
+        kernel, bounds, epsilon, delta = self.declared_kernel, self.bounds, self.epsilon, self.delta
+        model = self.trust_model
         tallies_only, count_share = self.tallies_only, self.count_share
         number = positive_integer("records", self.records, at_most=1 << 50)
         if self.reading is not None or model.name != CENTRAL:
@@ -720,40 +734,8 @@ class PlanRequest:
         return Plan(tuple(options), number, place, BOUND if measured is None else measured.source, chosen)
 
 
-def plan(
-    *,
-    records: int,
-    dim: int | None = None,
-    epsilon: float | Sequence[float] | None = None,
-    delta: float | None = None,
-    rho: float | None = None,
-    bandwidth: float | None = None,
-    kernel: str | Kernel | KernelSpec | None = None,
-    bounds: DeclaredBounds | None = None,
-    method: str = "auto",
-    rows: int | Sequence[int] | None = None,
-    width: int | None = None,
-    seed: int = 0,
-    density: float | None = None,
-    public: object = None,
-    queries: object = None,
-    relation: str | Relation = Relation.ADD_REMOVE,
-    mechanism: str | None = None,
-    count_share: float | Fraction | None = None,
-    max_per_unit: int | None = None,
-    max_bytes: int = MAX_BYTES,
-    max_seconds: float = MAX_SECONDS,
-    steps: DeclaredSteps | None = None,
-    reading: Reading | None = None,
-    error: float | None = None,
-    comparison: bool = True,
-    tallies_only: bool = False,
-    trust: str = CENTRAL,
-    sites: int | None = None,
-    dropouts: int = 0,
-    colluding: int | None = None,
-    scale: str | None = None,
-) -> Plan:
+@taking_fields_of(PlanRequest)
+def plan(request: PlanRequest) -> Plan:
     """The predicted error of each method of release, before any budget is spent.
 
     Parameters
@@ -846,7 +828,7 @@ def plan(
     >>> hs.plan(records=241_000, dim=3, error=0.003, bandwidth=5.0).best.epsilon
     0.15
     """
-    return PlanRequest.of(locals()).plan()
+    return request.plan()
 
 
 def _methods(name: str, kernel: Kernel, *, tallies_only: bool) -> list[Method]:
