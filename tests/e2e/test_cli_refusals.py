@@ -338,7 +338,7 @@ def test_unexpected_failures_say_how_to_see_more(quick: QuickShell, monkeypatch:
     def broken(source: str) -> None:
         raise RuntimeError(f"a data value of {source}")
 
-    monkeypatch.setattr("hushsum.cli.show.describe_file", broken)
+    monkeypatch.setattr("hushsum.cli.public_files.describe_file", broken)
     sentence = quick.refused(1, "show", "ok.hush")
     assert "HUSHSUM_DEBUG=1" in sentence
     assert "data value" not in sentence

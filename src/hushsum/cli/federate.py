@@ -62,7 +62,7 @@ def terms(
 
     hushsum federate terms a.tally --site 3f5a… --site 77c0… --site 91be… --epsilon 1 -o run.terms
     """
-    key = None if encryption_key_file is None else read_key(encryption_key_file)
+    key = read_key(encryption_key_file)
     agreed = write_terms(tally, request, sites, output, encryption_key=key)
     write_result(
         {"file": output, **terms_as_json(agreed)},
@@ -189,7 +189,7 @@ def site(
         tally,
         where,
         sites=sites,
-        encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
+        encryption_key=read_key(encryption_key_file),
         patience=waiting,
         log=tell,
         approve=approve,

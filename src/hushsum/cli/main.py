@@ -46,12 +46,25 @@ _REMEDIES: Final = {
 }
 _NOT_A_WRONG_PATH: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-COMMANDS: Final = (
-    *("demo", "plan", "benchmark", "choose", "tally", "merge", "release", "query", "compare", "report"),
-    *("fit", "predict", "sample", "synthesize", "show", "plot", "page", "heatmap", "audit", "watch", "serve"),
-    *("ledger", "summarize", "federate", "collect"),
-)
-"""Commands and groups of commands in the order of help. Each has the name of its module in this package."""
+COMMANDS: Final = {
+    command: module
+    for module, commands in {
+        "demo": ["demo"],
+        "plan": ["plan", "benchmark"],
+        "tally": ["tally", "merge"],
+        "release": ["release", "heatmap", "choose"],
+        "fit": ["fit", "synthesize"],
+        "public_files": ["query", "predict", "sample", "show", "compare", "plot", "page", "audit"],
+        "watch": ["watch"],
+        "serve": ["serve"],
+        "ledger": ["ledger"],
+        "summarize": ["summarize"],
+        "federate": ["federate"],
+        "collect": ["collect", "report"],
+    }.items()
+    for command in commands
+}
+"""The module of each command or group of commands, in the order of help."""
 
 
 def _version(requested: bool) -> None:
@@ -82,12 +95,12 @@ def application(*only: str) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     for name in only or COMMANDS:
-        module = import_module(f"hushsum.cli.{name}")
+        module = import_module(f"hushsum.cli.{COMMANDS[name]}")
         command = getattr(module, name)
         if isinstance(command, typer.Typer):
             made.add_typer(command)
         else:
-            add_command(made, command, getattr(module, "FitCommand", Command))
+            add_command(made, command, module.FitCommand if name == "fit" else Command)
     made.callback()(options)
     return made
 

@@ -1,30 +1,51 @@
-"""``hushsum release``."""
+"""``hushsum release``, ``hushsum heatmap`` and ``hushsum choose``: what spends budget on functions."""
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
 from hushsum.cli import options
-from hushsum.cli.declared_options import given_names
-from hushsum.cli.output import counting, reader_may_leave, tell, warn, warnings_printed
-from hushsum.cli.release_report import Confirmation, released_file
+from hushsum.cli.declared_options import Reworded, Without, given_names
+from hushsum.cli.interrupts import interruptible_input
+from hushsum.cli.output import (
+    ask,
+    counting,
+    reader_may_leave,
+    tell,
+    warn,
+    warnings_printed,
+    write,
+    write_facts,
+    write_json,
+    write_result,
+)
+from hushsum.cli.release_report import Confirmation, declined, released_file, warn_if_insecure
 from hushsum.declaration import common, parameters_of
 from hushsum.errors import UsageError
 from hushsum.kernels import error_in_words, kernel_in_words
 from hushsum.operations import (
+    STANDARD,
     LedgerOptions,
+    MapChoice,
     RecordFiles,
+    choose_bandwidth,
+    choose_bounds,
+    draw_heat_map,
+    is_released,
     is_tally,
+    make_heat_map,
     methods_needing_bounds,
     read_key,
     release_records,
     release_tally,
 )
 from hushsum.planning import UNDECLARED, KernelSpec, MethodSpec
-from hushsum.privacy import AUTO, ReleaseRequest
+from hushsum.privacy import AUTO, Claim, ReleaseRequest
 
 
 def release(
@@ -76,7 +97,7 @@ def release(
     shared: Any = {"threads": threads, "approve": confirmation.approve, "ledger": ledger.given()}
     if len(sources) == 1 and is_tally(sources[0]):
         _refuse_options_of_records(context)
-        key = None if encryption_key_file is None else read_key(encryption_key_file)
+        key = read_key(encryption_key_file)
         with reader_may_leave(), warnings_printed(strict=strict):
             delivered = release_tally(sources[0], target, request, encryption_key=key, **shared)
     else:
@@ -136,3 +157,171 @@ def _refuse_options_of_records(context: typer.Context) -> None:
                 got="it for a tally",
                 remedy="leave it out: a tally has its kernel, columns and sizes",
             )
+
+
+def heatmap(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Points (CSV, Parquet or Arrow; - reads CSV from standard input), or a .hush file to draw.",
+        ),
+    ],
+    output: Annotated[
+        list[str],
+        typer.Option(
+            "--output",
+            "-o",
+            help="The map to write, by its suffix: .html, .png, .svg, .pdf, .geojson, .tif, .hush; "
+            "may be repeated.",
+        ),
+    ],
+    request: Annotated[ReleaseRequest, Without("unit", "mechanism", "rows", "count_share", "rounded")],
+    records: Annotated[
+        RecordFiles, Without("set_column", "dates", "date_format", "date_unit", "date_origin")
+    ],
+    method: Annotated[MethodSpec, Without("method", "width", "steps", "seed")],
+    ledger: LedgerOptions,
+    bandwidth: Annotated[
+        float | None,
+        common("Distance over which points are smoothed: metres, or units of the columns with --plane."),
+    ] = None,
+    plane: Annotated[bool, common("The columns lie in a plane; they are no longitude and latitude.")] = False,
+    size: Annotated[int, common("Pixels along each side of pictures and rasters.")] = 512,
+    level: options.Level = 0.95,
+    yes: options.Yes = False,
+    allow_clipping: options.AllowClipping = False,
+    threads: options.Threads = None,
+    json: options.Json = False,
+) -> None:
+    """Make a private heat map of points. This spends privacy budget and cannot be undone.
+
+    Distances are in metres for longitude and latitude, in that order. Where noise could explain what is seen,
+    the map is hatched. The released function is kept as a .hush file beside the map; maps of a .hush file
+    spend nothing.
+
+    hushsum heatmap trips.csv --columns lon,lat --bounds -74.3:-73.7,40.5:40.9 --bandwidth 300 --epsilon 1 \
+-o trips.html
+
+    hushsum heatmap trips.hush -o trips.png -o trips.tif
+    """
+    choice = MapChoice(bandwidth, records.bounds, not plane, size, level)
+    if len(sources) == 1 and is_released(sources[0]):
+        if ledger.given() is not None or (request.epsilon, request.delta, request.rho) != (None, None, None):
+            raise UsageError(
+                "epsilon",
+                "must be left out for a .hush file, whose maps spend nothing",
+                remedy="leave it out, or give the file of points",
+            )
+        drawn = draw_heat_map(sources[0], output, choice)
+        write_result(drawn, [("map", each) for each in drawn.outputs], as_json=json)
+        return
+    confirmation = Confirmation(output[0], yes=yes)
+    with counting(sources, allow_clipping=allow_clipping) as progress:
+        made = make_heat_map(
+            replace(records, paths=tuple(sources)),
+            output,
+            request,
+            choice,
+            declared_records=method.records,
+            threads=threads,
+            progress=progress,
+            approve=confirmation.approve,
+            ledger=ledger.given(),
+        )
+    released = confirmation.confirmed(None if made is None else made.released)
+    assert made is not None
+    facts = [("claim", repr(released.claim)), *(("map", each) for each in made.outputs)]
+    confirmation.report(released, facts, json=json, result=made)
+
+
+_WHAT = ("bounds", "bandwidth")
+
+
+def choose(
+    what: Annotated[
+        str, typer.Argument(help="bounds or bandwidth.", autocompletion=options.completing(*_WHAT))
+    ],
+    files: options.RecordFiles,
+    request: Annotated[
+        ReleaseRequest,
+        Without("delta", "rho", "unit", "mechanism", "rows", "count_share", "rounded"),
+        Without("population", "allow_large_delta"),
+        Reworded(
+            {"epsilon": "ε of the selection; a later release adds its own."},
+            required=("epsilon",),
+            listed=True,
+        ),
+    ],
+    records: Annotated[RecordFiles, Without("bounds", "set_column")],
+    ledger: LedgerOptions,
+    kernel: Annotated[
+        KernelSpec, Without("bandwidth", "scale", "bits", "projection", "smoothness", "radius")
+    ],
+    within: Annotated[
+        str | None,
+        common(
+            "For bounds: the widest possible range, of all columns or of each; declared.",
+            metavar="LOW:HIGH[,...]",
+        ),
+    ] = None,
+    tail: Annotated[float, common("For bounds: the fraction of the records outside on either side.")] = 0.01,
+    grid: Annotated[int, common("For bounds: number of equal steps of the range.")] = 1000,
+    candidates: Annotated[
+        str | None, common("For a bandwidth: declared candidates.", metavar="NUMBERS")
+    ] = None,
+    density: Annotated[float, common("For a bandwidth: the mean kernel value of two records.")] = 0.05,
+    yes: options.Yes = False,
+    json: options.Json = False,
+) -> None:
+    """Choose bounds or a bandwidth from the private records. This spends privacy budget and cannot be undone.
+
+    The files must fit into memory. The claim is shown first; on a terminal the command requests confirmation.
+
+    hushsum choose bounds skin.parquet --columns R,G,B --within 0:1000 --epsilon 0.1
+
+    hushsum choose bandwidth skin.parquet --columns R,G,B --candidates 1,5,25 --epsilon 0.1
+    """
+    if what not in _WHAT:
+        raise UsageError("what", "must be bounds or bandwidth", got=f"{what!r}")
+    records = replace(records, paths=tuple(files))
+    if ledger.given() is not None:
+        request = replace(request, budget=ledger.budget(), idempotency_key=ledger.idempotency_key)
+    approve = _approve_choice if sys.stdin.isatty() and not yes else None
+    with interruptible_input() if STANDARD in files else nullcontext():
+        chosen: Any
+        if what == "bounds":
+            box = options.ranges(within, "within")
+            if box is None:
+                raise UsageError(
+                    "bounds",
+                    "are chosen within a declared range",
+                    got="none",
+                    remedy="give --within such as 0:255",
+                )
+            chosen = choose_bounds(records, request, within=box, tail=tail, grid=grid, approve=approve)
+        else:
+            listed = options.numbers(candidates or "", "candidates")
+            if not listed:
+                raise UsageError(
+                    "candidates",
+                    "must be declared to choose a bandwidth from",
+                    got="none",
+                    remedy="such as 1,5,25",
+                )
+            chosen = choose_bandwidth(
+                records, request, kernel=kernel, candidates=listed, density=density, approve=approve
+            )
+    if chosen is None:
+        declined("Nothing was chosen, and nothing was spent.")
+    warn_if_insecure(chosen.claim, "choice")
+    if json:
+        write_json(chosen.as_json())
+        return
+    write(chosen.claim.sentence() + "\n")
+    write_facts([*chosen.facts(), ("claim", repr(chosen.claim))])
+
+
+def _approve_choice(claim: Claim) -> bool:
+    tell(claim.sentence())
+    return ask("Choose?")

@@ -1,4 +1,4 @@
-"""``hushsum tally``."""
+"""``hushsum tally`` and ``hushsum merge``: confidential sums of records."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from typing import Annotated
+
+import typer
 
 from hushsum.cli import options
 from hushsum.cli.interrupts import signals_at_progress
-from hushsum.cli.output import counting, tell, warn, write_facts, write_json
+from hushsum.cli.output import counting, progress_bar, tell, warn, write_facts, write_json, write_result
+from hushsum.declaration import common
 from hushsum.kernels import bandwidth_warnings, kernel_in_words
 from hushsum.operations import (
     CheckpointChoice,
@@ -17,9 +21,11 @@ from hushsum.operations import (
     EngineChoice,
     RecordFiles,
     TallyDescription,
+    merge_tallies,
     read_key,
     tally_records,
 )
+from hushsum.parties import are_functions, merge_functions
 from hushsum.planning import KernelSpec, TableSpec
 from hushsum.privacy import unit_in_words
 from hushsum.records import bounds_in_words, names_in_words
@@ -59,7 +65,7 @@ def tally(
             kernel=kernel.for_records(method=size.method, sets=sets, rows=size.rows, width=size.width),
             size=size,
             threads=threads,
-            encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
+            encryption_key=read_key(encryption_key_file),
             progress=progress,
             engine=engine.given(),
             checkpoint=place,
@@ -99,3 +105,40 @@ def write_tally(described: TallyDescription) -> None:
             ("fingerprint", basis.fingerprint),
         ]
     )
+
+
+def merge(
+    tallies: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Two or more .tally or .hush files.")
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", help="The .tally or .hush file to write.")],
+    disjoint_units: Annotated[
+        bool,
+        common("Declare that no person (of graphs: no edge or no node) is in two of them, else limits add."),
+    ] = False,
+    encryption_key_file: options.EncryptionKeyFile = None,
+    json: options.Json = False,
+) -> None:
+    """Add tallies of different records exactly, or released functions with their noise.
+
+    They must have the same fingerprint. Of released functions values and variances add, and the promises too
+    unless --disjoint-units declares that no unit is at two sites. Merging tallies and releasing once needs
+    far less noise.
+
+    hushsum merge a.tally b.tally -o all.tally
+    """
+    if are_functions(tallies):
+        merged = merge_functions(tallies, output, disjoint_units=disjoint_units)
+        write_result(
+            merged, [("function", merged.file), ("claim", merged.function.claim.sentence())], as_json=json
+        )
+        return
+    with progress_bar("merging") as progress:
+        written = merge_tallies(
+            tallies,
+            output,
+            disjoint_units=disjoint_units,
+            encryption_key=read_key(encryption_key_file),
+            progress=progress,
+        )
+    write_json(written.as_json()) if json else write_tally(written)

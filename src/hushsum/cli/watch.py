@@ -75,7 +75,7 @@ def watch(
         stream=stream,
         ledger=ledger.given(),
     )
-    key = None if encryption_key_file is None else read_key(encryption_key_file)
+    key = read_key(encryption_key_file)
     approve = _ask if sys.stdin.isatty() and not yes else None
     new = not followed.state.exists()
     watcher = start_or_continue(followed, time.time(), encryption_key=key, approve=approve)

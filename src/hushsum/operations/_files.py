@@ -182,14 +182,16 @@ def refuse_repeated(paths: Sequence[str]) -> None:
         seen.add(place)
 
 
-def read_key(path: str) -> bytes:
-    """The key in a file: 32 bytes as they are, or 64 hexadecimal digits.
+def read_key(path: str | None) -> bytes | None:
+    """The key in a file: 32 bytes as they are, or 64 hexadecimal digits; None where no file is named.
 
     Raises
     ------
     UsageError
         if there is no such file, or it holds neither. The message does not show what it holds.
     """
+    if path is None:
+        return None
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:

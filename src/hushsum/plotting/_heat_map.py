@@ -177,6 +177,16 @@ def map_kernel(bounds: object, bandwidth: float, *, geographic: bool) -> tuple[s
     return scale.expression(bandwidth), None
 
 
+class MapKeywords(ReleaseKeywords, total=False):
+    """What :func:`heatmap` hands over to :func:`hushsum.release`."""
+
+    records: int | None
+    relation: str | Relation
+    population: int | None
+    threads: int | None
+    allow_clipping: bool
+
+
 def heatmap(
     points: object,
     *,
@@ -188,12 +198,7 @@ def heatmap(
     geographic: bool = True,
     columns: Sequence[str] | None = None,
     level: float = 0.95,
-    records: int | None = None,
-    relation: str | Relation = Relation.ADD_REMOVE,
-    population: int | None = None,
-    threads: int | None = None,
-    allow_clipping: bool = False,
-    **keywords: Unpack[ReleaseKeywords],
+    **keywords: Unpack[MapKeywords],
 ) -> HeatMap:
     """A private heat map of points: density with intervals, to be drawn and exported. Spends the claim.
 
@@ -215,11 +220,11 @@ def heatmap(
         projection about the middle of the bounds: :class:`hushsum.plotting.LocalScale`.
     level : float, default 0.95
         Of the intervals, for the whole map together.
-    epsilon, delta, rho, columns, records, relation, population, threads, allow_clipping
+    epsilon, delta, rho, columns
         As for :func:`hushsum.release`.
     **keywords
-        ``allow_large_delta``, ``budget``, ``idempotency_key`` and ``insecure_noise_seed``, as for
-        :func:`hushsum.release`.
+        ``records``, ``relation``, ``population``, ``threads``, ``allow_clipping``, ``allow_large_delta``,
+        ``budget``, ``idempotency_key`` and ``insecure_noise_seed``, as for :func:`hushsum.release`.
 
     Returns
     -------
@@ -251,14 +256,9 @@ def heatmap(
         bounds=bounds,
         method=MAP_METHOD,
         columns=columns,
-        records=records,
         epsilon=epsilon,
         delta=delta,
         rho=rho,
-        relation=relation,
-        population=population,
-        threads=threads,
-        allow_clipping=allow_clipping,
         **keywords,
     )
     return HeatMap(function, geographic, level)
