@@ -303,9 +303,8 @@ def declared_as(hint: Any, name: str, default: object, beside: object = None) ->
     plain, *notes = typing.get_args(hint) if typing.get_origin(hint) is Annotated else [hint]
     for one in (*notes, beside):
         if isinstance(one, Parameter):
-            required = default is inspect.Parameter.empty
-            known = {"name": one.name or name, "default": MISSING if required else default}
-            return replace(_typed(one, plain), **known)
+            given = MISSING if default is inspect.Parameter.empty else default
+            return replace(_typed(one, plain), name=one.name or name, default=given)
     return None
 
 
