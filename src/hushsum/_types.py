@@ -1,14 +1,16 @@
-"""Types that signatures in every package share: arrays, files, numbers, roles."""
+"""Types that every package shares: arrays, files, numbers, roles, and what is secret."""
 
 from __future__ import annotations
 
 import os
 from decimal import Decimal
 from numbers import Real
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import IO, TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hushsum.errors import SecretRefused
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -49,3 +51,21 @@ class RoleType(_ProtocolType):
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return cls in type(instance).__mro__ or super().__instancecheck__(instance)
+
+
+class Secret:
+    """What holds private values: it shows none of them, and is neither pickled nor copied."""
+
+    __slots__ = ()
+    REFUSAL: ClassVar[tuple[str, str | None]] = (
+        "private records and sums must not be pickled or copied",
+        "release the model and share that",
+    )
+    """What the refusal says, and its remedy."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} CONFIDENTIAL>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        rule, remedy = self.REFUSAL
+        raise SecretRefused(rule, remedy=remedy)

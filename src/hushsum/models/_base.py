@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from types import MethodType
-from typing import Any, ClassVar, NoReturn, Self, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import column_or_1d
 
 from hushsum import errors
-from hushsum._types import Floats, PathOrFile
+from hushsum._types import Floats, PathOrFile, Secret
 from hushsum.declaration import (
     ANY,
     BOUNDS_TYPE,
@@ -298,19 +298,6 @@ class _UntilReleased:
                 remedy="fit again, which spends again",
             )
         return MethodType(self._method, model)
-
-
-class Secret:
-    """Private sums or records: they show nothing, and are neither pickled nor copied."""
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} CONFIDENTIAL>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused(
-            "private records and sums must not be pickled or copied",
-            remedy="release the model and share that",
-        )
 
 
 class KeptRecords(Secret):

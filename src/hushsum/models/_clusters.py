@@ -645,10 +645,7 @@ class PrivateKMeans(ClusterModel):
         """How many clusters there are; only after the release."""
         return len(self.cluster_centers_)
 
-    @property
-    def centers(self) -> Floats:
-        """The same as ``cluster_centers_``."""
-        return self.cluster_centers_
+    centers = cluster_centers_
 
     def _measured_kinds(self, promise: Promise) -> tuple[str, ...]:
         return SQUARES, MEANS
@@ -832,10 +829,7 @@ class PrivateMixture(ClusterModel):
         mixture: Mixture = self._reading()
         return mixture
 
-    @property
-    def centers(self) -> Floats:
-        """The same as ``means_``."""
-        return self.means_
+    centers = means_
 
     def _measured_kinds(self, promise: Promise) -> tuple[str, ...]:
         return SQUARES, self._last_step(promise, self.n_features_in_)

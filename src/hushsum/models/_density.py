@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Box, Floats
+from hushsum._types import Box, Floats, Secret
 from hushsum.declaration import FROM_PUBLIC, setting
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels import (
@@ -36,7 +36,7 @@ from hushsum.kernels import (
 )
 from hushsum.methods import method_named, planned_methods, typical_density
 from hushsum.models._accuracy import NOISE, PLANNED, PredictedError, planned_error
-from hushsum.models._base import SCALE, Drawn, Secret, declared, refuse_pure, require
+from hushsum.models._base import SCALE, Drawn, declared, refuse_pure, require
 from hushsum.models._public_rows import USUAL_RECORDS, visible_bandwidth
 from hushsum.models._record_checks import seed_of
 from hushsum.models._sampler import MOST_SAMPLES, by_chain, from_grid

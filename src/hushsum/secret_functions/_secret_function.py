@@ -8,12 +8,12 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from hushsum._types import Floats, Rows
-from hushsum.errors import Parameter, SecretRefused, UsageError
+from hushsum._types import Floats, Rows, Secret
+from hushsum.errors import Parameter, UsageError
 from hushsum.files import (
     REAL,
     Buffer,
@@ -39,7 +39,7 @@ _CLEARLY = 16.0
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SecretFunction:
+class SecretFunction(Secret):
     """f(q) = Σ_i weight_i·(k(x_i, q) + constant), and what one unit can do to it.
 
     Attributes
@@ -58,6 +58,8 @@ class SecretFunction:
     assumptions : tuple of str
         What must be public for the claim.
     """
+
+    REFUSAL = "a function of private data must not be pickled or copied", "serve or release it"
 
     kernel: Kernel
     bounds: Bounds
@@ -115,6 +117,8 @@ class SecretFunction:
             "sensitivity": self.sensitivity,
             "scale": self.scale,
             "relation": str(self.relation),
+            "pointwise": self.pointwise,
+            "assumptions": list(self.assumptions),
         }
 
     def fingerprint(self, salt: bytes) -> str:
@@ -123,14 +127,6 @@ class SecretFunction:
         for array in (self.points, self.weights):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
-
-    def __repr__(self) -> str:
-        return "<SecretFunction CONFIDENTIAL>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused(
-            "a function of private data must not be pickled or copied", remedy="serve or release it"
-        )
 
 
 def density_function(
@@ -398,12 +394,7 @@ def _build(header: Header, payload: memoryview) -> tuple[list[SecretFunction], d
 
 
 def _described(function: SecretFunction) -> dict[str, Any]:
-    return {
-        **function.facts(),
-        "records": len(function.points),
-        "pointwise": function.pointwise,
-        "assumptions": list(function.assumptions),
-    }
+    return {**function.facts(), "records": len(function.points)}
 
 
 def _function(header: dict[str, Any], points: memoryview, weights: memoryview) -> SecretFunction:

@@ -18,23 +18,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from threading import Lock, RLock
-from typing import IO, Any, NoReturn, Protocol, TypeVar
+from typing import IO, Any, NoReturn, Protocol, TypeVar, Unpack
 
 import numpy as np
 
-from hushsum._types import Floats, Rows
+from hushsum._types import Floats, Rows, Secret
 from hushsum.errors import FileRefused, QuestionsSpent, SecretRefused, UsageError, shown
 from hushsum.files import NumberGuard, RollbackGuard
+from hushsum.methods import ReleaseKeywords
 from hushsum.privacy import (
     ANALYTIC,
     PATH,
     REAL_ARITHMETIC,
-    Booking,
-    Budget,
     Claim,
     Mechanism,
     Promise,
-    check_declared_delta,
+    ReleaseRequest,
     path_scale,
     release_noise,
     rounded,
@@ -100,7 +99,7 @@ class AnswerStore(Protocol):
         """The guard of this store where no other is given; None if there can be no older copy of it."""
 
 
-class SqliteStore:
+class SqliteStore(Secret):
     """Answers in one SQLite file, for any number of threads and processes on one machine.
 
     The file is as secret as the data: it holds the path, without which an answer protects nobody. It is made
@@ -114,6 +113,8 @@ class SqliteStore:
     ----------
     path : str or path
     """
+
+    REFUSAL = "a store of answers must not be pickled", "open its file where it is needed"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
@@ -241,14 +242,6 @@ class SqliteStore:
                 self._connection.close()
             self._connection = None
 
-    def __repr__(self) -> str:
-        return "<SqliteStore CONFIDENTIAL>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused(
-            "a store of answers must not be pickled", remedy="open its file where it is needed"
-        )
-
 
 def _is_bound(connection: sqlite3.Connection, facts: dict[str, Any]) -> bool:
     found = connection.execute("SELECT value FROM facts WHERE name = 'function'").fetchone()
@@ -334,7 +327,7 @@ _BLOCK = 256
 """Rows of the factor that are kept and solved together."""
 
 
-class GaussianPath:
+class GaussianPath(Secret):
     """G + √λ·J at the points queried so far: G a path with the given covariance, J fresh at every point.
 
     New values are drawn from the distribution given all earlier ones, by further rows of the Cholesky factor
@@ -357,6 +350,8 @@ class GaussianPath:
     Conditional variances are never taken below λ, where rounding alone could bring them. The state is secret:
     anyone who knows the path can subtract it from the answers.
     """
+
+    REFUSAL = "a path must not be pickled or copied: it would be continued twice", "serve answers"
 
     def __init__(
         self, covariance: Covariance, dim: int, *, largest: float = 1.0, jitter: float = SMALLEST_JITTER
@@ -384,36 +379,28 @@ class GaussianPath:
 
     def extend(self, points: Rows, normals: Floats) -> Floats:
         """The values at new points, from as many standard normal numbers."""
-
-        def draw(across: Floats, corner: Floats, part: slice) -> tuple[Floats, Floats]:
-            fresh = normals[part]
-            return across.T @ self._normals + corner @ fresh, fresh
-
-        return self._grow(points, draw)
+        values = np.empty(len(points))
+        for part, across, corner in self._grown(points):
+            values[part] = across.T @ self._normals + corner @ normals[part]
+            self._keep(points[part], across, corner, normals[part])
+        return values
 
     def recall(self, points: Rows, values: Floats) -> None:
         """Take over values that this path had earlier."""
         from scipy.linalg import solve_triangular
 
-        def remember(across: Floats, corner: Floats, part: slice) -> tuple[Floats, Floats]:
-            known = values[part]
-            left = known - across.T @ self._normals
-            return known, np.asarray(solve_triangular(corner, left, lower=True), np.float64)
+        for part, across, corner in self._grown(points):
+            left = values[part] - across.T @ self._normals
+            normals = np.asarray(solve_triangular(corner, left, lower=True), np.float64)
+            self._keep(points[part], across, corner, normals)
 
-        self._grow(points, remember)
-
-    def _grow(self, points: Rows, fill: Callable[[Floats, Floats, slice], tuple[Floats, Floats]]) -> Floats:
-        """Add rows to the factor, at most to the end of a block at a time."""
-        values = np.empty(len(points))
+    def _grown(self, points: Rows) -> Iterator[tuple[slice, Floats, Floats]]:
+        """New rows of the factor, at most to the end of a block; each part is kept before the next one."""
         start = 0
         while start < len(points):
-            room = _BLOCK - len(self) % _BLOCK
-            part = slice(start, min(start + room, len(points)))
-            across, corner = self._rows(points[part])
-            values[part], normals = fill(across, corner, part)
-            self._keep(points[part], across, corner, normals)
+            part = slice(start, min(start + _BLOCK - len(self) % _BLOCK, len(points)))
+            yield part, *self._rows(points[part])
             start = part.stop
-        return values
 
     def _rows(self, points: Rows) -> tuple[Floats, Floats]:
         """L⁻¹·K(earlier, new), and the factor of what the earlier points leave open about the new ones."""
@@ -447,14 +434,6 @@ class GaussianPath:
         self._points = np.concatenate((self._points, points))
         self._normals = np.concatenate((self._normals, normals))
 
-    def __repr__(self) -> str:
-        return "<GaussianPath CONFIDENTIAL>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused(
-            "a path must not be pickled or copied: it would be continued twice", remedy="serve answers"
-        )
-
 
 def _floored_cholesky(matrix: Floats, floor: float) -> Floats:
     """The factor of a matrix whose pivots are at least ``floor`` but for rounding, which is undone."""
@@ -470,7 +449,7 @@ MOST_QUESTIONS = 5000
 _ROUNDING_BITS = 10
 
 
-class ServedFunction:
+class ServedFunction(Secret):
     """f + s·G for one path G, answered point by point and remembered; secret inside, public answers.
 
     Made by `serve`. The same point always has the same answer: in one call or in many, in any thread or
@@ -486,10 +465,12 @@ class ServedFunction:
         The standard deviation of the noise of one answer.
     """
 
+    REFUSAL = "a served function holds the data and must not be pickled or copied", None
+
     def __init__(
         self,
         function: SecretFunction,
-        claim: Claim,
+        promise: Promise,
         store: AnswerStore,
         *,
         calibration: str,
@@ -500,9 +481,11 @@ class ServedFunction:
     ) -> None:
         if type(most_questions) is not int or most_questions < 1:
             raise UsageError("most_questions", "must be an integer above 0", remedy="leave it out for 5000")
-        self.claim, self._function, self._store = claim, function, store
-        self._most, self._seed = most_questions, insecure_noise_seed
-        self._scale = path_scale(function.sensitivity, claim.promise, calibration=calibration)
+        secure = insecure_noise_seed is None
+        self.claim = path_claim(promise, function, calibration=calibration, secure=secure)
+        self._function, self._store, self._most = function, store, most_questions
+        self._seed = insecure_noise_seed
+        self._scale = path_scale(function.sensitivity, promise, calibration=calibration)
         self._jitter = SMALLEST_JITTER * function.largest if jitter is None else float(jitter)
         self._rollback_guard = store.rollback_guard() if rollback_guard is None else rollback_guard
         self._noted = 0
@@ -638,8 +621,14 @@ class ServedFunction:
             "a served function holds the data and is not a file", remedy="release a model of hushsum.models"
         )
 
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("a served function holds the data and must not be pickled or copied")
+
+def _requested(epsilon: float, delta: float | None, keywords: ReleaseKeywords) -> ReleaseRequest:
+    """The request of a call, with a δ that was checked."""
+    if unknown := set(keywords) - set(ReleaseKeywords.__annotations__):
+        raise TypeError(f"got an unexpected keyword argument {min(unknown)!r}")
+    request = ReleaseRequest(epsilon=epsilon, delta=delta, **keywords)
+    request.check_delta()
+    return request
 
 
 def serve(
@@ -651,11 +640,8 @@ def serve(
     most_questions: int = MOST_QUESTIONS,
     jitter: float | None = None,
     calibration: str = ANALYTIC,
-    allow_large_delta: bool = False,
-    budget: Budget | None = None,
-    idempotency_key: str | None = None,
-    insecure_noise_seed: int | None = None,
     rollback_guard: RollbackGuard[int] | None = None,
+    **keywords: Unpack[ReleaseKeywords],
 ) -> ServedFunction:
     """Open a function for queries. Spends ``epsilon`` and ``delta`` once, when its store is first opened.
 
@@ -672,7 +658,7 @@ def serve(
         λ: at least, and by default, 1e-8 times the largest variance.
     calibration : {"analytic", "as-published"}
         The least noise, or the paper's √(2 ln(2/δ))·Δ/ε for ε ≤ 1.
-    budget, idempotency_key
+    budget, idempotency_key, allow_large_delta, insecure_noise_seed
         As for ``Tally.release``.
     rollback_guard : RollbackGuard, optional
         Who remembers how many answers were returned; default: the store's own, which for a `SqliteStore` is a
@@ -698,21 +684,19 @@ def serve(
     >>> bool(abs(served([[0.5]])[0] - 5000) < 50), bool(served([[0.5]]) == served([[0.5]]))
     (True, True)
     """
-    promise = Promise.of(epsilon=epsilon, delta=delta)
-    check_declared_delta(promise, None, allow_large_delta=allow_large_delta)
-    claim = path_claim(promise, function, calibration=calibration, secure=insecure_noise_seed is None)
+    request = _requested(epsilon, delta, keywords)
     kept = MemoryStore() if store is None else store
     served = ServedFunction(
         function,
-        claim,
+        request.promise,
         kept,
         calibration=calibration,
         most_questions=most_questions,
         jitter=jitter,
-        insecure_noise_seed=insecure_noise_seed,
+        insecure_noise_seed=request.insecure_noise_seed,
         rollback_guard=rollback_guard,
     )
-    booking, facts = Booking.of(budget, idempotency_key), served._facts()
+    booking, facts = request.booking, served._facts()
 
     def make() -> dict[str, Any]:
         # The store is bound between *drawn* and *staged*: once the ledger records that something was
@@ -722,7 +706,7 @@ def serve(
         return {"opened": True}
 
     if not kept.belongs_to(facts):
-        spend_json(booking, claim, subject_of(served), make)
+        spend_json(booking, served.claim, subject_of(served), make)
     served._check_newest()
     return served
 
@@ -751,10 +735,9 @@ def reopen(
     UsageError
         if the store belongs to another function.
     """
-    claim = path_claim(promise, function, calibration=calibration)
     served = ServedFunction(
         function,
-        claim,
+        promise,
         store,
         calibration=calibration,
         most_questions=most_questions,
@@ -799,7 +782,7 @@ _STEPS = 1000
 """Lattice steps of Laplace noise in a pointwise sensitivity."""
 
 
-class FreshAnswers:
+class FreshAnswers(Secret):
     """Fresh noise on every answer, for a number of answers that is fixed beforehand: output perturbation.
 
     The baseline that a served function beats from a few queries on: querying twice gives two answers, whose
@@ -814,7 +797,7 @@ class FreshAnswers:
     epsilon, delta : float
         Of all answers together. ``mechanism="laplace"`` takes pure ε as well.
     mechanism : {"gaussian", "laplace"}
-    budget, idempotency_key
+    budget, idempotency_key, allow_large_delta, insecure_noise_seed
         As for ``Tally.release``; the budget is debited here, for all answers.
 
     Privacy
@@ -825,6 +808,8 @@ class FreshAnswers:
     Gaussian answers are rounded to a thousandth of σ.
     """
 
+    REFUSAL = "fresh answers hold the data and must not be pickled or copied", None
+
     def __init__(
         self,
         function: SecretFunction,
@@ -833,34 +818,29 @@ class FreshAnswers:
         epsilon: float,
         delta: float | None = None,
         mechanism: str = "gaussian",
-        allow_large_delta: bool = False,
-        budget: Budget | None = None,
-        idempotency_key: str | None = None,
-        insecure_noise_seed: int | None = None,
+        **keywords: Unpack[ReleaseKeywords],
     ) -> None:
         if mechanism not in MECHANISMS:
             raise UsageError("mechanism", "must be gaussian or laplace", got=shown(mechanism))
         if type(answers) is not int or answers < 1:
             raise UsageError("answers", "must be an integer above 0", remedy="declare how many there will be")
-        promise = Promise.of(epsilon=epsilon, delta=delta)
-        check_declared_delta(promise, None, allow_large_delta=allow_large_delta)
+        request = _requested(epsilon, delta, keywords)
+        promise, self._seed = request.promise, request.insecure_noise_seed
         self._function = function
         self._left = answers
         self._lock = Lock()
-        self._seed = insecure_noise_seed
         self._sigma = self._rate = None
         if mechanism == "gaussian":
             self._sigma = path_scale(function.pointwise * answers**0.5, promise)
         else:
             self._rate = laplace_rate(promise, answers)
-        secure = insecure_noise_seed is None
+        secure = self._seed is None
         self.claim = _claim(promise, function, f"{mechanism}, fresh for each answer", secure=secure)
         # The answers of one debit are given by one object alone: another one that uses its key, in this
         # process or elsewhere, would give as many again.
         mine = secrets.token_hex(16)
         subject = {"fresh answers": answers, "kernel": function.kernel.name}
-        booking = Booking.of(budget, idempotency_key)
-        if spend_json(booking, self.claim, subject, lambda: {"opened": mine})["opened"] != mine:
+        if spend_json(request.booking, self.claim, subject, lambda: {"opened": mine})["opened"] != mine:
             raise UsageError(
                 "idempotency_key",
                 "belongs to answers that were opened before, and what was not given of them is lost",
@@ -905,9 +885,6 @@ class FreshAnswers:
             noisy = step * counts.astype(np.float64)
         values: Floats = self._function.scale * noisy
         return values
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretRefused("fresh answers hold the data and must not be pickled or copied")
 
 
 def laplace_rate(promise: Promise, answers: int) -> Fraction:
@@ -959,16 +936,13 @@ def answer_once(
     epsilon: float,
     delta: float,
     calibration: str = ANALYTIC,
-    allow_large_delta: bool = False,
-    budget: Budget | None = None,
-    idempotency_key: str | None = None,
-    insecure_noise_seed: int | None = None,
+    **keywords: Unpack[ReleaseKeywords],
 ) -> TestSetAnswers:
     """Semi-interactive use: one release of the answers at points that are known beforehand.
 
     The noise is that of a path, drawn at these points only, and then the path is discarded: nothing has to be
-    kept, and nothing else can be queried. Costs n³ for n distinct points. ``budget`` and ``idempotency_key``
-    are as for ``Tally.release``.
+    kept, and nothing else can be queried. Costs n³ for n distinct points. ``budget``, ``idempotency_key``,
+    ``allow_large_delta`` and ``insecure_noise_seed`` are as for ``Tally.release``.
 
     Privacy
     -------
@@ -984,11 +958,11 @@ def answer_once(
     >>> round(answers.stderr, 2), bool(abs(answers.values[1] - 5000) < 50)
     (4.22, True)
     """
-    promise = Promise.of(epsilon=epsilon, delta=delta)
-    check_declared_delta(promise, None, allow_large_delta=allow_large_delta)
+    request = _requested(epsilon, delta, keywords)
+    promise, seed = request.promise, request.insecure_noise_seed
     scale = path_scale(function.sensitivity, promise, calibration=calibration)
     distinct, places = np.unique(function.prepared(Q), axis=0, return_inverse=True)
-    claim = path_claim(promise, function, calibration=calibration, secure=insecure_noise_seed is None)
+    claim = path_claim(promise, function, calibration=calibration, secure=seed is None)
 
     def make() -> dict[str, Any]:
         path = GaussianPath(
@@ -997,7 +971,7 @@ def answer_once(
             largest=function.largest,
             jitter=SMALLEST_JITTER * function.largest,
         )
-        with release_noise(insecure_noise_seed) as noise:
+        with release_noise(seed) as noise:
             drawn = path.extend(distinct, noise.normal(len(distinct)))
         return {"values": rounded(function.at(distinct) + scale * drawn, scale).tolist()}
 
@@ -1006,6 +980,6 @@ def answer_once(
         "kernel": function.kernel.name,
         "calibration": calibration,
     }
-    noisy = spend_json(Booking.of(budget, idempotency_key), claim, subject, make)["values"]
+    noisy = spend_json(request.booking, claim, subject, make)["values"]
     values = function.scale * np.array(noisy, np.float64)[places.reshape(-1)]
     return TestSetAnswers(values, function.scale * scale * function.largest**0.5, claim)

@@ -302,7 +302,7 @@ def test_a_refused_point_costs_no_work_on_the_path(tmp_path: Path, monkeypatch: 
     def work(*_: object) -> Any:
         raise AssertionError("the path was factored again")
 
-    monkeypatch.setattr(GaussianPath, "_grow", work)
+    monkeypatch.setattr(GaussianPath, "_rows", work)
     for each in (f, reopened):
         for new in (2.0, 3.0, 2.0):
             with pytest.raises(QuestionsSpent):
