@@ -152,10 +152,10 @@ class TestSensitivity:
                 hs.Tally(basis, max_per_unit=4)
             return
         rng = np.random.default_rng(3)
-        audit, count = audit_persons(basis, pool_for(basis, rng), relation, rng, cap=4)
+        audit = audit_persons(basis, pool_for(basis, rng), relation, rng, cap=4)
         assert audit.holds, audit
         assert audit.catches
-        assert count <= 4
+        assert audit.count <= 4
 
 
 GRAPHS = [each for each in EXAMPLES if isinstance(each, AdjacencyRows)]
@@ -166,10 +166,10 @@ GRAPHS = [each for each in EXAMPLES if isinstance(each, AdjacencyRows)]
 def test_edges_hold_attain_their_bounds_and_a_fifth_less_is_caught(
     basis: AdjacencyRows, relation: Relation
 ) -> None:
-    audit, count = audit_edges(basis, relation, np.random.default_rng(1), rounds=4)
+    audit = audit_edges(basis, relation, np.random.default_rng(1), rounds=4)
     assert audit.holds, audit
     assert audit.found == audit.declared, "the bounds are tight"
-    assert count == basis.unit_change(basis.units[1], 1, relation).count
+    assert audit.count == basis.unit_change(basis.units[1], 1, relation).count
     declared = audit.declared
     for mutant in (
         replace(declared, l1=int(declared.l1 * LESS)),
@@ -183,11 +183,11 @@ def test_edges_hold_attain_their_bounds_and_a_fifth_less_is_caught(
 def test_the_sensitivity_of_another_kind_of_graph_is_caught(relation: Relation) -> None:
     """Undirected rows under the bounds of directed edges; and undeclared nodes under those of declared."""
     for basis, believed in ((GRAPHS[0], Graph(directed=True)), (GRAPHS[3], Graph(directed=True, nodes=40))):
-        audit, count = audit_edges(basis, relation, np.random.default_rng(2), rounds=4)
+        audit = audit_edges(basis, relation, np.random.default_rng(2), rounds=4)
         other = replace(basis, graph=believed).prefix(1)
         wrong = other.unit_change(other.units[1], 1, relation)
         assert not replace(audit, declared=wrong.table).holds
-        assert count > wrong.count or believed.nodes is None
+        assert audit.count > wrong.count or believed.nodes is None
 
 
 class Careless(HashRows):
@@ -223,9 +223,9 @@ def test_a_cap_that_lets_one_record_more_through_is_caught(monkeypatch: pytest.M
     made = UnitCap.__init__
     monkeypatch.setattr(UnitCap, "__init__", lambda self, limit: made(self, limit + 1))
     rng = np.random.default_rng(3)
-    audit, count = audit_persons(HASHED[0], pool_for(HASHED[0], rng), Relation.ADD_REMOVE, rng, cap=4)
+    audit = audit_persons(HASHED[0], pool_for(HASHED[0], rng), Relation.ADD_REMOVE, rng, cap=4)
     assert not audit.holds
-    assert count == 5
+    assert audit.count == 5
 
 
 @pytest.mark.parametrize("case", EVERY, ids=case_id)
@@ -234,7 +234,7 @@ class TestNoise:
         audit = case.run(NoiseSource.insecure(1), 1.0)
         assert audit.holds, audit
         assert audit.power >= STATED_POWER
-        assert audit.lower_bound > 0.6 * audit.claimed, "the audit is too weak to say anything"
+        assert audit.lower_bound > 0.6 * audit.claim, "the audit is too weak to say anything"
 
     def test_a_fifth_less_noise_is_caught(self, case: NoiseCase) -> None:
         audit = case.run(NoiseSource.insecure(2), float(LESS))

@@ -154,7 +154,7 @@ def test_laplace_noise_keeps_its_epsilon(epsilon: Fraction) -> None:
     noise = laplace_noise(1, epsilon)
     audit = audit_laplace(laplace(noise.parameter, seed=1), float(epsilon))
     assert audit.holds, audit
-    assert audit.lower_bound > 0.75 * audit.claimed, "the audit is too weak to say anything"
+    assert audit.lower_bound > 0.75 * audit.claim, "the audit is too weak to say anything"
     assert audit.power >= 0.99
 
 
@@ -189,7 +189,7 @@ def test_gaussian_noise_keeps_its_trade_off_curve() -> None:
     """The calibrated table for ε = 1, δ = 1e-6 with 100 rows; accused with probability 1e-6 at most."""
     audit = audit_gaussian(gaussian(table_variance(), seed=5), float(table_variance()), cells=ROWS)
     assert audit.holds, audit
-    assert audit.lower_bound > 0.75 * audit.claimed
+    assert audit.lower_bound > 0.75 * audit.claim
     assert audit.power >= 0.99
 
 

@@ -63,7 +63,7 @@ def tree_audit(epsilon: float, seed: int) -> bool:
         path_lengths(0, epsilon, source),
         EPSILON,
         lambda at: (path_law(1, at), path_law(0, at)),
-        mechanism="tree of boxes",
+        what="tree of boxes",
         seed=seed,
     )
     return audit.holds

@@ -40,9 +40,7 @@ from hushsum.auditing._statistics import (
     LESS_NOISE,
     THOROUGH_RELEASES,
     Distributions,
-    Events,
     GaussianPair,
-    NoiseAudit,
     Separated,
     SmokeCase,
     Term,
@@ -67,7 +65,7 @@ from hushsum.auditing._statistics import (
 
 __all__ = [
     "CASES", "HALF_NOISE", "INFORMATIVE", "LESS_NOISE", "STATED_POWER", "THOROUGH_RELEASES", "AuditReport",
-    "AuditRow", "Distributions", "Events", "GaussianPair", "Half", "MechanismCase", "NoiseAudit", "NoiseCase",
+    "AuditRow", "Distributions", "GaussianPair", "Half", "MechanismCase", "NoiseCase",
     "SensitivityAudit", "Separated", "SmokeCase", "Step", "Term", "allowed_distance", "at_most", "audit",
     "audit_calibration", "audit_choice", "audit_edges", "audit_gaussian", "audit_laplace", "audit_persons",
     "audit_sensitivity", "audit_separation", "audit_smoke", "audit_steps", "audited_bases", "audited_kernels",

@@ -43,7 +43,6 @@ from hushsum.auditing._statistics import (
     RELEASES,
     THOROUGH_RELEASES,
     GaussianPair,
-    NoiseAudit,
     SmokeCase,
     audit_gaussian,
     audit_laplace,
@@ -67,21 +66,13 @@ from hushsum.privacy import (
     Relation,
     Sensitivity,
     UnitChange,
+    accounting,
     protecting_distance,
     protecting_noises,
     root_above,
     spent_delta,
     spent_epsilon,
     spent_rho,
-)
-from hushsum.privacy.accounting import (
-    binomial_delta,
-    discrete_gaussian_delta,
-    rho_of_sum,
-    skellam_delta,
-    skellam_rho,
-    vector_delta,
-    zcdp_delta,
 )
 from hushsum.privacy.noise import NoiseSource
 from hushsum.releases import NoisyTable, ReleasedFunction, StreamStep, stream_unit
@@ -115,16 +106,12 @@ class Randomness:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A test still to be run, with randomness of its own."""
-
-    what: str
-    run: Callable[[Randomness], list[AuditRow]]
+Step = Callable[[Randomness], list[AuditRow]]
+"""A test still to be run, with randomness of its own."""
 
 
 def sensitivity_steps(
-    basis: Basis, *, thorough: bool, relations: Iterable[Relation] = tuple(Relation), cap: int | None = CAP
+    basis: Basis, relation: Relation, *, thorough: bool, cap: int | None = CAP
 ) -> Iterator[Step]:
     """Neighbours that differ in a record, in an edge of a graph, and in a person under a cap if there is one.
 
@@ -136,41 +123,32 @@ def sensitivity_steps(
     if isinstance(basis, HashRows):
         searched = basis.prefix(min(rows, max(1, _MOST_CELLS // width)))
     first = "" if searched.shape == basis.shape else f", first {searched.shape[0]} rows"
-    for relation in relations:
-        what = f"{basis_in_words(basis)}{first}, {relation}"
-        yield Step(what, partial(_records, what, searched, relation, thorough))
-        if isinstance(basis, AdjacencyRows):
-            named = f"{what}, {basis.units[1]}, {basis.graph}"
-            yield Step(named, partial(_edges, named, basis, relation, thorough))
-        if cap is not None and PERSON in basis.units:
-            named = f"{what}, {cap} records a person"
-            yield Step(named, partial(_persons, named, searched, relation, thorough, cap))
+    what = f"{basis_in_words(basis)}{first}, {relation}"
+
+    def records(randomness: Randomness) -> list[AuditRow]:
+        rng = randomness.numbers()
+        pairs = neighbours(pool_for(searched, rng), relation, rng, thorough=thorough)
+        return _sensitivity_rows(what, audit_sensitivity(searched, pairs, relation))
+
+    yield records
+    if isinstance(basis, AdjacencyRows):
+        edges, rounds = f"{what}, {basis.units[1]}, {basis.graph}", 40 if thorough else 6
+        allowed = basis.unit_change(basis.units[1], 1, relation).count
+        yield lambda randomness: _sensitivity_rows(
+            edges, audit_edges(basis, relation, randomness.numbers(), rounds=rounds), allowed
+        )
+    if cap is not None and PERSON in basis.units:
+
+        def persons(randomness: Randomness) -> list[AuditRow]:
+            rng = randomness.numbers()
+            pool, rounds = pool_for(searched, rng), 200 if thorough else 24
+            audit = audit_persons(searched, pool, relation, rng, cap=cap, rounds=rounds)
+            return _sensitivity_rows(f"{what}, {cap} records a person", audit, cap)
+
+        yield persons
 
 
-def _records(
-    what: str, basis: Basis, relation: Relation, thorough: bool, randomness: Randomness
-) -> list[AuditRow]:
-    rng = randomness.numbers()
-    pairs = neighbours(pool_for(basis, rng), relation, rng, thorough=thorough)
-    return _sensitivity_rows(what, audit_sensitivity(basis, pairs, relation))
-
-
-def _persons(
-    what: str, basis: Basis, relation: Relation, thorough: bool, cap: int, randomness: Randomness
-) -> list[AuditRow]:
-    rng = randomness.numbers()
-    pool, rounds = pool_for(basis, rng), 200 if thorough else 24
-    return _sensitivity_rows(what, *audit_persons(basis, pool, relation, rng, cap=cap, rounds=rounds), cap)
-
-
-def _edges(
-    what: str, basis: AdjacencyRows, relation: Relation, thorough: bool, randomness: Randomness
-) -> list[AuditRow]:
-    found = audit_edges(basis, relation, randomness.numbers(), rounds=40 if thorough else 6)
-    return _sensitivity_rows(what, *found, basis.unit_change(basis.units[1], 1, relation).count)
-
-
-def _sensitivity_rows(what: str, audit: SensitivityAudit, count: int = 0, allowed: int = 0) -> list[AuditRow]:
+def _sensitivity_rows(what: str, audit: SensitivityAudit, allowed: int = 0) -> list[AuditRow]:
     """Δ1, or whichever norm is too large; and the change of the count if that is too large."""
     declared, found = audit.declared, audit.found
     norms = {
@@ -181,9 +159,9 @@ def _sensitivity_rows(what: str, audit: SensitivityAudit, count: int = 0, allowe
     quantity = next((name for name, (most, moved) in norms.items() if moved > most), "Δ1")
     rows = [
         AuditRow(what, Half.SENSITIVITY, quantity, *norms[quantity], float(audit.catches), audit.pairs),
-        AuditRow(what, Half.SENSITIVITY, "count", allowed, count, 1.0, audit.pairs),
+        AuditRow(what, Half.SENSITIVITY, "count", allowed, audit.count, 1.0, audit.pairs),
     ]
-    return rows if count > allowed else rows[:1]
+    return rows if audit.count > allowed else rows[:1]
 
 
 def noise_steps(*, thorough: bool) -> Iterator[Step]:
@@ -191,10 +169,9 @@ def noise_steps(*, thorough: bool) -> Iterator[Step]:
 
     def run(case: NoiseCase, randomness: Randomness) -> list[AuditRow]:
         with randomness.noise() as source:
-            return [_noise_row(case.run(source, 1.0), case.pair)]
+            return [case.run(source, 1.0)]
 
-    for case in noise_cases(thorough=thorough):
-        yield Step(f"{case.sampler}, {case.pair}", partial(run, case))
+    return (partial(run, case) for case in noise_cases(thorough=thorough))
 
 
 def smoke_steps(*, thorough: bool) -> Iterator[Step]:
@@ -203,33 +180,19 @@ def smoke_steps(*, thorough: bool) -> Iterator[Step]:
     def run(case: SmokeCase, randomness: Randomness) -> list[AuditRow]:
         return [audit_smoke(case, seed=randomness.seed, releases=3000 if thorough else RELEASES)]
 
-    for case in CASES:
-        yield Step(str(case), partial(run, case))
+    return (partial(run, case) for case in CASES)
 
 
 def mechanism_steps(*, thorough: bool) -> Iterator[Step]:
     """Whole mechanisms with noise on functions, on made-up neighbours."""
 
-    def run(what: str, case: MechanismCase, randomness: Randomness) -> list[AuditRow]:
+    def run(case: MechanismCase, randomness: Randomness) -> list[AuditRow]:
         pair = case.set_up()
         releases = max(pair.releases(), THOROUGH_RELEASES if thorough else 0)
+        what = f"{case.name}, {case.pair}"
         return [audit_separation(what, pair, releases=releases, seed=randomness.seed)]
 
-    for case in mechanism_cases(thorough=thorough):
-        what = f"{case.name}, {case.pair}"
-        yield Step(what, partial(run, what, case))
-
-
-def _noise_row(audit: NoiseAudit, pair: str) -> AuditRow:
-    return AuditRow(
-        f"{audit.mechanism}, {pair}",
-        Half.NOISE,
-        audit.quantity,
-        audit.claimed,
-        audit.lower_bound,
-        audit.power,
-        audit.draws,
-    )
+    return (partial(run, case) for case in mechanism_cases(thorough=thorough))
 
 
 def basis_in_words(basis: Basis) -> str:
@@ -294,7 +257,9 @@ def _spent_by_stream(claim: Claim, step: StreamStep, function: NoisyTable) -> tu
     assert promise.epsilon is not None
     if isinstance(rho, float):
         return "delta", math.inf
-    return "delta", min(zcdp_delta(rho, promise.epsilon), spent_delta(noise, unit, promise.epsilon))
+    return "delta", min(
+        accounting.zcdp_delta(rho, promise.epsilon), spent_delta(noise, unit, promise.epsilon)
+    )
 
 
 def _spent(
@@ -312,7 +277,7 @@ def _spent(
         if promise.epsilon is None or not proven:
             return "delta", math.inf
         trials, count_trials = int(table.parameter), None if counted is None else int(counted)
-        return "delta", binomial_delta(
+        return "delta", accounting.binomial_delta(
             promise.epsilon, cells=moved.l2_squared, trials=trials, count_trials=count_trials
         )
     if table.mechanism == SKELLAM:
@@ -322,9 +287,11 @@ def _spent(
         cells, variance = moved.l2_squared, table.parameter
         try:
             if promise.epsilon is None:
-                return kind, skellam_rho(cells=cells, variance=variance, count_variance=counted)
+                return kind, accounting.skellam_rho(cells=cells, variance=variance, count_variance=counted)
             epsilon = promise.epsilon
-            return kind, skellam_delta(epsilon, cells=cells, variance=variance, count_variance=counted)
+            return kind, accounting.skellam_delta(
+                epsilon, cells=cells, variance=variance, count_variance=counted
+            )
         except ClaimError:
             # A file may state any variance; nothing is proven for one that no release has.
             return kind, math.inf
@@ -333,7 +300,7 @@ def _spent(
     spent = _sum(_rho(moved.l2_squared, table), _rho(moves**2, count))
     if promise.rho is not None:
         if isinstance(spent, Fraction) and distance:
-            spent = rho_of_sum(spent, distance, cells + 1)
+            spent = accounting.rho_of_sum(spent, distance, cells + 1)
         return "rho", spent
     assert promise.epsilon is not None
     far = (cells + 1) * distance * (1 + 1e-9)
@@ -341,11 +308,11 @@ def _spent(
     if isinstance(spent, float) or epsilon <= 0:
         return "delta", math.inf
     if one_each:
-        delta = discrete_gaussian_delta(
+        delta = accounting.discrete_gaussian_delta(
             epsilon, cells=moved.l2_squared, variance=table.parameter, count_variance=counted
         )
     else:
-        delta = vector_delta(
+        delta = accounting.vector_delta(
             epsilon,
             l2_squared=moved.l2_squared,
             cells=cells,
@@ -353,7 +320,7 @@ def _spent(
             count=moves,
             count_variance=counted,
         )
-    return "delta", min(zcdp_delta(spent, epsilon), delta) * (math.exp(far) if far else 1)
+    return "delta", min(accounting.zcdp_delta(spent, epsilon), delta) * (math.exp(far) if far else 1)
 
 
 def _table_epsilon(moved: Sensitivity, cells: int, noise: IntegerNoise) -> Amount:
@@ -392,18 +359,18 @@ _LARGEST_CAP = 16
 
 def released_steps(function: NoisyTable, *, thorough: bool) -> Iterator[Step]:
     """The tests of one released function."""
-    yield Step("stated noise", lambda randomness: audit_calibration(function))
+    yield lambda randomness: audit_calibration(function)
     claim = function.claim
     cap = min(claim.records_per_unit, _LARGEST_CAP) if claim.unit == PERSON else None
-    yield from sensitivity_steps(function.basis, thorough=thorough, relations=[claim.relation], cap=cap)
+    yield from sensitivity_steps(function.basis, claim.relation, thorough=thorough, cap=cap)
     if function.stream_step is not None:
         drawn = function.stream_step.noise.table
         if drawn.mechanism == LAPLACE:
-            yield Step("noise of an output", partial(_laplace, drawn, "an output's"))
+            yield partial(_laplace, drawn, "an output's")
         else:
             # One cell, moved by its deviation: a record moves each output of a stream by less.
             shift = max(1, round(float(drawn.parameter) ** 0.5))
-            yield Step("noise of an output", partial(_gaussian, drawn, None, 1, shift))
+            yield partial(_gaussian, drawn, None, 1, shift)
         return
     change = function.basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
     protecting = protecting_noises(claim, function.noise, function.count_noise)
@@ -413,13 +380,13 @@ def released_steps(function: NoisyTable, *, thorough: bool) -> Iterator[Step]:
     noise, count_noise = protecting[0]
     moved, count = change.table, count_noise if change.count else None
     if noise.mechanism in (LAPLACE, GAMMA):
-        yield Step("noise of the table", partial(_laplace, noise, "the table's"))
+        yield partial(_laplace, noise, "the table's")
         if count is not None and count.mechanism == LAPLACE:
-            yield Step("noise of the count", partial(_laplace, count, "the count's"))
+            yield partial(_laplace, count, "the count's")
     elif noise.mechanism == GAUSSIAN:
         cells = moved.l2_squared // moved.largest**2
         paired = count if count is not None and count.mechanism == GAUSSIAN else None
-        yield Step("noise of table and count", partial(_gaussian, noise, paired, cells, moved.largest))
+        yield partial(_gaussian, noise, paired, cells, moved.largest)
 
 
 def _laplace(noise: IntegerNoise, whose: str, randomness: Randomness) -> list[AuditRow]:
@@ -438,12 +405,10 @@ def _laplace(noise: IntegerNoise, whose: str, randomness: Randomness) -> list[Au
 
     with randomness.noise() as source:
         try:
-            audit = audit_laplace(draw, shift / noise.parameter, shift=shift)
+            what = f"{noise.mechanism}, {whose} noise, one cell moved by {shift}"
+            return [audit_laplace(draw, shift / noise.parameter, shift=shift, what=what)]
         except UsageError:
             return [_untested(f"{noise.mechanism}, {whose} noise", "epsilon", float(shift / noise.parameter))]
-    return [
-        _noise_row(replace(audit, mechanism=noise.mechanism), f"{whose} noise, one cell moved by {shift}")
-    ]
 
 
 def _gaussian(
@@ -461,19 +426,15 @@ def _gaussian(
         cells = min(cells, _MOST_NOISY_CELLS)
         shift = max(1, round((float(noise.parameter) / cells) ** 0.5))
         count = None
+    also = "" if count is None else " and the count"
+    what = f"discrete gaussian, {cells} cells{also} moved by {shift}"
     with randomness.noise() as source:
+        counted = None if count is None else (partial(count.draw, source=source), count.parameter)
+        draw = partial(noise.draw, source=source)
         try:
-            audit = audit_gaussian(
-                lambda size: noise.draw(size, source),
-                noise.parameter,
-                cells=cells,
-                shift=shift,
-                count=None if count is None else (lambda size: count.draw(size, source), count.parameter),
-            )
+            return [audit_gaussian(draw, noise.parameter, cells=cells, shift=shift, count=counted, what=what)]
         except UsageError:
             return [_untested(GAUSSIAN, "mu", GaussianPair(float(noise.parameter), cells, shift).mu)]
-    also = "" if count is None else " and the count"
-    return [_noise_row(audit, f"{cells} cells{also} moved by {shift}")]
 
 
 def _untested(what: str, quantity: str, claimed: float) -> AuditRow:
@@ -533,12 +494,8 @@ def audit_steps(target: Target = None, *, thorough: bool = False) -> list[Step]:
         )
     if target is None:
         bases = [basis for name in audited_bases() for basis in basis_cases(name).examples]
-        return [
-            *(step for basis in bases for step in sensitivity_steps(basis, thorough=thorough)),
-            *noise_steps(thorough=thorough),
-            *smoke_steps(thorough=thorough),
-            *mechanism_steps(thorough=thorough),
-        ]
+        steps = (noise_steps, smoke_steps, mechanism_steps)
+        return [*_searches(bases, thorough), *(step for make in steps for step in make(thorough=thorough))]
     if isinstance(target, NoisyTable):
         return list(released_steps(target, thorough=thorough))
     if isinstance(target, Kernel):
@@ -555,7 +512,16 @@ def audit_steps(target: Target = None, *, thorough: bool = False) -> list[Step]:
             got=type(target).__name__,
             remedy="give one of them, or nothing to audit all that is registered",
         )
-    return [step for basis in bases for step in sensitivity_steps(basis, thorough=thorough)]
+    return _searches(bases, thorough)
+
+
+def _searches(bases: Iterable[Basis], thorough: bool) -> list[Step]:
+    return [
+        step
+        for basis in bases
+        for relation in Relation
+        for step in sensitivity_steps(basis, relation, thorough=thorough)
+    ]
 
 
 def run_steps(
@@ -564,7 +530,7 @@ def run_steps(
     """Run tests one after the other; ``progress`` is called with the fraction done."""
     rows = []
     for number, step in enumerate(steps):
-        rows += step.run(Randomness(seed, number))
+        rows += step(Randomness(seed, number))
         if progress is not None:
             progress((number + 1) / len(steps))
     return report_of(rows)

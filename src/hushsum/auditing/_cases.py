@@ -9,15 +9,17 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum import kernels, tables
 from hushsum._types import Floats, Integers
+from hushsum.auditing._report import AuditRow
 from hushsum.auditing._sensitivity import (
     Adversary,
     Pool,
@@ -29,7 +31,6 @@ from hushsum.auditing._sensitivity import (
 from hushsum.auditing._statistics import (
     Chances,
     Draw,
-    NoiseAudit,
     Separated,
     allowed_distance,
     audit_choice,
@@ -39,27 +40,7 @@ from hushsum.auditing._statistics import (
     normal_chances,
 )
 from hushsum.errors import UsageError
-from hushsum.kernels import (
-    AngularKernel,
-    AsymmetricAngularKernel,
-    CombinationKernel,
-    DotProductKernel,
-    EuclideanKernel,
-    GaussianKernel,
-    HammingKernel,
-    HashableCombination,
-    InnerProductKernel,
-    JaccardKernel,
-    Kernel,
-    LaplacianKernel,
-    ManhattanKernel,
-    MaternKernel,
-    PolynomialKernel,
-    ProductKernel,
-    ScaledKernel,
-    on_columns,
-    scaled_by,
-)
+from hushsum.kernels import Kernel
 from hushsum.methods import (
     GAP_SHARE,
     TARGET_BITS,
@@ -79,11 +60,9 @@ from hushsum.privacy import (
     Relation,
     ReleaseNoise,
     exact,
-    laplace_noise,
 )
 from hushsum.privacy.noise import (
     NoiseSource,
-    centred_binomial,
     exponential_choice,
     exponential_distribution,
     gamma_radius,
@@ -93,43 +72,21 @@ from hushsum.privacy.noise import (
 )
 from hushsum.records import Bounds, CategoryColumn, DeclaredColumn, FlagColumn, Graph, NumberColumn, UnitBall
 from hushsum.releases import CoefficientFunction
-from hushsum.tables import (
-    SQUARE_WEIGHT,
-    AdjacencyRows,
-    Basis,
-    Bins,
-    BoxBasis,
-    ClassMoments,
-    DividedRows,
-    FourierFeatures,
-    FourierSeries,
-    GridWeights,
-    HashRows,
-    IncrementRows,
-    Marginals,
-    Moments,
-    Monomials,
-)
+from hushsum.tables import Basis
 from hushsum.tally import Tally
 
-
-@dataclass(frozen=True, slots=True)
-class KernelCases:
-    """How to attack a kernel: its adversary, and examples that between them run every loop."""
-
-    adversary: Adversary
-    examples: tuple[Kernel, ...]
+Attacked = TypeVar("Attacked")
 
 
 @dataclass(frozen=True, slots=True)
-class BasisCases:
-    """How to attack a basis: the records for it, and examples that between them run every loop.
+class Cases(Generic[Attacked]):
+    """How to attack a kernel or a basis: the records for it, and examples that between them run every loop.
 
-    ``of_kernel`` makes one for a kernel, where the basis counts several; None for a kernel that it does not.
+    ``of_kernel`` makes a basis for a kernel, where it counts several; None for a kernel that it does not.
     """
 
     pool: Adversary
-    examples: tuple[Basis, ...]
+    examples: tuple[Attacked, ...]
     of_kernel: Callable[[Kernel], Basis | None] | None = None
 
 
@@ -158,21 +115,21 @@ _HIGHER: Final = (
 )
 """Packages above this layer register their own cases; imported by name, when they are needed."""
 
-_KERNELS: dict[str, KernelCases] = {}
-_BASES: dict[str, BasisCases] = {}
+_KERNELS: dict[str, Cases[Kernel]] = {}
+_BASES: dict[str, Cases[Basis]] = {}
 _MECHANISMS: list[MechanismCase] = []
 
 
-def register_kernel(name: str, adversary: Adversary, *examples: Kernel) -> None:
-    """Make known how a hashable kernel is attacked."""
-    _KERNELS[name] = KernelCases(adversary, examples)
+def register_kernel(adversary: Adversary, *examples: Kernel) -> None:
+    """Make known how a kernel is attacked: with which records, and examples of it."""
+    _KERNELS[examples[0].name] = Cases(adversary, examples)
 
 
 def register_basis(
     pool: Adversary, *examples: Basis, of_kernel: Callable[[Kernel], Basis | None] | None = None
 ) -> None:
     """Make known how a basis is attacked: with which records, and examples of it."""
-    _BASES[examples[0].name] = BasisCases(pool, examples, of_kernel)
+    _BASES[examples[0].name] = Cases(pool, examples, of_kernel)
 
 
 def register_mechanism(*cases: MechanismCase) -> None:
@@ -185,7 +142,7 @@ def _load_higher() -> None:
         importlib.import_module(name)
 
 
-def kernel_cases(name: str) -> KernelCases:
+def kernel_cases(name: str) -> Cases[Kernel]:
     """The cases of a kernel; refuses one that nothing is known about."""
     if name not in _KERNELS:
         raise UsageError(
@@ -195,7 +152,7 @@ def kernel_cases(name: str) -> KernelCases:
     return _KERNELS[name]
 
 
-def basis_cases(name: str) -> BasisCases:
+def basis_cases(name: str) -> Cases[Basis]:
     """The cases of a basis; refuses one that nothing is known about."""
     if name not in _BASES:
         _load_higher()
@@ -232,37 +189,34 @@ def _box(ends: list[tuple[float, float]]) -> Bounds:
 
 
 register_kernel(
-    "euclidean",
     dense_records,
-    EuclideanKernel(dim=3, bandwidth=1.0),
-    EuclideanKernel(dim=33, bandwidth=2.0, power=3),
-    EuclideanKernel(dim=100, bandwidth=1.0, projection="structured"),
+    kernels.EuclideanKernel(dim=3, bandwidth=1.0),
+    kernels.EuclideanKernel(dim=33, bandwidth=2.0, power=3),
+    kernels.EuclideanKernel(dim=100, bandwidth=1.0, projection="structured"),
 )
 register_kernel(
-    "manhattan", dense_records, ManhattanKernel(dim=3, bandwidth=2.0), ManhattanKernel(2, 4.0, power=2)
+    dense_records, kernels.ManhattanKernel(dim=3, bandwidth=2.0), kernels.ManhattanKernel(2, 4.0, power=2)
 )
 register_kernel(
-    "angular",
     dense_records,
-    AngularKernel(dim=4, bits=6),
-    AngularKernel(dim=4, bits=4, power=10),
-    AngularKernel(dim=100, bits=6, projection="structured"),
+    kernels.AngularKernel(dim=4, bits=6),
+    kernels.AngularKernel(dim=4, bits=4, power=10),
+    kernels.AngularKernel(dim=100, bits=6, projection="structured"),
 )
 register_kernel(
-    "asymmetric-angular",
     dense_records,
-    AsymmetricAngularKernel(dim=4, bits=6),
-    AsymmetricAngularKernel(dim=3, bits=4, power=10, radius=2.5),
+    kernels.AsymmetricAngularKernel(dim=4, bits=6),
+    kernels.AsymmetricAngularKernel(dim=3, bits=4, power=10, radius=2.5),
 )
-register_kernel("jaccard", set_records, JaccardKernel(), JaccardKernel(power=2))
-register_kernel("hamming", code_records, HammingKernel(dim=6), HammingKernel(dim=6, power=2))
+register_kernel(set_records, kernels.JaccardKernel(), kernels.JaccardKernel(power=2))
+register_kernel(code_records, kernels.HammingKernel(dim=6), kernels.HammingKernel(dim=6, power=2))
 
 
-def _product_records(kernel: ProductKernel, rng: np.random.Generator) -> Pool:
+def _product_records(kernel: kernels.ProductKernel, rng: np.random.Generator) -> Pool:
     """Each factor's columns as an adversary of that kernel would choose them, in pairs that recur: records
     that differ in the columns of one factor alone, and in all.
     """
-    pools = [kernel_cases(each.kernel.name).adversary(each.kernel, rng) for each in kernel.factors]
+    pools = [kernel_cases(each.kernel.name).pool(each.kernel, rng) for each in kernel.factors]
     records: list[list[object]] = []
     for _ in range(100):
         record: list[object] = [0] * kernel.dim
@@ -280,45 +234,44 @@ def _product_records(kernel: ProductKernel, rng: np.random.Generator) -> Pool:
     return [*records, *records[:4]]
 
 
-def _combination_records(kernel: CombinationKernel, rng: np.random.Generator) -> Pool:
+def _combination_records(kernel: kernels.CombinationKernel, rng: np.random.Generator) -> Pool:
     """The records that attack the first component; the others have the same columns."""
     first = kernel.components[0].kernel
-    return kernel_cases(first.name).adversary(first, rng)
+    return kernel_cases(first.name).pool(first, rng)
 
 
-def _scaled_records(kernel: ScaledKernel, rng: np.random.Generator) -> Pool:
+def _scaled_records(kernel: kernels.ScaledKernel, rng: np.random.Generator) -> Pool:
     """The records that attack the kernel, in the units of the columns."""
     units, most = np.array(kernel.units), float(np.finfo(np.float32).max)
-    inner = kernel_cases(kernel.kernel.name).adversary(kernel.kernel, rng)
+    inner = kernel_cases(kernel.kernel.name).pool(kernel.kernel, rng)
     scaled = (np.clip(np.asarray(each, np.float64) * units, -most, most) for each in inner)
     # As they come, and in the units of the kernel: some of these exceed float32 where they are divided.
     return [*(each.astype(np.float32) for each in scaled), *inner[:20]]
 
 
 _MIXED = (
-    on_columns(EuclideanKernel(dim=2, bandwidth=1.0), [0, 2], of=4)
-    * on_columns(HammingKernel(dim=1), 1, of=4)
-    * on_columns(JaccardKernel(), 3, of=4)
+    kernels.on_columns(kernels.EuclideanKernel(dim=2, bandwidth=1.0), [0, 2], of=4)
+    * kernels.on_columns(kernels.HammingKernel(dim=1), 1, of=4)
+    * kernels.on_columns(kernels.JaccardKernel(), 3, of=4)
 )
 register_kernel(
-    "product",
     _product_records,
     _MIXED,
-    EuclideanKernel(dim=3, bandwidth=1.0) * ManhattanKernel(dim=3, bandwidth=4.0),
-    on_columns(AngularKernel(dim=3, bits=3), [0, 1, 2], of=4) * on_columns(EuclideanKernel(1, 1.0), 3, of=4),
+    kernels.EuclideanKernel(dim=3, bandwidth=1.0) * kernels.ManhattanKernel(dim=3, bandwidth=4.0),
+    kernels.on_columns(kernels.AngularKernel(dim=3, bits=3), [0, 1, 2], of=4)
+    * kernels.on_columns(kernels.EuclideanKernel(1, 1.0), 3, of=4),
 )
 register_kernel(
-    "scaled",
     _scaled_records,
-    scaled_by(EuclideanKernel(dim=3, bandwidth=0.1), (120.0, 3e5, 0.01)),
-    scaled_by(ManhattanKernel(dim=2, bandwidth=0.5, power=2), (7.0, 1e-3)),
+    kernels.scaled_by(kernels.EuclideanKernel(dim=3, bandwidth=0.1), (120.0, 3e5, 0.01)),
+    kernels.scaled_by(kernels.ManhattanKernel(dim=2, bandwidth=0.5, power=2), (7.0, 1e-3)),
 )
 register_kernel(
-    "combination",
     _combination_records,
-    1.5 * EuclideanKernel(dim=3, bandwidth=1.0) - 0.5 * EuclideanKernel(dim=3, bandwidth=4.0, power=2),
-    0.25 * _MIXED + 0.75 * on_columns(HammingKernel(dim=1), 1, of=4),
-    JaccardKernel() - 3.0 * JaccardKernel(power=2),
+    1.5 * kernels.EuclideanKernel(dim=3, bandwidth=1.0)
+    - 0.5 * kernels.EuclideanKernel(dim=3, bandwidth=4.0, power=2),
+    0.25 * _MIXED + 0.75 * kernels.on_columns(kernels.HammingKernel(dim=1), 1, of=4),
+    kernels.JaccardKernel() - 3.0 * kernels.JaccardKernel(power=2),
 )
 
 
@@ -326,15 +279,15 @@ def _counted(rows: type[Basis], kernel: Kernel) -> Basis | None:
     """The table of a kernel; None for a kernel that tables of the other class count."""
     # 70 rows and 53 cells: full and partial panels of rows, and few enough cells that a stray count would
     # fall on a used one.
-    kind = DividedRows if isinstance(kernel, HashableCombination) else HashRows
+    kind = tables.DividedRows if isinstance(kernel, kernels.HashableCombination) else tables.HashRows
     return kind(kernel, rows=70, width=53, seed=11) if kind is rows else None
 
 
-def _hash_rows_pool(basis: HashRows | DividedRows, rng: np.random.Generator) -> Pool:
-    return kernel_cases(basis.kernel.name).adversary(basis.kernel, rng)
+def _hash_rows_pool(basis: tables.HashRows | tables.DividedRows, rng: np.random.Generator) -> Pool:
+    return kernel_cases(basis.kernel.name).pool(basis.kernel, rng)
 
 
-def _increments_pool(basis: IncrementRows, rng: np.random.Generator) -> Pool:
+def _increments_pool(basis: tables.IncrementRows, rng: np.random.Generator) -> Pool:
     """A record and its opposite, many times so that one replaces the other: then increments of opposite signs
     change places. The zero vector, which is its own opposite. And those that attack any kernel.
     """
@@ -343,20 +296,20 @@ def _increments_pool(basis: IncrementRows, rng: np.random.Generator) -> Pool:
 
 
 _HASHED = [kernel for name in audited_kernels() for kernel in kernel_cases(name).examples]
-for rows in (HashRows, DividedRows):
+for rows in (tables.HashRows, tables.DividedRows):
     made = (_counted(rows, kernel) for kernel in _HASHED)
     register_basis(
         _hash_rows_pool, *(each for each in made if each is not None), of_kernel=partial(_counted, rows)
     )
 register_basis(
     _increments_pool,
-    IncrementRows(AsymmetricAngularKernel(dim=3, bits=4), 40, 16, 11, (1, 1)),
-    IncrementRows(AsymmetricAngularKernel(dim=3, bits=4), 40, 16, 12, (1, -1)),
-    IncrementRows(EuclideanKernel(dim=2, bandwidth=1.0), 40, 53, 13, (3, -1)),
+    tables.IncrementRows(kernels.AsymmetricAngularKernel(dim=3, bits=4), 40, 16, 11, (1, 1)),
+    tables.IncrementRows(kernels.AsymmetricAngularKernel(dim=3, bits=4), 40, 16, 12, (1, -1)),
+    tables.IncrementRows(kernels.EuclideanKernel(dim=2, bandwidth=1.0), 40, 53, 13, (3, -1)),
 )
 
 
-def _adjacency_pool(basis: AdjacencyRows, rng: np.random.Generator) -> Pool:
+def _adjacency_pool(basis: tables.AdjacencyRows, rng: np.random.Generator) -> Pool:
     """Any sets: the reader of edges makes rows of 64-bit ids."""
     return set_records(basis.kernel, rng)
 
@@ -368,11 +321,14 @@ _GRAPHS = [
 ]
 register_basis(
     _adjacency_pool,
-    *(AdjacencyRows(JaccardKernel(), 70, 7 if each.nodes else 53, 11, graph=each) for each in _GRAPHS),
+    *(
+        tables.AdjacencyRows(kernels.JaccardKernel(), 70, 7 if each.nodes else 53, 11, graph=each)
+        for each in _GRAPHS
+    ),
 )
 
 
-def _bins_pool(basis: Bins, rng: np.random.Generator) -> Pool:
+def _bins_pool(basis: tables.Bins, rng: np.random.Generator) -> Pool:
     """Those that attack any kernel; corners of the box; edges of cells, where rounding decides."""
     low, high, width = np.array(basis.bounds.low), np.array(basis.bounds.high), basis.grid.width
     edges = low + rng.integers(0, np.array(basis.bins) + 1, (24, len(low))) * width
@@ -381,13 +337,13 @@ def _bins_pool(basis: Bins, rng: np.random.Generator) -> Pool:
 
 register_basis(
     _bins_pool,
-    Bins((40,), Bounds((-3.0,), (3.0,))),
-    Bins((7, 9), Bounds((-3.0, 0.0), (3.0, 0.3))),
-    Bins((3, 1, 5), Bounds((-3.0,) * 3, (3.0,) * 3)),
+    tables.Bins((40,), Bounds((-3.0,), (3.0,))),
+    tables.Bins((7, 9), Bounds((-3.0, 0.0), (3.0, 0.3))),
+    tables.Bins((3, 1, 5), Bounds((-3.0,) * 3, (3.0,) * 3)),
 )
 
 
-def _grid_pool(basis: GridWeights, rng: np.random.Generator) -> Pool:
+def _grid_pool(basis: tables.GridWeights, rng: np.random.Generator) -> Pool:
     """Those that attack any kernel; the corners of the box; and middles and ends of cells, where weights of
     even and of odd degree are most uneven.
     """
@@ -409,7 +365,7 @@ _GRIDS: list[tuple[tuple[int, ...], list[tuple[int, ...]]]] = [
 register_basis(
     _grid_pool,
     *(
-        GridWeights(cells, Bounds((-3.0,) * len(cells), (3.0,) * len(cells)), degrees)
+        tables.GridWeights(cells, Bounds((-3.0,) * len(cells), (3.0,) * len(cells)), degrees)
         for cells, listed in _GRIDS
         for degrees in listed
     ),
@@ -420,7 +376,7 @@ _ATTEMPTS = 1 << 8
 _PAIRS = 1 << 13
 
 
-def _features_pool(basis: FourierFeatures, rng: np.random.Generator) -> Pool:
+def _features_pool(basis: tables.FourierFeatures, rng: np.random.Generator) -> Pool:
     """Two records that are far apart, many times each so that they meet, and those that attack any kernel.
 
     A phase of an odd eighth of a turn has the largest |cos| + |sin|, and half a turn more the opposite signs.
@@ -431,7 +387,7 @@ def _features_pool(basis: FourierFeatures, rng: np.random.Generator) -> Pool:
     return [*np.tile(solved, (20, 1)), *dense_records(basis.kernel, rng)]
 
 
-def _opposite_records(basis: FourierFeatures, rng: np.random.Generator) -> NDArray[np.float32]:
+def _opposite_records(basis: tables.FourierFeatures, rng: np.random.Generator) -> NDArray[np.float32]:
     """Two records of one group, half a turn apart on all features of it; shape (2, columns).
 
     Whole turns more change the hash that picks a record's group, and not its features.
@@ -450,7 +406,7 @@ def _opposite_records(basis: FourierFeatures, rng: np.random.Generator) -> NDArr
     return np.array(found)
 
 
-def _far_records(basis: FourierFeatures, box: Bounds, rng: np.random.Generator) -> NDArray[np.float64]:
+def _far_records(basis: tables.FourierFeatures, box: Bounds, rng: np.random.Generator) -> NDArray[np.float64]:
     """The two records of a box, shape (2, columns), whose integers differ most among random pairs."""
     inside = rng.uniform(-1.0, 1.0, (2 * _PAIRS, box.dim))
     inside[: _PAIRS // 4] = np.sign(inside[: _PAIRS // 4]) * np.sqrt(rng.random((_PAIRS // 4, 1)))
@@ -463,36 +419,38 @@ def _far_records(basis: FourierFeatures, box: Bounds, rng: np.random.Generator) 
     return records[[furthest, _PAIRS + furthest]]
 
 
-_MATERN = MaternKernel(dim=20, bandwidth=3.0, smoothness=0.5)
+_MATERN = kernels.MaternKernel(dim=20, bandwidth=3.0, smoothness=0.5)
 
 
-def _features_example(dim: int, features: int, seed: int, half_width: float | None = None) -> FourierFeatures:
+def _features_example(
+    dim: int, features: int, seed: int, half_width: float | None = None
+) -> tables.FourierFeatures:
     box = None if half_width is None else Bounds((-half_width,) * dim, (half_width,) * dim)
-    return FourierFeatures(GaussianKernel(dim=dim, bandwidth=1.0), features, seed, bounds=box)
+    return tables.FourierFeatures(kernels.GaussianKernel(dim=dim, bandwidth=1.0), features, seed, bounds=box)
 
 
 register_basis(
     _features_pool,
     _features_example(1, 1, 1),
     _features_example(40, 37, 2),
-    FourierFeatures(LaplacianKernel(dim=20, bandwidth=4.0), 17, 3),
-    FourierFeatures(MaternKernel(dim=20, bandwidth=4.0), 17, 8),
-    FourierFeatures(GaussianKernel(dim=20, bandwidth=4.0) * _MATERN, 17, 9),
-    FourierFeatures(0.5 * GaussianKernel(dim=20, bandwidth=4.0) + 0.5 * _MATERN, 17, 10),
-    FourierFeatures(scaled_by(_MATERN, [0.5 + column for column in range(20)]), 17, 11),
+    tables.FourierFeatures(kernels.LaplacianKernel(dim=20, bandwidth=4.0), 17, 3),
+    tables.FourierFeatures(kernels.MaternKernel(dim=20, bandwidth=4.0), 17, 8),
+    tables.FourierFeatures(kernels.GaussianKernel(dim=20, bandwidth=4.0) * _MATERN, 17, 9),
+    tables.FourierFeatures(0.5 * kernels.GaussianKernel(dim=20, bandwidth=4.0) + 0.5 * _MATERN, 17, 10),
+    tables.FourierFeatures(kernels.scaled_by(_MATERN, [0.5 + column for column in range(20)]), 17, 11),
     _features_example(2, 2, 4, half_width=50.0),
     _features_example(1, 3, 1, half_width=2.0),
     _features_example(2, 6, 3, half_width=1.5),
-    FourierFeatures(GaussianKernel(dim=8, bandwidth=1.0), 24, 5, groups=3),
-    FourierFeatures(GaussianKernel(dim=64, bandwidth=1.0), 64, 6, structured=True),
-    FourierFeatures(GaussianKernel(dim=64, bandwidth=1.0), 128, 7, groups=2, structured=True),
+    tables.FourierFeatures(kernels.GaussianKernel(dim=8, bandwidth=1.0), 24, 5, groups=3),
+    tables.FourierFeatures(kernels.GaussianKernel(dim=64, bandwidth=1.0), 64, 6, structured=True),
+    tables.FourierFeatures(kernels.GaussianKernel(dim=64, bandwidth=1.0), 128, 7, groups=2, structured=True),
 )
 
 
 _PLACES = 33
 
 
-def box_pool(basis: BoxBasis, rng: np.random.Generator) -> Pool:
+def box_pool(basis: tables.BoxBasis, rng: np.random.Generator) -> Pool:
     """Corners, the centre, a fine walk along the diagonal and the sides of the box, and records far outside
     of it.
     """
@@ -507,18 +465,24 @@ def box_pool(basis: BoxBasis, rng: np.random.Generator) -> Pool:
 
 register_basis(
     box_pool,
-    FourierSeries(kernel=GaussianKernel(1, 1.0), bounds=_box([(0, 8)]), frequencies=2, padding=1.0),
-    FourierSeries(
-        kernel=GaussianKernel(2, 3.0), bounds=_box([(-4, 4)] * 2), frequencies=1, padding=0.5, taper=2.0 / 3.0
+    tables.FourierSeries(
+        kernel=kernels.GaussianKernel(1, 1.0), bounds=_box([(0, 8)]), frequencies=2, padding=1.0
+    ),
+    tables.FourierSeries(
+        kernel=kernels.GaussianKernel(2, 3.0),
+        bounds=_box([(-4, 4)] * 2),
+        frequencies=1,
+        padding=0.5,
+        taper=2.0 / 3.0,
     ),
 )
 
 
-def _monomials_pool(basis: Monomials, rng: np.random.Generator) -> Pool:
+def _monomials_pool(basis: tables.Monomials, rng: np.random.Generator) -> Pool:
     """Axes, diagonals and their opposites, the pair whose products differ most, and records far outside of
     the ball, each several times so that they meet.
     """
-    assert isinstance(basis.kernel, InnerProductKernel)
+    assert isinstance(basis.kernel, kernels.InnerProductKernel)
     dim, radius = basis.kernel.dim, basis.kernel.radius
     level = np.ones(dim)
     mixed = np.where(np.arange(dim) % 2, -1.0, 1.0)
@@ -535,24 +499,21 @@ def opposed_directions(dim: int) -> list[Floats]:
     """
     angle = np.pi / 8.0
     half = (np.arange(dim) >= dim // 2).astype(int)
-    return [
-        np.array([np.cos(angle), np.sin(angle)])[half],
-        np.array([-np.sin(angle), np.cos(angle)])[half],
-    ]
+    return [np.array([np.cos(angle), np.sin(angle)])[half], np.array([-np.sin(angle), np.cos(angle)])[half]]
 
 
 register_basis(
     _monomials_pool,
-    Monomials(DotProductKernel(dim=1)),
-    Monomials(DotProductKernel(dim=16, radius=3.0)),
-    Monomials(DotProductKernel(dim=33), bits=16),
-    Monomials(PolynomialKernel(dim=2)),
-    Monomials(PolynomialKernel(dim=16, radius=0.1)),
-    Monomials(PolynomialKernel(dim=9), bits=10),
+    tables.Monomials(kernels.DotProductKernel(dim=1)),
+    tables.Monomials(kernels.DotProductKernel(dim=16, radius=3.0)),
+    tables.Monomials(kernels.DotProductKernel(dim=33), bits=16),
+    tables.Monomials(kernels.PolynomialKernel(dim=2)),
+    tables.Monomials(kernels.PolynomialKernel(dim=16, radius=0.1)),
+    tables.Monomials(kernels.PolynomialKernel(dim=9), bits=10),
 )
 
 
-def _moments_pool(basis: Moments, rng: np.random.Generator) -> Pool:
+def _moments_pool(basis: tables.Moments, rng: np.random.Generator) -> Pool:
     box = basis.ball.bounds
     low, high = np.array(box.low), np.array(box.high)
     corners = np.where(rng.random((40, basis.ball.columns)) < 0.5, low, high)
@@ -566,12 +527,12 @@ def _moments_pool(basis: Moments, rng: np.random.Generator) -> Pool:
 _ENDS = [(-1.0 - i, 2.0 + i) for i in range(17)]
 register_basis(
     _moments_pool,
-    *(Moments(UnitBall(_box(_ENDS[:columns]))) for columns in (1, 4, 17)),
-    Moments(UnitBall(_box(_ENDS[:4]), radius=1.9), bits=8),
+    *(tables.Moments(UnitBall(_box(_ENDS[:columns]))) for columns in (1, 4, 17)),
+    tables.Moments(UnitBall(_box(_ENDS[:4]), radius=1.9), bits=8),
 )
 
 
-def _class_moments_pool(basis: ClassMoments, rng: np.random.Generator) -> Pool:
+def _class_moments_pool(basis: tables.ClassMoments, rng: np.random.Generator) -> Pool:
     """Axes, diagonals, their opposites and the pairs whose products differ most; records far outside of the
     ball and at its centre.
     """
@@ -585,12 +546,12 @@ def _class_moments_pool(basis: ClassMoments, rng: np.random.Generator) -> Pool:
     return [*np.tile(np.array(records, np.float32), (3, 1))]
 
 
-def _worst_partner(basis: ClassMoments) -> Floats:
+def _worst_partner(basis: tables.ClassMoments) -> Floats:
     """The direction that the first axis is replaced by, so that the sums and the moments of one class move
     the most.
     """
     own, shared = basis.mean_weight - basis.shared_weight, basis.shared_weight
-    mean, second = own**2 + (basis.classes - 1) * shared**2, (SQUARE_WEIGHT * basis.length) ** 2
+    mean, second = own**2 + (basis.classes - 1) * shared**2, (tables.SQUARE_WEIGHT * basis.length) ** 2
     cosine = -min(1.0, mean / (2 * second)) if basis.moments else -1.0
     found = np.zeros(basis.dim)
     found[0], found[-1] = cosine, math.sqrt(1.0 - cosine**2)
@@ -599,8 +560,8 @@ def _worst_partner(basis: ClassMoments) -> Floats:
 
 def _class_moments(
     classes: int, dim: int, moments: Fraction, radius: float = 1.0, **options: Any
-) -> ClassMoments:
-    return ClassMoments.of_shares(
+) -> tables.ClassMoments:
+    return tables.ClassMoments.of_shares(
         classes, dim, radius, moment_share=moments, count_share=Fraction(1, 20), bits=10, **options
     )
 
@@ -632,7 +593,7 @@ def _values(column: DeclaredColumn, rng: np.random.Generator) -> list[object]:
     return [False, True, *([None] if column.missing == "category" else [])]
 
 
-def _marginals_pool(basis: Marginals, rng: np.random.Generator) -> Pool:
+def _marginals_pool(basis: tables.Marginals, rng: np.random.Generator) -> Pool:
     """Opposite records, which share no label and so meet the bound under replace; then random ones."""
     values = [_values(each, rng) for each in basis.encodings]
     ends = [[each[0] for each in values], [each[1] for each in values], [each[-1] for each in values]]
@@ -647,10 +608,10 @@ _CODE = CategoryColumn([1, 2.5, 7], unknown="other", missing="refuse")
 
 register_basis(
     _marginals_pool,
-    Marginals.of([_AGE], [(0,)]),
-    Marginals.of([_AGE, _JOB], [(0,), (1,), (0, 1)]),
-    Marginals.of([_JOB, FlagColumn(missing="refuse")], [(0,), (1,), (0, 1)]),
-    Marginals.of(
+    tables.Marginals.of([_AGE], [(0,)]),
+    tables.Marginals.of([_AGE, _JOB], [(0,), (1,), (0, 1)]),
+    tables.Marginals.of([_JOB, FlagColumn(missing="refuse")], [(0,), (1,), (0, 1)]),
+    tables.Marginals.of(
         [_AGE, _JOB, _MONEY, FlagColumn(), _CODE],
         [(0,), (1,), (2,), (3,), (4,), (0, 1), (1, 4), (2, 3), (0, 2, 4), (0, 1, 2, 3, 4)],
         ["age", "job", "money", "smoker", "code"],
@@ -658,7 +619,7 @@ register_basis(
 )
 
 
-Run = Callable[[NoiseSource, float], NoiseAudit]
+Run = Callable[[NoiseSource, float], AuditRow]
 """Runs an audit with noise from the source, times the given factor: 1 for the audit, less for a mutant."""
 
 
@@ -672,73 +633,51 @@ class NoiseCase:
     thorough: bool = False
 
 
-def _summed(share: IntegerNoise, sites: int, source: NoiseSource) -> Draw:
-    """The sum of the noise of the honest sites of a secure aggregation, without those that collude."""
-
-    def draw(size: int) -> Integers:
-        return np.asarray(share.draw(size * sites, source).reshape(sites, size).sum(axis=0))
-
-    return draw
-
-
-def _of_sites(noise: str, sites: int) -> str:
-    return f"{sites} shares of {noise}" if sites > 1 else noise
-
-
-def _moved(shift: int, cells: int = 1, *, count: bool = False, sites: int = 1) -> str:
-    pair = f"{cells} cells moved by {shift}" if cells > 1 else f"one cell moved by {shift}"
-    return pair + (" and the count" if count else "") + (f", {sites} honest sites" if sites > 1 else "")
-
-
-def _laplace(epsilon: float, shift: int, *, sites: int = 1, thorough: bool = False) -> NoiseCase:
-    """Laplace's distribution, whole or as the sum of shares."""
-    claimed = exact("epsilon", epsilon)
-
-    def run(source: NoiseSource, factor: float) -> NoiseAudit:
-        scale = laplace_noise(shift, claimed).parameter * exact("factor", factor)
-        draw = _summed(IntegerNoise(LAPLACE, scale, parts=sites), sites, source)
-        return replace(audit_laplace(draw, claimed, shift=shift), mechanism=_of_sites(LAPLACE, sites))
-
-    sampler = "discrete_laplace" if sites == 1 else "discrete_laplace_share"
-    return NoiseCase(sampler, _moved(shift, sites=sites), run, thorough)
-
-
-def _gaussian(
-    variance: float,
-    cells: int = 1,
-    *,
-    count: float | None = None,
+def _added(
+    mechanism: str,
+    parameter: float | Fraction,
     shift: int = 1,
+    *,
+    cells: int = 1,
+    count: float | None = None,
     sites: int = 1,
-    sampler: str = "discrete_gaussian",
-    mechanism: str = GAUSSIAN,
     thorough: bool = False,
 ) -> NoiseCase:
-    """Against one discrete Gaussian: the same, the sum of smaller ones, or Skellam noise, which at the
-    variance below is a Gaussian but for a few hundredths of a per cent.
+    """Noise on cells, and perhaps on the count, that move by ``shift``. Of several sites it is the sum of the
+    shares of the honest ones in a secure aggregation, without those that collude.
+
+    All but Laplace's distribution are audited against one discrete Gaussian: the same; the sum of smaller
+    ones; Skellam noise, which at the variance below is a Gaussian but for a few hundredths of a per cent; and
+    many coins, whose sum is a Gaussian of a quarter of their number but for a thousandth.
     """
+    sampler = "centred_binomial" if mechanism == BINOMIAL else mechanism.replace(" ", "_")
+    name = mechanism
+    pair = f"{cells} cells moved by {shift}" if cells > 1 else f"one cell moved by {shift}"
+    pair += "" if count is None else " and the count"
+    if sites > 1:
+        sampler += "_share" if mechanism == LAPLACE else ""
+        name, pair = f"{sites} shares of {mechanism}", f"{pair}, {sites} honest sites"
+    what = f"{name}, {pair}"
 
-    def run(source: NoiseSource, factor: float) -> NoiseAudit:
-        def draw(whole: float) -> Draw:
-            share = exact("variance", whole) * exact("factor", factor) ** 2 / sites
-            return _summed(IntegerNoise(mechanism, share), sites, source)
+    def run(source: NoiseSource, factor: float) -> AuditRow:
+        def draw(whole: float | Fraction) -> Draw:
+            # The scale of Laplace's distribution shrinks with the noise, a variance with its square.
+            less = exact("parameter", whole) * exact("factor", factor) ** (1 if mechanism == LAPLACE else 2)
+            if mechanism == LAPLACE:
+                noise = IntegerNoise(LAPLACE, less, parts=sites)
+            elif mechanism == BINOMIAL:
+                noise = IntegerNoise(BINOMIAL, Fraction(2 * round(less / 2)))
+            else:
+                noise = IntegerNoise(mechanism, less / sites)
+            return lambda size: np.asarray(noise.draw(size * sites, source).reshape(sites, size).sum(axis=0))
 
+        if mechanism == LAPLACE:
+            return audit_laplace(draw(parameter), shift / parameter, shift=shift, what=what)
+        variance = parameter / 4 if mechanism == BINOMIAL else parameter
         also = None if count is None else (draw(count), count)
-        audit = audit_gaussian(draw(variance), variance, cells=cells, shift=shift, count=also)
-        return replace(audit, mechanism=_of_sites(mechanism, sites))
+        return audit_gaussian(draw(parameter), variance, cells=cells, shift=shift, count=also, what=what)
 
-    return NoiseCase(sampler, _moved(shift, cells, count=count is not None, sites=sites), run, thorough)
-
-
-def _binomial(trials: int, shift: int) -> NoiseCase:
-    """Many coins, whose sum is a Gaussian of a quarter of the trials but for a thousandth."""
-
-    def run(source: NoiseSource, factor: float) -> NoiseAudit:
-        drawn = 2 * round(trials * factor**2 / 2)
-        audit = audit_gaussian(lambda size: centred_binomial(size, drawn, source), trials / 4, shift=shift)
-        return replace(audit, mechanism=BINOMIAL)
-
-    return NoiseCase("centred_binomial", _moved(shift), run)
+    return NoiseCase(sampler, pair, run, thorough)
 
 
 def _gamma(scale: int, name: str, draw_one: Callable[[Fraction, NoiseSource], int]) -> NoiseCase:
@@ -746,16 +685,17 @@ def _gamma(scale: int, name: str, draw_one: Callable[[Fraction, NoiseSource], in
     cells losses are smaller but for noise along the move. A thousandth of the scale is lost to rounding, far
     less than the test sees.
     """
+    pair = f"one cell moved by {scale}"
 
-    def run(source: NoiseSource, factor: float) -> NoiseAudit:
+    def run(source: NoiseSource, factor: float) -> AuditRow:
         smaller = scale * exact("factor", factor)
 
         def draw(size: int) -> Integers:
             return np.array([draw_one(smaller, source) for _ in range(size)], np.int64)
 
-        return replace(audit_laplace(draw, 1, shift=scale), mechanism=GAMMA)
+        return audit_laplace(draw, 1, shift=scale, what=f"{GAMMA}, {pair}")
 
-    return NoiseCase(name, _moved(scale), run)
+    return NoiseCase(name, pair, run)
 
 
 def _gamma_integer(scale: Fraction, source: NoiseSource) -> int:
@@ -779,8 +719,9 @@ def _choice(
     ``draw(input, epsilon, size, source)`` gives outcomes, ``probabilities(input, epsilon)`` their
     distribution.
     """
+    pair = f"{words} {inputs[0]} and {inputs[1]}"
 
-    def run(source: NoiseSource, factor: float) -> NoiseAudit:
+    def run(source: NoiseSource, factor: float) -> AuditRow:
         epsilon = 1 / exact("factor", factor)
         left, right = (
             lambda size, given=given: np.array(draw(given, epsilon, size, source), np.int64)
@@ -791,9 +732,9 @@ def _choice(
             return probabilities(inputs[0], at), probabilities(inputs[1], at)
 
         seed = source.stream().more_bits(0)(0)
-        return audit_choice(left, right, 1.0, distributions, mechanism=mechanism, seed=seed)
+        return audit_choice(left, right, 1.0, distributions, what=f"{mechanism}, {pair}", seed=seed)
 
-    return NoiseCase(sampler, f"{words} {inputs[0]} and {inputs[1]}", run)
+    return NoiseCase(sampler, pair, run)
 
 
 def _chosen(
@@ -819,26 +760,26 @@ def _coin(rank: int, epsilon: float) -> list[float]:
 
 
 _CASES = (
-    _laplace(1.0, 1),
-    _laplace(1.0, 5),
-    _laplace(0.1, 1),
-    _laplace(3.0, 1),
-    _laplace(0.01, 1, thorough=True),
-    _laplace(1.0, 1000, thorough=True),
-    _laplace(8.0, 1, thorough=True),
+    _added(LAPLACE, 1),
+    _added(LAPLACE, 5, 5),
+    _added(LAPLACE, 10),
+    _added(LAPLACE, Fraction(1, 3)),
+    _added(LAPLACE, 100, thorough=True),
+    _added(LAPLACE, 1000, 1000, thorough=True),
+    _added(LAPLACE, Fraction(1, 8), thorough=True),
     _gamma(1000, "gamma_radius", _gamma_integer),
     _gamma(1000, "gamma_vector", _gamma_real),
-    _laplace(1.0, 100, sites=5),
-    _laplace(1.0, 10, sites=2),
-    _gaussian(100.0, shift=10, sites=5),
-    _binomial(40_000, 100),
-    _gaussian(400.0, shift=20, sites=5, sampler="skellam", mechanism=SKELLAM),
-    _gaussian(1.0),
-    _gaussian(16.0, 16),
-    _gaussian(16.0, 16, count=4.0),
-    _gaussian(0.5, 4, thorough=True),
-    _gaussian(1e4, 100, count=500.0, thorough=True),
-    _gaussian(9.0, 9, count=9.0, shift=3, thorough=True),
+    _added(LAPLACE, 100, 100, sites=5),
+    _added(LAPLACE, 10, 10, sites=2),
+    _added(GAUSSIAN, 100.0, 10, sites=5),
+    _added(BINOMIAL, 40_000, 100),
+    _added(SKELLAM, 400.0, 20, sites=5),
+    _added(GAUSSIAN, 1.0),
+    _added(GAUSSIAN, 16.0, cells=16),
+    _added(GAUSSIAN, 16.0, cells=16, count=4.0),
+    _added(GAUSSIAN, 0.5, cells=4, thorough=True),
+    _added(GAUSSIAN, 1e4, cells=100, count=500.0, thorough=True),
+    _added(GAUSSIAN, 9.0, 3, cells=9, count=9.0, thorough=True),
     _chosen(permute_and_flip, permute_and_flip_law, [-2, 0], [-1, -1]),
     _chosen(exponential_choice, exponential_distribution, [1, 0, 0, 0], [0, 1, 1, 1]),
     _choice(
@@ -870,10 +811,12 @@ _ONE_CLASS_MARGIN = 0.3
 
 def _histogram(relation: Relation, promise: Promise = _SMALLER) -> Separated:
     box = Bounds((0.0,), (1.0,))
-    basis = Bins((4,), box)
+    basis = tables.Bins((4,), box)
     crowd = [[0.1]] * _RECORDS
     more = [*crowd, [0.9]] if relation is Relation.ADD_REMOVE else [*crowd[1:], [0.9]]
-    tallies = [Tally(basis, GaussianKernel(dim=1, bandwidth=0.25)).add(records) for records in (crowd, more)]
+    tallies = [
+        Tally(basis, kernels.GaussianKernel(dim=1, bandwidth=0.25)).add(records) for records in (crowd, more)
+    ]
     assert promise.epsilon is not None
     terms: dict[str, Any] = {
         "epsilon": float(promise.epsilon),

@@ -31,14 +31,33 @@ from hushsum.tally import Tally
 
 LESS_SENSITIVITY = 0.8
 
+Counted = tuple[Integers, int]
+"""The exact table of a dataset, and the number of its records where that is compared."""
+
 
 @dataclass(frozen=True, slots=True)
 class SensitivityAudit:
-    """The declared bounds, and the furthest move that was found among ``pairs`` neighbouring pairs."""
+    """The declared bounds, and the furthest move that was found among ``pairs`` neighbouring pairs; how far
+    the number of records moved.
+    """
 
     declared: Sensitivity
     found: Sensitivity
     pairs: int
+    count: int = 0
+
+    @classmethod
+    def of(
+        cls, declared: Sensitivity, pairs: Iterable[tuple[Counted, Counted]], *, axis: int | None = None
+    ) -> SensitivityAudit:
+        """Compare neighbours; with ``axis=1`` the row of the table that moved most."""
+        found, number, count = Sensitivity(0, 0, 0), 0, 0
+        for (table, records), (other, others) in pairs:
+            size = np.abs(table - other)
+            l1, l2_squared = (int(np.max(each.sum(axis=axis))) for each in (size, size * size))
+            found = found.at_least(Sensitivity(l1, l2_squared, int(size.max())))
+            count, number = max(count, abs(records - others)), number + 1
+        return cls(declared, found, number, count)
 
     @property
     def holds(self) -> bool:
@@ -86,28 +105,18 @@ def audit_sensitivity(
     threads : int
         For datasets that do not state it.
     """
-    found, number = Sensitivity(0, 0, 0), 0
     tables: dict[int, tuple[object, Integers]] = {}
 
-    def table_of(data: object) -> Integers:
+    def table_of(data: object) -> Counted:
         if not (isinstance(data, Dataset) and data.repeated):
-            return counted(basis, data, threads)
+            return counted(basis, data, threads), 0
         if id(data) not in tables:
             # The dataset is kept with its table, so that no other one gets its id.
             tables[id(data)] = data, counted(basis, data, threads)
-        return tables[id(data)][1]
+        return tables[id(data)][1], 0
 
-    for left, right in pairs:
-        found = found.at_least(_norms(table_of(left) - table_of(right)))
-        number += 1
-    return SensitivityAudit(basis.sensitivity(relation), found, number)
-
-
-def _norms(move: Integers, *, axis: int | None = None) -> Sensitivity:
-    """The norms of a move; with ``axis=1`` of the row that moved most."""
-    size = np.abs(move)
-    l1, l2_squared = (int(np.max(each.sum(axis=axis))) for each in (size, size * size))
-    return Sensitivity(l1, l2_squared, int(size.max()))
+    compared = ((table_of(left), table_of(right)) for left, right in pairs)
+    return SensitivityAudit.of(basis.sensitivity(relation), compared)
 
 
 def counted(basis: Basis, data: object, threads: int = 1) -> Integers:
@@ -205,9 +214,7 @@ def _bare(pool: Pool, relation: Relation, rng: np.random.Generator, *, everythin
         return
     number = len(pool)
     partners = range(1, number) if everything and number <= 128 else rng.integers(1, number, 4).tolist()
-    for i, each in enumerate(alone):
-        for step in partners:
-            yield each, alone[(i + step) % number]
+    yield from ((each, alone[(i + step) % number]) for i, each in enumerate(alone) for step in partners)
 
 
 def _pair(pool: Pool, relation: Relation, rng: np.random.Generator, size: int, place: int) -> Pair:
@@ -238,20 +245,19 @@ Visit = tuple[str, object]
 
 def audit_persons(
     basis: Basis, pool: Pool, relation: Relation, rng: np.random.Generator, *, cap: int, rounds: int = 24
-) -> tuple[SensitivityAudit, int]:
+) -> SensitivityAudit:
     """Compare capped tallies of people with and without one person, or with another in their place.
 
     The person brings more records than the cap allows: all equal, so that they meet in one cell of every row,
-    or all different; at once, or spread over batches among others. Also returns how far the
-    count moved.
+    or all different; at once, or spread over batches among others.
     """
-    found, count, number = Sensitivity(0, 0, 0), 0, 0
     far = _furthest_apart(basis, pool)
-    for pair in _person_pairs(pool, relation, rng, far, cap=cap, rounds=rounds):
-        (table, records), (other, others) = (_counted_persons(basis, visits, cap, rng) for visits in pair)
-        found = found.at_least(_norms(table - other))
-        count, number = max(count, abs(records - others)), number + 1
-    return SensitivityAudit(basis.unit_change(PERSON, cap, relation).table, found, number), count
+    pairs = _person_pairs(pool, relation, rng, far, cap=cap, rounds=rounds)
+    compared = (
+        (_counted_persons(basis, left, cap, rng), _counted_persons(basis, right, cap, rng))
+        for left, right in pairs
+    )
+    return SensitivityAudit.of(basis.unit_change(PERSON, cap, relation).table, compared)
 
 
 def _person_pairs(
@@ -311,9 +317,7 @@ def _joined(crowd: list[Visit], visits: list[Visit], rng: np.random.Generator) -
     return merged
 
 
-def _counted_persons(
-    basis: Basis, visits: list[Visit], cap: int, rng: np.random.Generator
-) -> tuple[Integers, int]:
+def _counted_persons(basis: Basis, visits: list[Visit], cap: int, rng: np.random.Generator) -> Counted:
     """Through a real tally, in batches. These visits are made up, so the secret state may be looked at."""
     tally = Tally(basis, max_per_unit=cap)
     step = int(rng.integers(1, 12))
@@ -334,25 +338,25 @@ _MOST_EDGE_CELLS = 1 << 20
 
 def audit_edges(
     basis: AdjacencyRows, relation: Relation, rng: np.random.Generator, *, rounds: int = 6
-) -> tuple[SensitivityAudit, int]:
-    """The furthest move of one hash row that was found, against the declared one; and that of the count."""
+) -> SensitivityAudit:
+    """The furthest move of one hash row that was found, against the declared one."""
     rows = min(basis.rows, _ROWS, max(1, _MOST_EDGE_CELLS // basis.width))
     searched, declared = basis.prefix(rows), basis.prefix(1).unit_change(basis.units[1], 1, relation)
-    found, count, number = Sensitivity(0, 0, 0), 0, 0
     ids = _chosen_ids(searched, rng)
     cells = searched.cells(searched.prepare(Sets(ids, np.arange(len(ids) + 1, dtype=np.int64))))
     empty = searched.cells(searched.prepare([[]]))[0]
-    for _ in range(rounds):
-        row = int(rng.integers(rows))
-        counted: dict[frozenset[Edge], tuple[Integers, int]] = {}
-        for pair in _edge_pairs(basis.graph, ids, cells[:, row], int(empty[row]), relation, rng):
-            for edges in pair:
-                if edges not in counted:
-                    counted[edges] = _counted_edges(searched, sorted(edges), rng)
-            (table, records), (other, others) = (counted[edges] for edges in pair)
-            found = found.at_least(_norms(table - other, axis=1))
-            count, number = max(count, abs(records - others)), number + 1
-    return SensitivityAudit(declared.table, found, number), count
+
+    def compared() -> Iterator[tuple[Counted, Counted]]:
+        for _ in range(rounds):
+            row = int(rng.integers(rows))
+            counted: dict[frozenset[Edge], Counted] = {}
+            for pair in _edge_pairs(basis.graph, ids, cells[:, row], int(empty[row]), relation, rng):
+                for edges in pair:
+                    if edges not in counted:
+                        counted[edges] = _counted_edges(searched, sorted(edges), rng)
+                yield counted[pair[0]], counted[pair[1]]
+
+    return SensitivityAudit.of(declared.table, compared(), axis=1)
 
 
 def rows_of(graph: Graph, edges: list[Edge]) -> Sets | None:
@@ -366,7 +370,7 @@ def rows_of(graph: Graph, edges: list[Edge]) -> Sets | None:
     return found[0] if found else None
 
 
-def _counted_edges(basis: AdjacencyRows, edges: list[Edge], rng: np.random.Generator) -> tuple[Integers, int]:
+def _counted_edges(basis: AdjacencyRows, edges: list[Edge], rng: np.random.Generator) -> Counted:
     table = np.zeros(basis.shape, np.int64)
     sets = rows_of(basis.graph, _listed(basis.graph, edges, rng))
     if sets is None:

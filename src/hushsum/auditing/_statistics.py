@@ -47,9 +47,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,26 +120,6 @@ _QUANTILES = 129
 LEVELS: Floats = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
 
 
-@dataclass(frozen=True, slots=True)
-class Events:
-    """Near and far as integer thresholds of the statistic, and the same mirrored.
-
-    ``near`` ≤ ``far``; upwards a draw is near from ``near`` on, downwards up to ``−near``.
-    """
-
-    near: int
-    far: int
-
-    def count(self, statistics: Integers) -> Integers:
-        """The numbers of near and of far draws, upwards and downwards; shape (2, 2)."""
-        return np.array(
-            [
-                [np.count_nonzero(side >= threshold) for threshold in (self.near, self.far)]
-                for side in (statistics, -statistics)
-            ]
-        )
-
-
 def likely_hits(number: int, probability: float) -> Floats:
     """The hits of ``number`` draws, at least 1, at 129 quantiles of their distribution: to average over."""
     from scipy.special import ndtri
@@ -168,13 +149,19 @@ def one_direction_power(
     return float(at_most(critical, hits, far_given_near).mean())
 
 
-def draws_for(power: Callable[[int], float]) -> int | None:
-    """The least number of draws, to a few per cent, with the required power; None beyond `MOST_DRAWS`."""
+def draws_for(power: Callable[[int], float], quantity: str, value: float) -> int:
+    """The least number of draws, to a few per cent, with the required power against a claim.
+
+    Raises
+    ------
+    UsageError
+        if no affordable number of draws has it.
+    """
     number = 256
     while power(number) < REQUIRED_POWER:
         number *= 2
         if number > MOST_DRAWS:
-            return None
+            raise _too_strong(quantity, value)
     low, high = number // 2, number
     while high - low > high // 32:
         middle = (low + high) // 2
@@ -182,15 +169,12 @@ def draws_for(power: Callable[[int], float]) -> int | None:
     return high
 
 
-def too_strong(quantity: str, value: float) -> UsageError:
-    """The error for a claim that no affordable number of draws can test."""
-    return UsageError(
-        (
-            f"the claim {quantity} = {value:.3g} is too strong to be audited by "
-            f"{MOST_DRAWS:.0e} draws, or its telling events are too rare"
-        ),
-        remedy="audit a larger or a smaller move of the same noise",
+def _too_strong(quantity: str, value: float) -> UsageError:
+    rule = (
+        f"the claim {quantity} = {value:.3g} is too strong to be audited by {MOST_DRAWS:.0e} draws, or its "
+        "telling events are too rare"
     )
+    return UsageError(rule, remedy="audit a larger or a smaller move of the same noise")
 
 
 _REACH = 12.0
@@ -265,23 +249,6 @@ _GAUSSIAN_TAIL = FALSE_ALARM / 4
 _NEAR_LEVELS = (0.9, 0.7, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05)
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseAudit:
-    """A claim, the lower bound the audit reached, and how likely it would have caught a fifth less noise."""
-
-    mechanism: str
-    quantity: str
-    claimed: float
-    lower_bound: float
-    draws: int
-    power: float
-
-    @property
-    def holds(self) -> bool:
-        """Whether the audit failed to break the claim."""
-        return self.lower_bound <= self.claimed
-
-
 def audit_laplace(
     draw: Draw,
     epsilon: float | Fraction,
@@ -289,7 +256,8 @@ def audit_laplace(
     shift: int = 1,
     draws: int | None = None,
     less: float = LESS_NOISE,
-) -> NoiseAudit:
+    what: str = "discrete laplace",
+) -> AuditRow:
     """Audit one cell that neighbours move by ``shift``, against pure ``epsilon``.
 
     For discrete Laplace noise P(z ≥ 0) = e^ε·P(z ≥ shift) exactly, and no event has a larger ratio. Audit
@@ -303,6 +271,8 @@ def audit_laplace(
         What it is claimed to keep when the cell moves by ``shift``.
     draws : int, optional
         Default: as many as catch noise of ``less`` times the scale with a power of 0.995.
+    what : str
+        What the report calls it.
 
     Raises
     ------
@@ -318,10 +288,10 @@ def audit_laplace(
             remedy="give those claimed",
         )
     number = laplace_draws(claimed, shift=shift, less=less) if draws is None else draws
-    directions = _counted(draw, number, Events(0, shift))
+    directions = _counted(draw, number, 0, shift)
     lowest = max(-math.log(binomial_bounds(far, near, _LAPLACE_TAIL)[1]) for near, far in directions)
     power = laplace_power(claimed, number, shift=shift, less=less)
-    return NoiseAudit("discrete laplace", "epsilon", claimed, lowest, number, power)
+    return AuditRow(what, Half.NOISE, "epsilon", claimed, lowest, power, number)
 
 
 def laplace_draws(epsilon: float, *, shift: int = 1, less: float = LESS_NOISE) -> int:
@@ -330,10 +300,8 @@ def laplace_draws(epsilon: float, *, shift: int = 1, less: float = LESS_NOISE) -
     >>> laplace_draws(1.0) < 10_000
     True
     """
-    number = draws_for(lambda number: laplace_power(epsilon, number, shift=shift, less=less))
-    if number is None:
-        raise too_strong("epsilon", epsilon)
-    return number
+    power = partial(laplace_power, epsilon, shift=shift, less=less)
+    return draws_for(power, "epsilon", epsilon)
 
 
 def laplace_power(epsilon: float, number: int, *, shift: int = 1, less: float = LESS_NOISE) -> float:
@@ -410,7 +378,7 @@ class GaussianPair:
 
 @dataclass(frozen=True, slots=True)
 class _Design:
-    events: Events
+    near: int
     number: int
     power: float
 
@@ -424,7 +392,8 @@ def audit_gaussian(
     count: tuple[Draw, float | Fraction] | None = None,
     draws: int | None = None,
     less: float = LESS_NOISE,
-) -> NoiseAudit:
+    what: str = "discrete gaussian",
+) -> AuditRow:
     """Audit cells, and a count, that neighbours move by ``shift`` each, against the trade-off curve.
 
     The claim is the exact curve of the stated noise, lattice and all: at a variance of 1 a discrete Gaussian
@@ -443,6 +412,8 @@ def audit_gaussian(
     draws : int, optional
         How often the pair is simulated; default: for a power of 0.995 against deviations of ``less`` times
         what was stated.
+    what : str
+        What the report calls it.
     """
     pair = GaussianPair(float(variance), cells, shift, None if count is None else float(count[1]))
     design = _design(pair, less, draws)
@@ -452,9 +423,9 @@ def audit_gaussian(
         total: Integers = a * draw(size * cells).reshape(size, cells).sum(axis=1)
         return total if count is None else total + b * count[0](size)
 
-    directions = _counted(statistic, design.number, design.events, cells)
+    directions = _counted(statistic, design.number, design.near, design.near + pair.move, cells)
     lowest = max(_mu_bound(pair, design.number, *hits) for hits in directions)
-    return NoiseAudit("discrete gaussian", "mu", pair.mu, lowest, design.number, design.power)
+    return AuditRow(what, Half.NOISE, "mu", pair.mu, lowest, design.power, design.number)
 
 
 def gaussian_draws(pair: GaussianPair, *, less: float = LESS_NOISE) -> int:
@@ -491,38 +462,35 @@ def _design(pair: GaussianPair, less: float, draws: int | None) -> _Design:
 
     stated, weaker, move = pair.distribution(), pair.distribution(less), pair.move
     nears = {round(-float(ndtri(level)) * stated.deviation) for level in _NEAR_LEVELS} | {0, 1, -(move // 2)}
-    best: _Design | None = None
+    designs = []
     for near in sorted(nears):
-        events = Events(near, near + move)
-        chance, further = (float(weaker.reaches(at)) for at in (near, near + move))
-
-        def power(number: int, chance: float = chance, further: float = further) -> float:
-            return one_direction_power(
-                number,
-                chance,
-                further / chance,
-                pair.least_ratio,
-                near_tail=_GAUSSIAN_TAIL,
-                far_tail=_GAUSSIAN_TAIL,
-            )
-
-        if draws is None:
-            number = draws_for(power)
-            if number is not None and (best is None or number < best.number):
-                best = _Design(events, number, power(number))
-        elif best is None or power(draws) > best.power:
-            best = _Design(events, draws, power(draws))
-    if best is None:
-        raise too_strong("mu", pair.mu)
-    return best
+        likely, unlikely = (float(weaker.reaches(at)) for at in (near, near + move))
+        power = partial(
+            one_direction_power,
+            near=likely,
+            far_given_near=unlikely / likely,
+            least_ratio=pair.least_ratio,
+            near_tail=_GAUSSIAN_TAIL,
+            far_tail=_GAUSSIAN_TAIL,
+        )
+        with suppress(UsageError):
+            number = draws_for(power, "mu", pair.mu) if draws is None else draws
+            designs.append(_Design(near, number, power(number)))
+    if not designs:
+        raise _too_strong("mu", pair.mu)
+    return min(designs, key=lambda design: (design.number, -design.power))
 
 
-def _counted(draw: Draw, number: int, events: Events, cells: int = 1) -> list[list[int]]:
-    """The near and far draws of ``number`` in both directions, a bounded piece of memory at a time."""
+def _counted(draw: Draw, number: int, near: int, far: int, cells: int = 1) -> list[list[int]]:
+    """The near and far draws of ``number``, upwards and downwards, a bounded piece of memory at a time.
+
+    Upwards a draw is near from ``near`` on, and far from ``far`` on; downwards the same is mirrored.
+    """
     step = max(1, _AT_A_TIME // cells)
     found = np.zeros((2, 2), np.int64)
     for start in range(0, number, step):
-        found += events.count(draw(min(step, number - start)))
+        drawn = draw(min(step, number - start))
+        found += [[np.count_nonzero(side >= at) for at in (near, far)] for side in (drawn, -drawn)]
     return found.tolist()
 
 
@@ -539,11 +507,11 @@ def audit_choice(
     epsilon: float,
     distributions: Distributions,
     *,
-    mechanism: str,
+    what: str,
     draws: int | None = None,
     less: float = LESS_NOISE,
     seed: int | None = None,
-) -> NoiseAudit:
+) -> AuditRow:
     """Audit a choice among finitely many outcomes on a pair of neighbours, against the loss of that pair.
 
     The claim tested is the largest log-ratio that ``distributions(epsilon)`` has on this pair, at most ε: a
@@ -558,7 +526,7 @@ def audit_choice(
         What it is claimed to keep.
     distributions : callable
         ``distributions(ε)`` gives the two lists of probabilities; also used, at ε/``less``, for the power.
-    mechanism : str
+    what : str
         Its name in the report.
     draws : int, optional
         Mean number of draws on each side; default: for a power of 0.995.
@@ -573,12 +541,10 @@ def audit_choice(
     first, second = _checked(distributions(epsilon))
     claimed = float(np.max(np.abs(np.log(first / second))))
     power = _power_against(claimed, *_checked(distributions(epsilon / less)))
-    number = draws_for(power) if draws is None else draws
-    if number is None:
-        raise too_strong("epsilon", claimed)
+    number = draws_for(power, "epsilon", claimed) if draws is None else draws
     sizes = np.random.default_rng(seed).poisson(number, 2).tolist()
     counts = [_outcomes(choose(size), len(first)) for choose, size in zip((left, right), sizes, strict=True)]
-    return NoiseAudit(mechanism, "epsilon", claimed, _bound(*counts), sum(sizes), power(number))
+    return AuditRow(what, Half.NOISE, "epsilon", claimed, _bound(*counts), power(number), sum(sizes))
 
 
 def _bound(left: list[int], right: list[int]) -> float:
@@ -721,10 +687,7 @@ class Separated:
 
     def releases(self) -> int:
         """How many of each neighbour give both of these the required power."""
-        number = draws_for(lambda number: min(self.power(number), self.informs(number)))
-        if number is None:
-            raise too_strong("mu", self.mu)
-        return number
+        return draws_for(lambda number: min(self.power(number), self.informs(number)), "mu", self.mu)
 
     def hits(self, side: int, releases: int, seed: int | None) -> list[int]:
         """How often a release of one side lies beyond the middle, along each direction."""

@@ -25,7 +25,7 @@ import struct
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn, Protocol, TypedDict
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -56,10 +56,12 @@ from hushsum.records import (
     is_url,
     open_batches,
     pyarrow,
+    refuse_repeated,
     row_group_sizes,
     shown_path,
 )
 from hushsum.tally import (
+    DEFAULT_SECONDS,
     Checkpoint,
     Tally,
     TallyPattern,
@@ -229,8 +231,8 @@ class Driver:
         Empty; the pattern of the result. It stays empty.
     parts : sequence of Part, optional
         All parts of the job, in a fixed order; None if an engine finds them while it runs.
-    threads : int
-        Of each worker.
+    threads : int, optional
+        Of each worker; by default one.
     checkpoint : Checkpoint, optional
         Where to continue from, and where to keep what has been merged.
     progress : callable, optional
@@ -242,13 +244,13 @@ class Driver:
         tally: Tally,
         parts: Sequence[Part] | None = None,
         *,
-        threads: int = 1,
+        threads: int | None = None,
         checkpoint: Checkpoint | None = None,
         progress: Progress | None = None,
     ) -> None:
         pattern = TallyPattern.of(tally)
         self._key = JobKey()
-        self.task = CountingTask(pattern, self._key.public, thread_count(threads))
+        self.task = CountingTask(pattern, self._key.public, 1 if threads is None else thread_count(threads))
         self._parts: Mapping[str, Part] | None = None if parts is None else {each.id: each for each in parts}
         if parts is not None and len(self._parts or ()) != len(parts):
             raise UsageError("the parts of a job must have different ids", remedy="name each part once")
@@ -375,13 +377,6 @@ class RecordColumns:
     set_column: str | None = None
     cells: CellFormat = PLAIN
 
-    @classmethod
-    def of(
-        cls, columns: Sequence[str] | None, unit_column: str | None, set_column: str | None, cells: CellFormat
-    ) -> RecordColumns:
-        """As the arguments of an engine say."""
-        return cls(None if columns is None else tuple(columns), unit_column, set_column, cells)
-
     def open(self, path: str, row_groups: range | None = None) -> RecordStream:
         """The records of a file."""
         return open_batches(
@@ -462,7 +457,11 @@ class FilePart:
 
 
 def plan_parts(
-    files: Sequence[str | os.PathLike[str]], tally: Tally, read: RecordColumns, *, workers: int
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    tally: Tally,
+    read: RecordColumns,
+    *,
+    workers: int,
 ) -> list[FilePart]:
     """Cut files into parts of about equal size; every file is opened once, so that a wrong name or a missing
     column is noticed before anything is counted.
@@ -479,7 +478,11 @@ def plan_parts(
     """
     if read.cells.drop_missing:
         tally.restrict_to_add_remove()
-    paths = _checked(files)
+    listed = expanded([files] if isinstance(files, str | os.PathLike) else files)
+    paths = [each if is_url(each) else os.path.abspath(each) for each in listed]
+    if not paths:
+        raise UsageError("files", "must be at least one file of records", got="none")
+    refuse_repeated(paths)
     check_cap(read.unit_column, tally.max_per_unit, parameter="unit_column")
     if read.set_column is None and not read.columns:
         read = replace(read, columns=tally.basis.columns)
@@ -502,72 +505,75 @@ def plan_parts(
     return [FilePart(group, read) for group in _grouped(pieces, target)]
 
 
-@dataclass(frozen=True, slots=True)
-class FileCount:
-    """A count of files by any engine.
+class ReadKeywords(TypedDict, total=False):
+    """What every engine takes for the files that it counts."""
 
-    ``checkpoint`` is a confidential file with the parts that are counted, which is written every
-    ``checkpoint_every`` seconds and from which the same count continues; it is deleted at the end.
+    columns: Sequence[str] | None
+    unit_column: str | None
+    set_column: str | None
+    cells: CellFormat
+    threads: int | None
+    progress: Progress | None
+
+
+class CountKeywords(ReadKeywords, total=False):
+    """The same, and where a count that is interrupted continues from."""
+
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: float
+    encryption_key: bytes | None
+
+
+def count_files(
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    tally: Tally,
+    workers: int,
+    run: Callable[[Driver, list[FilePart]], Tally],
+    *,
+    columns: Sequence[str] | None = None,
+    unit_column: str | None = None,
+    set_column: str | None = None,
+    cells: CellFormat = PLAIN,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = DEFAULT_SECONDS,
+    encryption_key: bytes | None = None,
+) -> Tally:
+    """The tally that ``run`` makes of the parts of files, by any engine; refused if a file is changed
+    meanwhile, whatever else is wrong with it.
     """
-
-    files: Sequence[str | os.PathLike[str]]
-    tally: Tally
-    read: RecordColumns
-    threads: int
-    checkpoint: str | os.PathLike[str] | None = None
-    checkpoint_every: float = 60.0
-    encryption_key: bytes | None = None
-    progress: Progress | None = None
-
-    def run(self, workers: int, run: Callable[[Driver, list[FilePart]], Tally]) -> Tally:
-        """The tally that ``run`` makes of the parts; refused if a file is changed meanwhile, whatever else
-        is wrong with it.
-        """
-        workers = self._planned(workers)
-        parts = plan_parts(self.files, self.tally, self.read, workers=workers)
-        # The state that every file had before it was divided.
-        states = {piece.path: piece.state for part in parts for piece in part.pieces}
-        saved = None
-        if self.checkpoint is not None:
-            saved = Checkpoint(
-                self.checkpoint,
-                self._facts(parts, states, workers),
-                seconds=self.checkpoint_every,
-                encryption_key=self.encryption_key,
-            )
-        driver = Driver(self.tally, parts, threads=self.threads, checkpoint=saved, progress=self.progress)
-        try:
-            filled = run(driver, parts)
-        except HushsumError:
-            _refuse_changed(states)
-            raise
-        _refuse_changed(states)
-        if saved is not None:
-            saved.remove()
-        return filled
-
-    def _planned(self, workers: int) -> int:
-        """The number of workers that parts are cut for: the given one, or that of the checkpoint, whose parts
-        must be the same.
-        """
-        job = None if self.checkpoint is None else stored_job(self.checkpoint, self.encryption_key)
-        planned = None if job is None else job.get("workers")
-        return planned if type(planned) is int and 1 <= planned <= MOST_WORKERS else workers
-
-    def _facts(
-        self, parts: Sequence[FilePart], states: Mapping[str, FileState], workers: int
-    ) -> dict[str, Any]:
-        """What must agree for the count to continue from a checkpoint."""
-        read = parts[0].read
-        return {
+    read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
+    # Parts are cut for as many workers as those of a checkpoint were, since they must be the same.
+    job = None if checkpoint is None else stored_job(checkpoint, encryption_key)
+    planned = None if job is None else job.get("workers")
+    if type(planned) is int and 1 <= planned <= MOST_WORKERS:
+        workers = planned
+    parts = plan_parts(files, tally, read, workers=workers)
+    # The state that every file had before it was divided.
+    states = {piece.path: piece.state for part in parts for piece in part.pieces}
+    saved = None
+    if checkpoint is not None:
+        agreed = {
             "parts": [part.id for part in parts],
             "files": [[shown_path(path), state.size, state.modified] for path, state in states.items()],
-            "columns": [list(read.columns or ()), read.unit_column, read.set_column],
-            "cells": declared_fields(read.cells),
-            "fingerprint": self.tally.fingerprint,
-            "max_per_unit": self.tally.max_per_unit,
+            "columns": [list(parts[0].read.columns or ()), unit_column, set_column],
+            "cells": declared_fields(cells),
+            "fingerprint": tally.fingerprint,
+            "max_per_unit": tally.max_per_unit,
             "workers": workers,
         }
+        saved = Checkpoint(checkpoint, agreed, seconds=checkpoint_every, encryption_key=encryption_key)
+    driver = Driver(tally, parts, threads=threads, checkpoint=saved, progress=progress)
+    try:
+        filled = run(driver, parts)
+    except HushsumError:
+        _refuse_changed(states)
+        raise
+    _refuse_changed(states)
+    if saved is not None:
+        saved.remove()
+    return filled
 
 
 def _refuse_changed(states: Mapping[str, FileState]) -> None:
@@ -586,24 +592,6 @@ def _refuse_changed(states: Mapping[str, FileState]) -> None:
                 (FilePath(shown_path(path)), " was changed while it was counted"),
                 remedy="count a copy that nothing writes to",
             )
-
-
-def _checked(files: Sequence[str | os.PathLike[str]]) -> list[str]:
-    if isinstance(files, str | os.PathLike):
-        files = [files]
-    paths = [each if is_url(each) else os.path.abspath(each) for each in expanded(files)]
-    if not paths:
-        raise UsageError("files", "must be at least one file of records", got="none")
-    places = [each if is_url(each) else os.path.realpath(each) for each in paths]
-    for i, place in enumerate(places):
-        if place in places[:i]:
-            raise UsageError(
-                (
-                    FilePath(shown_path(paths[i]), quoted=True),
-                    " is named twice, and its records would count twice",
-                )
-            )
-    return paths
 
 
 def _pieces(path: str, state: FileState) -> list[FilePiece]:

@@ -8,24 +8,23 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 from uuid import uuid4
 
 from hushsum.engines._counting import (
     CountingTask,
+    CountKeywords,
     Driver,
-    FileCount,
     NamedBatch,
     Part,
-    Progress,
-    RecordColumns,
     check_columns,
     columns_without_cap,
+    count_files,
     lost,
 )
 from hushsum.errors import DataRefused, Parameter, UsageError
 from hushsum.kernels import positive_integer, thread_count
-from hushsum.records import PLAIN, CellFormat, pyarrow
+from hushsum.records import pyarrow
 from hushsum.tally import Tally
 
 if TYPE_CHECKING:
@@ -146,19 +145,7 @@ _SECONDS_WITHOUT_WORKERS: Final = 120.0
 
 
 def tally(
-    source: Any,
-    tally: Tally,
-    client: Client | None = None,
-    *,
-    columns: Sequence[str] | None = None,
-    unit_column: str | None = None,
-    set_column: str | None = None,
-    cells: CellFormat = PLAIN,
-    threads: int | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 60.0,
-    encryption_key: bytes | None = None,
-    progress: Progress | None = None,
+    source: Any, tally: Tally, client: Client | None = None, **keywords: Unpack[CountKeywords]
 ) -> Tally:
     """Count with the workers of a Dask cluster; the result is that of one process, bit for bit.
 
@@ -175,14 +162,10 @@ def tally(
         Empty; it says what is counted, and stays empty. Caps on a person's records need files.
     client : distributed.Client, optional
         By default the current one, or a cluster of this machine's cores that lasts as long as the count.
-    columns : sequence of str, optional
-        The columns of a record, in order; by default those of the tally, or all.
-    unit_column, set_column : str, optional
-        For files; as in `hushsum.records.open_batches`.
+    columns, unit_column, set_column, cells, checkpoint, checkpoint_every, encryption_key
+        As in `hushsum.engines.processes.tally`; all but the columns are for files.
     threads : int, optional
         Of each task; by default one.
-    checkpoint, checkpoint_every, encryption_key
-        For files; as in `hushsum.engines.processes.tally`.
     progress : callable, optional
         Called with the fraction that is done; what it raises cancels the count.
 
@@ -197,20 +180,19 @@ def tally(
         a wrong parameter, or a file or partition that cannot be counted, by name; there is no tally of the
         others.
     """
-    each = thread_count(1 if threads is None else threads)
-    if not _is_files(source):
-        for name, value in (("unit_column", unit_column), ("checkpoint", checkpoint)):
-            if value is not None and (name != "unit_column" or tally.max_per_unit is None):
-                raise UsageError(name, "needs files as the source")
-        chosen = columns_without_cap(tally, "a collection of Dask", columns)
-        driver = Driver(tally, _partitions(source, chosen), threads=each, progress=progress)
+    if _is_files(source):
         with chosen_client(client) as connection:
-            return _run(driver, connection)
-    read = RecordColumns.of(columns, unit_column, set_column, cells)
-    count = FileCount(source, tally, read, each, checkpoint, checkpoint_every, encryption_key, progress)
+            workers = max(1, sum(connection.nthreads().values()))
+            return count_files(source, tally, workers, lambda driver, _: _run(driver, connection), **keywords)
+    if keywords.get("checkpoint") is not None:
+        raise UsageError("checkpoint", "needs files as the source")
+    chosen = columns_without_cap(tally, "a collection of Dask", keywords.get("columns"))
+    if keywords.get("unit_column") is not None:
+        raise UsageError("unit_column", "needs files as the source")
+    parts = _partitions(source, chosen)
+    driver = Driver(tally, parts, threads=keywords.get("threads"), progress=keywords.get("progress"))
     with chosen_client(client) as connection:
-        workers = max(1, sum(connection.nthreads().values()))
-        return count.run(workers, lambda driver, _: _run(driver, connection))
+        return _run(driver, connection)
 
 
 def _is_files(source: Any) -> bool:

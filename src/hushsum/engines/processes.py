@@ -14,22 +14,21 @@ import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Unpack
 
 from hushsum.engines._counting import (
     MOST_ATTEMPTS,
     CountingTask,
+    CountKeywords,
     Driver,
-    FileCount,
     Part,
-    Progress,
-    RecordColumns,
+    count_files,
     lost,
 )
 from hushsum.errors import UsageError
 from hushsum.files import Buffer
 from hushsum.kernels import positive_integer, thread_count
-from hushsum.records import PLAIN, CellFormat, receive_exactly
+from hushsum.records import receive_exactly
 from hushsum.tally import Tally
 
 _MOST_WORKERS: Final = 1024
@@ -46,15 +45,7 @@ def tally(
     tally: Tally,
     *,
     workers: int | None = None,
-    columns: Sequence[str] | None = None,
-    unit_column: str | None = None,
-    set_column: str | None = None,
-    cells: CellFormat = PLAIN,
-    threads: int | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = 60.0,
-    encryption_key: bytes | None = None,
-    progress: Progress | None = None,
+    **keywords: Unpack[CountKeywords],
 ) -> Tally:
     """Count files with several processes; the result is that of one process, bit for bit.
 
@@ -98,10 +89,9 @@ def tally(
     """
     cores = thread_count(None)
     many = cores if workers is None else positive_integer("workers", workers, at_most=_MOST_WORKERS)
-    read = RecordColumns.of(columns, unit_column, set_column, cells)
-    each = max(1, cores // many) if threads is None else threads
-    count = FileCount(files, tally, read, each, checkpoint, checkpoint_every, encryption_key, progress)
-    return count.run(many, lambda driver, _: _run(driver, many))
+    if keywords.get("threads") is None:
+        keywords["threads"] = max(1, cores // many)
+    return count_files(files, tally, many, lambda driver, _: _run(driver, many), **keywords)
 
 
 def _run(driver: Driver, workers: int) -> Tally:

@@ -7,24 +7,22 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from hushsum.engines._counting import (
     PARTS_PER_WORKER,
     CountingTask,
     Driver,
-    FileCount,
     FilePart,
     NamedBatch,
-    Progress,
-    RecordColumns,
+    ReadKeywords,
     check_columns,
     columns_without_cap,
+    count_files,
 )
 from hushsum.engines._sql_functions import Of, answers
 from hushsum.errors import DataRefused, Parameter, UsageError
-from hushsum.kernels import thread_count
-from hushsum.records import PLAIN, CellFormat, pyarrow
+from hushsum.records import pyarrow, quietly
 from hushsum.tally import Tally, TallyPattern, load_tally, save_tally
 
 if TYPE_CHECKING:
@@ -34,16 +32,7 @@ _RESULT = "id string, sealed binary"
 
 
 def tally(
-    source: Any,
-    tally: Tally,
-    spark: SparkSession | None = None,
-    *,
-    columns: Sequence[str] | None = None,
-    unit_column: str | None = None,
-    set_column: str | None = None,
-    cells: CellFormat = PLAIN,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    source: Any, tally: Tally, spark: SparkSession | None = None, **keywords: Unpack[ReadKeywords]
 ) -> Tally:
     """Count with the executors of Spark; the result is that of one process, bit for bit.
 
@@ -62,10 +51,8 @@ def tally(
         Empty; it says what is counted, and stays empty. Caps on a person's records need files.
     spark : SparkSession, optional
         By default that of the DataFrame, or the active one.
-    columns : sequence of str, optional
-        The columns of a record, in order; by default those of the tally, or all.
-    unit_column, set_column : str, optional
-        For files; as in `hushsum.records.open_batches`.
+    columns, unit_column, set_column, cells
+        As in `hushsum.engines.processes.tally`; all but the columns are for files.
     threads : int, optional
         Of each task; by default one.
     progress : callable, optional
@@ -82,25 +69,22 @@ def tally(
         a wrong parameter, or a file or partition that cannot be counted, by name; there is no tally of the
         others.
     """
-    each = thread_count(1 if threads is None else threads)
     if isinstance(source, str | os.PathLike | list | tuple):
         session = _session(spark)
-        read = RecordColumns.of(columns, unit_column, set_column, cells)
-        files = [source] if isinstance(source, str | os.PathLike) else list(source)
 
         def run(driver: Driver, parts: list[FilePart]) -> Tally:
             numbers = session.range(0, len(parts), 1, len(parts))
             return _run(driver, numbers.mapInArrow(_counting_files(driver.task, parts), _RESULT))
 
-        return FileCount(files, tally, read, each, progress=progress).run(_parallelism(session), run)
+        return count_files(source, tally, _parallelism(session), run, **keywords)
     if not hasattr(source, "mapInArrow"):
         raise UsageError("source", "must be files or a DataFrame of Spark", got=type(source).__name__)
-    chosen = columns_without_cap(tally, "a DataFrame", columns)
+    chosen = columns_without_cap(tally, "a DataFrame", keywords.get("columns"))
     frame = source
     if chosen is not None:
         check_columns(chosen, frame.columns, "the DataFrame")
         frame = frame.select(*[f"`{each.replace('`', '``')}`" for each in chosen])
-    driver = Driver(tally, threads=each, progress=progress)
+    driver = Driver(tally, threads=keywords.get("threads"), progress=keywords.get("progress"))
     # Every partition sends a whole table, so there are not more of them than keep the executors busy.
     frame = frame.coalesce(PARTS_PER_WORKER * _parallelism(spark or frame.sparkSession))
     return _run(driver, frame.mapInArrow(_counting_rows(driver.task), _RESULT))
@@ -108,17 +92,10 @@ def tally(
 
 def _run(driver: Driver, results: DataFrame) -> Tally:
     driver.report()
-    failed = None
-    try:
-        rows = results.collect()
-    except Exception as error:
-        failed = type(error).__name__
-    if failed is not None:
-        # Raised outside the handler: messages of Spark, which may quote records, are not its context.
-        raise DataRefused(
-            f"the source could not be evaluated: {failed}", remedy="evaluate it by itself to see why"
-        )
-    for row in rows:
+    remedy = "evaluate it by itself to see why"
+    for row in quietly(
+        results.collect, lambda kind: DataRefused(f"the source could not be evaluated: {kind}", remedy=remedy)
+    ):
         driver.receive(row["id"], bytes(row["sealed"]))
     driver.report()
     return driver.finish()
@@ -167,21 +144,17 @@ def connected(master: str) -> Iterator[SparkSession]:
         return
     if master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    session = None
-    try:
-        builder = SparkSession.builder.master(master).appName("hushsum")
-        session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
-        session.sparkContext.setLogLevel("OFF")
-    except Exception:
-        session = None
-    # Raised outside the handler: messages of Java are long, and may show the environment.
-    if session is None:
-        raise UsageError(
-            "address",
-            "must be the master URL of Spark, which needs Java",
-            got="one at which no session could be started",
-            remedy="check that it runs, and that Java 17 or later is installed",
-        )
+    refusal = UsageError(
+        "address",
+        "must be the master URL of Spark, which needs Java",
+        got="one at which no session could be started",
+        remedy="check that it runs, and that Java 17 or later is installed",
+    )
+    builder = SparkSession.builder.master(master).appName("hushsum")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    # Messages of Java are long, and may show the environment.
+    session = quietly(builder.getOrCreate, lambda _: refusal)
+    quietly(lambda: session.sparkContext.setLogLevel("OFF"), lambda _: refusal)
     try:
         yield session
     finally:
@@ -202,11 +175,7 @@ def _parallelism(spark: SparkSession) -> int:
 
 
 def register(
-    spark: SparkSession,
-    tally: Tally | None = None,
-    *,
-    encryption_key: bytes | None = None,
-    of: Of = "mean",
+    spark: SparkSession, tally: Tally | None = None, *, encryption_key: bytes | None = None, of: Of = "mean"
 ) -> None:
     """Add functions to the SQL of a session.
 

@@ -164,9 +164,7 @@ def write_container(
 
 
 def read_container(
-    source: Source,
-    kind: FileKind,
-    payload_size: Callable[[Header], int],
+    source: Source, kind: FileKind, payload_size: Callable[[Header], int]
 ) -> tuple[Header, memoryview]:
     """Read and check a container of the given kind: a file, a stream, or bytes in memory (not copied).
 

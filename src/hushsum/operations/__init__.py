@@ -66,7 +66,6 @@ from hushsum.operations._files import (
     read_key,
     read_public,
     refuse_private_file,
-    refuse_repeated,
 )
 from hushsum.operations._heat_map import MapChoice, draw_heat_map, is_released, make_heat_map
 from hushsum.operations._ledger import DatasetStatus, amount, status_of
@@ -143,7 +142,6 @@ __all__ = [
     "read_key",
     "read_public",
     "refuse_private_file",
-    "refuse_repeated",
     "release_key",
     "release_records",
     "release_tally",

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from hushsum.errors import UsageError
 from hushsum.kernels import Kernel, check_cap, kernel_as_json, kernel_in_words
 from hushsum.methods import choose_kernel, private_bounds
-from hushsum.operations._files import RecordFiles, refuse_repeated
+from hushsum.operations._files import RecordFiles
 from hushsum.planning import KernelSpec
 from hushsum.privacy import PERMUTE_AND_FLIP, Claim, ReleaseRequest, choice_claim
-from hushsum.records import numbers_of, open_batches
+from hushsum.records import numbers_of, open_batches, refuse_repeated
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,13 +27,20 @@ from hushsum.operations._files import (
     dimension,
     first_batch,
     open_file,
-    refuse_repeated,
     with_all_paths,
     with_first,
 )
 from hushsum.planning import EmptyTally, KernelSpec, TableSpec, built, empty_tally, takes_sets
 from hushsum.privacy import PERSON
-from hushsum.records import DEFAULT_BATCH_BYTES, DEFAULT_MEMORY, file_state, is_url, read_pairs, shown_path
+from hushsum.records import (
+    DEFAULT_BATCH_BYTES,
+    DEFAULT_MEMORY,
+    file_state,
+    is_url,
+    read_pairs,
+    refuse_repeated,
+    shown_path,
+)
 from hushsum.tables import LARGE_TABLE, AdjacencyRows, HashRows, Reading, reading_from_json
 from hushsum.tally import DEFAULT_SECONDS, Checkpoint, Tally, load_tally, public_header
 

@@ -27,10 +27,10 @@ from hushsum.records import (
     EdgeList,
     RecordStream,
     expanded,
-    is_url,
     open_batches,
     pyarrow,
     read_edges,
+    refuse_repeated,
     shown_path,
 )
 from hushsum.releases import Released, ReleasedFunction, load_function, load_released
@@ -160,26 +160,6 @@ def kind_of(path: Path) -> FileKind | None:
 def is_tally(path: str) -> bool:
     """Whether a file is one of Hushsum's, or is named like a tally; files of records are neither."""
     return Path(path).suffix.lower() == ".tally" or kind_of(Path(path)) is not None
-
-
-def refuse_repeated(paths: Sequence[str]) -> None:
-    """Raise UsageError if a file is named twice, by whatever path: its records would be counted twice."""
-    seen: set[object] = set()
-    for each in paths:
-        place: object = each
-        if each != STANDARD and not is_url(each):
-            if not Path(each).exists():
-                continue
-            status = os.stat(each)
-            place = (status.st_dev, status.st_ino)
-        if place in seen:
-            raise UsageError(
-                (
-                    FilePath(shown_path(each), quoted=True),
-                    " is named twice, and its records would count twice",
-                )
-            )
-        seen.add(place)
 
 
 def read_key(path: str | None) -> bytes | None:

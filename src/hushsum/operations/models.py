@@ -54,7 +54,6 @@ from hushsum.operations._files import (
     check_function_output,
     read_public,
     refuse_private_file,
-    refuse_repeated,
 )
 from hushsum.operations._mixed_tables import check_table_output, mixed_batches, write_table
 from hushsum.privacy import ANALYTIC, Booking, Claim, Promise, Relation, path_scale, spend_json
@@ -73,6 +72,7 @@ from hushsum.records import (
     names_in_words,
     open_batches,
     pyarrow,
+    refuse_repeated,
 )
 from hushsum.releases import Bundle, Prepared
 from hushsum.secret_functions import (

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, IncompatibleTallies, UsageError
 from hushsum.files import FileKind
-from hushsum.operations import check_function_output, kind_of, refuse_repeated
+from hushsum.operations import check_function_output, kind_of
 from hushsum.privacy import PERSON, SITE_NOISE, Claim, IntegerNoise, Promise, Trust
+from hushsum.records import refuse_repeated
 from hushsum.releases import NoisyTable, function_type, load_function
 from hushsum.tables import Table
 from hushsum.tally import differing_parameters

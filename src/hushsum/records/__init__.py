@@ -35,6 +35,7 @@ from hushsum.records._arrow import (
     numbers_with_missing,
     part_of,
     pyarrow,
+    quietly,
     refuse_path,
 )
 from hushsum.records._arrow_stream import read_stream
@@ -115,6 +116,7 @@ from hushsum.records._record_batches import (
     open_batches,
     open_source,
     read_columns,
+    refuse_repeated,
     row_group_sizes,
     shown_path,
 )
@@ -132,11 +134,11 @@ __all__ = [
     "check_archive", "choose_columns", "choose_mixed", "clipped_to_ball", "clipping_allowed",
     "column_from_json", "column_groups", "column_names_of", "columns_in_words", "columns_of",
     "declared_bounds", "declared_steps", "default_bounds_refused", "dense_batch", "distances", "expanded",
-    "file_state", "first_column", "from_package", "has_arrow_interface",
-    "identify", "in_memory", "is_frame", "is_natural", "is_not_numeric", "is_round", "is_url",
-    "level_outside", "mixed_columns", "names_in_words", "node_number", "norms", "numbers_of",
-    "numbers_with_missing", "open_batches", "open_source", "operations_of", "part_of", "pyarrow",
-    "read_columns", "read_edges", "read_pairs", "read_stream", "receive_exactly", "refuse_copied_rows",
-    "refuse_path", "refuse_private_rows", "row_group_sizes", "shown_path", "steps_between", "whole_length",
-    "whole_vectors", "without_missing",
+    "file_state", "first_column", "from_package", "has_arrow_interface", "identify", "in_memory", "is_frame",
+    "is_natural", "is_not_numeric", "is_round", "is_url", "level_outside", "mixed_columns", "names_in_words",
+    "node_number", "norms", "numbers_of", "numbers_with_missing", "open_batches", "open_source",
+    "operations_of", "part_of", "pyarrow", "quietly", "read_columns", "read_edges", "read_pairs",
+    "read_stream", "receive_exactly", "refuse_copied_rows", "refuse_path", "refuse_private_rows",
+    "refuse_repeated", "row_group_sizes", "shown_path", "steps_between", "whole_length", "whole_vectors",
+    "without_missing",
 ]  # fmt: skip

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.errors import Argument, DataRefused, UsageError
+from hushsum.errors import Argument, DataRefused, HushsumError, UsageError
 
 if TYPE_CHECKING:
     from hushsum.records._bounds import Bounds
 
 
+Result = TypeVar("Result")
 Number = TypeVar("Number", np.float32, np.float64, np.int32)
 
 
@@ -34,6 +35,23 @@ def from_package(data: object, package: str) -> bool:
     return any(
         cls.__module__ == package or cls.__module__.startswith(prefix) for cls in type(data).__mro__[:-1]
     )
+
+
+def quietly(
+    call: Callable[[], Result],
+    refused: Callable[[str], HushsumError],
+    kinds: type[Exception] | tuple[type[Exception], ...] = Exception,
+) -> Result:
+    """The result of a call to a library, whose errors may quote records or credentials.
+
+    ``refused`` makes a refusal of the name of the error's type. It is raised outside the handler, so that the
+    library's own message is not its context.
+    """
+    try:
+        return call()
+    except kinds as error:
+        failed = type(error).__name__
+    raise refused(failed)
 
 
 def has_arrow_interface(data: object) -> bool:
@@ -65,7 +83,8 @@ def in_memory(data: object) -> object:
         if from_package(data, "pyarrow"):
             return data.read_all() if hasattr(data, "read_all") else data
         if hasattr(data, "__arrow_c_stream__"):
-            return _table_of(data)
+            chunks, pa = as_chunks(data), pyarrow()
+            return pa.Table.from_struct_array(chunks) if pa.types.is_struct(chunks.type) else chunks
         if callable(getattr(data, "arrow", None)):
             return in_memory(data.arrow())  # type: ignore[attr-defined]
     except DataRefused:
@@ -97,34 +116,18 @@ def as_table(data: object) -> Any:
     DataRefused
         The frame has a column of mixed types, or cannot be evaluated.
     """
-    found: Any = in_memory(data)
-    pa = pyarrow()
-    try:
+    found, table = in_memory(data), pyarrow().Table
+    # Messages of the engine below may quote values.
+    with suppress(Exception):
         if from_package(found, "pandas"):
-            table = pa.Table.from_pandas(found, preserve_index=False)
-        elif isinstance(found, pa.Table):
-            table = found
-        elif isinstance(found, pa.RecordBatch):
-            table = pa.Table.from_batches([found])
-        else:
-            table = _table_of(found)
-    except Exception:
-        # Messages of the engine below may quote values.
-        table = None
-    if not isinstance(table, pa.Table):
-        raise DataRefused(
-            "data must be a frame whose columns have one type each",
-            got=f"a {type(data).__name__} that is none",
-            remedy="convert its columns to numbers or text",
-        )
-    return table.replace_schema_metadata(None)
-
-
-def _table_of(data: object) -> Any:
-    """What offers an Arrow stream, as a table if it has columns, else as one column."""
-    pa = pyarrow()
-    chunks = as_chunks(data)
-    return pa.Table.from_struct_array(chunks) if pa.types.is_struct(chunks.type) else chunks
+            return table.from_pandas(found, preserve_index=False).replace_schema_metadata(None)
+        names, columns = as_columns(found)
+        return table.from_arrays(columns, names=names)
+    raise DataRefused(
+        "data must be a frame whose columns have one type each",
+        got=f"a {type(data).__name__} that is none",
+        remedy="convert its columns to numbers or text",
+    )
 
 
 def as_chunks(data: object) -> Any:
@@ -156,20 +159,44 @@ def as_chunks(data: object) -> Any:
 def as_columns(data: object) -> tuple[list[str] | None, list[Any]]:
     """Arrow data as its named columns, or as one column without a name."""
     pa = pyarrow()
-    if isinstance(data, pa.Table):
-        return list(data.column_names), list(data.columns)
+    table: Any = data
     if isinstance(data, pa.RecordBatch):
-        return list(data.schema.names), [pa.chunked_array([column]) for column in data.columns]
-    chunks = as_chunks(data)
-    if not pa.types.is_struct(chunks.type):
-        return None, [chunks]
-    refuse_nulls(chunks, "data")
-    names = [chunks.type.field(i).name for i in range(chunks.type.num_fields)]
-    columns = [
-        pa.chunked_array([chunk.field(i) for chunk in chunks.chunks], type=chunks.type.field(i).type)
-        for i in range(chunks.type.num_fields)
-    ]
-    return names, columns
+        table = pa.Table.from_batches([data])
+    elif not isinstance(data, pa.Table):
+        chunks = as_chunks(data)
+        if not pa.types.is_struct(chunks.type):
+            return None, [chunks]
+        refuse_nulls(chunks, "data")
+        table = pa.Table.from_struct_array(chunks)
+    return list(table.column_names), list(table.columns)
+
+
+def one_column(data: object, rule: str) -> Any:
+    """The one column of data: an array of NumPy, a list, an Arrow column, or None if Arrow cannot read it.
+
+    Raises
+    ------
+    DataRefused
+        Several columns; data that are neither a list nor a column of any library. The message has the rule.
+    """
+    data = in_memory(data)
+    if isinstance(data, np.ndarray | list | tuple):
+        return data
+    if from_package(data, "pandas"):
+        frame: Any = data
+        columns = [frame] if frame.ndim == 1 else [frame.iloc[:, i] for i in range(frame.shape[1])]
+    elif has_arrow_interface(data):
+        columns = as_columns(data)[1]
+    elif isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        return list(data)
+    elif hasattr(data, "__array__"):
+        return np.asarray(data)
+    else:
+        raise DataRefused(rule, got=type(data).__name__)
+    if len(columns) != 1:
+        raise DataRefused(rule, got=f"{len(columns)} columns", remedy="choose one of them")
+    plain = isinstance(getattr(columns[0], "dtype", None), np.dtype)
+    return columns[0].to_numpy() if plain else arrow_column(columns[0])
 
 
 def arrow_column(column: Any) -> Any | None:
@@ -219,11 +246,14 @@ def refuse_nulls(chunks: Any, where: str) -> None:
 def in_words(kind: Any) -> str:
     """What an Arrow type is called in messages."""
     types = pyarrow().types
-    if is_text(kind):
-        return "text"
-    if types.is_date(kind) or types.is_timestamp(kind):
-        return "dates"
-    return str(kind)
+    known = (
+        ("text", is_text),
+        ("dates", types.is_date),
+        ("dates", types.is_timestamp),
+        ("categories", types.is_dictionary),
+        ("decimals", types.is_decimal),
+    )
+    return next((name for name, test in known if test(kind)), str(kind))
 
 
 def is_any_list(kind: Any) -> bool:
@@ -249,6 +279,15 @@ _MOST_COLUMNS_SHOWN: Final = 64
 _LEAST_OF_A_NAME: Final = 4
 """Letters that must be typed of a name before a message completes it."""
 
+ENCODE: Final = (
+    "encode it with a public list of categories (hushsum.models.PublicEncoder), or leave the column out"
+)
+DAYS: Final = (
+    "convert them to numbers, such as days since a public date: "
+    "(column - pandas.Timestamp('2024-01-01')) / pandas.Timedelta(days=1)"
+)
+"""What to do about dates in Python. Files have declared dates instead."""
+
 _NUMBERS: Final = "biuf"
 _KINDS: Final = {
     "U": "text",
@@ -260,15 +299,8 @@ _KINDS: Final = {
     "c": "complex numbers",
     "V": "structures",
 }
-
-ENCODE: Final = (
-    "encode it with a public list of categories (hushsum.models.PublicEncoder), or leave the column out"
-)
-DAYS: Final = (
-    "convert them to numbers, such as days since a public date: "
-    "(column - pandas.Timestamp('2024-01-01')) / pandas.Timedelta(days=1)"
-)
-"""What to do about dates in Python. Files have declared dates instead."""
+_REMEDIES: Final = {"dates": DAYS, "decimals": "cast them to float64"}
+"""What to do about a column of another kind than numbers, where that is not to encode it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -561,7 +593,6 @@ def _from_arrow(chunks: Any, where: str, width: int) -> NDArray[Any]:
     """An Arrow column of numbers, shape (n,), or of lists of ``width`` numbers, shape (n, width)."""
     chunks = storage_of(chunks)
     refuse_nulls(chunks, where)
-    types = pyarrow().types
     if is_any_list(chunks.type):
         lengths = pyarrow("compute").list_value_length(chunks)
         if np.any(np.asarray(lengths) != width):
@@ -578,12 +609,6 @@ def _from_arrow(chunks: Any, where: str, width: int) -> NDArray[Any]:
                 f"{where} must have lists of numbers", got="lists of lists", remedy="flatten them"
             )
         return _from_arrow(inner, where, width).reshape(-1, width)
-    if types.is_dictionary(chunks.type):
-        raise DataRefused(f"{where} must be of numbers", got="categories", remedy=f"{ENCODE}")
-    if types.is_decimal(chunks.type):
-        raise DataRefused(
-            f"{where} must be of integers or floats", got="decimals", remedy="cast them to float64"
-        )
     if not is_number_type(chunks.type):
         raise _not_numbers(where, in_words(chunks.type))
     values: NDArray[Any] = chunks.to_numpy()
@@ -591,8 +616,7 @@ def _from_arrow(chunks: Any, where: str, width: int) -> NDArray[Any]:
 
 
 def _not_numbers(where: str, kind: str) -> DataRefused:
-    remedy = DAYS if kind == "dates" else ENCODE
-    return DataRefused(f"{where} must be of numbers", got=kind, remedy=remedy)
+    return DataRefused(f"{where} must be of numbers", got=kind, remedy=_REMEDIES.get(kind, ENCODE))
 
 
 def _from_pandas(data: Any, dim: int, columns: Sequence[str] | None) -> list[Numbers]:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 
 from hushsum.errors import Argument, DataRefused, FilePath, Words
-from hushsum.records._arrow import pyarrow
+from hushsum.records._arrow import pyarrow, quietly
 from hushsum.records._cell_format import PLAIN, CellFormat, without_missing
 from hushsum.records._source import Source
 
@@ -327,17 +327,12 @@ def _sets_of(text: Any, column: str) -> Any:
     words = compute.split_pattern_regex(compute.fill_null(text, ""), r"[;\s]+")
     members, owners = words.flatten(), compute.list_parent_indices(words)
     written = compute.not_equal(members, "")
-    try:
-        values = members.filter(written).cast(pa.int64())
-    except pa.ArrowInvalid:
-        values = None
-    # Raised outside the handler: Arrow's message quotes a member.
-    if values is None:
-        raise DataRefused(
-            f"column {column!r} must have integers separated by spaces or semicolons",
-            got="something else",
-            remedy="number the members with a public list of them",
-        )
+    refusal = DataRefused(
+        f"column {column!r} must have integers separated by spaces or semicolons",
+        got="something else",
+        remedy="number the members with a public list of them",
+    )
+    values = quietly(lambda: members.filter(written).cast(pa.int64()), lambda _: refusal, pa.ArrowInvalid)
     owners = owners.filter(written).to_numpy()
     offsets = np.searchsorted(owners, np.arange(len(text) + 1)).astype(np.int32)
     return pa.ListArray.from_arrays(offsets, values)

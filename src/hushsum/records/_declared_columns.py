@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
@@ -24,8 +24,24 @@ _EXACT: Final = 1 << 53
 """Up to here integers are exact in float64, through which every number is compared."""
 
 
+class _Declared:
+    """What the declarations of all kinds of columns share."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """The declaration as JSON values, which `column_from_json` reads."""
+        own: Any = self
+        stated = {each.name: getattr(self, each.name) for each in fields(own)}
+        return {
+            "kind": self.kind,
+            **{name: list(value) if isinstance(value, tuple) else value for name, value in stated.items()},
+        }
+
+
 @dataclass(frozen=True, slots=True)
-class CategoryColumn:
+class CategoryColumn(_Declared):
     """A column that takes one of a declared list of values.
 
     Parameters
@@ -112,12 +128,6 @@ class CategoryColumn:
         listed = [*self.values, *([other] if self.unknown == OTHER else []), None]
         return [listed[code] for code in codes.tolist()]
 
-    def as_json(self) -> dict[str, Any]:
-        """The list and the two rules."""
-        return {
-            "kind": self.kind, "values": list(self.values), "unknown": self.unknown, "missing": self.missing,
-        }  # fmt: skip
-
     def _positions(self, chunks: Any, where: str) -> tuple[Codes, NDArray[np.bool_]]:
         """Positions in the declared list, −1 where a value is not in it, and which are missing."""
         pa = pyarrow()
@@ -142,7 +152,7 @@ class CategoryColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class FlagColumn:
+class FlagColumn(_Declared):
     """A column that is true or false: booleans, or the numbers 0 and 1.
 
     Parameters
@@ -181,10 +191,6 @@ class FlagColumn:
         """False, true, or None."""
         return [(False, True, None)[code] for code in codes.tolist()]
 
-    def as_json(self) -> dict[str, Any]:
-        """The rule for missing values."""
-        return {"kind": self.kind, "missing": self.missing}
-
 
 def _is_category_number(value: object) -> bool:
     return isinstance(value, bool | int | float) and math.isfinite(value) and abs(value) < _EXACT
@@ -205,7 +211,7 @@ def refuse_missing(where: str, remedy: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberColumn:
+class NumberColumn(_Declared):
     """A column of numbers, clipped to a declared range.
 
     Parameters
@@ -247,6 +253,8 @@ class NumberColumn:
             rule = "a column of numbers must have a finite low < high"
             remedy = "declare the range that a record may have"
             raise UsageError(rule, got="something else", remedy=remedy)
+        for name, number in zip(("low", "high", "fill"), numbers, strict=False):
+            object.__setattr__(self, name, float(number))
         if self.fill is not None and not self.low <= self.fill <= self.high:
             rule = "must be within the declared range"
             raise UsageError("fill", rule, got=f"{self.fill:g}", remedy="choose one inside")
@@ -260,6 +268,8 @@ class NumberColumn:
             object.__setattr__(self, "bins", edges)
         elif isinstance(self.bins, bool) or not isinstance(self.bins, int | np.integer) or self.bins < 1:
             raise UsageError("bins", "must be a positive integer", got=shown(self.bins), remedy="try 10")
+        else:
+            object.__setattr__(self, "bins", int(self.bins))
         if self.parts > MAX_CATEGORIES:
             rule = f"must cut the range into at most {MAX_CATEGORIES} parts"
             raise UsageError("bins", rule, got=self.parts)
@@ -267,7 +277,7 @@ class NumberColumn:
     @property
     def parts(self) -> int:
         """How many parts the range is cut into."""
-        return len(self.bins) - 1 if isinstance(self.bins, Sequence) else int(self.bins)
+        return len(self.bins) - 1 if isinstance(self.bins, Sequence) else self.bins
 
     @property
     def edges(self) -> Floats:
@@ -332,13 +342,6 @@ class NumberColumn:
             values = low + even * (high - low)
         return np.where(codes == self.parts, np.nan, values)
 
-    def as_json(self) -> dict[str, Any]:
-        """The range, the fill value, the parts, and whether numbers are whole."""
-        fill = None if self.fill is None else float(self.fill)
-        bins = list(self.bins) if isinstance(self.bins, Sequence) else int(self.bins)
-        ends = {"low": float(self.low), "high": float(self.high)}
-        return {"kind": self.kind, **ends, "fill": fill, "bins": bins, "whole": self.whole}
-
 
 DeclaredColumn = CategoryColumn | FlagColumn | NumberColumn
 """One column of a record: a finite list of public labels, and which of them a value has."""
@@ -368,11 +371,11 @@ def column_from_json(data: object) -> DeclaredColumn:
         )
     given = {str(name): value for name, value in data.items() if name != "kind"}
     kind = COLUMN_KINDS[data["kind"]]
-    fields = {"values", "unknown", "missing", "low", "high", "fill", "bins", "whole"} & set(kind.__slots__)
-    needed = {"values", "low", "high"} & fields
-    if not needed <= set(given) <= fields:
+    known = {each.name for each in fields(kind)}
+    needed = {"values", "low", "high"} & known
+    if not needed <= set(given) <= known:
         raise UsageError(
-            f"a column of the kind {data['kind']!r} is declared by {', '.join(sorted(fields))}, "
+            f"a column of the kind {data['kind']!r} is declared by {', '.join(sorted(known))}, "
             f"of which {', '.join(sorted(needed)) or 'none'} must be given",
             got="others",
             remedy="correct the declaration",

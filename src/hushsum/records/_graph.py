@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, FilePath, UsageError
-from hushsum.records._arrow import choose_columns, pyarrow
+from hushsum.records._arrow import choose_columns, pyarrow, quietly
 from hushsum.records._csv import COMPRESSIONS
 from hushsum.records._record_batches import (
     LocalCopy,
@@ -325,13 +325,12 @@ def node_number(name: int | str) -> int:
     return int(name)
 
 
-def read_pairs(
-    path: str, columns: Sequence[str] | None, progress: Callable[[float], None] | None = None
-) -> Generator[tuple[Ids, Ids], None, None]:
-    """The two ends of each edge, some edges at a time, in the order of the file.
+def read_pairs(path: str, columns: Sequence[str] | None) -> Generator[tuple[Ids, Ids, float], None, None]:
+    """The two ends of each edge, some edges at a time, in the order of the file, and the fraction of it that
+    has been read.
 
     ``columns`` are the names of two columns, or, in text files, their positions from 1; by default the first
-    two. ``progress`` is called with the fraction of the file that has been read, before edges are returned.
+    two.
 
     Raises
     ------
@@ -340,7 +339,6 @@ def read_pairs(
     DataRefused
         The file cannot be read as its name suggests, or an id is missing or neither integer nor text.
     """
-    report = progress or (lambda _: None)
     shown, name = shown_path(path), file_name(path).lower()
     packed = next((each for each in COMPRESSIONS if name.endswith(each)), "")
     suffix = Path(name.removesuffix(packed)).suffix
@@ -348,7 +346,7 @@ def read_pairs(
         known = ", ".join((".csv", *_TYPED_FILES, *_TEXT_FILES, *(f".txt{each}" for each in COMPRESSIONS)))
         raise UsageError((FilePath(shown), f" must end in one of {known}"), remedy="rename or convert it")
     if suffix in _TEXT_FILES:
-        yield from _text_pairs(path, shown, columns, COMPRESSIONS.get(packed), report)
+        yield from _text_pairs(path, shown, columns, COMPRESSIONS.get(packed))
         return
     with closing(open_source(path, shown, _BLOCK)) as source:
         chosen = list(source.column_names[:2] if columns is None else columns)
@@ -357,8 +355,8 @@ def read_pairs(
         choose_columns(source.column_names, chosen)
         source.choose(chosen)
         for batch in source.batches():
-            report(source.progress or 0.0)
-            yield node_numbers(batch.column(chosen[0])), node_numbers(batch.column(chosen[1]))
+            first, second = (node_numbers(batch.column(each)) for each in chosen)
+            yield first, second, source.progress or 0.0
 
 
 def node_numbers(column: Any) -> Ids:
@@ -392,12 +390,8 @@ def _taken(numbers: Ids, encoded: Any) -> Ids:
 
 
 def _text_pairs(
-    path: str,
-    name: str,
-    columns: Sequence[str] | None,
-    compression: str | None,
-    report: Callable[[float], None],
-) -> Iterator[tuple[Ids, Ids]]:
+    path: str, name: str, columns: Sequence[str] | None, compression: str | None
+) -> Iterator[tuple[Ids, Ids, float]]:
     """Edges of a text file as SNAP publishes them: ids separated by spaces or tabs, comments after # or %."""
     try:
         first, second = (int(each) - 1 for each in columns or ("1", "2"))
@@ -423,21 +417,20 @@ def _text_pairs(
             marked = block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
             pairs = _parsed(marked, name, (first, second))
             if pairs is not None:
-                report(min(1.0, raw.tell() / max(size, 1)))
-                yield pairs
+                yield *pairs, min(1.0, raw.tell() / max(size, 1))
 
 
 def _lines(stream: BinaryIO, name: str, *, compressed: bool) -> Iterator[bytes]:
     """Blocks that end with the end of a line."""
     rest = b""
     while True:
-        try:
-            block = bytes(stream.read(_BLOCK))
-        except (OSError, EOFError, pyarrow().ArrowException):
-            block = None
-        # Raised outside the handler: the engine's message may quote data.
-        if block is None:
-            raise _unreadable(name, compressed=compressed)
+        block = bytes(
+            quietly(
+                lambda: stream.read(_BLOCK),
+                lambda _: _unreadable(name, compressed=compressed),
+                (OSError, EOFError, pyarrow().ArrowException),
+            )
+        )
         if not block:
             break
         end = block.rfind(b"\n") + 1
@@ -556,19 +549,13 @@ class EdgeList:
 
     def _pairs(self, progress: EdgeProgress) -> Iterator[tuple[Ids, Ids]]:
         local = all(os.path.isfile(path) for path in self.paths)
-        sizes = [os.path.getsize(path) for path in self.paths] if local else []
-        if not local:
-            progress.read = None
+        sizes = [os.path.getsize(path) if local else 0 for path in self.paths]
         for number, path in enumerate(self.paths):
-
-            def read(fraction: float, number: int = number) -> None:
-                if local:
-                    done = sum(sizes[:number]) + fraction * sizes[number]
-                    progress.read = done / max(sum(sizes), 1)
-
-            yield from read_pairs(path, self.columns, read)
-        if local:
-            progress.read = 1.0
+            for first, second, fraction in read_pairs(path, self.columns):
+                done = sum(sizes[:number]) + fraction * sizes[number]
+                progress.read = done / max(sum(sizes), 1) if local else None
+                yield first, second
+        progress.read = 1.0 if local else None
 
 
 def read_edges(

@@ -11,16 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError, shown
-from hushsum.records._arrow import (
-    arrow_column,
-    as_columns,
-    decoded,
-    from_package,
-    has_arrow_interface,
-    in_memory,
-    is_text,
-    pyarrow,
-)
+from hushsum.records._arrow import decoded, is_text, one_column, pyarrow
 
 DIGEST_BYTES: Final = 16
 _HASHER: Final = blake2b(digest_size=DIGEST_BYTES, person=b"hushsum-unit")
@@ -50,27 +41,18 @@ def identify(units: object) -> UnitIds:
     DataRefused
         An id is missing, or is neither an integer nor a string; the ids are not one-dimensional.
     """
-    units = in_memory(units)
+    units = one_column(units, "unit ids must be one column of integers or strings")
     if isinstance(units, np.ma.MaskedArray):
         if np.ma.is_masked(units):
             _refuse_missing()
         units = units.data
     if isinstance(units, np.ndarray):
         return _from_numpy(units)
-    if from_package(units, "pandas"):
-        return _from_pandas(units)
-    if has_arrow_interface(units):
-        _, columns = as_columns(units)
-        if len(columns) != 1:
-            raise DataRefused(
-                "unit ids must be one column", got=len(columns), remedy="pass the column of ids alone"
-            )
-        return _from_arrow(columns[0])
-    if isinstance(units, Sequence) and not isinstance(units, str | bytes):
+    if isinstance(units, list | tuple):
         return _from_objects(units)
-    if hasattr(units, "__array__"):
-        return _from_numpy(np.asarray(units))
-    _refuse_type(type(units).__name__)
+    if units is None:
+        _refuse_type("objects")
+    return _from_arrow(units)
 
 
 def _from_numpy(units: NDArray[Any]) -> UnitIds:
@@ -82,17 +64,6 @@ def _from_numpy(units: NDArray[Any]) -> UnitIds:
     if units.dtype.kind in "OUT":
         return _from_objects(units.tolist())
     _refuse_type(str(units.dtype))
-
-
-def _from_pandas(units: Any) -> UnitIds:
-    if units.ndim != 1:
-        raise DataRefused("unit ids must be one column", got="a frame", remedy="pass the column of ids alone")
-    if isinstance(units.dtype, np.dtype):
-        return _from_numpy(units.to_numpy())
-    chunks = arrow_column(units)
-    if chunks is None:
-        _refuse_type("objects")
-    return _from_arrow(chunks)
 
 
 def _from_arrow(chunks: Any) -> UnitIds:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
-from hushsum.records._arrow import choose_columns, is_any_list, numbers_of, pyarrow
+from hushsum.records._arrow import choose_columns, is_any_list, numbers_of, pyarrow, quietly
 from hushsum.records._cell_format import PLAIN, CellFormat
 from hushsum.records._columnar import ColumnarSource, WorkbookSource
 from hushsum.records._csv import CsvSource
@@ -131,6 +131,22 @@ def expanded(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
         else:
             found.append(each)
     return found
+
+
+def refuse_repeated(paths: Iterable[str]) -> None:
+    """Raise UsageError if a file is named twice, by whatever path: its records would be counted twice."""
+    seen: set[object] = set()
+    for each in paths:
+        place: object = each
+        if each != "-" and not is_url(each):
+            if not os.path.exists(each):
+                continue
+            status = os.stat(each)
+            place = (status.st_dev, status.st_ino)
+        if place in seen:
+            named = FilePath(shown_path(each), quoted=True)
+            raise UsageError((named, " is named twice, and its records would count twice"))
+        seen.add(place)
 
 
 def _matching(url: str) -> list[str]:
@@ -238,15 +254,11 @@ def _filesystem(url: str) -> tuple[Any, str]:
 
 def _quietly(url: str, call: Any) -> Any:
     """The result of a call to a filesystem, whose messages may quote credentials."""
-    failed: type[Exception] | None = None
-    try:
-        return call()
-    except Exception as error:
-        failed = type(error)
-    raise UsageError(
-        (FilePath(shown_path(url)), f" could not be read: {failed.__name__}"),
-        remedy="check the address, the network, and the credentials in the environment",
+    shown, remedy = (
+        FilePath(shown_path(url)),
+        "check the address, the network, and the credentials in the environment",
     )
+    return quietly(call, lambda kind: UsageError((shown, f" could not be read: {kind}"), remedy=remedy))
 
 
 DEFAULT_BATCH_BYTES: Final = 1 << 20

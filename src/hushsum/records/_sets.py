@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records._arrow import (
-    arrow_column,
-    as_columns,
     from_package,
-    has_arrow_interface,
-    in_memory,
     is_any_list,
+    one_column,
     pyarrow,
     refuse_empty,
     refuse_nulls,
@@ -85,27 +82,19 @@ def as_sets(data: object) -> Sets:
     """
     if isinstance(data, Sets):
         return data
-    data = in_memory(data)
     if from_package(data, "scipy.sparse"):
         sets = _from_sparse(data)
-    elif isinstance(data, np.ndarray):
-        if data.dtype != object or data.ndim != 1:
-            raise DataRefused(
-                "data must be records of sets, got a dense array; pass scipy.sparse.csr_array(data) "
-                "if it has flags of membership, data.tolist() if each row lists members"
-            )
-        sets = _from_iterables(data.tolist())
-    elif from_package(data, "pandas"):
-        sets = _from_pandas(data)
-    elif has_arrow_interface(data):
-        _, columns = as_columns(data)
-        sets = _from_arrow(_only(columns))
-    elif isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        sets = _from_iterables(data)
-    else:
+    elif isinstance(data, np.ndarray) and (data.dtype != object or data.ndim != 1):
         raise DataRefused(
-            f"data must be a sparse matrix, a column of lists or a list of sets, got {type(data).__name__}"
+            "data must be records of sets, got a dense array; pass scipy.sparse.csr_array(data) "
+            "if it has flags of membership, data.tolist() if each row lists members"
         )
+    else:
+        found = one_column(data, "data must be a sparse matrix, a column of lists or a list of sets")
+        if found is None or (isinstance(found, np.ndarray) and found.dtype != object):
+            _refuse_members()
+        listed = isinstance(found, np.ndarray | list | tuple)
+        sets = _from_iterables(list(found)) if listed else _from_arrow(found)
     if not len(sets):
         refuse_empty()
     return sets
@@ -133,19 +122,6 @@ def _from_sparse(data: Any) -> Sets:
         before = np.concatenate([[0], np.cumsum(present, dtype=np.int64)])
         values, indptr = values[present], before[indptr]
     return Sets(values, indptr)
-
-
-def _from_pandas(data: Any) -> Sets:
-    if data.ndim == 2:
-        data = data.iloc[:, _only(range(data.shape[1]))]
-    if data.dtype == np.dtype(object):
-        return _from_iterables(data.tolist())
-    if isinstance(data.dtype, np.dtype):
-        _refuse_members()
-    chunks = arrow_column(data)
-    if chunks is None:
-        _refuse_members()
-    return _from_arrow(chunks)
 
 
 def _from_arrow(chunks: Any) -> Sets:
@@ -196,14 +172,6 @@ def _from_arrays(records: Sequence[NDArray[Any]]) -> Sets:
         _refuse_members()
     lengths = np.array([len(record) for record in records], np.int64)
     return Sets(np.concatenate([_int64(record) for record in records]), _indptr(lengths))
-
-
-def _only(columns: Sequence[Any]) -> Any:
-    if len(columns) != 1:
-        raise DataRefused(
-            f"data must have one column of lists, got {len(columns)} columns; choose the one of the sets"
-        )
-    return columns[0]
 
 
 def _indptr(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

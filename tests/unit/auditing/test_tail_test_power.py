@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from hushsum.auditing import (
-    Events,
     GaussianPair,
     audit_gaussian,
     audit_laplace,
@@ -103,10 +102,6 @@ def test_silence_is_no_noise() -> None:
         audit_gaussian(lambda size: np.zeros(size, np.int64), 4.0, cells=3),
     ):
         assert not audit.holds
-
-
-def test_events_count_both_directions() -> None:
-    assert Events(0, 2).count(np.array([-3, -2, 0, 1, 2, 5])).tolist() == [[4, 2], [3, 2]]
 
 
 @pytest.mark.parametrize("wrong", [{"variance": 0.0}, {"variance": 1.0, "cells": 0}])

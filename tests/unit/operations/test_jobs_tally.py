@@ -15,12 +15,12 @@ from hushsum.operations import (
     check_output,
     merge_tallies,
     read_key,
-    refuse_repeated,
     release_tally,
     tally_records,
 )
 from hushsum.planning import KernelSpec, TableSpec
 from hushsum.privacy import Claim, ReleaseRequest
+from hushsum.records import refuse_repeated
 
 CHOICE = KernelSpec(kernel="euclidean", bandwidth=1.0)
 SMALL = TableSpec(rows=16, width=64)

@@ -121,8 +121,11 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "categories": (lambda: pd.Series(["98765"], dtype="category"), "set of integers"),
     "dense": (flags, "scipy.sparse.csr_array"),
     "flat": (lambda: np.array([98765]), "dense array"),
-    "two columns": (lambda: pa.table({"a": [[1]], "b": [[2]]}), "one column of lists, got 2"),
-    "two columns in pandas": (lambda: pd.DataFrame({"a": [[1]], "b": [[2]]}), "one column of lists, got 2"),
+    "two columns": (lambda: pa.table({"a": [[1]], "b": [[2]]}), "got 2 columns"),
+    "two columns in pandas": (
+        lambda: pd.DataFrame({"a": [[1]], "b": [[2]]}),
+        "a list of sets, got 2 columns",
+    ),
     "no records": (list, "at least one record"),
     "no rows": (lambda: sparse.csr_array((0, 5)), "at least one record"),
     "no lists": (lambda: pa.array([], pa.list_(pa.int64())), "at least one record"),

@@ -57,6 +57,7 @@ INTEGERS: dict[str, Callable[[list[int]], object]] = {
     "arrow": lambda ids: pa.array(ids, pa.int16()),
     "arrow chunks": lambda ids: pa.chunked_array([ids[:1], ids[1:]]),
     "one column": lambda ids: pa.table({"id": ids}),
+    "one column of pandas": lambda ids: pd.DataFrame({"id": ids}),
     "categories": lambda ids: pd.Series(ids, dtype="category"),
 }
 STRINGS: dict[str, Callable[[list[str]], object]] = {
@@ -124,8 +125,8 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "dates": (lambda: pa.array([1]).cast(pa.timestamp("s")), "integers or strings, got timestamp"),
     "one string": (lambda: "98765", "integers or strings, got str"),
     "matrix": (lambda: np.array([[98765]]), "one dimension, got 2"),
-    "frame": (lambda: pd.DataFrame({"a": [98765]}), "one column"),
-    "two columns": (lambda: pa.table({"a": [98765], "b": [1]}), "one column, got 2"),
+    "frame": (lambda: pd.DataFrame({"a": [98765], "b": [1]}), "one column"),
+    "two columns": (lambda: pa.table({"a": [98765], "b": [1]}), "one column of integers or strings, got 2"),
 }
 
 
