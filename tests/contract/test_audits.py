@@ -18,24 +18,19 @@ import pytest
 
 import hushsum as hs
 from hushsum.auditing import (
-    CASES,
-    STATED_POWER,
     Half,
-    NoiseCase,
-    SmokeCase,
-    audit_edges,
-    audit_persons,
     audit_sensitivity,
-    audit_smoke,
     audit_steps,
     audited_bases,
-    audited_kernels,
     basis_cases,
     basis_in_words,
     neighbours,
-    noise_cases,
     pool_for,
 )
+from hushsum.auditing._cases import NoiseCase, audited_kernels, noise_cases
+from hushsum.auditing._report import STATED_POWER
+from hushsum.auditing._sensitivity import audit_edges, audit_persons
+from hushsum.auditing._statistics import CASES, SmokeCase, audit_smoke
 from hushsum.kernels import HASHABLE, Batch, ColumnKernel, composed_names, named, parameter_names
 from hushsum.kernels import _registry as kernels
 from hushsum.methods import all_methods

@@ -35,7 +35,8 @@ from hushsum.errors import (
     PublicAssumption,
     UsageError,
 )
-from hushsum.files import CHUNK, canonical_json, encrypt
+from hushsum.files import canonical_json, encrypt
+from hushsum.files._encryption import CHUNK
 from hushsum.parties import ReportTerms, collect_reports, make_report
 from hushsum.parties.secure_aggregation import AggregationTerms, ServerState, SiteState
 from hushsum.parties.summarization import (
@@ -609,7 +610,7 @@ def _onnx_seeds() -> list[bytes]:
 
 def check_onnx(data: bytes) -> bool:
     """Refused, or a list of operations none of which draws; whether it was read."""
-    from hushsum.records import RANDOM, operations_of
+    from hushsum.records._onnx import RANDOM, operations_of
 
     try:
         found = operations_of(data)

@@ -16,22 +16,23 @@ import numpy as np
 import pytest
 
 from hushsum.auditing import (
-    HALF_NOISE,
-    INFORMATIVE,
-    STATED_POWER,
-    THOROUGH_RELEASES,
     AuditRow,
     MechanismCase,
     Separated,
     allowed_distance,
-    audit,  # noqa: F401  (registers the cases)
     audit_separation,
-    lattice_chances,
     mechanism_cases,
     normal_chances,
-    separation_power,
 )
 from hushsum.auditing import _cases as cases
+from hushsum.auditing._report import STATED_POWER
+from hushsum.auditing._statistics import (
+    HALF_NOISE,
+    INFORMATIVE,
+    THOROUGH_RELEASES,
+    lattice_chances,
+    separation_power,
+)
 from hushsum.methods import Machines, NoisyWeights, fit_machines, perturbed_machines, svm_sensitivity
 from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _draws
 from hushsum.privacy import _functional_perturbation as functional_perturbation

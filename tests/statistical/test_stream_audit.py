@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from hushsum.auditing import audit_separation, separation_power
+from hushsum.auditing import audit_separation
+from hushsum.auditing._statistics import separation_power
 from hushsum.privacy import IntegerNoise
 from hushsum.streams import FIRST, TWICE, PreparedStream, stream_pair
 

@@ -12,20 +12,17 @@ from hushsum.files._container import (
     container,
     digests_size,
     pack,
-    page_digests,
     read_container,
     unpack,
     write_container,
 )
 from hushsum.files._durable import SharedText, atomic_file, state_folder
 from hushsum.files._encoding import (
-    MOST_DIGITS,
     REAL,
     PackedForm,
     PackedTable,
     TablePacker,
     canonical_json,
-    cheapest_form,
     check_packed,
     data_bytes,
     declared_fields,
@@ -40,21 +37,17 @@ from hushsum.files._encoding import (
     unpack_integers,
 )
 from hushsum.files._encryption import (
-    CHUNK,
     KEY_BYTES,
     SecretFile,
     decrypt,
     encrypt,
-    encrypted_size,
     seal,
     unseal,
 )
 from hushsum.files._rollback_guard import GuardPlace, NumberGuard, PlacedGuard, RollbackGuard
 
 __all__ = [
-    "CHUNK",
     "KEY_BYTES",
-    "MOST_DIGITS",
     "REAL",
     "VERSION",
     "Buffer",
@@ -74,7 +67,6 @@ __all__ = [
     "atomic_file",
     "build_from",
     "canonical_json",
-    "cheapest_form",
     "check_packed",
     "check_spelling",
     "container",
@@ -86,13 +78,11 @@ __all__ = [
     "encode_array",
     "encoded_size",
     "encrypt",
-    "encrypted_size",
     "narrowest_type",
     "pack",
     "pack_integers",
     "padded_json",
     "padded_size",
-    "page_digests",
     "read_container",
     "seal",
     "state_folder",

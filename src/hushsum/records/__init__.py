@@ -68,18 +68,13 @@ from hushsum.records._cell_format import (
     UNITS,
     CellFormat,
     DateFormat,
-    as_numbers,
     without_missing,
 )
-from hushsum.records._csv import CountedLines, CsvSource
 from hushsum.records._data_derived_parameters import (
     TARGETS,
     ParameterCheck,
-    are_copies,
     clipping_allowed,
     default_bounds_refused,
-    is_natural,
-    is_round,
     level_outside,
     refuse_copied_rows,
     refuse_private_rows,
@@ -92,23 +87,21 @@ from hushsum.records._declared_columns import (
     NumberColumn,
     column_from_json,
 )
-from hushsum.records._decoder_worker import Refused, check_archive, receive_exactly
+from hushsum.records._decoder_worker import Refused, receive_exactly
 from hushsum.records._graph import (
     DEFAULT_MEMORY,
     EdgeList,
     EdgeProgress,
     Graph,
-    node_number,
     read_edges,
     read_pairs,
 )
-from hushsum.records._onnx import RANDOM, OnnxTransform, operations_of
+from hushsum.records._onnx import OnnxTransform
 from hushsum.records._persons import UnitCap, identify
 from hushsum.records._record_batches import (
     DEFAULT_BATCH_BYTES,
     ColumnBlocks,
     FileState,
-    LocalCopy,
     RecordStream,
     expanded,
     file_state,
@@ -125,20 +118,18 @@ from hushsum.records._transform import Transform
 
 __all__ = [
     "DAYS", "DEFAULT_BATCH_BYTES", "DEFAULT_MEMORY", "ENCODE", "ENCODINGS", "FEWEST_BITS", "MISSING",
-    "MOST_BITS", "MOST_CELLS", "NO_DATES", "PLAIN", "RANDOM", "TARGETS", "UNITS", "Batch", "Bounds",
-    "CategoryColumn", "CellFormat", "CellGrid", "Codes", "ColumnBlocks", "CountedLines", "CsvSource",
-    "DateFormat", "DeclaredBounds", "DeclaredColumn", "DeclaredSteps", "EdgeList", "EdgeProgress",
-    "FileState", "FlagColumn", "Graph", "LocalCopy", "NumberColumn", "OnnxTransform", "ParameterCheck",
-    "RecordStream", "Refused", "Sets", "Steps", "Transform", "UnitBall", "UnitCap", "are_copies", "as_codes",
-    "as_columns", "as_dense", "as_numbers", "as_sets", "as_table", "bins_for_bandwidth", "bounds_in_words",
-    "check_archive", "choose_columns", "choose_mixed", "clipped_to_ball", "clipping_allowed",
+    "MOST_BITS", "MOST_CELLS", "NO_DATES", "PLAIN", "TARGETS", "UNITS", "Batch", "Bounds", "CategoryColumn",
+    "CellFormat", "CellGrid", "Codes", "ColumnBlocks", "DateFormat", "DeclaredBounds", "DeclaredColumn",
+    "DeclaredSteps", "EdgeList", "EdgeProgress", "FileState", "FlagColumn", "Graph", "NumberColumn",
+    "OnnxTransform", "ParameterCheck", "RecordStream", "Refused", "Sets", "Steps", "Transform", "UnitBall",
+    "UnitCap", "as_codes", "as_columns", "as_dense", "as_sets", "as_table", "bins_for_bandwidth",
+    "bounds_in_words", "choose_columns", "choose_mixed", "clipped_to_ball", "clipping_allowed",
     "column_from_json", "column_groups", "column_names_of", "columns_in_words", "columns_of",
     "declared_bounds", "declared_steps", "default_bounds_refused", "dense_batch", "distances", "expanded",
     "file_state", "first_column", "from_package", "has_arrow_interface", "identify", "in_memory", "is_frame",
-    "is_natural", "is_not_numeric", "is_round", "is_url", "level_outside", "mixed_columns", "names_in_words",
-    "node_number", "norms", "numbers_of", "numbers_with_missing", "open_batches", "open_source",
-    "operations_of", "part_of", "pyarrow", "quietly", "read_columns", "read_edges", "read_pairs",
-    "read_stream", "receive_exactly", "refuse_copied_rows", "refuse_path", "refuse_private_rows",
-    "refuse_repeated", "row_group_sizes", "shown_path", "steps_between", "whole_length", "whole_vectors",
-    "without_missing",
+    "is_not_numeric", "is_url", "level_outside", "mixed_columns", "names_in_words", "norms", "numbers_of",
+    "numbers_with_missing", "open_batches", "open_source", "part_of", "pyarrow", "quietly", "read_columns",
+    "read_edges", "read_pairs", "read_stream", "receive_exactly", "refuse_copied_rows", "refuse_path",
+    "refuse_private_rows", "refuse_repeated", "row_group_sizes", "shown_path", "steps_between",
+    "whole_length", "whole_vectors", "without_missing",
 ]  # fmt: skip

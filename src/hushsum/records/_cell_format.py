@@ -344,13 +344,11 @@ class CellFormat:
         numbers = [as_numbers(pa.array([each]), self.decimal) for each in self.missing]
         marked = [float(each[0].as_py()) for each in numbers if each is not None]
         for column in columns if marked else ():
-            position = batch.schema.get_field_index(column)
-            values = batch.column(position)
+            values = batch.column(column)
             if not _is_number(values) or column in self.dates.columns:
                 continue
             absent = compute.is_in(values.cast(pa.float64(), safe=False), value_set=pa.array(marked))
-            kept = compute.if_else(absent, pa.scalar(None, values.type), values)
-            batch = batch.set_column(position, column, kept)
+            batch = with_column(batch, column, compute.if_else(absent, pa.scalar(None, values.type), values))
         return batch
 
     def kept(self, batch: Any) -> Any:
@@ -360,6 +358,11 @@ class CellFormat:
         compute = pyarrow("compute")
         absent = [compute.is_null(column, nan_is_null=True) for column in batch.columns]
         return batch.filter(compute.invert(reduce(compute.or_, absent)))
+
+
+def with_column(batch: Any, name: str, values: Any) -> Any:
+    """The batch with other values in a column."""
+    return batch.set_column(batch.schema.get_field_index(name), name, values)
 
 
 def _is_number(values: Any) -> bool:
@@ -393,7 +396,7 @@ class CellFaults:
         """Note what is missing in columns of numbers, where it is not dropped."""
         refused = {column for column, _ in self._found}
         for column in columns:
-            values = batch.column(batch.schema.get_field_index(column))
+            values = batch.column(column)
             if values.null_count and _is_number(values) and column not in refused:
                 dates = column in self._cells.dates.columns
                 self.add(column, "missing values", _MISSING_REMEDY, values.is_null(), dates=dates)

@@ -18,7 +18,7 @@ from typing import Any, Final
 from hushsum.errors import Argument, DataRefused, FilePath, UsageError, Words, shown
 from hushsum.records._arrow import is_any_list, is_number_type, is_text, pyarrow
 from hushsum.records._arrow_stream import read_stream
-from hushsum.records._cell_format import PLAIN, CellFormat, without_missing
+from hushsum.records._cell_format import PLAIN, CellFormat, with_column, without_missing
 from hushsum.records._decoder_worker import HEADER, receive_exactly
 from hushsum.records._decoder_worker import __file__ as _WORKER
 from hushsum.records._source import Source
@@ -228,13 +228,12 @@ class ColumnarSource(Source):
     def _converted(self, batch: Any) -> Any:
         """The batch with numbers in place of declared dates, and of text that writes numbers."""
         for column in (*self._dates, *self._written):
-            position = batch.schema.get_field_index(column)
-            found = batch.column(position)
+            found = batch.column(column)
             if column in self._written:
                 numbers = self.cells.read(found, column, self.faults)
             else:
                 numbers = self.cells.dates.from_microseconds(found)
-            batch = batch.set_column(position, column, numbers)
+            batch = with_column(batch, column, numbers)
         return batch
 
     def _described(self) -> tuple[dict[str, Any], Any]:

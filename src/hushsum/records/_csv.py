@@ -15,7 +15,7 @@ import numpy as np
 
 from hushsum.errors import Argument, DataRefused, FilePath, Words
 from hushsum.records._arrow import pyarrow, quietly
-from hushsum.records._cell_format import PLAIN, CellFormat, without_missing
+from hushsum.records._cell_format import PLAIN, CellFormat, with_column, without_missing
 from hushsum.records._source import Source
 
 _BLOCK: Final = 1 << 16
@@ -309,16 +309,14 @@ class CsvSource(Source):
     def _converted(self, batch: Any) -> Any:
         """The batch with numbers and sets in place of the text that writes them."""
         for column in self.numbers:
-            position = batch.schema.get_field_index(column)
-            text = batch.column(position)
+            text = batch.column(column)
             if self.mixed:
                 text = without_missing(text, self.cells.markers)
             numbers = self.cells.read(text, column, self.faults, separator=self._separator)
-            batch = batch.set_column(position, column, numbers)
+            batch = with_column(batch, column, numbers)
         if self.set_column is None:
             return batch
-        position = batch.schema.get_field_index(self.set_column)
-        return batch.set_column(position, self.set_column, _sets_of(batch.column(position), self.set_column))
+        return with_column(batch, self.set_column, _sets_of(batch.column(self.set_column), self.set_column))
 
 
 def _sets_of(text: Any, column: str) -> Any:

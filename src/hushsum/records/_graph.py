@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final
 
@@ -21,6 +22,7 @@ from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.records._arrow import choose_columns, pyarrow, quietly
 from hushsum.records._csv import COMPRESSIONS
 from hushsum.records._record_batches import (
+    TYPED,
     LocalCopy,
     check_file,
     expanded,
@@ -305,7 +307,7 @@ _OTHER_NUMERAL: Final = re.compile(rb"(?:\A|[\t\n])(?:-0|0[^\t\n])")
 """Fields such as 017, -0 and 0x1F, which a parser of integers reads as numbers, and which are names here."""
 
 _TEXT_FILES: Final = (".txt", ".tsv", ".edges")
-_TYPED_FILES: Final = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
+_TYPED_FILES: Final = tuple(chain.from_iterable(TYPED.values()))
 
 
 def node_number(name: int | str) -> int:

@@ -15,23 +15,13 @@ from hushsum._types import Floats
 from hushsum.errors import DataRefused, UsageError
 from hushsum.records._arrow import as_dense
 from hushsum.records._bounds import clipped_to_ball
+from hushsum.records._transform import check_radius
 
-RANDOM: Final = frozenset(
-    (
-        "RandomNormal",
-        "RandomNormalLike",
-        "RandomUniform",
-        "RandomUniformLike",
-        "Multinomial",
-        "Bernoulli",
-        "Sampling",
-        "GreedySearch",
-        "BeamSearch",
-        "WhisperBeamSearch",
-        "BiasDropout",
-        "BitmaskDropout",
-    )
-)
+_DRAWING = """
+    RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli Sampling GreedySearch
+    BeamSearch WhisperBeamSearch BiasDropout BitmaskDropout
+"""
+RANDOM: Final = frozenset(_DRAWING.split())
 """Operations that draw from a generator. It is one for all runs, so that a record's output would depend on
 how many records came before it.
 """
@@ -204,9 +194,7 @@ class OnnxTransform:
     """
 
     def __init__(self, model: bytes | str | Path, *, radius: float, output: str | None = None) -> None:
-        if not 1e-15 <= radius <= 1e15:
-            remedy = "give the length that no output exceeds"
-            raise UsageError("radius", "must be from 1e-15 to 1e15", got=f"{radius:g}", remedy=remedy)
+        check_radius("radius", radius, "output")
         content = bytes(model) if isinstance(model, bytes | bytearray) else _file(Path(model))
         self.radius = float(radius)
         self._every = DROPOUT in operations_of(content)

@@ -22,8 +22,8 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -35,7 +35,7 @@ from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
 from hushsum.records._arrow import choose_columns, is_any_list, numbers_of, pyarrow, quietly
 from hushsum.records._cell_format import PLAIN, CellFormat
 from hushsum.records._columnar import ColumnarSource, WorkbookSource
-from hushsum.records._csv import CsvSource
+from hushsum.records._csv import COMPRESSIONS, CsvSource
 from hushsum.records._source import Source
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -263,20 +263,13 @@ def _quietly(url: str, call: Any) -> Any:
 
 DEFAULT_BATCH_BYTES: Final = 1 << 20
 
+TYPED: Final = {"Parquet": (".parquet", ".pq"), "Arrow": (".arrow", ".feather", ".ipc")}
+"""The endings of files whose columns have types."""
+
 _FORMATS: Final = {
-    ".csv": "CSV",
-    ".csv.gz": "CSV",
-    ".csv.zst": "CSV",
-    ".tsv": "CSV",
-    ".tsv.gz": "CSV",
-    ".tsv.zst": "CSV",
-    ".parquet": "Parquet",
-    ".pq": "Parquet",
-    ".arrow": "Arrow",
-    ".feather": "Arrow",
-    ".ipc": "Arrow",
-    ".xlsx": "Excel",
-    ".xlsm": "Excel",
+    "CSV": tuple(text + packed for text in (".csv", ".tsv") for packed in ("", *COMPRESSIONS)),
+    **TYPED,
+    "Excel": (".xlsx", ".xlsm"),
 }
 
 
@@ -346,9 +339,7 @@ class RecordStream:
     def __enter__(self) -> RecordStream:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
 
@@ -461,7 +452,7 @@ def row_group_sizes(path: str | os.PathLike[str]) -> list[int]:
 
 def _format_of(path: str) -> str | None:
     lowered = file_name(path).lower()
-    return next((kind for suffix, kind in _FORMATS.items() if lowered.endswith(suffix)), None)
+    return next((kind for kind, suffixes in _FORMATS.items() if lowered.endswith(suffixes)), None)
 
 
 def open_source(
@@ -486,9 +477,8 @@ def open_source(
     if not url:
         check_file(file, name)
     if kind is None:
-        raise UsageError(
-            (FilePath(name), f" must end in one of {', '.join(_FORMATS)}"), remedy="rename or convert it"
-        )
+        known = ", ".join(chain.from_iterable(_FORMATS.values()))
+        raise UsageError((FilePath(name), f" must end in one of {known}"), remedy="rename or convert it")
     copy = LocalCopy(str(path)) if url else None
     try:
         if copy is not None:

@@ -321,7 +321,7 @@ class Transform:
             As for :meth:`whitening`.
         """
         rows = public_rows(public)
-        _check_radius(input_radius)
+        check_radius("input_radius", input_radius, "record")
         clipped = clipped_to_ball(rows, input_radius)
         matrix, constant = matrix_of_steps(steps, clipped)
         lengths = np.linalg.norm(clipped @ matrix.T + constant, axis=1)
@@ -348,7 +348,7 @@ class Transform:
         """Learned from all rows; the length of results from those of each half under what was learned from
         the other one.
         """
-        _check_radius(input_radius)
+        check_radius("input_radius", input_radius, "record")
         if directions is not None:
             _check_directions(directions, rows.shape[1])
         codes = np.zeros(len(rows), np.int64) if codes is None else codes
@@ -437,14 +437,11 @@ def _nonsense() -> FileRefused:
     return FileRefused("the transformation makes no sense", remedy="ask who wrote it")
 
 
-def _check_radius(input_radius: float) -> None:
-    if not 1e-15 <= input_radius <= 1e15:
-        raise UsageError(
-            "input_radius",
-            "must be from 1e-15 to 1e15",
-            got=f"{input_radius:g}",
-            remedy="give the length that no record exceeds",
-        )
+def check_radius(name: str, radius: float, what: str) -> None:
+    """Refuse a radius that no records can have; ``what`` is what it limits."""
+    if not 1e-15 <= radius <= 1e15:
+        remedy = f"give the length that no {what} exceeds"
+        raise UsageError(name, "must be from 1e-15 to 1e15", got=f"{radius:g}", remedy=remedy)
 
 
 def _check_directions(directions: int, columns: int) -> None:

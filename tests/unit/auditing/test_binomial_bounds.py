@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from hushsum.auditing import at_most, binomial_bounds, lower_bounds, most_hits_below
+from hushsum.auditing._statistics import at_most, binomial_bounds, lower_bounds, most_hits_below
 
 
 @pytest.mark.parametrize(("number", "probability"), [(1, 0.5), (30, 0.01), (30, 0.99), (700, 0.3)])

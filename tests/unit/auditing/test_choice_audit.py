@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hushsum.auditing import AuditRow, Distributions, audit_choice
+from hushsum.auditing import AuditRow, audit_choice
+from hushsum.auditing._statistics import Distributions
 from hushsum.errors import UsageError
 
 Choose = Callable[[int], NDArray[np.int64]]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from hushsum.auditing import GaussianPair, Term, distribution_of
+from hushsum.auditing._statistics import GaussianPair, Term, distribution_of
 
 
 def masses(variance: float, reach: int) -> list[float]:

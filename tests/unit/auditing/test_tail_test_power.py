@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from hushsum.auditing import (
+from hushsum.auditing import audit_gaussian, audit_laplace
+from hushsum.auditing._statistics import (
     GaussianPair,
-    audit_gaussian,
-    audit_laplace,
     binomial_bounds,
     laplace_draws,
     laplace_power,

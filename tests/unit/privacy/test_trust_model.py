@@ -12,8 +12,7 @@ import pytest
 from tests.aggregation_runs import identity, small_tally
 
 import hushsum as hs
-from hushsum.auditing import audit_calibration
-from hushsum.auditing._audit import _calibration_row, _spent
+from hushsum.auditing._audit import _calibration_row, _spent, audit_calibration
 from hushsum.errors import FileRefused
 from hushsum.parties.secure_aggregation import AggregationTerms, released_sum
 from hushsum.privacy import (

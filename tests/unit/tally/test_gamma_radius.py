@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.auditing import audit_calibration
+from hushsum.auditing._audit import audit_calibration
 from hushsum.errors import ClaimError, FileRefused, UsageError
 from hushsum.files import FileKind, read_container, write_container
 from hushsum.privacy import GAMMA, IntegerNoise, Sensitivity, gamma_noise, laplace_noise, root_above
