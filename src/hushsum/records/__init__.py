@@ -87,7 +87,7 @@ from hushsum.records._declared_columns import (
     NumberColumn,
     column_from_json,
 )
-from hushsum.records._decoder_worker import Refused, receive_exactly
+from hushsum.records._decoder_worker import receive_exactly
 from hushsum.records._graph import (
     DEFAULT_MEMORY,
     EdgeList,
@@ -121,7 +121,7 @@ __all__ = [
     "MOST_BITS", "MOST_CELLS", "NO_DATES", "PLAIN", "TARGETS", "UNITS", "Batch", "Bounds", "CategoryColumn",
     "CellFormat", "CellGrid", "Codes", "ColumnBlocks", "DateFormat", "DeclaredBounds", "DeclaredColumn",
     "DeclaredSteps", "EdgeList", "EdgeProgress", "FileState", "FlagColumn", "Graph", "NumberColumn",
-    "OnnxTransform", "ParameterCheck", "RecordStream", "Refused", "Sets", "Steps", "Transform", "UnitBall",
+    "OnnxTransform", "ParameterCheck", "RecordStream", "Sets", "Steps", "Transform", "UnitBall",
     "UnitCap", "as_codes", "as_columns", "as_dense", "as_sets", "as_table", "bins_for_bandwidth",
     "bounds_in_words", "choose_columns", "choose_mixed", "clipped_to_ball", "clipping_allowed",
     "column_from_json", "column_groups", "column_names_of", "columns_in_words", "columns_of",

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records import CellFormat, Refused, open_batches
-from hushsum.records._decoder_worker import check_archive
+from hushsum.records import CellFormat, open_batches
+from hushsum.records._decoder_worker import Refused, check_archive
 
 openpyxl: Any = import_module("openpyxl")
 
