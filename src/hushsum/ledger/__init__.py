@@ -16,12 +16,7 @@ from hushsum.ledger._database import (
 )
 from hushsum.ledger._disclosure_report import DisclosureReport
 from hushsum.ledger._events import Entry, Kind, Receipt, Verification
-from hushsum.ledger._ledger import (
-    DatasetBudget,
-    Fence,
-    Ledger,
-    LedgerDebit,
-)
+from hushsum.ledger._ledger import DatasetBudget, Fence, Ledger, LedgerDebit
 from hushsum.ledger._rollback_guard import LedgerGuard, Watermark, WatermarkGuard
 
 __all__ = [

@@ -7,13 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from hushsum.ledger._account import Account, Accounting
-from hushsum.ledger._events import (
-    Entry,
-    Event,
-    Kind,
-    Receipt,
-    entries_of,
-)
+from hushsum.ledger._events import Entry, Event, Kind, Receipt, entries_of
 from hushsum.privacy import PERSON, Promise, Relation, in_plain_words, unit_in_words
 
 _SHOWN = (Kind.BUDGET_CHANGED, Kind.RETIRED, Kind.RESTORE_ACCEPTED, Kind.FROZEN, Kind.WRITTEN_OFF)

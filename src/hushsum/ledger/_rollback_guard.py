@@ -26,17 +26,8 @@ from hushsum.error_text import parts_of
 from hushsum.errors import FilePath, FileRefused, LedgerUnavailable, UsageError, Words
 from hushsum.files import GuardPlace, PlacedGuard, SharedText, state_folder
 from hushsum.ledger._account import FROZEN, RETIRED
-from hushsum.ledger._database import (
-    connect,
-    file_of,
-    has_ledger,
-)
-from hushsum.ledger._events import (
-    Journal,
-    Kind,
-    Receipt,
-    new_guard_id,
-)
+from hushsum.ledger._database import connect, file_of, has_ledger
+from hushsum.ledger._events import Journal, Kind, Receipt, new_guard_id
 
 SUFFIX = ".rollback_guard"
 """A SQLite ledger's own guard has the name of its file and this suffix."""

@@ -10,11 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
-from hushsum.errors import (
-    DataRefused,
-    FileRefused,
-    UsageError,
-)
+from hushsum.errors import DataRefused, FileRefused, UsageError
 from hushsum.files import pack, unpack
 from hushsum.parties.summarization._features import MAX_GAIN, Hashes, best_first, scores
 from hushsum.parties.summarization._messages import (
@@ -36,9 +32,7 @@ from hushsum.parties.summarization._noisy_sums import (
     sum_variance,
 )
 from hushsum.parties.summarization._target import NoisyTarget
-from hushsum.privacy import (
-    flip_coins,
-)
+from hushsum.privacy import flip_coins
 
 Store = Callable[[bytes], None]
 

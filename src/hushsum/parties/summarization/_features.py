@@ -16,10 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushsum import _native
 from hushsum._types import Integers
-from hushsum.errors import (
-    FileRefused,
-    UsageError,
-)
+from hushsum.errors import FileRefused, UsageError
 from hushsum.kernels import GaussianKernel, positive_integer, row_words, uniforms
 from hushsum.parties._tls import read_secret, write_secret
 from hushsum.tables import AMPLITUDE, LENGTH

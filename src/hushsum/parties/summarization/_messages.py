@@ -7,9 +7,7 @@ from fractions import Fraction
 from typing import Annotated, ClassVar, Final
 
 from hushsum._types import Floats, Integers
-from hushsum.errors import (
-    UsageError,
-)
+from hushsum.errors import UsageError
 from hushsum.kernels import one_of, positive_integer
 from hushsum.parties._messages import (
     COUNT,

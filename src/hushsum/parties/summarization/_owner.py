@@ -9,11 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushsum._types import Floats, Integers
-from hushsum.errors import (
-    DataRefused,
-    FileRefused,
-    UsageError,
-)
+from hushsum.errors import DataRefused, FileRefused, UsageError
 from hushsum.files import pack, unpack
 from hushsum.parties.summarization._curator import Store
 from hushsum.parties.summarization._features import SummaryFeatures, best_first, scores
@@ -29,9 +25,7 @@ from hushsum.parties.summarization._messages import (
     Broadcast,
     RunTerms,
 )
-from hushsum.privacy import (
-    random_places,
-)
+from hushsum.privacy import random_places
 
 _PHASES = {FRESH: (SEND,), THRESHOLD: (SEND,), AUCTION: (BID, DELIVER)}
 

@@ -29,12 +29,7 @@ from hushsum.errors import Parameter as NameOf
 from hushsum.files import atomic_file, unpack
 from hushsum.operations import LedgerOptions, check_output, release_key
 from hushsum.parties._kept_state import StateFolder
-from hushsum.parties._messages import (
-    MOST_CONTROL,
-    control_in,
-    own_affairs,
-    ready,
-)
+from hushsum.parties._messages import MOST_CONTROL, control_in, own_affairs, ready
 from hushsum.parties._runtime import (
     NO_LEDGER,
     Address,
@@ -68,15 +63,7 @@ from hushsum.parties.summarization._summary import (
     target_claim,
 )
 from hushsum.parties.summarization._target import HashedTarget, NoisyTarget, release_target
-from hushsum.privacy import (
-    Booking,
-    Claim,
-    Promise,
-    StagedRelease,
-    another_release,
-    spend,
-    stage,
-)
+from hushsum.privacy import Booking, Claim, Promise, StagedRelease, another_release, spend, stage
 from hushsum.privacy.accounting import zcdp_delta, zcdp_epsilon
 from hushsum.records import PLAIN, CellFormat, ColumnBlocks, pyarrow, read_columns
 

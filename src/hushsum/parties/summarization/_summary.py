@@ -14,23 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushsum._types import Floats, Integers
 from hushsum.declaration import check_fields, common
-from hushsum.errors import (
-    ClaimError,
-    UsageError,
-)
+from hushsum.errors import ClaimError, UsageError
 from hushsum.parties.summarization._curator import CuratorState
 from hushsum.parties.summarization._features import MAX_WIDTH, PUBLIC_SEED, Hashes, SummaryFeatures
 from hushsum.parties.summarization._messages import AUCTION, FRESH, MAX_ROUNDS, RULES, THRESHOLD, RunTerms
 from hushsum.parties.summarization._noisy_sums import answers_rho
 from hushsum.parties.summarization._owner import OwnerState
 from hushsum.parties.summarization._target import release_target
-from hushsum.privacy import (
-    Claim,
-    Mechanism,
-    Promise,
-    Relation,
-    exact,
-)
+from hushsum.privacy import Claim, Mechanism, Promise, Relation, exact
 from hushsum.privacy.accounting import zcdp_epsilon, zcdp_rho
 
 

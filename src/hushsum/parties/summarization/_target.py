@@ -10,10 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushsum._types import Floats, Integers
-from hushsum.errors import (
-    ClaimError,
-    FileRefused,
-)
+from hushsum.errors import ClaimError, FileRefused
 from hushsum.parties._messages import (
     COUNT,
     FLAG,
@@ -28,9 +25,7 @@ from hushsum.parties._messages import (
 from hushsum.parties.summarization._features import PUBLIC_SEED, SummaryFeatures
 from hushsum.parties.summarization._messages import FEATURES
 from hushsum.parties.summarization._noisy_sums import count_step, target_variance
-from hushsum.privacy import (
-    release_noise,
-)
+from hushsum.privacy import release_noise
 
 _LARGEST_STEP = 1 << 53
 
