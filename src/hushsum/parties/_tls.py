@@ -25,14 +25,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from hushsum.errors import FileRefused, PeerLost, PeerRefused, UsageError
-
-if TYPE_CHECKING:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-
 
 _HEX: Final = re.compile(r"[0-9a-f]{64}")
 _LIFETIME: Final = datetime.timedelta(days=30)
@@ -76,13 +84,11 @@ class Identity:
         UsageError
             if the file exists: a key that peers have pinned is never replaced.
         """
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
         key = Ed25519PrivateKey.generate()
         pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         write_secret(path, pem)
-        return cls(key, _fingerprint(key.public_key()))
+        return cls(key, key.public_key().public_bytes_raw().hex())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, maker: str = "hushsum summarize keys") -> Identity:
@@ -95,9 +101,6 @@ class Identity:
         FileRefused
             if it holds no Ed25519 key.
         """
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
         pem = read_secret(path, maker=maker)
         try:
@@ -106,7 +109,7 @@ class Identity:
             key = None
         if not isinstance(key, Ed25519PrivateKey):
             raise FileRefused(f"{os.fspath(path)!r} holds no Ed25519 key", remedy=f"make one with: {maker}")
-        return cls(key, _fingerprint(key.public_key()))
+        return cls(key, key.public_key().public_bytes_raw().hex())
 
     def __repr__(self) -> str:
         return f"<Identity {self.fingerprint}>"
@@ -117,12 +120,9 @@ class Identity:
 
     def derived_key(self, purpose: bytes) -> bytes:
         """32 bytes that only the holder of the private key can compute, different for every purpose."""
-        from cryptography.hazmat.primitives.hashes import SHA256
-        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-        return HKDF(SHA256(), 32, None, b"hushsum derived key " + purpose).derive(
-            self._key.private_bytes_raw()
-        )
+        derivation = HKDF(SHA256(), 32, None, b"hushsum derived key " + purpose)
+        return derivation.derive(self._key.private_bytes_raw())
 
     def server_context(self, peers: Sequence[str]) -> ssl.SSLContext:
         """TLS for the side that listens, which lets in the holders of these fingerprints and nobody else."""
@@ -152,10 +152,6 @@ class Identity:
 
     def _leaf(self) -> bytes:
         """A certificate of a fresh key, signed by this identity, and that key: PEM."""
-        from cryptography import x509
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-        from cryptography.x509.oid import ExtendedKeyUsageOID
 
         leaf = Ed25519PrivateKey.generate()
         own = self._key.public_key()
@@ -175,9 +171,6 @@ class Identity:
 
 def verify(fingerprint: str, signature: bytes, data: bytes) -> bool:
     """Whether the holder of this fingerprint signed these bytes."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(fingerprint)).verify(signature, data)
     except (InvalidSignature, ValueError):
@@ -194,10 +187,6 @@ def peer_of(connection: ssl.SSLSocket) -> str:
 
 def _anchor(fingerprint: str) -> bytes:
     """A certificate that states no more than: this public key may sign certificates. DER."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-    from cryptography.hazmat.primitives.serialization import Encoding
-
     try:
         pinned = Ed25519PublicKey.from_public_bytes(bytes.fromhex(fingerprint_of(fingerprint)))
     except ValueError:
@@ -212,9 +201,6 @@ def _anchor(fingerprint: str) -> bytes:
 
 
 def _certificate(subject: str, issuer: str, key: Ed25519PublicKey) -> x509.CertificateBuilder:
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -225,12 +211,6 @@ def _certificate(subject: str, issuer: str, key: Ed25519PublicKey) -> x509.Certi
         .not_valid_before(now - _SKEW)
         .not_valid_after(now + _LIFETIME)
     )
-
-
-def _fingerprint(key: Ed25519PublicKey) -> str:
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-    return key.public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
 
 _MOST_OF_A_SECRET = 1 << 16

@@ -17,9 +17,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NoReturn
+from typing import Annotated, Any, ClassVar, Final, NoReturn
 
 import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 from hushsum.declaration import check_fields, common
@@ -65,10 +72,6 @@ from hushsum.tables import Basis, Reading, reading_as_json, reading_from_json
 from hushsum.tally import TableRelease, Tally, claimed_unit, differing_parameters, load_tally, sums_with_share
 from hushsum.version import PRODUCER
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
-
 Ring = NDArray[np.uint32] | NDArray[np.uint64]
 KEY_BYTES: Final = 32
 TAG_BYTES: Final = 16
@@ -78,14 +81,12 @@ _ZEROS: Final = bytes(8 * _AT_A_TIME)
 
 def new_secret() -> bytes:
     """The private half of a fresh X25519 pair."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
     return X25519PrivateKey.generate().private_bytes_raw()
 
 
 def public_half(secret: bytes) -> bytes:
     """The public half of a pair."""
-    return _private(secret).public_key().public_bytes_raw()
+    return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
 
 
 def agreed_key(secret: bytes, peer: bytes, salt: bytes, purpose: bytes) -> bytes:
@@ -96,10 +97,8 @@ def agreed_key(secret: bytes, peer: bytes, salt: bytes, purpose: bytes) -> bytes
     PeerRefused
         for a public half that gives no secret, such as one of small order.
     """
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
-
     try:
-        shared = _private(secret).exchange(X25519PublicKey.from_public_bytes(peer))
+        shared = X25519PrivateKey.from_private_bytes(secret).exchange(X25519PublicKey.from_public_bytes(peer))
     except ValueError:
         raise PeerRefused("a site's public key gives no shared secret") from None
     return derived_key(shared, salt, purpose)
@@ -107,9 +106,6 @@ def agreed_key(secret: bytes, peer: bytes, salt: bytes, purpose: bytes) -> bytes
 
 def derived_key(secret: bytes, salt: bytes, purpose: bytes) -> bytes:
     """A key of 32 bytes from a secret."""
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
     return HKDF(SHA256(), KEY_BYTES, salt, b"hushsum aggregation " + purpose).derive(secret)
 
 
@@ -131,9 +127,6 @@ def ring_type(bits: int) -> Any:
 
 def add_mask(vector: Ring, key: bytes, *, sign: int) -> None:
     """Add or subtract the mask of a key, in place, modulo the ring."""
-    from cryptography.hazmat.primitives.ciphers import Cipher
-    from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
-
     stream = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor()
     for start in range(0, len(vector), _AT_A_TIME):
         part = vector[start : start + _AT_A_TIME]
@@ -156,26 +149,15 @@ def from_ring(vector: Ring) -> NDArray[np.int64]:
 
 def seal(key: bytes, plain: bytes, bound: bytes) -> bytes:
     """Encrypt for one recipient, bound to ``bound``; a key seals one message, so the nonce is fixed."""
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-
     return ChaCha20Poly1305(key).encrypt(bytes(12), plain, bound)
 
 
 def unseal(key: bytes, sealed: bytes, bound: bytes) -> bytes:
     """Decrypt; PeerRefused if a byte was changed, or it was sealed for somebody else."""
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-
     try:
         return ChaCha20Poly1305(key).decrypt(bytes(12), sealed, bound)
     except InvalidTag:
         raise PeerRefused("a sealed share was changed, replayed, or made for another site or run") from None
-
-
-def _private(secret: bytes) -> X25519PrivateKey:
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
-    return X25519PrivateKey.from_private_bytes(secret)
 
 
 PRIME: Final = 2**256 + 297

@@ -24,13 +24,7 @@ from hushsum.parties.summarization._messages import (
     Broadcast,
     RunTerms,
 )
-from hushsum.parties.summarization._noisy_sums import (
-    FactoredSums,
-    FreshSums,
-    count_step,
-    releases_of,
-    sum_variance,
-)
+from hushsum.parties.summarization._noisy_sums import NoisySums, coefficients_of, count_step, sum_variance
 from hushsum.parties.summarization._target import NoisyTarget
 from hushsum.privacy import flip_coins
 
@@ -83,8 +77,9 @@ class CuratorState:
         self._bids: dict[str, int] = {}
         self._requested: tuple[str, ...] = ()
         self._current: Broadcast | None = None
-        self._sums = self._new_sums()
-        self._outputs: Integers = np.zeros((0, terms.features.width + 1), np.int64)
+        width = terms.features.width + 1
+        self._sums = NoisySums(width, coefficients_of(terms), sum_variance(terms))
+        self._outputs: Integers = np.zeros((0, width), np.int64)
         self._counts: list[float] = []
 
     def __repr__(self) -> str:
@@ -192,7 +187,7 @@ class CuratorState:
             "lost": self.lost,
             "current": None if self._current is None else self._current.to_bytes().hex(),
         }
-        arrays = {"outputs": self._outputs, "sums": self._sums.state(), **self.collected.arrays()}
+        arrays = {"outputs": self._outputs, "sums": self._sums.increments, **self.collected.arrays()}
         return pack("curator", values, arrays)
 
     def restore(self, data: bytes) -> None:
@@ -211,14 +206,8 @@ class CuratorState:
         current = values["current"]
         self._current = None if current is None else Broadcast.from_bytes(bytes.fromhex(current))
         self._outputs = arrays["outputs"]
-        self._sums.resume(arrays["sums"])
+        self._sums.increments = arrays["sums"]
         self.collected.resume(arrays)
-
-    def _new_sums(self) -> FactoredSums | FreshSums:
-        width = self.terms.features.width + 1
-        if self.terms.rule == THRESHOLD:
-            return FactoredSums(width, max(releases_of(self.terms), 1), sum_variance(self.terms))
-        return FreshSums(width, sum_variance(self.terms))
 
     @property
     def _phases(self) -> int:

@@ -18,95 +18,60 @@ from hushsum.tables import AMPLITUDE
 FRACTION_BITS = 12
 
 
-class FreshSums:
-    """The current sum with new discrete Gaussian noise at every release; releases compose.
+def factored_coefficients(releases: int) -> Integers:
+    """The coefficients of the square-root factorisation: integers next to 2¹²·binom(2k, k)/4^k.
 
-    Privacy
-    -------
-    If the sums of neighbours differ by at most Δ at every release, given equal earlier releases, then r
-    releases are r·Δ²/(2·variance)-zCDP.
-    """
-
-    def __init__(self, width: int, variance: Fraction) -> None:
-        self.variance = variance
-        self._sum: Integers = np.zeros(width, np.int64)
-
-    def release(self, increment: Integers, *, insecure_noise_seed: int | None = None) -> Integers:
-        """Add an increment and release the sum so far."""
-        self._sum = self._sum + increment
-        with release_noise(insecure_noise_seed) as noise:
-            return noise.integer_gaussian(self._sum, self.variance)
-
-    def deviation(self, releases: int) -> float:
-        """The standard deviation of one coordinate of the estimate after that many releases."""
-        return math.sqrt(self.variance)
-
-    @staticmethod
-    def estimate(outputs: Integers) -> Floats:
-        """The sum so far, from all outputs, shape (releases, width): the last."""
-        result: Floats = outputs[-1].astype(np.float64)
-        return result
-
-    def state(self) -> Integers:
-        """What has been added, for a snapshot; secret."""
-        return self._sum[None]
-
-    def resume(self, state: Integers) -> None:
-        """Go on from a snapshot."""
-        self._sum = state[0]
-
-
-class FactoredSums:
-    """Prefix sums of a stream by the square-root factorisation A = B·C of the all-ones triangle.
-
-    Release t outputs Σ_s c_{t−s}·z_s plus discrete Gaussian noise, with integers c_k next to
-    2¹²·binom(2k, k)/4^k; the estimate of the prefix sum is a fixed linear combination of the outputs. Its
-    standard deviation is about (1 + ln(n)/π)·Δ/√(2ρ) after n releases; fresh releases would cost √n.
-
-    Privacy
-    -------
-    Let one record change the increment of one release only, by a vector of length at most Δ, where which
-    release may depend on earlier outputs. Given equal earlier outputs, output t differs by c_{t−s}·Δ, and
-    Σ_t c_{t−s}² ≤ Σ_k c_k² on every path. So all outputs together are Σc²·Δ²/(2·variance)-zCDP, adaptively
-    (Rényi filters, Feldman and Zrnic 2021; for matrices, Denisov et al. 2022). Two changed increments have
-    length at most 2Δ·√(Σc²): four times that.
+    The standard deviation of the estimate is about (1 + ln(n)/π)·Δ/√(2ρ) after n releases; fresh releases
+    would cost √n.
 
     Notes
     -----
     Fichtenberger, Henzinger and Upadhyay, *Constant matters*, ICML 2023.
     """
+    return np.rint(root_coefficients(releases) * (1 << FRACTION_BITS)).astype(np.int64)
 
-    def __init__(self, width: int, releases: int, variance: Fraction) -> None:
-        self.variance = variance
-        self._releases = releases
-        self._increments: Integers = np.zeros((0, width), np.int64)
 
-    @staticmethod
-    def coefficients(releases: int) -> Integers:
-        """The integers c_k."""
-        return np.rint(root_coefficients(releases) * (1 << FRACTION_BITS)).astype(np.int64)
+class NoisySums:
+    """Prefix sums of a stream by a factorisation A = B·C of the all-ones triangle.
 
-    @classmethod
-    def column_squared(cls, releases: int) -> int:
-        """Σ c_k²: how much of a unit increment all outputs together show."""
-        return int((cls.coefficients(releases) ** 2).sum())
+    Release t outputs Σ_s c_{t−s}·z_s plus discrete Gaussian noise; ``coefficients`` are the integers c_k, one
+    for each release. The estimate of the prefix sum is a fixed linear combination of the outputs. With
+    `factored_coefficients` the noise of all outputs is shared. With ones every output is the sum so far with
+    fresh noise, and the last one is the estimate.
+
+    Privacy
+    -------
+    *Fresh releases.* If the sums of neighbours differ by at most Δ at every release, given equal earlier
+    releases, then r releases are r·Δ²/(2·variance)-zCDP.
+
+    *Factored releases.* Let one record change the increment of one release only, by a vector of length at
+    most Δ, where which release may depend on earlier outputs. Given equal earlier outputs, output t differs
+    by c_{t−s}·Δ, and Σ_t c_{t−s}² ≤ Σ_k c_k² on every path. So all outputs together are
+    Σc²·Δ²/(2·variance)-zCDP, adaptively (Rényi filters, Feldman and Zrnic 2021; for matrices, Denisov et al.
+    2022). Two changed increments have length at most 2Δ·√(Σc²): four times that.
+    """
+
+    def __init__(self, width: int, coefficients: Integers, variance: Fraction) -> None:
+        self.coefficients, self.variance = coefficients, variance
+        self.increments: Integers = np.zeros((0, width), np.int64)
+        """What has been added; secret."""
 
     @cached_property
     def _weights(self) -> Floats:
         """The series of 1/((1 − x)·c(x)), by which outputs become prefix sums."""
-        c = self.coefficients(self._releases).astype(np.float64)
-        inverse = np.zeros(self._releases)
+        c = self.coefficients.astype(np.float64)
+        inverse = np.zeros(len(c))
         inverse[0] = 1.0 / c[0]
-        for k in range(1, self._releases):
+        for k in range(1, len(c)):
             inverse[k] = -np.dot(c[1 : k + 1], inverse[k - 1 :: -1]) / c[0]
         return np.cumsum(inverse)
 
     def release(self, increment: Integers, *, insecure_noise_seed: int | None = None) -> Integers:
         """Add an increment and release the next output."""
-        self._increments = np.concatenate([self._increments, increment[None]])
-        c = self.coefficients(self._releases)[: len(self._increments)]
+        self.increments = np.concatenate([self.increments, increment[None]])
+        c = self.coefficients[: len(self.increments)]
         with release_noise(insecure_noise_seed) as noise:
-            return noise.integer_gaussian(c[::-1] @ self._increments, self.variance)
+            return noise.integer_gaussian(c[::-1] @ self.increments, self.variance)
 
     def deviation(self, releases: int) -> float:
         """The standard deviation of one coordinate of the estimate after that many releases."""
@@ -117,14 +82,6 @@ class FactoredSums:
         weights = self._weights[: len(outputs)][::-1]
         result: Floats = weights @ outputs.astype(np.float64)
         return result
-
-    def state(self) -> Integers:
-        """What has been added, for a snapshot; secret."""
-        return self._increments
-
-    def resume(self, state: Integers) -> None:
-        """Go on from a snapshot."""
-        self._increments = state
 
 
 COUNT_WEIGHT = 0.5
@@ -141,9 +98,10 @@ def record_squared(features: SummaryFeatures) -> int:
     return features.length_squared + count_step(features) ** 2
 
 
-def releases_of(terms: RunTerms) -> int:
-    """How often the running sum is released: before every round but the first, when it is empty."""
-    return terms.rounds - 1
+def coefficients_of(terms: RunTerms) -> Integers:
+    """Those of the running sum, which is released before every round but the first, when it is empty."""
+    releases = max(terms.rounds - 1, 1)
+    return factored_coefficients(releases) if terms.rule == THRESHOLD else np.ones(releases, np.int64)
 
 
 def sum_squared(terms: RunTerms) -> int:
@@ -152,12 +110,10 @@ def sum_squared(terms: RunTerms) -> int:
     Threshold: one record changes one increment, and with a cap a second one: four times. Fresh, and the
     auction: the sums differ by one point for another, in every release.
     """
+    changed = 4 * terms.features.length_squared
     if terms.rule == THRESHOLD:
-        changed = 1 if terms.cap is None else 4
-        return (
-            changed * record_squared(terms.features) * FactoredSums.column_squared(max(releases_of(terms), 1))
-        )
-    return 4 * terms.features.length_squared * releases_of(terms)
+        changed = (1 if terms.cap is None else 4) * record_squared(terms.features)
+    return changed * int((coefficients_of(terms) ** 2).sum())
 
 
 def answers_rho(terms: RunTerms) -> Fraction:
@@ -188,7 +144,7 @@ def sum_variance(terms: RunTerms) -> Fraction:
             f"must leave something of rho = {float(terms.rho):g} for the sums",
             remedy="take a smaller rate",
         )
-    return Fraction(max(sum_squared(terms), 1)) / (2 * left)
+    return Fraction(sum_squared(terms)) / (2 * left)
 
 
 def target_variance(features: SummaryFeatures, rho: Fraction) -> Fraction:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hushsum.parties.summarization import FactoredSums
+from hushsum.parties.summarization import NoisySums, factored_coefficients
 from hushsum.privacy.accounting import zcdp_delta, zcdp_epsilon
 
 Floats = NDArray[np.float64]
@@ -20,14 +20,14 @@ def test_outputs_of_neighbours_move_by_the_coefficients_from_the_round_of_the_re
     stream, record = rng.integers(-50, 50, (5, 3)), np.array([3, -4, 12])
     outputs = []
     for extra in (0, 1):
-        sums = FactoredSums(3, 5, Fraction(10**9))
+        sums = NoisySums(3, factored_coefficients(5), Fraction(10**9))
         increments = stream + extra * np.where(np.arange(5)[:, None] == sent, record, 0)
         outputs.append([sums.release(each, insecure_noise_seed=t) for t, each in enumerate(increments)])
     moved = np.array(outputs[1]) - np.array(outputs[0])
-    c = FactoredSums.coefficients(5)
+    c = factored_coefficients(5)
     expected = [c[t - sent] * record if t >= sent else 0 * record for t in range(5)]
     assert (moved == np.array(expected)).all()
-    assert (moved**2).sum() <= FactoredSums.column_squared(5) * (record**2).sum()
+    assert (moved**2).sum() <= (c**2).sum() * (record**2).sum()
 
 
 def masses(reach: int, variance: float, mean: int = 0) -> Floats:
@@ -88,7 +88,7 @@ def test_later_outputs_tell_more_than_the_first_alone() -> None:
 def test_dp_accounting_finds_no_more_than_is_claimed(rho: float) -> None:
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     releases, length = 11, 1
-    c = FactoredSums.coefficients(releases).astype(float) * length
+    c = factored_coefficients(releases).astype(float) * length
     deviation = float((c**2).sum() / (2.0 * rho)) ** 0.5
     whole = None
     for each in c:

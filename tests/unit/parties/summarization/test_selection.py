@@ -21,10 +21,10 @@ from hushsum.kernels import GaussianKernel
 from hushsum.parties.summarization import (
     FRESH,
     RULES,
-    FactoredSums,
-    FreshSums,
+    NoisySums,
     SummaryFeatures,
     best_first,
+    factored_coefficients,
     greedy_choice,
     plan_terms,
     scores,
@@ -72,19 +72,28 @@ def test_ties_are_broken_by_the_points_and_not_by_their_places() -> None:
 
 def test_factored_sums_are_prefix_sums_and_their_noise_is_as_stated() -> None:
     increments = np.random.default_rng(3).integers(-1000, 1000, (20, 3))
-    tiny = FactoredSums(3, 20, Fraction(1, 10**6))
+    tiny = NoisySums(3, factored_coefficients(20), Fraction(1, 10**6))
     outputs = np.array([tiny.release(each, insecure_noise_seed=i) for i, each in enumerate(increments)])
     for t in range(20):
         assert np.allclose(tiny.estimate(outputs[: t + 1]), increments[: t + 1].sum(axis=0), atol=0.01)
-    noisy = FactoredSums(4000, 6, Fraction(10**8))
+    noisy = NoisySums(4000, factored_coefficients(6), Fraction(10**8))
     drawn = np.array([noisy.release(np.zeros(4000, np.int64), insecure_noise_seed=i) for i in range(6)])
     assert noisy.estimate(drawn).std() == pytest.approx(noisy.deviation(6), rel=0.08)
 
 
+def test_fresh_sums_are_read_from_the_last_output() -> None:
+    fresh = NoisySums(2, np.ones(4, np.int64), Fraction(10**6))
+    outputs = np.array([fresh.release(np.array([5, -7]), insecure_noise_seed=i) for i in range(3)])
+    assert (fresh.estimate(outputs) == outputs[-1]).all()
+    assert fresh.deviation(3) == fresh.deviation(1) == 10**3
+
+
 def test_the_factorisation_beats_fresh_releases() -> None:
     releases, squared = 40, 10**8
-    factored = FactoredSums(1, releases, Fraction(squared * FactoredSums.column_squared(releases)))
-    fresh = FreshSums(1, Fraction(squared * releases))
+    factored, fresh = (
+        NoisySums(1, c, Fraction(squared * int((c**2).sum())))
+        for c in (factored_coefficients(releases), np.ones(releases, np.int64))
+    )
     assert factored.deviation(releases) < 0.4 * fresh.deviation(releases)
 
 
