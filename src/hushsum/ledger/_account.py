@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from fractions import Fraction
-from functools import reduce
-from typing import Any
+from functools import cache, reduce
+from types import NoneType
+from typing import Any, Self, get_args, get_type_hints
 
 from hushsum.errors import Argument, BudgetExhausted, ClaimError, Parameter, UsageError, shown
 from hushsum.files import stored_rational
@@ -39,13 +40,52 @@ ZERO = Fraction(0)
 Number = float | Fraction
 
 
-def fields_of(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass by name, as they are."""
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+class Stored:
+    """A dataclass as JSON values: fields by name, rationals as text, exactly, and tuples as lists."""
+
+    __slots__ = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields by name, for an event or a machine."""
+        value: Any = self
+        return {each.name: _written(getattr(value, each.name)) for each in fields(value)}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """What ``as_json`` wrote; KeyError, TypeError or ValueError for anything else."""
+        return cls(**{name: _read(hint, data[name]) for name, hint in _hints(cls).items()})
+
+
+_hints = cache(get_type_hints)
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Stored):
+        return value.as_json()
+    if isinstance(value, tuple):
+        return [_written(each) for each in value]
+    return str(value) if isinstance(value, Fraction | StrEnum) else value
+
+
+def _read(hint: Any, value: Any) -> Any:
+    kind, *others = get_args(hint) or (hint,)
+    if NoneType in others:
+        return None if value is None else _read(kind, value)
+    if others:
+        return tuple(_read(kind, each) for each in value)
+    if issubclass(kind, Stored):
+        return kind.from_json(value)
+    if issubclass(kind, StrEnum):
+        return kind(value)
+    if kind is Fraction:
+        return stored_rational(value)
+    if type(value) is not kind:
+        raise TypeError(kind.__name__)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
+class Charge(Stored):
     """An amount of budget: ε, δ and ρ, of which an accounting uses one or two. Exact.
 
     >>> sum([Charge(Fraction(1, 10))] * 10, Charge()) == Charge(Fraction(1))
@@ -81,15 +121,6 @@ class Charge:
         named = (("ε", self.epsilon), ("δ", self.delta), ("ρ", self.rho))
         return ", ".join(f"{name} {float(value):g}" for name, value in named if value) or "nothing"
 
-    def as_json(self) -> dict[str, str]:
-        """Exactly, as strings."""
-        return {name: str(value) for name, value in fields_of(self).items()}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Charge:
-        """What ``as_json`` wrote."""
-        return cls(*(stored_rational(data[name]) for name in ("epsilon", "delta", "rho")))
-
 
 class Accounting(StrEnum):
     """Which sum is bounded. Each is proven for releases chosen one by one, looking at earlier results.
@@ -111,7 +142,7 @@ class Accounting(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DatasetTerms:
+class DatasetTerms(Stored):
     """A total budget, and whom it protects in which sense. Made by :meth:`of`.
 
     ``max_per_unit`` is the most records a person has; without it claims for records are refused where the
@@ -199,32 +230,6 @@ class DatasetTerms:
         )
         return replace(self, budget=fresh.budget)
 
-    def as_json(self) -> dict[str, Any]:
-        """Exactly, with rationals as strings."""
-        return {
-            **fields_of(self),
-            "accounting": str(self.accounting),
-            "budget": self.budget.as_json(),
-            "relation": str(self.relation),
-            "partition": list(self.partition),
-            "report_delta": None if self.report_delta is None else str(self.report_delta),
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> DatasetTerms:
-        """What ``as_json`` wrote."""
-        return cls(
-            Accounting(data["accounting"]),
-            Charge.from_json(data["budget"]),
-            data["unit"],
-            data["max_per_unit"],
-            Relation.of(data["relation"]),
-            data["population"],
-            tuple(data["partition"]),
-            None if data["report_delta"] is None else stored_rational(data["report_delta"]),
-            data["allow_large_delta"],
-        )
-
 
 def _budget(
     epsilon: Number | None, delta: Number | None, rho: Number | None, accounting: str | None
@@ -287,7 +292,7 @@ RETIRED = "retired"
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class Account(Stored):
     """The amounts spent on the whole data and on each declared part, and whether more may be spent.
 
     Privacy
@@ -427,25 +432,6 @@ class Account:
         """
         left = self.remaining.rho
         return float(Fraction(l2_squared) / (2 * left)) if left else None
-
-    def as_json(self) -> dict[str, Any]:
-        """Exactly, for an event."""
-        return {
-            "terms": self.terms.as_json(),
-            "whole": self.whole.as_json(),
-            "parts": [each.as_json() for each in self.parts],
-            "state": self.state,
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Account:
-        """What ``as_json`` wrote."""
-        return cls(
-            DatasetTerms.from_json(data["terms"]),
-            Charge.from_json(data["whole"]),
-            tuple(Charge.from_json(each) for each in data["parts"]),
-            data["state"],
-        )
 
     def _place(self, part: str) -> int:
         if part not in self.terms.partition:

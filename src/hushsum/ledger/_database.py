@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import sqlalchemy as sa
-from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, String, Table, Text, exc
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text, exc
 from sqlalchemy.pool import NullPool
 
 from hushsum.errors import FilePath, FileRefused, LedgerUnavailable, UsageError
@@ -34,6 +34,7 @@ head = Table(
     Column("id", String(32), nullable=False),
     Column("sequence", BigInteger, nullable=False),
     Column("hash", String(64), nullable=False),
+    sa.CheckConstraint("place = 1", name="hushsum_ledger_one_row"),
 )
 """One row: which ledger this is, and the last event. Whoever appends locks it first."""
 
@@ -46,8 +47,19 @@ events = Table(
     Column("dataset", String(200), nullable=False),
     Column("key", String(200), nullable=False),
     Column("body", Text, nullable=False),
-    Column("previous", String(64), nullable=False),
-    Column("hash", String(64), nullable=False),
+    Column("previous", String(64), nullable=False, unique=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Index("hushsum_events_dataset", "dataset", "sequence"),
+    Index("hushsum_events_kind", "kind", "sequence"),
+    # One step of one key happens once, whatever the code above it believes.
+    Index(
+        "hushsum_events_key_step",
+        "key",
+        "kind",
+        unique=True,
+        sqlite_where=sa.text("key <> ''"),
+        postgresql_where=sa.text("key <> ''"),
+    ),
 )
 """Append-only: triggers refuse every change."""
 

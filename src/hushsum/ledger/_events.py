@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from hushsum.errors import AlreadyPublished, FileRefused, HushsumError, UsageError
 from hushsum.files import canonical_json
-from hushsum.ledger._account import FROZEN, RETIRED, Account, Charge, DatasetTerms, charge_for, fields_of
+from hushsum.ledger._account import FROZEN, RETIRED, Account, Charge, DatasetTerms, Stored, charge_for
 from hushsum.ledger._database import events, file_damage, head, staged
 from hushsum.privacy import Claim
 
@@ -65,7 +65,7 @@ STEPS = (Kind.DEBITED, Kind.DRAWN, Kind.STAGED, Kind.PUBLISHED)
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(Stored):
     """One row of the ledger. ``dataset`` and ``key`` are empty where an event concerns neither."""
 
     sequence: int
@@ -83,13 +83,9 @@ class Event:
         del said["hash"]
         return hashlib.sha256(canonical_json(said)).hexdigest()
 
-    def as_json(self) -> dict[str, Any]:
-        """The event for a machine; with the ledger's id all that its hash is made of."""
-        return {**fields_of(self), "kind": str(self.kind)}
-
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Stored):
     """The head of a ledger's chain at some moment: it fixes every event up to ``sequence``.
 
     Kept elsewhere, it proves later that the ledger still contains what it contained.
@@ -98,10 +94,6 @@ class Receipt:
     ledger: str
     sequence: int
     hash: str
-
-    def as_json(self) -> dict[str, Any]:
-        """The receipt for a file."""
-        return fields_of(self)
 
     @classmethod
     def from_text(cls, text: str) -> Receipt:
@@ -113,20 +105,17 @@ class Receipt:
             if the text is none.
         """
         try:
-            match json.loads(text):
-                case {"ledger": str(ledger), "sequence": int(sequence), "hash": str(hash)}:
-                    if type(sequence) is int:
-                        return cls(ledger, sequence, hash)
-        except ValueError:
-            pass
-        raise FileRefused("this is not a receipt", remedy="give a file written by: hushsum ledger receipt")
+            return cls.from_json(json.loads(text))
+        except (KeyError, TypeError, ValueError):
+            remedy = "give a file written by: hushsum ledger receipt"
+            raise FileRefused("this is not a receipt", remedy=remedy) from None
 
 
 _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Stored):
     """One release: who, when, what, to whom, its claim, its charge and how far it came."""
 
     key: str
@@ -184,14 +173,8 @@ class Entry:
 
     def as_json(self) -> dict[str, Any]:
         """The entry for a machine."""
-        found = fields_of(self)
-        return {
-            "idempotency_key": found.pop("key"),
-            **found,
-            "claim": self.claim.in_numbers(),
-            "charge": self.charge.as_json(),
-            "step": str(self.step),
-        }
+        found = Stored.as_json(self)
+        return {"idempotency_key": found.pop("key"), **found, "claim": self.claim.in_numbers()}
 
 
 def entries_of(events: Iterable[Event]) -> list[Entry]:
@@ -435,7 +418,7 @@ def _changed(sequence: int) -> FileRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Stored):
     """The result: the number of events that hold, and the first problem, with its row, if there is one."""
 
     ledger: str
@@ -450,7 +433,7 @@ class Verification:
 
     def as_json(self) -> dict[str, Any]:
         """The result for a machine."""
-        return {"ledger": self.ledger, "holds": self.holds, **fields_of(self)}
+        return {"ledger": self.ledger, "holds": self.holds, **Stored.as_json(self)}
 
 
 class _BrokenError(Exception):

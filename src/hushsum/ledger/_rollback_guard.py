@@ -25,7 +25,7 @@ import sqlalchemy as sa
 from hushsum.error_text import parts_of
 from hushsum.errors import FilePath, FileRefused, LedgerUnavailable, UsageError, Words
 from hushsum.files import GuardPlace, PlacedGuard, SharedText, state_folder
-from hushsum.ledger._account import FROZEN, RETIRED
+from hushsum.ledger._account import FROZEN, RETIRED, Stored
 from hushsum.ledger._database import connect, file_of, has_ledger
 from hushsum.ledger._events import Journal, Kind, Receipt, new_guard_id
 
@@ -42,7 +42,7 @@ _REMEDY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Watermark:
+class Watermark(Stored):
     """The last event that was written, the last accepted restore up to it (None without one), and the id of
     the guard (None in the file of a machine, which can only refuse).
     """
@@ -56,26 +56,6 @@ class Watermark:
         """Later watermarks of one ledger compare as larger, also across an accepted restore."""
         return (0 if self.restore is None else self.restore.sequence, self.last.sequence)
 
-    def as_text(self) -> str:
-        """The watermark for a file."""
-        restore = None if self.restore is None else self.restore.as_json()
-        return json.dumps({**self.last.as_json(), "restore": restore, "guard": self.guard})
-
-    @classmethod
-    def from_text(cls, text: str) -> Watermark:
-        """Read a watermark.
-
-        Raises
-        ------
-        FileRefused
-            if the text is none.
-        """
-        last, data = Receipt.from_text(text), json.loads(text)
-        restore, guard = data.get("restore"), data.get("guard")
-        if guard is not None and not isinstance(guard, str):
-            raise FileRefused("this is not a rollback guard")
-        return cls(last, None if restore is None else Receipt.from_text(json.dumps(restore)), guard)
-
 
 class WatermarkGuard(PlacedGuard[Watermark]):
     """A watermark in one place, a file or a row of a database, safe for several processes.
@@ -86,7 +66,7 @@ class WatermarkGuard(PlacedGuard[Watermark]):
     __slots__ = ("_name", "where")
 
     def __init__(self, place: GuardPlace, name: str, where: Words) -> None:
-        super().__init__(place, self._mark, Watermark.as_text, _later)
+        super().__init__(place, self._mark, lambda mark: json.dumps(mark.as_json()), _later)
         self._name, self.where = name, where
 
     @classmethod
@@ -113,8 +93,8 @@ class WatermarkGuard(PlacedGuard[Watermark]):
 
     def _mark(self, text: str) -> Watermark:
         try:
-            return Watermark.from_text(text)
-        except FileRefused:
+            return Watermark.from_json(json.loads(text))
+        except (KeyError, TypeError, ValueError):
             raise FileRefused(
                 f"the rollback guard {self._name!r} is damaged, so it is unknown whether the ledger is the "
                 "newest copy",
