@@ -385,15 +385,13 @@ def _next(account: Account) -> str:
     """The largest claim that fits, and the least noise it needs for a table that one unit moves by 1."""
     if account.state != "open":
         return f"none: the dataset is {account.state}"
-    scale, variance = account.least_laplace_scale(1), account.least_gaussian_variance(1)
-    if scale is None:
+    epsilon, rho = account.largest_pure_epsilon, float(account.remaining.rho)
+    if not epsilon:
         return "none: the budget is exhausted"
-    words = f"up to ε {account.largest_pure_epsilon:.6g} (Laplace noise of scale Δ₁ × {scale:.4g} or more)"
-    if variance is not None:
-        words += (
-            f", or ρ {float(account.remaining.rho):.6g} (Gaussian noise of deviation Δ₂ × "
-            f"{variance**0.5:.4g} or more)"
-        )
+    words = f"up to ε {epsilon:.6g} (Laplace noise of scale Δ₁ × {1 / epsilon:.4g} or more)"
+    if rho:
+        deviation = (2 * rho) ** -0.5
+        words += f", or ρ {rho:.6g} (Gaussian noise of deviation Δ₂ × {deviation:.4g} or more)"
     return words
 
 

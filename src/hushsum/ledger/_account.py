@@ -419,20 +419,6 @@ class Account(Stored):
             return _largest_float(float(left.epsilon), lambda value: value <= left.epsilon)
         return _largest_float(math.sqrt(2 * left.rho), lambda value: value**2 / 2 <= left.rho)
 
-    def least_laplace_scale(self, l1: int) -> float | None:
-        """The least scale of Laplace noise the next release may have, if one unit moves it by ``l1`` in
-        L1.
-        """
-        largest = self.largest_pure_epsilon
-        return l1 / largest if largest else None
-
-    def least_gaussian_variance(self, l2_squared: int) -> float | None:
-        """The least variance of Gaussian noise under ρ-accounting, if one unit moves it by √l2_squared in
-        L2.
-        """
-        left = self.remaining.rho
-        return float(Fraction(l2_squared) / (2 * left)) if left else None
-
     def _place(self, part: str) -> int:
         if part not in self.terms.partition:
             known = ", ".join(map(repr, self.terms.partition)) or "none declared"

@@ -86,8 +86,6 @@ def test_the_largest_next_epsilon_fits_and_the_next_float_does_not() -> None:
         more = charge_for(claim_of(epsilon=largest * (1 + 1e-12)), terms)
         with pytest.raises(BudgetExhausted):
             account.debited(more, part=None, dataset="d")
-    assert Account.opened(DatasetTerms.of(epsilon=0.3)).least_laplace_scale(3) == 10
-    assert Account.opened(DatasetTerms.of(rho=0.5)).least_gaussian_variance(4) == 4
 
 
 def test_rho_is_told_once_at_the_datasets_delta() -> None:
