@@ -295,7 +295,7 @@ def lying_schedule(seed: int) -> int:
             given = sorted(consents[listed].items())
             if rng.random() < 0.2:
                 given = rng.sample(given, rng.randint(0, len(given)))
-            reply = run.sites[site].answer(messages.bundle("consents", [each for _, each in given]))
+            reply = run.sites[site].answer(messages.bundle("consents", dict(given)))
             heard.hear(site, OPENING, reply)
             _, _, arrays = unpack(reply[:-64], OPENING)
             opened += 1
@@ -345,8 +345,7 @@ def split_schedule(seed: int) -> int:
     for site in honest:
         for signed in consents.values():
             with suppress(PeerRefused, FileRefused):
-                given = [each for _, each in sorted(signed.items())]
-                heard.hear(site, OPENING, run.sites[site].answer(messages.bundle("consents", given)))
+                heard.hear(site, OPENING, run.sites[site].answer(messages.bundle("consents", signed)))
                 opened += 1
                 break
     heard.check()

@@ -115,7 +115,7 @@ def test_a_curator_learns_nothing_of_a_damaged_ledger(tmp_path: Path, moment: st
     with StateFolder(tmp_path / "state") as folder:
         machine = OwnerMachine(owner, records(0), folder, spending=spending, log=said.append)
         opening = opening_for(terms_for(owner)).to_bytes()
-        peer: Any = Peer(opening, step(1).to_bytes(), control_messages.ending("run-1"))
+        peer: Any = Peer(opening, step(1).to_bytes(), control_messages.control("ending", run="run-1"))
         process = Participant(owner, Address("127.0.0.1", 1), machine, log=said.append)
         with pytest.raises(_runtime._Refused):
             process._converse(peer)

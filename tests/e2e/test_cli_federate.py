@@ -134,7 +134,7 @@ def test_a_site_refuses_before_anything_is_spent(hospitals: Hospitals) -> None:
     assert "--key must be the key of a site that the terms name" in stranger
     (hospitals.folder / "bent.terms").write_bytes((hospitals.folder / "run.terms").read_bytes()[:-1])
     bent = shell.refused(5, *taking_part, "--terms", "bent.terms", "--key", "north.key")
-    assert "'bent.terms' holds no terms of an aggregation" in bent
+    assert "'bent.terms' holds no aggregation terms" in bent
     assert "FINGERPRINT" in shell.refused(
         2, "federate", "site", "north.tally", "--terms", "run.terms", "--key", "north.key",
         "--server", "127.0.0.1:1", *booked,
@@ -166,7 +166,7 @@ def test_terms_with_another_key_are_refused_before_anything_is_spent(hospitals: 
     assert "e^1 times" in shown
     read = json.loads(shell.ok("federate", "show", "run.terms", "--json").out)
     assert read["sites"] == sorted(prints[each] for each in SITES)
-    assert "holds no terms" in shell.refused(5, "federate", "show", "north.key")
+    assert "holds no aggregation terms" in shell.refused(5, "federate", "show", "north.key")
 
 
 def test_a_ledger_entry_is_closed_although_the_site_crashed_after_its_debit(hospitals: Hospitals) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,7 +14,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import FileRefused, HushsumError
+from hushsum.errors import FileRefused, HushsumError, UsageError
 from hushsum.files import check_spelling, pack, stored_rational, unpack
 
 
@@ -153,10 +154,33 @@ class Message:
             ) from None
         return message
 
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, maker: str) -> Self:
+        """The message in a file; ``maker`` is the command that makes one.
+
+        Raises
+        ------
+        UsageError
+            if there is no such file.
+        FileRefused
+            if it holds none.
+        """
+        name, remedy = os.fspath(path), f"make it with: {maker}"
+        try:
+            with open(path, "rb") as stream:
+                return cls.from_bytes(stream.read((cls.most or _MOST_IN_A_FILE) + 1))
+        except FileNotFoundError:
+            raise UsageError(f"no file {name!r}", remedy=remedy) from None
+        except OSError:
+            raise UsageError(f"{name!r} cannot be read", remedy=remedy) from None
+        except FileRefused:
+            raise FileRefused(f"{name!r} holds no {cls.kind}, or damaged ones", remedy=remedy) from None
+
     def check(self) -> None:
         """ValueError unless the fields agree."""
 
 
+_MOST_IN_A_FILE: Final = 1 << 24
 MOST_CONTROL: Final = 1 << 12
 _MOST_REASON: Final = 400
 
@@ -185,24 +209,11 @@ def own_affairs(reason: str, **by_type: str) -> Iterator[None]:
         raise OwnRefusal(error, by_type.get(type(error).__name__, reason)) from None
 
 
-def ready(run: str) -> bytes:
-    """The sender takes part, or takes note of the end."""
-    return pack("ready", {"run": run}, {})
-
-
-def ending(run: str) -> bytes:
-    """The run is over."""
-    return pack("ending", {"run": run}, {})
-
-
-def refusal(reason: str) -> bytes:
-    """Why the sender does not continue, in a sentence without a data value."""
-    return pack("refusal", {"reason": reason[:_MOST_REASON]}, {})
-
-
-def giving_up(reason: str) -> bytes:
-    """Why the sender stops waiting for others; the run can be resumed when it is started again."""
-    return pack("giving up", {"reason": reason[:_MOST_REASON]}, {})
+def control(kind: str, **values: str) -> bytes:
+    """A message of the runtime: ``ready`` and ``ending`` name the ``run``; ``refusal`` and ``giving up`` have
+    a ``reason``, in a sentence without a data value.
+    """
+    return pack(kind, {name: text[:_MOST_REASON] for name, text in values.items()}, {})
 
 
 def control_in(data: bytes, *kinds: str) -> tuple[str, dict[str, Any]]:

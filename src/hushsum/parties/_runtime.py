@@ -380,7 +380,7 @@ class Coordinator:
         except (PeerLost, PeerRefused) as error:
             final = isinstance(error, PeerRefused) and not self._machine.resumable
             text = str(error if final else PeerLost(error.rule, got=error.got))
-            self._give_up(messages.refusal(text) if final else messages.giving_up(text))
+            self._give_up(messages.control("refusal" if final else "giving up", reason=text))
             raise
         finally:
             with self._changed:
@@ -500,7 +500,7 @@ class Coordinator:
             except HushsumError as refused:
                 self._log(f"refused {named}: {refused}")
                 with suppress(PeerLost):
-                    connection.send(messages.refusal(str(refused)))
+                    connection.send(messages.control("refusal", reason=str(refused)))
 
     @contextmanager
     def _counted(self, connection: TlsConnection) -> Iterator[None]:
@@ -561,7 +561,7 @@ class Coordinator:
         while not self._stopped:
             self._check_member(party)
             if self._ended:
-                return messages.ending(self._machine.run)
+                return messages.control("ending", run=self._machine.run)
             request = self._machine.request_for(party)
             if request is not None:
                 return request
@@ -698,5 +698,5 @@ class Participant:
     def _refuse(self, connection: TlsConnection, error: HushsumError, reason: str) -> NoReturn:
         self._log(f"refused: {error}")
         with suppress(PeerLost):
-            connection.send(messages.refusal(reason))
+            connection.send(messages.control("refusal", reason=reason))
         raise _Refused(error) from None

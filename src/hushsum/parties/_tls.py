@@ -270,7 +270,11 @@ class TlsConnection:
     def __init__(self, connection: ssl.SSLSocket, *, transfer: float) -> None:
         self._socket = connection
         self._transfer = transfer
-        self.peer = peer_of(connection)
+        try:
+            self.peer = peer_of(connection)
+        except (OSError, ValueError):
+            connection.close()
+            raise
 
     def send(self, payload: bytes) -> None:
         """Send one message.
@@ -423,6 +427,8 @@ def secured(
 
 def _prepare(connection: socket.socket) -> None:
     """Small messages at once; and a peer whose machine died is noticed, so that it can come back."""
+    # Of a peer that is gone already, Python's TLS would leave the socket open.
+    connection.getpeername()
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEPALIVE:

@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 from hushsum.declaration import check_fields, common
 from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused, SecretRefused, UsageError
 from hushsum.errors import Parameter as NameOf
-from hushsum.files import atomic_file, pack, stored_rational, unpack
+from hushsum.files import atomic_file, pack, unpack
 from hushsum.operations import LedgerOptions, check_output
 from hushsum.parties._kept_state import EncryptedState, SecretStore, StateFolder
 from hushsum.parties._merge import narrowed
-from hushsum.parties._messages import COUNT, Field, Message, own_affairs, ready
+from hushsum.parties._messages import COUNT, FLAG, RATIONAL, Field, Message, control, own_affairs
 from hushsum.parties._runtime import (
     NO_LEDGER,
     Address,
@@ -217,36 +217,22 @@ def _run_name(value: Any) -> str:
     return value
 
 
-def _request_from_json(values: dict[str, Any]) -> ReleaseRequest:
-    epsilon, rho = (
-        None if values[name] is None else stored_rational(values[name]) for name in ("epsilon", "rho")
-    )
-    return ReleaseRequest(
-        epsilon=epsilon,
-        delta=stored_rational(values["delta"]) or None,
-        rho=rho,
-        relation=values["relation"],
-        unit=values["unit"],
-        rows=values["rows"],
-        count_share=stored_rational(values["count_share"]),
-        population=values["population"],
-        allow_large_delta=values["allow_large_delta"] is True,
-    )
+_NUMBERS: Final = ("epsilon", "delta", "rho", "count_share")
+_OPTIONS: Final = ("relation", "unit", "rows", "population", "allow_large_delta")
 
 
 def _request_as_json(request: ReleaseRequest) -> dict[str, Any]:
-    promise = request.promise
+    numbers = {name: getattr(request, name) for name in _NUMBERS}
     return {
-        "epsilon": None if promise.epsilon is None else str(promise.epsilon),
-        "delta": str(promise.delta),
-        "rho": None if promise.rho is None else str(promise.rho),
-        "relation": str(Relation.of(request.relation)),
-        "unit": request.unit,
-        "rows": request.rows,
-        "count_share": str(request.share_of_count),
-        "population": request.population,
-        "allow_large_delta": bool(request.allow_large_delta),
+        **{name: None if number is None else str(number) for name, number in numbers.items()},
+        **{name: getattr(request, name) for name in _OPTIONS},
     }
+
+
+def _request_from_json(values: dict[str, Any]) -> ReleaseRequest:
+    numbers = {name: RATIONAL.optional().read(values[name]) for name in _NUMBERS}
+    FLAG.read(values["allow_large_delta"])
+    return ReleaseRequest(**numbers, **{name: values[name] for name in _OPTIONS})
 
 
 _REQUEST: Final = Field(_request_from_json, _request_as_json)
@@ -331,7 +317,7 @@ class AggregationTerms(Message):
         ``rows`` of the request are cut off the basis; ``"auto"`` keeps all, since sites cannot look at a
         noisy count first.
         """
-        basis = tally.basis
+        basis, promise = tally.basis, request.promise
         rows = basis.shape[0] if request.rows == AUTO else request.rows
         if type(rows) is not int or not 1 <= rows <= basis.shape[0]:
             raise UsageError("rows", f"must be from 1 to the tally's {basis.shape[0]}", got=f"{rows!r:.20}")
@@ -339,8 +325,17 @@ class AggregationTerms(Message):
         return cls(
             run=run or secrets.token_hex(16),
             reading=basis.prefix(rows).reading(None if basis.counted_kernel() is not None else tally.kernel),
-            request=replace(
-                request, unit=unit, rows=rows, budget=None, idempotency_key=None, insecure_noise_seed=None
+            request=ReleaseRequest(
+                epsilon=promise.epsilon,
+                delta=promise.delta or None,
+                rho=promise.rho,
+                relation=Relation.of(request.relation),
+                unit=unit,
+                mechanism=request.mechanism,
+                rows=rows,
+                count_share=request.share_of_count,
+                population=request.population,
+                allow_large_delta=request.allow_large_delta,
             ),
             per_unit=per_unit,
             sites=tuple(sorted(fingerprint_of(each) for each in sites)),
@@ -540,23 +535,14 @@ def most_request(terms: AggregationTerms) -> int:
     return max(sites * (_ROOM + SEALED_BYTES), sites * (most_reply(terms, CONSENT) + _NAME), 1 << 22) + _ROOM
 
 
-def bundle(kind: str, messages: Sequence[bytes]) -> bytes:
-    """Several replies in one request."""
-    lengths = np.array([len(each) for each in messages], np.int64)
-    return pack(kind, {}, {"lengths": lengths, "messages": np.frombuffer(b"".join(messages), np.int8)})
+def bundle(kind: str, replies: Mapping[str, bytes]) -> bytes:
+    """The replies of several sites in one request."""
+    return pack(kind, {}, {site: np.frombuffer(data, np.int8) for site, data in replies.items()})
 
 
-def unbundle(arrays: Arrays, most: int) -> list[bytes]:
-    """The replies of such a request; ValueError if their lengths do not add up."""
-    lengths, whole = arrays["lengths"], arrays["messages"]
-    if lengths.ndim != 1 or lengths.dtype != np.int64 or not 0 < len(lengths) <= most:
-        raise ValueError("lengths")
-    if whole.ndim != 1 or whole.dtype != np.int8:
-        raise ValueError("messages")
-    if lengths.min() < 0 or lengths.max() > len(whole) or int(lengths.sum()) != len(whole):
-        raise ValueError("lengths")
-    data, ends = whole.tobytes(), np.cumsum(lengths)
-    return [data[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
+def unbundle(arrays: Arrays, kind: str, terms: AggregationTerms) -> dict[str, Reply]:
+    """The replies in such a request, each verified to be of the site that it stands for."""
+    return {site: read_reply(data.tobytes(), kind, terms, sender=site) for site, data in arrays.items()}
 
 
 def site_list(value: object, terms: AggregationTerms) -> tuple[str, ...]:
@@ -677,13 +663,8 @@ class SiteState:
         self._notes: dict[str, dict[str, Any]] = {}
         self._arrays: dict[str, dict[str, NDArray[Any]]] = {}
         self._replies: dict[str, tuple[bytes, bytes]] = {}
-        self._replying: dict[str, Callable[[bytes, Any, Any], _Answer]] = {
-            KEYS: self._keys,
-            SHARES: self._shares,
-            MASKED: self._masked,
-            CONSENT: self._consent,
-            OPENING: self._opening,
-        }
+        replying = (self._keys, self._shares, self._masked, self._consent, self._opening)
+        self._replying = dict(zip(STEPS, replying, strict=True))
         for step in STEPS:
             kept = store.get(step)
             if kept is not None:
@@ -721,7 +702,7 @@ class SiteState:
             raise PeerRefused(
                 "the run ended without this site's table", remedy="agree on the terms of a new run"
             )
-        return ready(self.terms.run)
+        return control("ready", run=self.terms.run)
 
     def reason(self, error: HushsumError) -> str:
         """What the server learns of a refusal: broken rules alone."""
@@ -785,10 +766,7 @@ class SiteState:
 
     def _shares(self, request: bytes, values: Any, arrays: Any) -> _Answer:
         terms = self.terms
-        listed = unbundle(arrays, len(terms.sites))
-        keys = {reply.sender: reply for reply in (read_reply(each, KEYS, terms) for each in listed)}
-        if len(keys) != len(listed):
-            raise PeerRefused("the roster names a site twice")
+        keys = unbundle(arrays, KEYS, terms)
         self._enough(keys, "keys")
         if self._me not in keys or keys[self._me].data != self._replies[KEYS][1]:
             raise PeerRefused("the roster does not contain the keys that this site sent")
@@ -869,14 +847,12 @@ class SiteState:
 
     def _opening(self, request: bytes, values: Any, arrays: Any) -> _Answer:
         terms, agreed = self.terms, self._notes[CONSENT]
-        listed = unbundle(arrays, len(terms.sites))
-        consents = [read_reply(each, CONSENT, terms) for each in listed]
-        signers = {each.sender for each in consents}
-        if len(signers) != len(consents) or not signers <= set(agreed["survivors"]):
-            raise PeerRefused("a consent comes twice, or from a site that is not a survivor")
-        if any(each.values != agreed for each in consents):
+        consents = unbundle(arrays, CONSENT, terms)
+        if not set(consents) <= set(agreed["survivors"]):
+            raise PeerRefused("a consent comes from a site that is not a survivor")
+        if any(each.values != agreed for each in consents.values()):
             raise PeerRefused("sites were shown different lists of participants")
-        self._enough(signers, "consents")
+        self._enough(consents, "consents")
         senders, survivors = self._notes[MASKED]["senders"], set(agreed["survivors"])
         held = dict(zip(senders, self._arrays[MASKED]["held"], strict=True))
         revealed: dict[str, list[bytes]] = {SELF: [], PAIRWISE: []}
@@ -1196,8 +1172,8 @@ class ServerState:
         }
         return transcript(self.terms, keys, self._closed[SHARES])
 
-    def _data(self, step: str) -> list[bytes]:
-        return [self._replies[step][site].data for site in self._closed[step]]
+    def _data(self, step: str) -> dict[str, bytes]:
+        return {site: self._replies[step][site].data for site in self._closed[step]}
 
 
 def _wrong_shares(owner: str) -> PeerRefused:
@@ -1297,26 +1273,8 @@ def write_terms(
 
 
 def read_terms(path: str) -> AggregationTerms:
-    """The terms in a file.
-
-    Raises
-    ------
-    UsageError
-        if there is no such file.
-    FileRefused
-        if it holds none.
-    """
-    try:
-        with open(path, "rb") as stream:
-            data = stream.read(MOST_TERMS + 1)
-    except FileNotFoundError:
-        raise UsageError(f"no file {path!r}", remedy="make it with: hushsum federate terms") from None
-    except OSError:
-        raise UsageError(f"{path!r} cannot be read", remedy="give a file of terms") from None
-    try:
-        return AggregationTerms.from_bytes(data)
-    except FileRefused:
-        raise FileRefused(f"{path!r} holds no terms of an aggregation, or damaged ones") from None
+    """The terms in a file; see `Message.load`."""
+    return AggregationTerms.load(path, maker="hushsum federate terms")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import struct
 import threading
@@ -122,3 +123,16 @@ def test_nobody_there_and_somebody_else_there_are_different(tmp_path: Path) -> N
         assert served
     with pytest.raises(PeerLost, match="nobody answers"):
         connect(curator, host, port, owner.fingerprint, timeout=10, transfer=1)
+
+
+def test_a_peer_that_is_gone_before_the_handshake_leaves_no_socket_open(tmp_path: Path) -> None:
+    server, client = identities(tmp_path, "server", "client")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        peer = socket.create_connection(listener.getsockname())
+        plain = incoming(listener, wait=10)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.close()
+        with pytest.raises(PeerRefused, match="does not hold a pinned key"):
+            secured(plain, server.server_context([client.fingerprint]), handshake=10.0, transfer=10.0)
+    # A socket that was left open would warn, and warnings are errors.
+    gc.collect()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from hushsum.parties.summarization._messages import (
     CERTAIN,
     DELIVER,
     FRESH,
-    SEND,
+    PHASES,
     THRESHOLD,
     Answer,
     Broadcast,
@@ -75,6 +76,7 @@ class CuratorState:
         self._step = 0
         self._awaited: set[str] = set()
         self._bids: dict[str, int] = {}
+        self._answers: dict[str, tuple[Answer, Hashes, Integers]] = {}
         self._requested: tuple[str, ...] = ()
         self._current: Broadcast | None = None
         width = terms.features.width + 1
@@ -156,13 +158,9 @@ class CuratorState:
             if answer.bid is not None:
                 self._bids[answer.owner] = answer.bid
         else:
-            most = self._most(answer.owner, phase)
-            hashes = self.collected.check(answer, most=most)
-            self._verify(answer, hashes, phase)
-            self.collected.add(answer, hashes, scores(hashes, self._current.direction))
-        self._awaited.discard(answer.owner)
-        if not self._awaited and phase != BID:
-            self._settle()
+            hashes = self.collected.check(answer, most=self._most(answer.owner, phase))
+            self._answers[answer.owner] = answer, hashes, self._verified_gains(answer, hashes, phase)
+        self._no_longer_awaited(answer.owner)
 
     def lose(self, owner: str) -> None:
         """Continue permanently without an owner; the consumer is notified, the other owners are not."""
@@ -170,10 +168,9 @@ class CuratorState:
             raise UsageError("owner", "must be one of the terms' owners", got="another")
         self.lost.setdefault(owner, self.round)
         self._bids.pop(owner, None)
+        self._answers.pop(owner, None)
         if owner in self._awaited:
-            self._awaited.discard(owner)
-            if not self._awaited and self._for(owner).phase != BID:
-                self._settle()
+            self._no_longer_awaited(owner)
 
     def save(self) -> bytes:
         """The whole state; confidential."""
@@ -181,7 +178,8 @@ class CuratorState:
             "terms": self.terms.to_bytes().hex(),
             "target": self.target.to_bytes().hex(),
             "step": self._step,
-            "awaited": sorted(self._awaited),
+            # Answers that have not been settled are requested again.
+            "awaited": sorted(self._awaited | self._answers.keys()),
             "bids": self._bids,
             "requested": list(self._requested),
             "lost": self.lost,
@@ -211,7 +209,7 @@ class CuratorState:
 
     @property
     def _phases(self) -> int:
-        return 1 if self.terms.rule in (THRESHOLD, FRESH) else 2
+        return len(PHASES[self.terms.rule])
 
     def _next_round(self) -> Broadcast:
         """Release what the last round added, and ask for more."""
@@ -230,14 +228,12 @@ class CuratorState:
         direction = direction * kept
         integers, scale = as_integers(direction)
         number = len(self._outputs) + 1
+        broadcast = Broadcast(self.terms.run, self._step + 1, number, PHASES[self.terms.rule][0], integers)
         if self.terms.rule == THRESHOLD:
             mean = mean_gain(direction, kept, target, self.target.mean_variance)
             chance, threshold = self._bar(mean * scale, float(np.linalg.norm(direction)) * scale)
-            return Broadcast(self.terms.run, self._step + 1, number, SEND, integers, threshold, chance)
-        if self.terms.rule == FRESH:
-            quota = self.terms.batch
-            return Broadcast(self.terms.run, self._step + 1, number, SEND, integers, quota=quota)
-        return Broadcast(self.terms.run, self._step + 1, number, BID, integers)
+            return replace(broadcast, threshold=threshold, chance=chance)
+        return replace(broadcast, quota=self.terms.batch) if self.terms.rule == FRESH else broadcast
 
     def _public_sum(self, releases: int) -> tuple[Floats, float]:
         """The summary's feature sum and size as everyone may know them after that many releases."""
@@ -287,14 +283,7 @@ class CuratorState:
         assert current is not None
         if current.phase != BID or self._step == current.step:
             return current
-        return Broadcast(
-            current.run,
-            self._step,
-            current.round,
-            DELIVER,
-            current.direction,
-            requested=owner in self._requested,
-        )
+        return replace(current, step=self._step, phase=DELIVER, requested=owner in self._requested)
 
     def _most(self, owner: str, phase: str) -> int | None:
         if phase == DELIVER:
@@ -303,8 +292,8 @@ class CuratorState:
             return self.terms.batch
         return self.terms.cap
 
-    def _verify(self, answer: Answer, hashes: Hashes, phase: str) -> None:
-        """Points that do not have the gain they were sent for are refused."""
+    def _verified_gains(self, answer: Answer, hashes: Hashes, phase: str) -> Integers:
+        """The gains of an answer's points; those that do not have the gain they were sent for are refused."""
         assert self._current is not None
         gains = scores(hashes, self._current.direction)
         threshold = self._current.threshold
@@ -312,18 +301,24 @@ class CuratorState:
             raise FileRefused("a point does not reach the threshold")
         if phase == DELIVER and len(gains) and int(gains[0]) != self._bids.get(answer.owner):
             raise FileRefused("the point is not worth its bid")
+        return gains
 
-    def _settle(self) -> None:
-        """All answers are in: move what the rule takes from the pool into the summary."""
+    def _no_longer_awaited(self, owner: str) -> None:
+        """With the last answer: move what the rule takes into the summary, in the order of the terms."""
+        self._awaited.discard(owner)
+        if self._awaited or self._for(owner).phase == BID:
+            return
         assert self._current is not None
+        for name in self.terms.owners:
+            if name in self._answers:
+                self.collected.add(*self._answers[name])
+        pool = self.collected.pool()
         if self.terms.rule == FRESH:
-            pool = self.collected.pool()
             gains = scores(self.collected.hashes[pool], self._current.direction)
             room = min(self.terms.batch, self.terms.size - self.collected.chosen)
-            self.collected.choose(pool[best_first(gains, self.collected.hashes[pool], max(room, 0))])
-        else:
-            self.collected.choose(self.collected.pool())
-        self._bids = {}
+            pool = pool[best_first(gains, self.collected.hashes[pool], max(room, 0))]
+        self.collected.choose(pool)
+        self._answers, self._bids = {}, {}
 
     def _round_seed(self) -> int | None:
         return None if self._seed is None else self._seed * (1 << 24) + self._step

@@ -31,7 +31,8 @@ AUCTION = "auction"
 RULES = (THRESHOLD, FRESH, AUCTION)
 
 SEND, BID, DELIVER = "send", "bid", "deliver"
-PHASES = (SEND, BID, DELIVER)
+PHASES: Final = {THRESHOLD: (SEND,), FRESH: (SEND,), AUCTION: (BID, DELIVER)}
+"""The phases of a round, by rule: each is one broadcast and its answers."""
 
 CERTAIN = 1 << 16
 """The ``chance`` of a point that is sent for certain."""
@@ -133,7 +134,7 @@ class Broadcast(Message):
     def check(self) -> None:
         """ValueError unless every number is in its range."""
         direction = self.direction
-        if self.phase not in PHASES or not 0 <= self.chance <= CERTAIN:
+        if self.phase not in (SEND, BID, DELIVER) or not 0 <= self.chance <= CERTAIN:
             raise ValueError("phase")
         if direction.size and max(int(direction.max()), -int(direction.min())) > MAX_DIRECTION:
             raise ValueError("direction")

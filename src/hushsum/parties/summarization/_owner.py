@@ -14,20 +14,16 @@ from hushsum.files import pack, unpack
 from hushsum.parties.summarization._curator import Store
 from hushsum.parties.summarization._features import SummaryFeatures, best_first, scores
 from hushsum.parties.summarization._messages import (
-    AUCTION,
     BID,
     CERTAIN,
     DELIVER,
-    FRESH,
-    SEND,
+    PHASES,
     THRESHOLD,
     Answer,
     Broadcast,
     RunTerms,
 )
 from hushsum.privacy import random_places
-
-_PHASES = {FRESH: (SEND,), THRESHOLD: (SEND,), AUCTION: (BID, DELIVER)}
 
 
 class OwnerState:
@@ -171,7 +167,7 @@ class OwnerState:
         return digest.hexdigest()
 
     def _check(self, broadcast: Broadcast) -> None:
-        phases = _PHASES[self.terms.rule]
+        phases = PHASES[self.terms.rule]
         expected = phases[self._step % len(phases)]
         if broadcast.run != self.terms.run:
             raise FileRefused("this broadcast belongs to another run")

@@ -29,7 +29,7 @@ from hushsum.errors import Parameter as NameOf
 from hushsum.files import atomic_file, unpack
 from hushsum.operations import LedgerOptions, check_output, release_key
 from hushsum.parties._kept_state import StateFolder
-from hushsum.parties._messages import MOST_CONTROL, control_in, own_affairs, ready
+from hushsum.parties._messages import MOST_CONTROL, control, control_in, own_affairs
 from hushsum.parties._runtime import (
     NO_LEDGER,
     Address,
@@ -69,9 +69,6 @@ from hushsum.records import PLAIN, CellFormat, ColumnBlocks, pyarrow, read_colum
 
 HASHES = "hashes"
 """The column of a summary's file that holds hashes."""
-
-_MOST_OF_A_TARGET = 1 << 24
-
 
 COLUMNS = common("Columns that are compared, separated by commas; default: all.", metavar="NAMES")
 DEBIT_RHO = Parameter(help="Debit the validation set's release in ρ, not in ε and δ.", group="Ledger")
@@ -131,23 +128,21 @@ class CuratorMachine:
     """A run between its owners: first all of them accept the terms, then every round is held.
 
     An owner that refuses the terms before anything is drawn stops the run: that is for people to settle. One
-    that refuses later, breaks the rule, or is away for too long is lost for good. Answers are taken in the
-    order of the terms, whichever comes first.
+    that refuses later, breaks the rule, or is away for too long is lost for good.
     """
 
     noun = "owner"
     resumable = True
 
-    def __init__(self, opening: Opening, state: CuratorState, *, log: Log = lambda _: None) -> None:
+    def __init__(self, opening: Opening, state: CuratorState) -> None:
         self.state = state
-        self._log = log
         self.run, self.parties = opening.terms.run, opening.terms.owners
         self.most_reply = opening.terms.most_answer
         self._opening = opening.to_bytes()
         self._gathering = not state.step
         self._ready: set[str] = set()
         self._refusals: dict[str, str] = {}
-        self._replies: dict[str, tuple[bytes, Answer]] = {}
+        self._taken: dict[str, bytes] = {}
 
     @property
     def step(self) -> int:
@@ -171,7 +166,7 @@ class CuratorMachine:
         """Who has not accepted the terms, or not answered."""
         if self._gathering:
             return () if self._refusals else tuple(name for name in self.members if name not in self._ready)
-        return tuple(name for name in self.state.awaited if name not in self._replies)
+        return tuple(self.state.awaited)
 
     def greeting(self, party: str) -> bytes:
         """The terms, also for an owner that has started again."""
@@ -190,15 +185,17 @@ class CuratorMachine:
         return self.state.outgoing()[party].to_bytes()
 
     def take(self, party: str, data: bytes) -> None:
-        """Keep an answer until the round is closed."""
-        if party in self._replies and self._replies[party][0] == hashlib.sha256(data).digest():
+        """Take an answer; the same bytes again change nothing."""
+        digest = hashlib.sha256(data).digest()
+        if self._taken.get(party) == digest:
             return
         answer = Answer.from_bytes(data, most=self.most_reply + MOST_CONTROL)
         if answer.owner != party:
             raise PeerRefused("it answered in the name of another owner")
         if party not in self.awaited:
             raise PeerRefused("it is not awaited, or answers again with other contents")
-        self._replies[party] = hashlib.sha256(data).digest(), answer
+        self.state.take(answer)
+        self._taken[party] = digest
 
     def refused(self, party: str, reason: HushsumError) -> None:
         """Lose the owner, or stop before the first draw."""
@@ -213,23 +210,16 @@ class CuratorMachine:
             self.state.advance()
 
     def close_step(self) -> None:
-        """Take the answers in the order of the terms; lose the owners that have not answered."""
+        """Lose the owners that have not accepted the terms, or not answered."""
         for party, reason in self._refusals.items():
             raise PeerRefused(
                 f"owner {short(party)}: {reason}",
                 remedy="settle that and start again, nothing is spent twice",
             )
-        for party in self.members:
-            if party not in (self._ready if self._gathering else self._replies):
-                self.state.lose(party)
-            elif not self._gathering:
-                try:
-                    self.state.take(self._replies[party][1])
-                except FileRefused as refused:
-                    self._log(f"refused owner {short(party)}: {refused}")
-                    self.state.lose(party)
+        for party in self.awaited:
+            self.state.lose(party)
         self._gathering = False
-        self._replies.clear()
+        self._taken.clear()
         if not self.members:
             raise PeerLost("no owner is left", remedy="start the owners, and then this command again")
 
@@ -290,7 +280,7 @@ def collect_summary(
 
         with listener(listen, backlog=len(pinned) + 4) as place:
             listening(place.getsockname()[1])
-            machine = CuratorMachine(opening, state, log=log)
+            machine = CuratorMachine(opening, state)
             Coordinator(identity, machine, patience=patience, pace=request.pace, log=log).serve(
                 place, finish=finish, closed=lambda _: progress(state.round / opening.terms.rounds)
             )
@@ -395,20 +385,8 @@ def _read_validation(request: CuratorRequest) -> _Validation:
 
 
 def _read_release(request: CuratorRequest) -> _Validation:
-    path, run, comparison = Path(request.validation), request.run, request.run.comparison
-    remedy = "make one with: hushsum summarize validation"
-    if not path.is_file():
-        raise UsageError("validation", "must be an existing file", got=f"{str(path)!r}", remedy=remedy)
-    try:
-        with path.open("rb") as stream:
-            made = HashedTarget.from_bytes(stream.read(_MOST_OF_A_TARGET))
-    except FileRefused:
-        raise FileRefused(
-            "validation",
-            ("must be an undamaged validation release, which ", NameOf("hashes"), " needs"),
-            got=f"{str(path)!r}",
-            remedy=remedy,
-        ) from None
+    run, comparison = request.run, request.run.comparison
+    made = HashedTarget.load(request.validation, maker="hushsum summarize validation")
     if made.features != run.compared(made.features.dim):
         names: tuple[Any, ...] = (NameOf("bandwidth"), " or ", NameOf("features"))
     elif made.target.rho != comparison.split()[1]:
@@ -608,7 +586,7 @@ class OwnerMachine:
         with self._own_affairs():
             self.spending.settle()
         self._folder.put("ended", run.encode())
-        return ready(run)
+        return control("ready", run=run)
 
     def reason(self, error: HushsumError) -> str:
         """Broken rules in words, other failures without detail."""
@@ -627,7 +605,7 @@ class OwnerMachine:
             raise PeerRefused("this owner takes part in another run, or in this one on other terms")
         if self._state is None or self._opening != data:
             self._state, self._opening = self._begin(opening), data
-        return ready(opening.terms.run)
+        return control("ready", run=opening.terms.run)
 
     def _begin(self, opening: Opening) -> OwnerState:
         """The state for terms that are acceptable; nothing is bound or paid yet."""

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from hushsum._types import Floats, Integers
 from hushsum.declaration import check_fields, common
 from hushsum.errors import ClaimError, UsageError
+from hushsum.parties._runtime import Result
 from hushsum.parties.summarization._curator import CuratorState
 from hushsum.parties.summarization._features import MAX_WIDTH, PUBLIC_SEED, Hashes, SummaryFeatures
 from hushsum.parties.summarization._messages import AUCTION, FRESH, MAX_ROUNDS, RULES, THRESHOLD, RunTerms
-from hushsum.parties.summarization._noisy_sums import answers_rho
 from hushsum.parties.summarization._owner import OwnerState
 from hushsum.parties.summarization._target import release_target
 from hushsum.privacy import Claim, Mechanism, Promise, Relation, exact
@@ -26,7 +26,7 @@ from hushsum.privacy.accounting import zcdp_epsilon, zcdp_rho
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryClaims:
+class SummaryClaims(Result):
     """What the messages of one run cost, over all rounds; known before the first.
 
     ``owners`` is what any coalition of owners learns about one record of another owner. ``validation`` is
@@ -37,15 +37,11 @@ class SummaryClaims:
     owners: Claim
     validation: Claim
     together: Claim
-    answers_rho: float
 
     def epsilon(self, delta: float) -> float:
         """ε of all messages together, validation included, at a δ."""
         assert self.together.promise.rho is not None
         return zcdp_epsilon(self.together.promise.rho, delta)
-
-
-_CLAIMED: Final = ("owners", "validation", "together")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -78,7 +74,7 @@ class Summary:
             "parsimony": self.parsimony,
             "values": self.values,
             "lost": self.lost,
-            "claims": {name: getattr(self.claims, name).in_numbers() for name in _CLAIMED},
+            "claims": self.claims.as_json(),
         }
 
 
@@ -125,7 +121,6 @@ def claims_of(curator: CuratorState) -> SummaryClaims:
         owners=owners,
         validation=target_claim(target.rho, secure=curator.secure),
         together=_claim(terms.rho + target.rho, terms, secure=curator.secure),
-        answers_rho=float(answers_rho(terms)),
     )
 
 
@@ -403,18 +398,15 @@ class RunSpec:
 
     def terms(self, run: str | None, owners: tuple[str, ...], dim: int, extra: int) -> RunTerms:
         """The public agreement of the run with this name; of a new one by default."""
+        settings = {name: getattr(self, name) for name in ("rule", "rounds", "reach", "cap", "rate")}
         planned = plan_terms(
             self.compared(dim),
             owners,
             self.size,
             self.comparison.split()[0],
-            rule=self.rule,
-            rounds=self.rounds,
-            reach=self.reach,
-            cap=self.cap,
-            rate=self.rate,
             extra=extra,
             hashed=self.hashes,
+            **settings,
         )
         return planned if run is None else replace(planned, run=run)
 

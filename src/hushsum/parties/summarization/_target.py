@@ -111,7 +111,7 @@ class HashedTarget(Message):
     ``secret_check`` is the secret's, by which owners see that they hold the same one.
     """
 
-    kind: ClassVar[str] = "hashed target"
+    kind: ClassVar[str] = "hashed validation release"
     damaged: ClassVar[str] = NoisyTarget.damaged
 
     features: Annotated[SummaryFeatures, _PUBLIC_FEATURES]

@@ -238,7 +238,7 @@ def test_a_site_that_comes_when_the_run_is_over_is_refused() -> None:
     process._ended = True
     with pytest.raises(PeerRefused, match="over without this site"):
         process._due(late)
-    assert process._due(terms.sites[0]) == control_messages.ending(terms.run)
+    assert process._due(terms.sites[0]) == control_messages.control("ending", run=terms.run)
 
 
 class Spoken:
@@ -263,13 +263,13 @@ def test_a_site_that_sent_no_table_refuses_that_the_run_has_ended() -> None:
     process = Participant(key, NOWHERE, site)
     for step in (KEYS, SHARES, MASKED):
         run.until(step)
-        told: Any = Spoken(control_messages.ending(terms.run))
+        told: Any = Spoken(control_messages.control("ending", run=terms.run))
         with pytest.raises(_runtime._Refused) as refused:
             process._converse(told)
         assert "without this site's table" in str(refused.value.error)
         assert control_messages.control_in(told.heard[0], "refusal")[0]
     run.step()
-    told = Spoken(control_messages.ending(terms.run))
+    told = Spoken(control_messages.control("ending", run=terms.run))
     process._converse(told)
     assert control_messages.control_in(told.heard[0], "ready")[0]
 
@@ -336,7 +336,7 @@ def site_with(
 
 def test_a_site_that_was_connected_for_long_connects_again(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    ending = control_messages.ending(small_terms(3).run)
+    ending = control_messages.control("ending", run=small_terms(3).run)
     # An hour without a word, because other sites are awaited; then the connection breaks for some seconds.
     broken = [Lasting(clock, 3000.0), None, None, Lasting(clock, 500.0), None, Lasting(clock, 1.0, ending)]
     site_with(broken, clock, monkeypatch).take_part()
@@ -353,7 +353,7 @@ def test_a_site_gives_up_a_server_that_stays_away(monkeypatch: pytest.MonkeyPatc
 
 def test_a_site_waits_for_a_server_that_has_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    ending = control_messages.ending(small_terms(3).run)
+    ending = control_messages.control("ending", run=small_terms(3).run)
     # Nobody listens for half an hour: longer than a lost server is awaited, shorter than one to start.
     connections = [*[None] * 900, Lasting(clock, 1.0, ending)]
     process = site_with(connections, clock, monkeypatch)

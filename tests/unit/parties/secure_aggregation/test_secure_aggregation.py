@@ -186,13 +186,13 @@ def test_a_server_that_shows_different_lists_gets_no_share() -> None:
         site: pack("survivors", {"sites": [each for each in sites if each != victim or site > sites[1]]}, {})
         for site in sites[:4]
     }
-    consents = [run.sites[site].answer(lists[site]) for site in sites[:4]]
+    consents = {site: run.sites[site].answer(lists[site]) for site in sites[:4]}
     for site in sites[:4]:
         with pytest.raises(PeerRefused, match="different lists"):
             run.sites[site].answer(messages.bundle("consents", consents))
     # Those who saw one list are too few.
     with pytest.raises(PeerRefused, match="at least 4"):
-        run.sites[sites[0]].answer(messages.bundle("consents", consents[:2]))
+        run.sites[sites[0]].answer(messages.bundle("consents", {site: consents[site] for site in sites[:2]}))
 
 
 def test_a_server_that_claims_that_a_site_dropped_out_is_refused_by_it() -> None:
@@ -214,8 +214,8 @@ def test_a_site_that_joins_twice_is_refused() -> None:
     run.stores[site] = MemoryStore()
     with pytest.raises(PeerRefused, match="joined before"):
         run.server.take(site, run.started(site).answer(request))
-    listed = messages.bundle("roster", [first, first])
-    with pytest.raises(PeerRefused, match="names a site twice"):
+    listed = messages.bundle("roster", dict.fromkeys(run.terms.sites[:2], first))
+    with pytest.raises(PeerRefused, match="names a site that it must not come from"):
         run.sites[site].answer(listed)
 
 
@@ -268,14 +268,15 @@ def test_a_bundle_of_other_types_is_refused() -> None:
     request = run.server.request_for(site)
     assert request is not None
     _, values, arrays = unpack(request, "roster")
-    whole, lengths = arrays["messages"], arrays["lengths"]
+    whole = arrays[site]
     wrong: list[dict[str, NDArray[Any]]] = [
-        {"messages": np.full(len(whole), np.nan), "lengths": lengths},
-        {"messages": whole.astype(np.int64), "lengths": lengths},
-        {"messages": whole, "lengths": lengths.astype(np.float64)},
-        {"messages": whole, "lengths": lengths + np.array([1, -1, 0])},
-        {"messages": whole, "lengths": np.array([len(whole) + 5, -5])},
-        {"messages": whole},
+        {**arrays, site: np.full(len(whole), np.nan)},
+        {**arrays, site: whole.astype(np.int64)},
+        {**arrays, site: whole[:-1]},
+        {**arrays, site: np.empty(0, np.int8)},
+        {**arrays, "nobody": whole},
+        {"nobody" if each == site else each: array for each, array in arrays.items()},
+        {},
     ]
     for each in wrong:
         with pytest.raises((FileRefused, PeerRefused)):

@@ -96,7 +96,7 @@ def held(
         kept = state_folder.get("state")
         if kept is not None:
             state.restore(kept)
-        machine = CuratorMachine(opening_for(terms), state, log=log)
+        machine = CuratorMachine(opening_for(terms), state)
         Coordinator(curator, machine, patience=patience, log=log).serve(listening)
     return state
 
@@ -139,7 +139,7 @@ def test_answers_are_taken_in_the_order_of_the_terms(target: NoisyTarget, tmp_pa
         state = CuratorState(terms, target, insecure_noise_seed=1)
         machine = CuratorMachine(opening_for(terms), state)
         for each in order:
-            machine.greeted(each.fingerprint, control_messages.ready("run-1"))
+            machine.greeted(each.fingerprint, control_messages.control("ready", run="run-1"))
         machine.close_step()
         machine.open_step()
         for each in order:
@@ -318,7 +318,7 @@ def cheating(
             ) as link,
         ):
             run = Opening.from_bytes(link.receive(most=1 << 20, wait=10)).terms.run
-            link.send(control_messages.ready(run))
+            link.send(control_messages.control("ready", run=run))
             while True:
                 link.send(reply(Broadcast.from_bytes(link.receive(most=1 << 20, wait=10))))
 
@@ -345,8 +345,8 @@ CHEATS: dict[str, Callable[[str, str], Callable[[Broadcast], bytes]]] = {
     "another's name": lambda _, other: _answer(other),
     "too long": lambda me, _: lambda _: bytes(1 << 22),
     "nonsense": lambda me, _: lambda _: b"nonsense",
-    "a refusal": lambda me, _: lambda _: control_messages.refusal("I had enough"),
-    "not an answer": lambda me, _: lambda _: control_messages.ready("run-1"),
+    "a refusal": lambda me, _: lambda _: control_messages.control("refusal", reason="I had enough"),
+    "not an answer": lambda me, _: lambda _: control_messages.control("ready", run="run-1"),
 }
 
 

@@ -74,7 +74,7 @@ def test_it_answers_what_was_agreed_and_ends(parties: tuple[Identity, Identity],
     with owner_running(owner, curator, tmp_path / "run") as desk, visit(curator, desk) as link:
         assert opened(link, terms_for(owner)) == ("ready", "")
         sent = [requested(link, step(number)) for number in range(1, 5)]
-        link.send(control_messages.ending("run-1"))
+        link.send(control_messages.control("ending", run="run-1"))
         assert said(link)[0] == "ready"
     rows = [tuple(row) for each in sent for row in np.hstack([each.points, each.extra])]
     assert len(rows) == len(set(rows)) == 12
@@ -191,7 +191,7 @@ def test_noise_on_the_line_is_refused_and_logged_without_a_value(
     owner, curator = parties
     values = [f"{value:.4f}" for value in records(0).choose("abc").ravel()]
     with owner_running(owner, curator, tmp_path / "run") as desk:
-        for junk in (b"", b"junk", step(1).to_bytes(), control_messages.ending("run-1")):
+        for junk in (b"", b"junk", step(1).to_bytes(), control_messages.control("ending", run="run-1")):
             with visit(curator, desk) as link:
                 link.send(junk)
                 assert said(link)[0] == "refusal"
@@ -199,7 +199,7 @@ def test_noise_on_the_line_is_refused_and_logged_without_a_value(
             exchange(link, bytes(1 << 23))
         with visit(curator, desk) as link:
             opened(link, terms_for(owner))
-            link.send(control_messages.ending("run-2"))
+            link.send(control_messages.control("ending", run="run-2"))
             assert said(link)[0] == "refusal"
         with visit(curator, desk) as link:
             assert opened(link, terms_for(owner))[0] == "ready"

@@ -55,13 +55,18 @@ def test_an_opening_with_wrong_columns_is_refused(tmp_path: Path, changed: dict[
 
 
 def test_a_message_of_another_kind_is_refused() -> None:
-    assert control_messages.control_in(control_messages.ready("r"), "ready", "refusal")[0] == "ready"
-    assert control_messages.control_in(control_messages.ending("r"), "ready", "refusal")[0] == ""
+    assert (
+        control_messages.control_in(control_messages.control("ready", run="r"), "ready", "refusal")[0]
+        == "ready"
+    )
+    assert (
+        control_messages.control_in(control_messages.control("ending", run="r"), "ready", "refusal")[0] == ""
+    )
 
 
 def test_a_reason_cannot_paint_the_terminal() -> None:
     _, values = control_messages.control_in(
-        control_messages.refusal("no\x1b[31m\nhushsum: all is well" + "x" * 1000), "refusal"
+        control_messages.control("refusal", reason="no\x1b[31m\nhushsum: all is well" + "x" * 1000), "refusal"
     )
     reason = control_messages.reason_in(values)
     assert "\x1b" not in reason
@@ -83,7 +88,9 @@ def test_any_bytes_are_refused_and_nothing_else_happens(data: bytes) -> None:
 @given(st.data())
 def test_any_changed_byte_is_refused(data: st.DataObject) -> None:
     whole = data.draw(
-        st.sampled_from([ANSWER.to_bytes(), BROADCAST.to_bytes(), control_messages.ready("run-1")])
+        st.sampled_from(
+            [ANSWER.to_bytes(), BROADCAST.to_bytes(), control_messages.control("ready", run="run-1")]
+        )
     )
     place = data.draw(st.integers(0, len(whole) - 1))
     byte = data.draw(st.integers(1, 255))
