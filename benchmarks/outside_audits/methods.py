@@ -27,7 +27,7 @@ from hushsum.methods import (
     perturbed_posterior,
     smoother,
 )
-from hushsum.parties.summarization import FactoredSums
+from hushsum.parties.summarization import NoisySums, factored_coefficients
 from hushsum.privacy import ReleaseNoise, Stopping, TreeSums, draw_candidates, release_noise
 from hushsum.privacy.noise import NoiseSource, exponential_choice
 from hushsum.secret_functions import FreshAnswers, density_function
@@ -97,7 +97,7 @@ def method_worlds() -> Iterator[World]:
     yield World("PrivateRegressor, ops", "one record", True, frozenset({"one posterior sample"}), _ops)
     yield World("PrivateRegressor, adaops", "one record", False, frozenset({"one posterior sample"}), _adaops)
     yield World(
-        "FactoredSums",
+        "NoisySums, factored",
         "one record of the first step",
         False,
         frozenset({"factorised discrete gaussian"}),
@@ -360,11 +360,12 @@ def _factored(budget: Budget) -> Sampler:
     """All outputs along the column of the matrix; ρ = μ²/2 for the μ that (ε, δ) allows."""
     steps = 4
     rho = Fraction(allowed_distance(budget.promise) ** 2 / 2.0).limit_denominator(10**9)
-    variance = FactoredSums.column_squared(steps) / (2 * rho)
-    column = FactoredSums.coefficients(steps).astype(np.float64)
+    coefficients = factored_coefficients(steps)
+    column = coefficients.astype(np.float64)
+    variance = int((coefficients**2).sum()) / (2 * rho)
 
     def score(side: int) -> float:
-        sums = FactoredSums(1, steps, variance)
+        sums = NoisySums(1, coefficients, variance)
         outputs = [sums.release(np.array([side if step == 0 else 0])) for step in range(steps)]
         return float(column @ np.concatenate(outputs))
 

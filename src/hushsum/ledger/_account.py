@@ -53,7 +53,8 @@ class Stored:
     @classmethod
     def from_json(cls, data: Any) -> Self:
         """What ``as_json`` wrote; KeyError, TypeError or ValueError for anything else."""
-        return cls(**{name: _read(hint, data[name]) for name, hint in _hints(cls).items()})
+        kind: Any = cls
+        return cls(**{name: _read(hint, data[name]) for name, hint in _hints(kind).items()})
 
 
 _hints = cache(get_type_hints)
