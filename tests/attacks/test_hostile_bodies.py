@@ -29,9 +29,7 @@ SIZE = 3 << 20
 HOSTILE: dict[str, bytes] = {
     "empty lists": b'{"points":[' + b"[]," * (SIZE // 3) + b"[]]}",
     "one endless row": b'{"points":[[' + b"0," * (SIZE // 2) + b"0]]}",
-    "spaces": b'{"points":[' + b" " * SIZE + b"[0,0]]}",
-    "spaces in a row": b'{"points":[[0,' + b" " * SIZE + b"0]]}",
-    "spaces at the end": b'{"points":[[0,0]]}' + b" " * SIZE,
+    "spaces": b'{"points":[' + b" " * SIZE,
     "brackets": b'{"points":' + b"[" * (SIZE // 2) + b"]" * (SIZE // 2) + b"}",
     "commas": b'{"points":[' + b"," * SIZE + b"]}",
     "objects": b'{"points":[' + b"{}," * (SIZE // 3) + b"{}]}",
@@ -225,7 +223,7 @@ def test_the_parser_agrees_with_a_slow_one(number: int) -> None:
     assert 0.2 * number < accepted < 0.9 * number
 
 
-def test_rows_longer_than_a_piece() -> None:
+def test_long_rows() -> None:
     chance = np.random.default_rng(0)
     points = chance.normal(size=(3, 30_000))
     body = json.dumps({"points": points.tolist()}).encode()
@@ -261,7 +259,7 @@ def _slowly(body: bytes) -> list[list[float]] | None:
         if not isinstance(points, list) or len(points) > 4:
             return None
         for row in points:
-            if len(row) != 2 or not all(type(each) in (int, float) for each in row):
+            if len(row) != 2 or not all(type(each) in (int, float) and abs(each) < np.inf for each in row):
                 return None
         return [[float(each) for each in row] for row in points]
     except (ValueError, TypeError, KeyError, OverflowError):

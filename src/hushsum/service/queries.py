@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import io
-import json
-import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
+from pydantic_core import to_json
 
 from hushsum.errors import DataRefused, FileRefused, HushsumError, UsageError
 from hushsum.operations import AnsweringModel, ExactModel
 from hushsum.records import pyarrow, read_stream
 from hushsum.releases import Bundle, ReleasedFunction, load_released
+from hushsum.service.schemas import QueryRequest, SetQueryRequest
 from hushsum.service.settings import Settings
 from hushsum.service.store import AnswerGuard
 
@@ -152,20 +152,10 @@ BYTES_PER_NUMBER: Final = 32
 
 BYTES_PER_POINT: Final = 16
 BYTES_AROUND: Final = 1024
-"""For what stands around the points, and the longest run of spaces between two of them."""
+"""For what stands around the points."""
 
 MOST_MEMBERS: Final = 1 << 22
 """The limit for all sets of one query together."""
-
-_PIECE: Final = 1 << 14
-"""Parsed in a millisecond, for which the interpreter lock is held."""
-_SPACE: Final = rb"[ \t\r\n]*+"
-_START: Final = re.compile(_SPACE + rb"\{" + _SPACE + rb'"points"' + _SPACE + rb":" + _SPACE + rb"\[")
-_END: Final = re.compile(rb"\]" + _SPACE + rb"\}" + _SPACE + rb"\Z")
-_NEXT: Final = re.compile(_SPACE + rb"," + _SPACE)
-_SPACES: Final = re.compile(_SPACE)
-_OF_FLOATS: Final = b"0123456789+-.eE,[] \t\r\n"
-_OF_INTEGERS: Final = b"0123456789-,[] \t\r\n"
 
 
 def largest_json(dim: int, points: int) -> int:
@@ -200,8 +190,11 @@ def dense_points(body: bytes | bytearray, *, dim: int, most: int) -> NDArray[np.
     array([[  1. ,   2.5],
            [-30. ,   0. ]])
     """
-    found = _scan(body, _Rows(np.dtype(np.float64), _OF_FLOATS, most, dim))
-    return found.numbers().reshape(-1, dim)
+    wrong = DataRefused(f"points must be rows of {dim} numbers for this function", remedy="correct them")
+    rows = _rows(body, QueryRequest, most, dim * most, wrong)
+    if any(len(row) != dim for row in rows):
+        raise wrong
+    return np.array(rows, np.float64).reshape(-1, dim)
 
 
 def set_points(body: bytes | bytearray, *, most: int) -> Any:
@@ -218,148 +211,48 @@ def set_points(body: bytes | bytearray, *, most: int) -> Any:
     [[3, 5], []]
     """
     pa = pyarrow()
-    found = _scan(body, _Rows(np.dtype(np.int64), _OF_INTEGERS, most, None))
-    ends = np.cumsum([0, *found.lengths], dtype=np.int32)
-    return pa.table({"set": pa.ListArray.from_arrays(pa.array(ends), pa.array(found.numbers()))})
+    many = DataRefused(
+        f"the sets of a query must have at most {MOST_MEMBERS} members", remedy="send several queries"
+    )
+    if body.count(b",") > MOST_MEMBERS + most:
+        raise many
+    wrong = DataRefused("points must be lists of integers for this function", remedy="correct them")
+    rows = _rows(body, SetQueryRequest, most, MOST_MEMBERS + most, wrong)
+    try:
+        return pa.table({"set": pa.array(rows, pa.list_(pa.int64()))})
+    except OverflowError:
+        raise wrong from None
 
 
-@dataclass(slots=True)
-class _Rows:
-    """The numbers that were read, and how many each complete row has."""
-
-    kind: np.dtype[Any]
-    allowed: bytes
-    most: int
-    dim: int | None
-    pieces: list[NDArray[Any]] = field(default_factory=list)
-    lengths: list[int] = field(default_factory=list)
-    count: int = 0
-    open: int = 0
-    """Numbers of a row that is longer than a piece, so far."""
-
-    def rows(self, text: bytes) -> None:
-        """Read complete rows, with commas between them."""
-        rows = self._parsed(text)
-        if not all(type(row) is list for row in rows):
-            raise self.refusal()
-        lengths = list(map(len, rows))
-        self._keep(chain.from_iterable(rows), sum(lengths))
-        self._complete(lengths)
-
-    def part(self, text: bytes, *, last: bool) -> None:
-        """Read some numbers of a row that is longer than a piece."""
-        numbers = self._parsed(text)
-        self._keep(numbers, len(numbers))
-        self.open += len(numbers)
-        if self.dim is not None and self.open > self.dim:
-            raise self.refusal()
-        if last:
-            self._complete([self.open])
-            self.open = 0
-
-    def numbers(self) -> NDArray[Any]:
-        """All of them, in order."""
-        return np.concatenate(self.pieces) if self.pieces else np.empty(0, self.kind)
-
-    def refusal(self) -> DataRefused:
-        """The error for rows that break the rule."""
-        if self.dim is None:
-            return DataRefused("points must be lists of integers for this function", remedy="correct them")
-        return DataRefused(
-            f"points must be rows of {self.dim} numbers for this function", remedy="correct them"
-        )
-
-    def _parsed(self, text: bytes) -> list[Any]:
-        # Nothing but numbers can be written in these characters: no text, no true, no null, no NaN.
-        if text.translate(None, self.allowed):
-            raise self.refusal()
-        try:
-            parsed: list[Any] = json.loads(b"[" + text + b"]")
-        except (ValueError, RecursionError):
-            raise _not_json() from None
-        return parsed
-
-    def _keep(self, numbers: Iterable[Any], count: int) -> None:
-        try:
-            self.pieces.append(np.fromiter(numbers, self.kind, count))
-        except (TypeError, ValueError, OverflowError):
-            raise self.refusal() from None
-        self.count += count
-        if self.dim is None and self.count > MOST_MEMBERS:
-            raise DataRefused(
-                f"the sets of a query must have at most {MOST_MEMBERS} members", remedy="send several queries"
-            )
-
-    def _complete(self, lengths: list[int]) -> None:
-        if self.dim is not None and any(length != self.dim for length in lengths):
-            raise self.refusal()
-        self.lengths += lengths
-        if len(self.lengths) > self.most:
-            raise DataRefused(
-                f"a query must have 1 to {self.most} points", got="more", remedy="send several queries"
-            )
-
-
-def _scan(body: bytes | bytearray, into: _Rows) -> _Rows:
-    """Walk through the array in pieces that end where a row ends, or in a long row between two numbers."""
-    start = _START.match(body, 0, BYTES_AROUND)
-    tail = max(len(body) - BYTES_AROUND, start.end() if start else 0)
-    end = _END.search(body, tail)
-    if start is None or end is None:
+def _rows(
+    body: bytes | bytearray,
+    form: type[QueryRequest | SetQueryRequest],
+    most: int,
+    most_numbers: int,
+    wrong: DataRefused,
+) -> list[list[Any]]:
+    """The rows of a body. Bodies that hold too much are refused before anything is built of them."""
+    if body.count(b"[") > most + 1:
+        raise DataRefused(f"a query must have 1 to {most} points", got="more", remedy="send several queries")
+    if body.count(b",") > most_numbers:
+        raise wrong
+    # No further name and no text: else a name might be there twice.
+    if body.count(b'"') != 2:
         raise DataRefused(
             "the body must be a JSON object with points alone", remedy='send {"points": [[...], ...]}'
         )
-    at, stop = start.end(), end.start()
-    if _only_space(body, at, stop):
-        return into
-    inside = False
-    while True:
-        limit = min(at + _PIECE, stop)
-        if inside:
-            close = body.find(b"]", at, limit)
-            cut = close if close >= 0 else body.rfind(b",", at, limit)
-            if cut < 0:
-                raise _not_json()
-            into.part(bytes(body[at:cut]), last=close >= 0)
-            at, inside = cut + 1, close < 0
-            if inside:
-                continue
-        else:
-            close = body.rfind(b"]", at, limit)
-            if close < 0:
-                opening = body.find(b"[", at, limit)
-                cut = body.rfind(b",", at, limit)
-                if opening < 0 or cut < opening or body[at:opening].strip():
-                    raise _not_json()
-                into.part(bytes(body[opening + 1 : cut]), last=False)
-                at, inside = cut + 1, True
-                continue
-            into.rows(bytes(body[at : close + 1]))
-            at = close + 1
-        if _only_space(body, at, stop):
-            return into
-        comma = _NEXT.match(body, at, min(at + BYTES_AROUND, stop))
-        if comma is None:
-            raise _not_json()
-        at = comma.end()
-
-
-def _only_space(body: bytes | bytearray, at: int, stop: int) -> bool:
-    found = _SPACES.match(body, at, min(at + BYTES_AROUND, stop))
-    return found is not None and found.end() == stop
-
-
-def _not_json() -> DataRefused:
-    return DataRefused("the body cannot be read as JSON", remedy='send {"points": [[...], ...]}')
+    try:
+        return form.model_validate_json(body).points
+    except ValidationError as error:
+        if error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid":
+            raise wrong from None
+    raise DataRefused("the body cannot be read as JSON", remedy='send {"points": [[...], ...]}')
 
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 JSON: Final = "application/json"
 PARTS: Final = ("value", "stderr", "lower", "upper", "bound")
-_JSON: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 PREDICT: Final = "predict"
-_AT_A_TIME: Final = 1024
-"""Numbers encoded per call, which holds the interpreter lock for a millisecond."""
 _ARROW_AROUND: Final = 1 << 16
 _ARROW_PER_COLUMN: Final = 1 << 10
 _ARROW_PER_NUMBER: Final = 17
@@ -382,24 +275,41 @@ def largest_body(
     return min(needed, settings.max_query_bytes)
 
 
-def answer(
-    function: Queryable,
-    body: bytes | bytearray,
-    *,
-    request_type: str,
-    response_type: str,
-    of: str | None,
-    level: float,
-    only_values: bool,
-    simultaneous: bool = False,
-    most: int,
-) -> tuple[bytes, int]:
-    """The encoded answers and the number of points; with ``of=None`` predictions of a model, else means.
+def read_points(body: bytes | bytearray, *, dim: int | None, request_type: str, most: int) -> Any:
+    """The points of a query of a function: an array, or an Arrow table.
 
     Raises
     ------
     DataRefused
         if the body has no points, too many, or points of the wrong kind.
+    """
+    if request_type == ARROW:
+        points = read_stream(bytes(body), most_rows=most)
+    else:
+        points = set_points(body, most=most) if dim is None else dense_points(body, dim=dim, most=most)
+    if not 0 < len(points) <= most:
+        raise DataRefused(
+            f"a query must have 1 to {most} points", got=len(points), remedy="send several queries"
+        )
+    return points
+
+
+def answer(
+    function: Queryable,
+    points: Any,
+    *,
+    response_type: str,
+    of: str | None,
+    level: float,
+    only_values: bool,
+    simultaneous: bool = False,
+) -> bytes:
+    """The encoded answers at points; with ``of=None`` predictions of a model, else means.
+
+    Raises
+    ------
+    DataRefused
+        if the points are not of this function.
     UsageError
         if ``of`` does not fit the function.
     """
@@ -412,14 +322,6 @@ def answer(
             "only of=predict, since it is a model" if model else "of=mean or of=sum, since it is not a model"
         )
         raise UsageError(f"this function takes {takes}")
-    if request_type == ARROW:
-        points = read_stream(bytes(body), most_rows=most)
-    else:
-        dim = function.dim
-        points = set_points(body, most=most) if dim is None else dense_points(body, dim=dim, most=most)
-    number = len(points)
-    if not 0 < number <= most:
-        raise DataRefused(f"a query must have 1 to {most} points", got=number, remedy="send several queries")
     parts: dict[str, NDArray[Any]]
     if isinstance(function, AnsweringModel | ExactModel):
         parts = function.answers(points, level=level)
@@ -429,38 +331,13 @@ def answer(
         answers = function.query(points, of=of, level=level, simultaneous=simultaneous)
         parts = {name: getattr(answers, name) for name in PARTS}
     encode = _as_arrow if response_type == ARROW else _as_json
-    return encode(parts, of, level), number
+    return encode(parts, of, level)
 
 
 def _as_json(parts: dict[str, NDArray[Any]], of: str, level: float) -> bytes:
-    head = _JSON.encode({"of": of, "level": level})[:-1]
-    pieces = [head]
-    for name, values in parts.items():
-        pieces.append(f',"{name}":[')
-        rows = max(1, _AT_A_TIME // max(1, values.size // max(1, len(values))))
-        for start in range(0, len(values), rows):
-            pieces += ("," if start else "", _written(values[start : start + rows])[1:-1])
-        pieces.append("]")
-    pieces.append("}")
-    return "".join(pieces).encode()
-
-
-def _written(values: NDArray[Any]) -> str:
-    """A list in JSON; null where a number is not finite."""
-    try:
-        return _JSON.encode(values.tolist())
-    except ValueError:
-        return _JSON.encode(_known(values))
-
-
-def _known(values: NDArray[Any]) -> list[Any]:
-    listed: list[Any] = values.tolist()
-    if values.dtype.kind != "f" or np.isfinite(values).all():
-        return listed
-    if values.ndim > 1:
-        return [_known(row) for row in values]
-    finite = np.isfinite(values).tolist()
-    return [value if known else None for value, known in zip(listed, finite, strict=True)]
+    """Numbers that are not finite become null."""
+    listed = {name: values.tolist() for name, values in parts.items()}
+    return to_json({"of": of, "level": level, **listed}, inf_nan_mode="null")
 
 
 def _as_arrow(parts: dict[str, NDArray[Any]], of: str, level: float) -> bytes:

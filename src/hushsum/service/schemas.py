@@ -13,6 +13,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Discriminator,
+    FailFast,
     Field,
     StringConstraints,
     Tag,
@@ -354,7 +355,13 @@ class GrantResponse(ResponseBody):
 class QueryRequest(RequestBody):
     """Query points: rows of numbers, or sets of integers for a kernel on sets."""
 
-    points: list[list[float]]
+    points: Annotated[list[Annotated[list[float], FailFast()]], FailFast()]
+
+
+class SetQueryRequest(RequestBody):
+    """Query points that are sets of integers."""
+
+    points: Annotated[list[Annotated[list[int], FailFast()]], FailFast()]
 
 
 class QueryResponse(ResponseBody):

@@ -222,6 +222,14 @@ def test_the_key_of_tallies_encrypts_the_records_too(found_town: Callable[..., T
         SecretModel.load(town.settings.path("served", id), encryption_key=None)
 
 
+def test_a_long_body_has_the_answers_of_a_short_one(town: Town) -> None:
+    """Its points are read in another process, so that other requests need not wait for that."""
+    id = exact(town, replaced(town), "density")
+    short, long = ask(town, id, POINTS), ask(town, id, POINTS * 300)
+    assert long["value"] == short["value"] * 300
+    town.refused("olga", "POST", f"/functions/{id}/query", 422, json={"points": [[None]] * 2000})
+
+
 def test_many_at_once_get_one_path(town: Town) -> None:
     id = exact(town, replaced(town), "density", most_questions=60)
     points = [[0.1 * (i % 10), 0.05 * (i % 6)] for i in range(60)]

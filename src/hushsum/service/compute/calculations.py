@@ -21,7 +21,7 @@ from hushsum.planning import PlanRequest as DeclaredPlan
 from hushsum.privacy import ReleaseRequest
 from hushsum.records import Bounds, CellFormat
 from hushsum.service.jobs.requests import choice_of, collect_parameter_warnings, public_rows
-from hushsum.service.queries import answer, answer_once, released_function
+from hushsum.service.queries import answer, answer_once, dense_points, read_points, released_function
 from hushsum.service.schemas import (
     UPLOAD_NAME,
     ModelClaimRequest,
@@ -192,13 +192,19 @@ def weigh(about: dict[str, Any], body: bytes) -> Result:
 
 def query(about: dict[str, Any], body: bytes) -> Result:
     """The encoded answers of a query, and the number of its points."""
-    encoded, points = answer(_loaded(about["path"]), body, **about["query"])
-    return {"points": points}, encoded
+    function = _loaded(about["path"])
+    points = read_points(body, dim=function.dim, **about["points"])
+    return {"points": len(points)}, answer(function, points, **about["options"])
 
 
+def parse(about: dict[str, Any], body: bytes) -> Result:
+    """The points of a query in JSON, as the bytes of an array."""
+    return {}, dense_points(body, **about).tobytes()
+
+
+_ALL: Final = (plan, release_claim, model_claim, stream_claim, check_tally, list_models, weigh, query, parse)
 CALCULATIONS: Final[dict[str, Callable[[dict[str, Any], bytes], Result]]] = {
-    each.__name__: each
-    for each in (plan, release_claim, model_claim, stream_claim, check_tally, list_models, weigh, query)
+    each.__name__: each for each in _ALL
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
+import numpy as np
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
 
@@ -26,6 +27,7 @@ from hushsum.service.queries import (
     function_path,
     is_exact,
     largest_body,
+    read_points,
 )
 from hushsum.service.schemas import (
     FunctionResponse,
@@ -54,6 +56,7 @@ _LIGHT_SECONDS: Final = 0.1
 """A function that takes longer to load is not loaded here, but in those processes."""
 
 _WEIGH: Final = "weigh"
+_PARSE: Final = "parse"
 _OF: Final = (None, "mean", "sum", PREDICT)
 _PARAMETERS: Final[dict[str, Any]] = {
     "of": {"enum": ["mean", "sum", "predict"]},
@@ -198,7 +201,8 @@ async def answered(request: Request, context: Context, function: str, *, who: st
         )
     response_type = ARROW if ARROW in request.headers.get("accept", "") else JSON
     limit = largest_body(opened, request_type, context.settings, most=most)
-    options |= {"request_type": request_type, "response_type": response_type, "most": most}
+    options["response_type"] = response_type
+    form: dict[str, Any] = {"request_type": request_type, "most": most}
     declared = int(request.headers.get("content-length", limit))
     if declared > limit:
         raise too_large(limit)
@@ -208,24 +212,35 @@ async def answered(request: Request, context: Context, function: str, *, who: st
     if isinstance(opened, ExactModel):
         # It stores its answers, and may have to wait for a lock.
         async with pool.place(who, kind, declared):
-            body = await read_body(request, limit) if body is None else body
-            encoded, points = await context.query_threads.run(who, answer, opened, body, **options)
+            if body is None and request_type == JSON:
+                body = await read_body(request, limit)
+                work = pool.calculate(
+                    "parse", {"dim": opened.dim, "most": most}, body, kind=_PARSE, size=len(body)
+                )
+                _, numbers = await unless_client_leaves(request, work)
+                points = np.frombuffer(numbers).reshape(-1, opened.dim)
+            else:
+                body = await read_body(request, limit) if body is None else body
+                points = read_points(body, dim=opened.dim, **form)
+            encoded = await context.query_threads.run(who, answer, opened, points, **options)
+        number = len(points)
     elif (
         body is not None
         and not isinstance(opened, HeavyFunction)
         and _is_quick(context, who, len(body), pool.costs.seconds(kind, len(body)))
     ):
         start = time.thread_time()
-        encoded, points = answer(opened, body, **options)
+        points = read_points(body, dim=opened.dim, **form)
+        number, encoded = len(points), answer(opened, points, **options)
         pool.costs.learn(kind, time.thread_time() - start, len(body))
     else:
         async with pool.place(who, kind, declared):
             body = await read_body(request, limit) if body is None else body
-            about = {"path": function_path(function, context.settings), "query": options}
+            about = {"path": function_path(function, context.settings), "points": form, "options": options}
             work = pool.calculate("query", about, body, kind=kind, size=len(body))
             found, encoded = await unless_client_leaves(request, work)
-            points = found["points"]
-    context.metrics.points.inc(points)
+        number = found["points"]
+    context.metrics.points.inc(number)
     return Response(encoded, media_type=response_type)
 
 
