@@ -11,7 +11,7 @@ import sqlalchemy as sa
 import hushsum as hs
 from hushsum.service.http.app import create_app
 from hushsum.service.store import Accounts, Function, Functions, Store
-from hushsum.service.store.rows import later
+from hushsum.service.store.schema import later
 from tests.in_process_service import Town
 
 

@@ -30,6 +30,7 @@ from hushsum.planning import KernelSpec, MethodSpec, TableSpec, empty_tally
 from hushsum.planning import PlanRequest as DeclaredPlan
 from hushsum.privacy import AUTO, ReleaseRequest
 from hushsum.records import ENCODINGS, CellFormat, declared_bounds
+from hushsum.service.store import ListedUpload
 from hushsum.streams import FILES_IN_TIME, PreparedStream, StreamRequest, prepare_stream
 from hushsum.tally import Tally
 
@@ -137,16 +138,21 @@ T = TypeVar("T", bound=RequestBody)
 
 
 def with_fields_of(
-    *requests: type, without: Sequence[str] = (), most_listed: int = 4096
+    *requests: type, only: Sequence[str] = (), without: Sequence[str] = (), most_listed: int = 4096
 ) -> Callable[[type[T]], type[T]]:
-    """A class decorator: the body has a field for each parameter that the requests declare."""
+    """A class decorator: the body has a field for each parameter that the requests declare, or ``only`` for
+    some of them.
+    """
 
     def decorated(body: type[T]) -> type[T]:
         declared = [each for request in requests for each in parameters_of(request)]
         made: dict[str, Any] = {
             each.name: _field(each, most_listed)
             for each in declared
-            if each.group is not None and each.name not in without and each.name not in body.model_fields
+            if each.group is not None
+            and each.name not in without
+            and each.name not in body.model_fields
+            and (not only or each.name in only)
         }
         return create_model(
             body.__name__, __base__=body, __doc__=body.__doc__, __module__=body.__module__, **made
@@ -260,18 +266,6 @@ class AccountRequest(RequestBody):
 
     name: Name
     role: Literal["administrator", "owner", "analyst"]
-
-
-class CallerResponse(ResponseBody):
-    """The account that the token belongs to, and its scopes."""
-
-    account: str
-    name: str
-    role: str
-    scopes: list[str]
-    token: str
-    expires: str
-    signed_in: bool
 
 
 class QuotaUsage(ResponseBody):
@@ -479,19 +473,17 @@ class Problem(BaseModel):
     error: ErrorFields | None = None
 
 
+@with_fields_of(
+    ReleaseRequest,
+    RecordFiles,
+    only=("epsilon", "delta", "rho", "relation", "population", "allow_large_delta", "max_per_unit"),
+)
 class DatasetRequest(RequestBody):
     """A dataset and its total budget, either epsilon (with delta, or pure) or rho; see DatasetTerms."""
 
     name: Name
-    epsilon: Positive | None = None
-    delta: Delta | None = None
-    rho: Positive | None = None
     accounting: Literal["pure", "basic", "zcdp"] | None = None
     unit: Literal["record", "person", "adjacency row", "edge", "directed edge"] = "record"
-    max_per_unit: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
-    relation: Literal["add/remove", "replace"] = "add/remove"
-    population: Number | None = None
-    allow_large_delta: bool = False
 
 
 class DatasetResponse(ResponseBody):
@@ -503,25 +495,11 @@ class DatasetResponse(ResponseBody):
     budget: dict[str, Any]
 
 
-class UploadResponse(ResponseBody):
-    """An upload. Its content cannot be downloaded. One that waits is deleted when it was counted, and at
-    ``expires`` otherwise, unless a job needs it then.
-    """
-
-    id: str
-    name: str | None
-    format: str
-    size: int
-    state: str
-    created: str
-    expires: str | None
-
-
 class SampleResponse(ResponseBody):
     """A dataset of made-up records with its upload, and what its owner would declare of them."""
 
     dataset: DatasetResponse
-    upload: UploadResponse
+    upload: ListedUpload
     header: list[str]
     columns: list[str]
     bounds: list[list[float]]
@@ -551,16 +529,6 @@ class TallyRequest(CountRequest, PublicRequest):
 
     upload: Id
     allow_clipping: bool = False
-
-
-class TallyResponse(ResponseBody):
-    """The public description of a confidential tally, without its counts."""
-
-    id: str
-    created: str
-    cells: int
-    size: int
-    facts: dict[str, Any]
 
 
 class WriteOffRequest(RequestBody):
@@ -658,21 +626,6 @@ class ConfirmedReleaseRequest(ReleaseClaimRequest):
     """The same request with the ``confirm`` of the claim that was shown."""
 
     confirm: Digest
-
-
-class JobResponse(ResponseBody):
-    """A job: queued, running, done, failed or cancelled. While ``paying`` it cannot be cancelled."""
-
-    id: str
-    kind: str
-    dataset: str
-    state: str
-    paying: bool
-    progress: float | None
-    result: dict[str, Any] | None
-    problem: dict[str, Any] | None
-    created: str
-    updated: str
 
 
 @with_fields_of(StreamRequest, without=("unit", "mechanism", "rows"))

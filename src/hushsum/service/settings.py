@@ -38,9 +38,7 @@ class Settings:
     from the file that the same name with ``_FILE`` gives.
     """
 
-    folder: str = _setting(
-        "hushsum-service", "Folder of uploads, tallies, functions and the default database."
-    )
+    folder: str = _setting("hushsum-service", "Folder of uploads, tallies, functions and the database.")
     database: str = _setting(
         "", "PostgreSQL URL or SQLite path; default: service.db in the folder.", secret=True
     )
@@ -52,36 +50,26 @@ class Settings:
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8000, "Port to listen on.")
     root_path: str = _setting("", "Path below which a proxy serves the service, such as /hushsum.")
-    trusted_proxies: str = _setting(
-        "", "Addresses and networks of proxies whose forwarding header is trusted."
-    )
+    trusted_proxies: str = _setting("", "Proxies whose forwarding header is trusted: addresses and networks.")
     forwarded_header: str = _setting(
         X_FORWARDED_FOR, "The forwarding header that the proxies set: x-forwarded-for or forwarded."
     )
     admin_token: str = _setting(
-        "", "Administrator token, at least 32 characters, instead of a printed one.", secret=True
+        "", "Administrator token of at least 32 characters, instead of a new one.", secret=True
     )
     workers: int = _setting(1, "Worker processes, which count and release.")
     worker_memory_bytes: int = _setting(
         8 << 30, "Memory of a worker; an upload that expands to more is refused."
     )
-    lease_seconds: float = _setting(
-        15.0, "How long an unresponsive worker keeps its job before another takes it."
-    )
-    cache_seconds: float = _setting(
-        2.0, "How long a revoked token or grant may still work in another process."
-    )
-    database_seconds: float = _setting(
-        10.0, "How long a request waits for the database before it fails with 503."
-    )
+    lease_seconds: float = _setting(15.0, "How long a silent worker keeps its job before another takes it.")
+    cache_seconds: float = _setting(2.0, "How long a revoked token or grant may work in another process.")
+    database_seconds: float = _setting(10.0, "How long a request waits for the database before it gets 503.")
     max_upload_bytes: int = _setting(1 << 30, "Largest upload.")
     max_body_bytes: int = _setting(1 << 20, "Largest body of any other request but a query.")
     max_query_bytes: int = _setting(64 << 20, "Largest body of a query.")
     max_points: int = _setting(100_000, "Most points of one query.")
     max_cells: int = _setting(100_000_000, "Most cells (rows × width) of a tally.")
-    owner_bytes: int = _setting(
-        8 << 30, "Bytes of uploads, tallies and states of streams that an owner may store."
-    )
+    owner_bytes: int = _setting(8 << 30, "Bytes of uploads, tallies and streams that an owner may store.")
     owner_cells: int = _setting(200_000_000, "Cells of tallies that an owner may store.")
     owner_jobs: int = _setting(50, "Jobs that an account may have queued and running.")
     job_seconds: float = _setting(3600.0, "Worker time that a job may take before its debit.")
@@ -92,9 +80,7 @@ class Settings:
     requests_per_second: float = _setting(50.0, "Other requests of an account, with bursts of ten seconds.")
     failures_per_minute: float = _setting(30.0, "Wrong tokens accepted from one address.")
     requests_at_once: int = _setting(64, "Concurrent requests of an account.")
-    sharing: str = _setting(
-        "owners", "Who may make links by which anybody queries a function: owners, or nobody (off)."
-    )
+    sharing: str = _setting("owners", "Who may share functions by links: owners, or nobody (off).")
     max_links: int = _setting(20, "Valid links that a function may have.")
     shared_requests_per_second: float = _setting(
         20.0, "Requests by shared links from one address, with bursts of ten seconds."
@@ -108,13 +94,13 @@ class Settings:
         2, "Claims, plans and the like that are calculated at a time; an account has at most half of them."
     )
     large_queries_at_once: int = _setting(
-        2, "Large or slow queries that are answered at a time; an account has at most half of them."
+        2, "Large queries answered at a time; at most half of them of one account."
     )
     ready_seconds: float = _setting(2.0, "How long an ordinary query may take before /readyz fails.")
     calculation_seconds: float = _setting(60.0, "Longest time of one such calculation or query.")
     calculation_memory_bytes: int = _setting(2 << 30, "Memory of the process of each.")
     connections_per_address: int = _setting(
-        200, "Open connections from one address, unless it is a trusted proxy."
+        200, "Open connections from one address that is not a trusted proxy."
     )
     extensions: str = _setting(
         "", "Modules, with commas between them, that register further kernels, methods and models."
@@ -125,9 +111,7 @@ class Settings:
     oidc_client_id: str = _setting("", "The client id of this service at the provider.")
     oidc_client_secret: str = _setting("", "The client secret of this service at the provider.", secret=True)
     oidc_name: str = _setting("single sign-on", "The provider's name on the web page.")
-    oidc_account_claim: str = _setting(
-        "email", "The claim that accounts are linked by: email, sub or another."
-    )
+    oidc_account_claim: str = _setting("email", "Claim that accounts are linked by: email, sub or another.")
     oidc_public_url: str = _setting("", "The public URL of the service.")
 
     def __post_init__(self) -> None:

@@ -241,9 +241,9 @@ def test_a_kept_document_is_fetched_again_when_it_is_old() -> None:
         return len(reads)
 
     kept = CachedDocument(read, lambda: now[0])
-    assert (kept.get(), kept.refreshed(), kept.get()) == (1, 1, 1)
+    assert (kept.get(), kept.get(newer=True), kept.get()) == (1, 1, 1)
     now[0] = 30.0
-    assert (kept.refreshed(), kept.refreshed()) == (2, 2)
+    assert (kept.get(newer=True), kept.get(newer=True)) == (2, 2)
     now[0] = 3629.0
     assert kept.get() == 2
     now[0] = 4000.0

@@ -191,7 +191,7 @@ class TestTheKeys:
     def test_a_new_key_is_found_once(self, lying: SignInTown) -> None:
         lying.browser().sign_in()
         provider = lying.town.app.state.context.sign_in.provider
-        provider._keys._tried -= 31.0
+        provider.keys._tried -= 31.0
         new = SigningKey("second")
         lying.provider.published.append(new.jwk)
         lying.provider.key = new

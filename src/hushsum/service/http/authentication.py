@@ -75,10 +75,10 @@ class Caller:
     account: str
     name: str
     role: str
-    scopes: frozenset[str]
+    scopes: tuple[str, ...]
     token: str
     expires: str
-    signed_in: bool = False
+    signed_in: bool
 
 
 class TokenAuthenticator:
@@ -120,7 +120,7 @@ class TokenAuthenticator:
         if found is None:
             return None
         account, stored = found
-        scopes = frozenset(stored.scopes) & frozenset(SCOPES.get(account.role, ()))
+        scopes = tuple(sorted(set(stored.scopes) & set(SCOPES.get(account.role, ()))))
         caller = Caller(
             account.id, account.name, account.role, scopes, stored.id, stored.expires, stored.signed_in
         )

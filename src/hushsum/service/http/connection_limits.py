@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 import httptools
-import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from hushsum.service.http.request_limits import address_group
 from hushsum.service.problem_types import MEDIA_TYPE, problem
@@ -65,13 +65,10 @@ class GuardedConnections:
     def __init__(self, limits: ConnectionLimits | None = None) -> None:
         self.limits = limits or ConnectionLimits()
         self.open: set[_Connection] = set()
-        found = uvicorn.Config(_nothing, http="httptools", ws="none", lifespan="off", log_config=None)
-        found.load()
-        self._protocol: Callable[..., asyncio.Protocol] = found.http_protocol_class
 
     def __call__(self, **options: Any) -> asyncio.Protocol:
         """The protocol of one connection, as uvicorn makes it."""
-        return _Connection(self, self._protocol(**options))
+        return _Connection(self, HttpToolsProtocol(**options))
 
     def counting(self, app: Application) -> Application:
         """The application, so that it is known which connections wait for an answer."""
@@ -89,10 +86,6 @@ class GuardedConnections:
 
 _ANSWERED: contextvars.ContextVar[_Connection] = contextvars.ContextVar("connection")
 """The connection whose bytes are read; the task that answers a request inherits it."""
-
-
-async def _nothing(scope: Any, receive: Any, send: Any) -> None:
-    """An application for a configuration that is only read."""
 
 
 class _Connection(asyncio.Protocol):

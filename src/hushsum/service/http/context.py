@@ -31,12 +31,11 @@ from hushsum.service.schemas import (
     ConfirmedModelRequest,
     ConfirmedReleaseRequest,
     ConfirmedStreamRequest,
-    JobResponse,
     PublicRequest,
     RequestBody,
 )
 from hushsum.service.settings import Settings
-from hushsum.service.store import Actor, AnswerGuard, Dataset, Function, Store, StoredTally, Upload
+from hushsum.service.store import Actor, AnswerGuard, Dataset, Function, Job, Store, StoredTally, Upload
 from hushsum.service.store.datasets import WAITING
 
 if TYPE_CHECKING:
@@ -178,7 +177,7 @@ class Call:
                 "accepts it; queries of released functions work",
             )
 
-    def submit(self, kind: str, dataset: Dataset, key: str, body: RequestBody) -> JobResponse:
+    def submit(self, kind: str, dataset: Dataset, key: str, body: RequestBody) -> Job:
         """Queue a job, or find the one of this idempotency key, and wake the workers.
 
         Raises
@@ -195,7 +194,7 @@ class Call:
             most=self.settings.owner_jobs,
         )
         self.context.worker_pool.wake()
-        return JobResponse.model_validate(job)
+        return job
 
     def submit_confirmed(
         self,
@@ -205,7 +204,7 @@ class Call:
         body: ConfirmedReleaseRequest | ConfirmedModelRequest | ConfirmedStreamRequest,
         claimed: dict[str, Any],
         check: Callable[[], object] = lambda: None,
-    ) -> JobResponse:
+    ) -> Job:
         """Queue the job that spends a claim which the owner has confirmed, or find the one of this key.
 
         ``check`` is called for a new job.
@@ -268,7 +267,7 @@ class Needed:
     async def __call__(self, request: Request) -> Call:
         """The call, or a 403; the middleware has authenticated the request."""
         call = Call(request)
-        if self.scopes and call.caller.scopes.isdisjoint(self.scopes):
+        if self.scopes and set(self.scopes).isdisjoint(call.caller.scopes):
             needed = " or ".join(map(repr, self.scopes))
             raise Refusal(
                 403, "forbidden", f"this needs a token with the scope {needed}; get one from an administrator"

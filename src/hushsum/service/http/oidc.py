@@ -222,44 +222,37 @@ _SHORTEST_RSA: Final = 2048
 _MOST_KEYS: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyingKeys:
-    """The keys of a JWK set. Keys for other algorithms are ignored (RFC 7517, 5)."""
+def usable_keys(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """The keys of a JWK set; those for other algorithms are ignored (RFC 7517, 5)."""
+    listed = document.get("keys")
+    return [
+        each
+        for each in (listed[:_MOST_KEYS] if isinstance(listed, list) else ())
+        if isinstance(each, dict)
+        and each.get("kty") in _CURVES
+        and each.get("crv") == _CURVES[each["kty"]]
+        and each.get("use", "sig") == "sig"
+    ]
 
-    keys: tuple[dict[str, Any], ...]
 
-    @classmethod
-    def of(cls, document: dict[str, Any]) -> VerifyingKeys:
-        """The usable keys of a JWK set."""
-        listed = document.get("keys")
-        usable = [
-            each
-            for each in (listed[:_MOST_KEYS] if isinstance(listed, list) else ())
-            if isinstance(each, dict)
-            and each.get("kty") in _CURVES
-            and each.get("crv") == _CURVES[each["kty"]]
-            and each.get("use", "sig") == "sig"
-        ]
-        return cls(tuple(usable))
-
-    def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """The one key that a header points at; None if there is none, or if it might be several."""
-        fitting = [
-            each
-            for each in self.keys
-            if each["kty"] == KIND_OF[algorithm]
-            and each.get("alg") in (None, algorithm)
-            and (kid is None or each.get("kid") == kid)
-        ]
-        if len(fitting) != 1:
-            return None
-        public: dict[str, Any] = {name: fitting[0][name] for name in _PUBLIC if name in fitting[0]}
-        try:
-            key = PyJWK(public, algorithm)
-        except (PyJWKError, InvalidKeyError):
-            return None
-        short = isinstance(key.key, RSAPublicKey) and key.key.key_size < _SHORTEST_RSA
-        return None if short else key
+def verifying_key(keys: list[dict[str, Any]], kid: str | None, algorithm: str) -> PyJWK | None:
+    """The one key that a header points at; None if there is none, or if it might be several."""
+    fitting = [
+        each
+        for each in keys
+        if each["kty"] == KIND_OF[algorithm]
+        and each.get("alg") in (None, algorithm)
+        and (kid is None or each.get("kid") == kid)
+    ]
+    if len(fitting) != 1:
+        return None
+    public: dict[str, Any] = {name: fitting[0][name] for name in _PUBLIC if name in fitting[0]}
+    try:
+        key = PyJWK(public, algorithm)
+    except (PyJWKError, InvalidKeyError):
+        return None
+    short = isinstance(key.key, RSAPublicKey) and key.key.key_size < _SHORTEST_RSA
+    return None if short else key
 
 
 _SILENCE_SECONDS: Final = 5.0
@@ -362,7 +355,9 @@ def _signed(token: str, provider: Provider) -> dict[str, Any]:
         raise not_proven("its token is signed with an algorithm that is not accepted")
     if "crit" in header or "b64" in header:
         raise not_proven("its token has a header that is not understood")
-    key = provider.keys().find(kid, algorithm) or provider.newer_keys().find(kid, algorithm)
+    key = verifying_key(provider.keys.get(), kid, algorithm)
+    # The provider may have made a new one.
+    key = key or verifying_key(provider.keys.get(newer=True), kid, algorithm)
     if key is None:
         raise not_proven("its token is signed with a key that it does not publish")
     try:
@@ -453,18 +448,17 @@ class CachedDocument(Generic[T]):
         self._tried = float("-inf")
         self._until = float("-inf")
 
-    def get(self) -> T:
-        """The document; raises a `Refusal` if it is not cached and cannot be fetched."""
-        with self._lock:
-            if self._value is None or self._clock() >= self._until:
-                self._fetch()
-            assert self._value is not None
-            return self._value
+    def get(self, *, newer: bool = False) -> T:
+        """The document; with ``newer`` one that was fetched again, or at most a moment ago.
 
-    def refreshed(self) -> T:
-        """A new copy, or the cached one if it was fetched a moment ago."""
+        Raises
+        ------
+        Refusal
+            503 if it must be fetched and cannot.
+        """
         with self._lock:
-            if self._value is None or self._clock() >= self._tried + _PAUSE_SECONDS:
+            until = self._tried + _PAUSE_SECONDS if newer else self._until
+            if self._value is None or self._clock() >= until:
                 self._fetch()
             assert self._value is not None
             return self._value
@@ -482,20 +476,10 @@ class Provider:
 
     def __init__(self, terms: ProviderSettings, clock: Callable[[], float] = time.monotonic) -> None:
         self._terms = terms
-        self._metadata = CachedDocument(self._read_metadata, clock)
-        self._keys = CachedDocument(self._read_keys, clock)
-
-    def metadata(self) -> Metadata:
+        self.metadata = CachedDocument(self._read_metadata, clock)
         """Its addresses."""
-        return self._metadata.get()
-
-    def keys(self) -> VerifyingKeys:
-        """The keys it signs with."""
-        return self._keys.get()
-
-    def newer_keys(self) -> VerifyingKeys:
-        """The keys, fetched again: the provider may have made a new one."""
-        return self._keys.refreshed()
+        self.keys = CachedDocument(self._read_keys, clock)
+        """The keys that it signs with."""
 
     def exchange(self, code: str, verifier: str) -> str:
         """The ID token for a code, as it was sent; the access token is not kept.
@@ -505,7 +489,7 @@ class Provider:
         Refusal
             403 if the provider does not accept the code, 503 if it cannot be reached.
         """
-        known = self.metadata()
+        known = self.metadata.get()
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -547,11 +531,11 @@ class Provider:
             names_issuer=response.get("authorization_response_iss_parameter_supported") is True,
         )
 
-    def _read_keys(self) -> VerifyingKeys:
-        status, response = fetch("GET", self.metadata().jwks_uri)
+    def _read_keys(self) -> list[dict[str, Any]]:
+        status, response = fetch("GET", self.metadata.get().jwks_uri)
         if status != 200:
             raise unavailable("does not publish its keys")
-        return VerifyingKeys.of(response)
+        return usable_keys(response)
 
 
 def _listed(found: Any, default: str) -> list[Any]:
@@ -585,7 +569,7 @@ class SignIn:
     def begin(self) -> tuple[str, str]:
         """The provider's address for a new sign-in, and the cookie that this browser must bring back."""
         with self._place():
-            endpoint = self.provider.metadata().authorization_endpoint
+            endpoint = self.provider.metadata.get().authorization_endpoint
         now = self._clock()
         cookie = new_cookie(now)
         flow = flow_of(cookie, self.terms, now)
@@ -665,7 +649,7 @@ class SignIn:
         if flow is None or not same(response.get("state", ""), flow.state):
             raise stale()
         with self._place(strained=strained):
-            names_issuer = self.provider.metadata().names_issuer
+            names_issuer = self.provider.metadata.get().names_issuer
             # RFC 9207: a response of another provider must not be accepted.
             if response.get("iss", "" if names_issuer else self.terms.issuer) != self.terms.issuer:
                 raise not_proven("the response is another provider's")

@@ -73,7 +73,7 @@ from hushsum.service.store.job_queue import (
     RUNNING,
     stop_problem,
 )
-from hushsum.service.store.rows import now
+from hushsum.service.store.schema import now
 from hushsum.streams import Stream, open_stream
 from hushsum.tables import reading_as_json, reading_from_json
 from hushsum.tally import TallyPattern, load_tally, public_header

@@ -5,53 +5,27 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
 from hushsum.service.store.job_queue import CLOSED, stop_jobs
-from hushsum.service.store.rows import Actor, Rows, hash_of, later, new_id, now, value_of, write_log
-from hushsum.service.store.schema import accounts, identities, jobs, sign_ins, tokens
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """An account of the service."""
-
-    id: str
-    name: str
-    role: str
-    created: str
-    disabled: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """The stored description of a token, without its secret; ``parent`` is the token that issued it."""
-
-    id: str
-    account: str
-    label: str
-    scopes: tuple[str, ...]
-    created: str
-    expires: str
-    revoked: str | None
-    signed_in: bool
-    parent: str | None
-
-    @property
-    def works(self) -> bool:
-        """Whether it can be used now, if its account is open."""
-        return self.revoked is None and self.expires > now()
-
-
-@dataclass(frozen=True, slots=True)
-class IssuedToken(Token):
-    """A new token; ``secret`` is returned only here."""
-
-    secret: str
+from hushsum.service.store.rows import Actor, Rows, exists, hash_of, new_id, value_of, write_log
+from hushsum.service.store.schema import (
+    Account,
+    Identity,
+    IssuedToken,
+    Token,
+    accounts,
+    identities,
+    jobs,
+    later,
+    now,
+    sign_ins,
+    tokens,
+)
 
 
 class Accounts(Rows):
@@ -65,13 +39,13 @@ class Accounts(Rows):
         UsageError
             if the name is taken.
         """
-        account = Account(new_id("acc"), name, role, now(), False)
-        with self._database.writing() as connection:
-            taken = connection.execute(sa.select(accounts.c.id).where(accounts.c.name == name)).first()
-            if taken is not None:
+
+        def check(connection: sa.Connection) -> None:
+            if exists(connection, accounts.c.name == name):
                 raise UsageError("name", "must be new", got="one that is taken")
-            connection.execute(sa.insert(accounts).values(asdict(account)))
-            write_log(connection, actor, "account created", account.id)
+
+        account = Account(new_id("acc"), name, role, now(), False)
+        self._add(accounts, account, actor, "account created", check)
         return account
 
     def all(self) -> list[Account]:
@@ -135,17 +109,11 @@ class Accounts(Rows):
                     f"an account must have at most {most} valid tokens",
                     remedy="revoke one that is not needed",
                 )
-            return insert_token(
-                connection,
-                account,
-                scopes=scopes,
-                expires=expires,
-                label=label,
-                actor=actor,
-                token=token,
-                signed_in=maker is not None and maker.signed_in and maker.account == account,
-                parent=parent,
+            signed_in = maker is not None and maker.signed_in and maker.account == account
+            made = new_token(
+                account, scopes, expires, label=label, signed_in=signed_in, parent=parent, secret=token
             )
+            return insert_token(connection, made, actor)
 
     def tokens_of(self, account: str) -> list[Token]:
         """An account's tokens, oldest first."""
@@ -205,24 +173,24 @@ def number_working(connection: sa.Connection, account: str) -> int:
     return int(connection.execute(query).scalar_one())
 
 
-def insert_token(
-    connection: sa.Connection,
+def new_token(
     account: str,
-    *,
     scopes: tuple[str, ...],
     expires: str,
+    *,
     label: str,
-    actor: Actor,
-    token: str | None = None,
-    signed_in: bool = False,
+    signed_in: bool,
     parent: str | None = None,
+    secret: str | None = None,
 ) -> IssuedToken:
-    """A new token with its log entry, in the caller's transaction."""
-    secret = token or "hs_" + secrets.token_urlsafe(32)
-    made = IssuedToken(
-        new_id("tok"), account, label, scopes, now(), expires, None, signed_in, parent, secret=secret
-    )
-    values = asdict(made) | {"hash": hash_of(secret)}
+    """A token that is not stored yet."""
+    secret = secret or "hs_" + secrets.token_urlsafe(32)
+    return IssuedToken(new_id("tok"), account, label, scopes, now(), expires, None, signed_in, parent, secret)
+
+
+def insert_token(connection: sa.Connection, made: IssuedToken, actor: Actor) -> IssuedToken:
+    """Store a new token with its log entry, in the caller's transaction."""
+    values = asdict(made) | {"hash": hash_of(made.secret)}
     del values["secret"]
     connection.execute(sa.insert(tokens).values(values))
     write_log(connection, actor, "token issued", made.id)
@@ -232,22 +200,6 @@ def insert_token(
 TICKET_SECONDS: Final = 120
 TOKEN_HOURS: Final = 8.0
 _DAY: Final = 24 * 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """An account, and the person at a provider who may sign in to it.
-
-    ``subject`` is the value that the provider's ``claim`` must have; ``sub`` is the provider's
-    id of the person who signed in first. An email address may pass to another person, ``sub`` never does.
-    """
-
-    account: str
-    issuer: str
-    claim: str
-    subject: str
-    sub: str | None
-    created: str
 
 
 class Identities(Rows):
@@ -263,16 +215,14 @@ class Identities(Rows):
         """
         made = Identity(account, issuer, claim, subject, None, now())
         with self._database.writing() as connection:
-            opened = sa.select(accounts.c.id).where(accounts.c.id == account, accounts.c.disabled.is_(False))
-            if connection.execute(opened).first() is None:
+            if not exists(connection, accounts.c.id == account, accounts.c.disabled.is_(False)):
                 return None
-            other = sa.select(identities.c.account).where(
+            person = (
                 identities.c.issuer == issuer,
                 identities.c.claim == claim,
                 identities.c.subject == subject,
-                identities.c.account != account,
             )
-            if connection.execute(other).first() is not None:
+            if exists(connection, *person, identities.c.account != account):
                 raise UsageError(
                     "subject",
                     "must be linked to one account only",
@@ -371,15 +321,9 @@ class Identities(Rows):
                 working = sa.select(tokens.c.id).where(*_working(found.id), tokens.c.signed_in.is_(True))
                 oldest = working.order_by(tokens.c.created).limit(1)
                 revoke_tokens(connection, tokens.c.id == oldest.scalar_subquery(), actor)
-            return insert_token(
-                connection,
-                found.id,
-                scopes=scopes[found.role],
-                expires=later(days=TOKEN_HOURS / 24.0),
-                label="sign-in",
-                actor=actor,
-                signed_in=True,
-            )
+            expires = later(days=TOKEN_HOURS / 24.0)
+            made = new_token(found.id, scopes[found.role], expires, label="sign-in", signed_in=True)
+            return insert_token(connection, made, actor)
 
 
 def _refusal(connection: sa.Connection, found: Any, sub: str, flow: str) -> str:
@@ -389,8 +333,7 @@ def _refusal(connection: sa.Connection, found: Any, sub: str, flow: str) -> str:
         return "account-closed"
     if found.sub not in (None, sub):
         return "identity-changed"
-    seen = connection.execute(sa.select(sign_ins.c.flow).where(sign_ins.c.flow == flow)).first()
-    return "" if seen is None else "replayed"
+    return "replayed" if exists(connection, sign_ins.c.flow == flow) else ""
 
 
 def _unlink(connection: sa.Connection, account: str, actor: Actor) -> bool:

@@ -27,6 +27,7 @@ from hushsum.service.store.functions import Functions, Shares
 from hushsum.service.store.job_queue import JobQueue
 from hushsum.service.store.rows import Actor, write_log
 from hushsum.service.store.schema import (
+    LogLine,
     accounts,
     datasets,
     functions,
@@ -57,17 +58,11 @@ LAST_SEQUENCE: Final = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class LogEntry:
-    """An entry of the audit log: who did what to which object, and when; names are null where nothing is
-    known by the id any more.
+class LogEntry(LogLine):
+    """An entry of the audit log with the names of its account and its object; null where nothing is known by
+    the id any more.
     """
 
-    sequence: int
-    at: str
-    request: str
-    account: str
-    action: str
-    object: str
     account_name: str | None
     object_name: str | None
 
@@ -139,30 +134,29 @@ class Store:
 
     def log_lines(
         self,
-        *,
         after: int = 0,
         before: int = LAST_SEQUENCE,
         account: str | None = None,
         action: str = "",
-        since: str = "",
-        until: str = "9999",
-        newest_first: bool = False,
+        days: tuple[str, str] = ("", "9999"),
+        *,
+        newest: bool = False,
         limit: int = MOST_LINES,
     ) -> list[LogEntry]:
-        """Entries of the log. ``action`` is a part of what was done, ``account`` an id, ``since`` and
-        ``until`` the first and the last day, such as ``2026-05-03``.
+        """Entries of the log. ``action`` is a part of what was done, ``account`` an id, ``days`` the first
+        and the last one, such as ``2026-05-03``.
         """
         query = sa.select(log).where(
             log.c.sequence > after,
             log.c.sequence < before,
             log.c.action.contains(action, autoescape=True),
-            log.c.at >= since,
+            log.c.at >= days[0],
             # Times begin with their day, and every sign that follows it sorts below a tilde.
-            log.c.at <= f"{until}~",
+            log.c.at <= f"{days[1]}~",
         )
         if account is not None:
             query = query.where(log.c.account == account)
-        query = query.order_by(log.c.sequence.desc() if newest_first else log.c.sequence).limit(limit)
+        query = query.order_by(log.c.sequence.desc() if newest else log.c.sequence).limit(limit)
         with self.database.reading() as connection:
             found = [row._asdict() for row in connection.execute(query)]
             ids = {part for line in found for part in (line["account"], *line["object"].split())}

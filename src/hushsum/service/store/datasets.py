@@ -2,60 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
 
 import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
-from hushsum.service.store.rows import Actor, Rows, now, value_of, write_log
-from hushsum.service.store.schema import accounts, datasets, jobs, tallies, uploads
+from hushsum.service.store.rows import Actor, Rows, exists, value_of, write_log
+from hushsum.service.store.schema import (
+    Dataset,
+    StoredTally,
+    Upload,
+    accounts,
+    datasets,
+    jobs,
+    now,
+    tallies,
+    uploads,
+)
 
 WAITING = "waiting"
 USED = "used"
 DELETED = "deleted"
 STATE_BYTES = "state_bytes"
 """In the result of a job that has started a stream: how many bytes its state takes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """Somebody's dataset: a name for a budget."""
-
-    id: str
-    owner: str
-    name: str
-    created: str
-
-
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """A file that waits to be counted, or was."""
-
-    id: str
-    dataset: str
-    format: str
-    size: int
-    state: str
-    created: str
-    name: str | None
-
-    @property
-    def file(self) -> str:
-        """The name of its file."""
-        return f"{self.id}.{self.format}"
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTally:
-    """A confidential tally in the service's folder; ``facts`` are public."""
-
-    id: str
-    dataset: str
-    cells: int
-    size: int
-    facts: dict[str, Any]
-    created: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +49,14 @@ class Datasets(Rows):
         UsageError
             if the owner has one of that name.
         """
-        made = Dataset(id, owner, name, now())
-        with self._database.writing() as connection:
-            _check_free(connection, owner, name)
-            connection.execute(sa.insert(datasets).values(asdict(made)))
-            write_log(connection, actor, "dataset created", id)
+        made = Dataset(id, owner, name, now(), deleted=None)
+        self._add(datasets, made, actor, "dataset created", partial(_check_free, owner, name))
         return made
 
     def check_free(self, owner: str, name: str) -> None:
         """Raise if the owner has a dataset of that name."""
         with self._database.reading() as connection:
-            _check_free(connection, owner, name)
+            _check_free(owner, name, connection)
 
     def of(self, owner: str) -> list[Dataset]:
         """The datasets of an owner, oldest first."""
@@ -153,10 +120,8 @@ class Datasets(Rows):
             if its owner then keeps too many bytes.
         """
         made = Upload(id, dataset, format, size, WAITING, now(), name)
-        with self._database.writing() as connection:
-            _check_quota(connection, dataset, quota, size, 0)
-            connection.execute(sa.insert(uploads).values(**asdict(made)))
-            write_log(connection, actor, "upload received", id)
+        check = partial(_check_quota, quota, dataset, size, 0)
+        self._add(uploads, made, actor, "upload received", check)
         return made
 
     def uploads_of(self, dataset: str) -> list[Upload]:
@@ -172,9 +137,7 @@ class Datasets(Rows):
     def end_upload(self, id: str, state: str, actor: Actor) -> None:
         """Say that the file of an upload is about to be deleted, and why."""
         query = sa.update(uploads).where(uploads.c.id == id, uploads.c.state == WAITING)
-        with self._database.writing() as connection:
-            if connection.execute(query.values(state=state)).rowcount:
-                write_log(connection, actor, f"upload {state}", id)
+        self._change(query.values(state=state), actor, f"upload {state}", id)
 
     def uploads_before(self, moment: str) -> list[Upload]:
         """Uploads that wait since before a moment."""
@@ -189,17 +152,12 @@ class Datasets(Rows):
         QuotaExceeded
             if its owner then keeps too many cells or bytes.
         """
-        with self._database.writing() as connection:
-            if connection.execute(sa.select(tallies.c.id).where(tallies.c.id == made.id)).first() is None:
-                _check_quota(connection, made.dataset, quota, made.size, made.cells)
-                connection.execute(sa.insert(tallies).values(asdict(made)))
-                write_log(connection, actor, "tally made", made.id)
+        check = partial(_check_quota, quota, made.dataset, made.size, made.cells)
+        self._add(tallies, made, actor, "tally made", check)
 
     def delete_tally(self, id: str, actor: Actor) -> None:
         """Forget a tally."""
-        with self._database.writing() as connection:
-            if connection.execute(sa.delete(tallies).where(tallies.c.id == id)).rowcount:
-                write_log(connection, actor, "tally deleted", id)
+        self._change(sa.delete(tallies).where(tallies.c.id == id), actor, "tally deleted", id)
 
     def tally_ids(self) -> list[str]:
         """The tallies of all datasets."""
@@ -235,7 +193,7 @@ def _kept(connection: sa.Connection, owner: str) -> Quota:
     return Quota(int(connection.execute(waiting).scalar_one()) + int(size) + states, int(cells))
 
 
-def _check_quota(connection: sa.Connection, dataset: str, quota: Quota | None, size: int, cells: int) -> None:
+def _check_quota(quota: Quota | None, dataset: str, size: int, cells: int, connection: sa.Connection) -> None:
     if quota is None:
         return
     owner = connection.execute(sa.select(datasets.c.owner).where(datasets.c.id == dataset)).scalar_one()
@@ -259,7 +217,6 @@ def check_quota(quota: Quota, kept: Quota) -> None:
         )
 
 
-def _check_free(connection: sa.Connection, owner: str, name: str) -> None:
-    query = sa.select(datasets.c.id).where(datasets.c.owner == owner, datasets.c.name == name)
-    if connection.execute(query).first() is not None:
+def _check_free(owner: str, name: str, connection: sa.Connection) -> None:
+    if exists(connection, datasets.c.owner == owner, datasets.c.name == name):
         raise UsageError("name", "must be new", got="the name of another dataset of yours")

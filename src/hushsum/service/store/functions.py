@@ -9,39 +9,23 @@ from typing import Any
 import sqlalchemy as sa
 
 from hushsum.errors import LedgerUnavailable, QuotaExceeded
-from hushsum.kernels import kernel_from_json
 from hushsum.ledger import Database, Ledger
-from hushsum.service.store.rows import Actor, Rows, hash_of, later, new_id, now, value_of, write_log
-from hushsum.service.store.schema import accounts, datasets, functions, grants, served, shares
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A released function, and what the account that looked it up may do with it."""
-
-    id: str
-    dataset: str
-    name: str
-    sha256: str
-    facts: dict[str, Any]
-    created: str
-    owned: bool
-    granted_download: bool
-
-    @property
-    def is_served(self) -> bool:
-        """Whether it is a model in exact mode, which has no public file."""
-        return _is_exact(self.facts)
-
-    @property
-    def download(self) -> bool:
-        """Whether the account may have its file."""
-        return (self.owned or self.granted_download) and not self.is_served
-
-    @property
-    def signed(self) -> bool:
-        """Whether its sums are not counts of records, because its kernel may be negative."""
-        return is_signed(self.facts)
+from hushsum.service.store.rows import Actor, Rows, hash_of, new_id, value_of, write_log
+from hushsum.service.store.schema import (
+    Function,
+    Share,
+    SharedFunction,
+    StoredFunction,
+    accounts,
+    datasets,
+    functions,
+    grants,
+    is_exact,
+    later,
+    now,
+    served,
+    shares,
+)
 
 
 class Functions(Rows):
@@ -51,11 +35,8 @@ class Functions(Rows):
         self, id: str, dataset: str, name: str, *, sha256: str, facts: dict[str, Any], actor: Actor
     ) -> None:
         """Store a published function; idempotent."""
-        with self._database.writing() as connection:
-            if connection.execute(sa.select(functions.c.id).where(functions.c.id == id)).first() is None:
-                new = {"id": id, "dataset": dataset, "name": name, "sha256": sha256, "facts": facts}
-                connection.execute(sa.insert(functions).values(**new, created=now()))
-                write_log(connection, actor, "function released", id)
+        made = StoredFunction(id, dataset, name, sha256, facts, now())
+        self._add(functions, made, actor, "function released")
 
     def end(self, id: str, actor: Actor) -> None:
         """Delete a function and its grants; its answers stay public, and its budget spent."""
@@ -68,7 +49,7 @@ class Functions(Rows):
         """The models in exact mode of a dataset."""
         query = sa.select(functions.c.id, functions.c.facts).where(functions.c.dataset == dataset)
         with self._database.reading() as connection:
-            return [row.id for row in connection.execute(query) if _is_exact(row.facts)]
+            return [row.id for row in connection.execute(query) if is_exact(row.facts)]
 
     def known(self, id: str) -> bool:
         """Whether a function exists."""
@@ -94,11 +75,7 @@ class Functions(Rows):
 
     def withdraw(self, function: str, account: str, actor: Actor) -> bool:
         """Withdraw a grant; what was downloaded stays public. False if there was none."""
-        with self._database.writing() as connection:
-            done = connection.execute(_grant(function, account))
-            if done.rowcount:
-                write_log(connection, actor, "grant withdrawn", f"{function} {account}")
-        return bool(done.rowcount)
+        return self._change(_grant(function, account), actor, "grant withdrawn", f"{function} {account}")
 
     def grants_of(self, function: str) -> list[tuple[str, bool]]:
         """The names of those who were granted a function, and whether they may download it."""
@@ -116,15 +93,6 @@ def _grant(function: str, account: str) -> sa.Delete:
     return sa.delete(grants).where(grants.c.function == function, grants.c.account == account)
 
 
-def is_signed(facts: dict[str, Any]) -> bool:
-    """Whether a function's kernel may be negative; a model has none."""
-    return "model" not in facts and kernel_from_json(facts["kernel"]).signed
-
-
-def _is_exact(facts: dict[str, Any]) -> bool:
-    return bool(facts.get("model", {}).get("mode") == "exact")
-
-
 def _visible(account: str) -> sa.Select[Any]:
     mine = (grants.c.function == functions.c.id) & (grants.c.account == account)
     owned = (datasets.c.owner == account).label("owned")
@@ -137,49 +105,6 @@ def _visible(account: str) -> sa.Select[Any]:
         .where((datasets.c.owner == account) | (grants.c.account == account))
         .where(accounts.c.disabled.is_(False))
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """The stored description of a link, without its key."""
-
-    id: str
-    function: str
-    label: str
-    origins: tuple[str, ...]
-    download: bool
-    created: str
-    expires: str | None
-    revoked: str | None
-
-    @property
-    def works(self) -> bool:
-        """Whether it can be used now, if the account of its owner is open."""
-        return self.revoked is None and (self.expires is None or self.expires > now())
-
-
-@dataclass(frozen=True, slots=True)
-class SharedFunction:
-    """A function as whoever has the link sees it: nothing of its owner, its dataset or its grants."""
-
-    share: str
-    function: str
-    name: str
-    sha256: str
-    facts: dict[str, Any]
-    origins: tuple[str, ...]
-    download: bool
-    expires: str | None
-
-    @property
-    def signed(self) -> bool:
-        """Whether its sums are not counts of records, because its kernel may be negative."""
-        return is_signed(self.facts)
-
-    @property
-    def works(self) -> bool:
-        """Whether the link has not expired meanwhile."""
-        return self.expires is None or self.expires > now()
 
 
 class Shares(Rows):
@@ -254,11 +179,9 @@ class Shares(Rows):
                 .where(datasets.c.owner == owner)
             )
             condition &= shares.c.function.in_(theirs)
-        with self._database.writing() as connection:
-            done = connection.execute(sa.update(shares).where(condition).values(revoked=now()))
-            if done.rowcount:
-                write_log(connection, actor, "link revoked", id)
-        return bool(done.rowcount)
+        return self._change(
+            sa.update(shares).where(condition).values(revoked=now()), actor, "link revoked", id
+        )
 
 
 _GROW = sa.text(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,8 +17,8 @@ import sqlalchemy as sa
 from hushsum.errors import QuotaExceeded, UsageError
 from hushsum.ledger import Fence
 from hushsum.service.problem_types import problem
-from hushsum.service.store.rows import Actor, Rows, new_id, now, value_of, write_log
-from hushsum.service.store.schema import accounts, jobs
+from hushsum.service.store.rows import Actor, Rows, exists, new_id, value_of, write_log
+from hushsum.service.store.schema import Job, accounts, jobs, now
 
 QUEUED = "queued"
 RUNNING = "running"
@@ -40,47 +39,6 @@ _REASONS = {
     CLOSED: "the account was closed before the job had spent anything; nothing was spent",
     DELETED: "the dataset was deleted before the job had spent anything; nothing was spent",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A job. ``problem`` is an RFC 9457 object if it failed or was cancelled; ``seconds`` is how long workers
-    have worked on it, and ``before`` how much of that was before it was last requested.
-    """
-
-    id: str
-    kind: str
-    dataset: str
-    account: str
-    key: str
-    request: dict[str, Any]
-    state: str
-    progress: float | None
-    attempts: int
-    seconds: float
-    before: float
-    paying: bool
-    stop: str | None
-    result: dict[str, Any] | None
-    problem: dict[str, Any] | None
-    created: str
-    updated: str
-
-    @property
-    def function(self) -> str:
-        """The id of the function that the job releases."""
-        return "fn_" + self.id.removeprefix("job_")
-
-    @property
-    def ledger_key(self) -> str:
-        """The idempotency key of its debit in the ledger."""
-        kind = f"{self.kind}:" if self.kind in ("model", "stream") else ""
-        return f"{self.dataset}:{kind}{self.key}"
-
-    @property
-    def stream(self) -> str:
-        """The id of the stream that the job starts."""
-        return "st_" + self.id.removeprefix("job_")
 
 
 class JobQueue(Rows):
@@ -205,7 +163,7 @@ class JobQueue(Rows):
         moment = time.time()
         free = _active() & (jobs.c.lease < moment)
         with self._database.reading() as connection:
-            if connection.execute(sa.select(jobs.c.id).where(free).limit(1)).first() is None:
+            if not exists(connection, free):
                 return None
         with self._database.writing() as connection:
             if self._database.dialect == "postgresql":
@@ -233,7 +191,7 @@ class JobQueue(Rows):
         values: dict[str, Any] = {"lease": time.time() + lease_seconds}
         if progress is not None:
             values["progress"] = progress
-        return self.find(job.id) if self._change(job, **values) else None
+        return self.find(job.id) if self._change_held(job, **values) else None
 
     def begin_paying(self, job: Job) -> bool:
         """Decide that a job goes on to its debit, and is not stopped any more; False if it is to stop.
@@ -242,7 +200,7 @@ class JobQueue(Rows):
         """
         owner = sa.select(accounts.c.id).where(accounts.c.disabled.is_(False))
         allowed = jobs.c.paying.is_(True) | (jobs.c.stop.is_(None) & jobs.c.account.in_(owner))
-        return self._change(job, allowed, paying=True)
+        return self._change_held(job, allowed, paying=True)
 
     def fence(self, job: Job, lost: type[Exception]) -> Fence:
         """Raises ``lost`` in a transaction of this database unless the job is this worker's until its end.
@@ -261,7 +219,7 @@ class JobQueue(Rows):
     def put_back(self, job: Job, seconds: float, *, attempted: bool) -> None:
         """Queue a job again, to start after a delay; one that only waits for another was not attempted."""
         attempts = job.attempts if attempted else job.attempts - 1
-        self._change(job, state=QUEUED, lease=time.time() + seconds, attempts=attempts)
+        self._change_held(job, state=QUEUED, lease=time.time() + seconds, attempts=attempts)
 
     def change_result(self, id: str, **changed: Any) -> None:
         """Change parts of the result of a job that is done."""
@@ -272,15 +230,15 @@ class JobQueue(Rows):
 
     def finish(self, job: Job, result: dict[str, Any]) -> None:
         """Mark a job as done."""
-        self._change(job, state=DONE, progress=1.0, result=result, problem=None)
+        self._change_held(job, state=DONE, progress=1.0, result=result, problem=None)
 
     def fail(self, job: Job, problem: dict[str, Any], *, paid: bool = False) -> None:
         """Mark a job as failed; ``paid`` if the ledger has its debit, so that it can still be finished."""
-        self._change(job, state=FAILED, problem=problem, paying=paid)
+        self._change_held(job, state=FAILED, problem=problem, paying=paid)
 
     def end_unpaid(self, job: Job, state: str, problem: dict[str, Any]) -> bool:
         """End a job that is not paying; False if it is, or is no longer this worker's."""
-        return self._change(job, jobs.c.paying.is_(False), state=state, problem=problem)
+        return self._change_held(job, jobs.c.paying.is_(False), state=state, problem=problem)
 
     def cancel(self, id: str, actor: Actor) -> Job | None:
         """Stop a job unless it is paying or has finished; returns its new state."""
@@ -292,10 +250,9 @@ class JobQueue(Rows):
         """Stop the jobs of a dataset that is to be deleted; False if one is paying, or still running."""
         with self._database.writing() as connection:
             stop_jobs(connection, jobs.c.dataset == dataset, DELETED, actor)
-            left = sa.select(jobs.c.id).where(jobs.c.dataset == dataset, _active()).limit(1)
-            return connection.execute(left).first() is None
+            return not exists(connection, jobs.c.dataset == dataset, _active())
 
-    def _change(self, job: Job, *conditions: sa.ColumnElement[bool], **values: Any) -> bool:
+    def _change_held(self, job: Job, *conditions: sa.ColumnElement[bool], **values: Any) -> bool:
         """Change a job that this worker holds, and add the time since the last change to its account."""
         moment = time.time()
         spent = jobs.c.seconds + (moment - jobs.c.touched)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from hushsum.ledger import Database
 from hushsum.service.store import schema
+from hushsum.service.store.schema import now
 
 T = TypeVar("T")
+Check = Callable[[sa.Connection], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +39,30 @@ class Rows:
 
     def _one(self, kind: type[T], query: sa.Select[Any]) -> T | None:
         """The one value that a query finds, or None."""
-        with self._database.reading() as connection:
-            row = connection.execute(query).one_or_none()
-        return None if row is None else value_of(kind, row)
+        return next(iter(self._all(kind, query)), None)
 
     def _column(self, query: sa.Select[Any]) -> list[Any]:
         """The first column of the rows that a query finds."""
         with self._database.reading() as connection:
             return list(connection.execute(query).scalars())
+
+    def _add(
+        self, table: sa.Table, value: Any, actor: Actor, action: str, check: Check = lambda connection: None
+    ) -> None:
+        """Add a row, unless there is one with this id; ``check`` may refuse it in the same transaction."""
+        with self._database.writing() as connection:
+            if not exists(connection, table.c.id == value.id):
+                check(connection)
+                connection.execute(sa.insert(table).values(asdict(value)))
+                write_log(connection, actor, action, value.id)
+
+    def _change(self, statement: sa.Update | sa.Delete, actor: Actor, action: str, object: str) -> bool:
+        """Change or delete rows; False, and nothing in the log, if there is none."""
+        with self._database.writing() as connection:
+            done = bool(connection.execute(statement).rowcount)
+            if done:
+                write_log(connection, actor, action, object)
+        return done
 
 
 def value_of(kind: type[T], row: sa.Row[Any]) -> T:
@@ -54,19 +72,14 @@ def value_of(kind: type[T], row: sa.Row[Any]) -> T:
     return found
 
 
+def exists(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> bool:
+    """Whether there is a row that meets the conditions."""
+    return connection.execute(sa.select(sa.literal(1)).where(*conditions).limit(1)).first() is not None
+
+
 def new_id(prefix: str) -> str:
     """An id that nobody can guess."""
     return f"{prefix}_{secrets.token_hex(8)}"
-
-
-def now() -> str:
-    """The time, in a form that sorts."""
-    return later(days=0.0)
-
-
-def later(*, days: float) -> str:
-    """A future time, in a form that sorts."""
-    return (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="microseconds")
 
 
 def hash_of(secret: str) -> str:

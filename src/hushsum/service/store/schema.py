@@ -1,12 +1,19 @@
-"""The service's tables; ``migrations`` makes them, and brings those of an earlier version to this one's."""
+"""The service's tables, and their rows as values; ``migrations`` makes the tables, and brings those of an
+earlier version to this one's.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
 
 import sqlalchemy as sa
+
+from hushsum.kernels import kernel_from_json
 
 REVISION = "0001"
 """The migration this code needs; a test compares it with Alembic's newest."""
@@ -50,180 +57,372 @@ class Words(sa.TypeDecorator[tuple[str, ...]]):
         return tuple((value or "").split())
 
 
-accounts = sa.Table(
-    "hushsum_accounts",
-    metadata,
-    sa.Column("id", sa.String(40), primary_key=True),
-    sa.Column("name", sa.String(80), nullable=False, unique=True),
-    sa.Column("role", sa.String(20), nullable=False),
-    sa.Column("created", sa.String(40), nullable=False),
-    sa.Column("disabled", sa.Boolean, nullable=False),
-)
+_TYPES: Final[dict[Any, Any]] = {
+    str: sa.Text,
+    # SQLite numbers the rows of an INTEGER key alone.
+    int: sa.BigInteger().with_variant(sa.Integer, "sqlite"),
+    float: sa.Float,
+    bool: sa.Boolean,
+    dict: Json,
+    tuple: Words,
+}
+Key = Annotated[str, "primary_key"]
+NumberKey = Annotated[int, "primary_key"]
+Unique = Annotated[str, "unique"]
+Indexed = Annotated[str, "index"]
 
-tokens = sa.Table(
-    "hushsum_tokens",
-    metadata,
-    sa.Column("id", sa.String(40), primary_key=True),
-    sa.Column("account", sa.String(40), nullable=False, index=True),
-    sa.Column("hash", sa.String(64), nullable=False, unique=True),
-    sa.Column("label", sa.String(80), nullable=False),
-    sa.Column("scopes", Words, nullable=False),
-    sa.Column("created", sa.String(40), nullable=False),
-    sa.Column("expires", sa.String(40), nullable=False),
-    sa.Column("revoked", sa.String(40)),
-    sa.Column("signed_in", sa.Boolean, nullable=False),
-    sa.Column("parent", sa.String(40), index=True),
-)
-"""``signed_in``: it comes from a sign-in at a provider. ``parent``: the token that issued it; it is revoked
-with that one.
-"""
 
-identities = sa.Table(
+def _table(name: str, row: type[Any], *more: sa.schema.SchemaItem) -> sa.Table:
+    """A table with a column for each field of a row, and ``more``; a field that may be None may be null."""
+    hints = get_type_hints(row, include_extras=True)
+    return sa.Table(name, metadata, *(_column(*each) for each in hints.items()), *more)
+
+
+def _column(name: str, hint: Any) -> sa.Column[Any]:
+    allowed = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    kind, *options = get_args(allowed[0]) if get_origin(allowed[0]) is Annotated else (allowed[0],)
+    stored = _TYPES[get_origin(kind) or kind]
+    marked: dict[str, Any] = dict.fromkeys(options, True)
+    return sa.Column(name, stored, nullable=NoneType in allowed, **marked)
+
+
+def now() -> str:
+    """The time, in a form that sorts."""
+    return later(days=0.0)
+
+
+def later(*, days: float) -> str:
+    """A future time, in a form that sorts."""
+    return (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="microseconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account of the service."""
+
+    id: Key
+    name: Unique
+    role: str
+    created: str
+    disabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The stored description of a token, without its secret; ``parent`` is the token that issued it, and with
+    which it is revoked. ``signed_in``: it comes from a sign-in at a provider.
+    """
+
+    id: Key
+    account: Indexed
+    label: str
+    scopes: tuple[str, ...]
+    created: str
+    expires: str
+    revoked: str | None
+    signed_in: bool
+    parent: Indexed | None
+
+    @property
+    def works(self) -> bool:
+        """Whether it can be used now, if its account is open."""
+        return self.revoked is None and self.expires > now()
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken(Token):
+    """A new token; ``secret`` is returned only here."""
+
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """An account, and the person at a provider who may sign in to it.
+
+    ``subject`` is the value that the provider's ``claim`` must have; ``sub`` is the provider's
+    id of the person who signed in first. An email address may pass to another person, ``sub`` never does.
+    """
+
+    account: Key
+    issuer: str
+    claim: str
+    subject: str
+    sub: str | None
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """An owner's dataset: a name for a budget. The ledger knows it by its id, so that names of different
+    owners never meet. A deleted one keeps its row, for the functions that were released from it; its name is
+    free again.
+    """
+
+    id: Key
+    owner: Indexed
+    name: str
+    created: str
+    deleted: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that waits to be counted, or was."""
+
+    id: Key
+    dataset: Indexed
+    format: str
+    size: int
+    state: str
+    created: str
+    name: str | None
+
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return f"{self.id}.{self.format}"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedUpload(Upload):
+    """An upload. Its content cannot be downloaded. One that waits is deleted when it was counted, and at
+    ``expires`` otherwise, unless a job needs it then.
+    """
+
+    expires: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTally:
+    """The public description of a confidential tally in the service's folder, without its counts."""
+
+    id: Key
+    dataset: Indexed
+    cells: int
+    size: int
+    facts: dict[str, Any]
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """A job: queued, running, done, failed or cancelled. While ``paying`` it cannot be cancelled, since its
+    debit may be in the ledger. ``problem`` is an RFC 9457 object if it failed or was cancelled.
+    """
+
+    id: Key
+    kind: str
+    dataset: Indexed
+    state: Indexed
+    paying: bool
+    progress: float | None
+    result: dict[str, Any] | None
+    problem: dict[str, Any] | None
+    created: str
+    updated: str
+
+
+@dataclass(frozen=True, slots=True)
+class Job(JobState):
+    """A job as workers know it.
+
+    ``lease``: before this time (in seconds) no other worker takes the job. ``seconds``: how long workers have
+    worked on it, up to ``touched``; ``before``: how much of that was before it was last requested. ``stop``:
+    why it is to stop before its debit.
+    """
+
+    account: Indexed
+    key: str
+    request: dict[str, Any]
+    attempts: int
+    lease: float
+    touched: float
+    seconds: float
+    before: float
+    stop: str | None
+
+    @property
+    def function(self) -> str:
+        """The id of the function that the job releases."""
+        return "fn_" + self.id.removeprefix("job_")
+
+    @property
+    def ledger_key(self) -> str:
+        """The idempotency key of its debit in the ledger."""
+        kind = f"{self.kind}:" if self.kind in ("model", "stream") else ""
+        return f"{self.dataset}:{kind}{self.key}"
+
+    @property
+    def stream(self) -> str:
+        """The id of the stream that the job starts."""
+        return "st_" + self.id.removeprefix("job_")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFunction:
+    """A released function; ``facts`` are public."""
+
+    id: Key
+    dataset: Indexed
+    name: str
+    sha256: str
+    facts: dict[str, Any]
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class Function(StoredFunction):
+    """A released function, and what the account that looked it up may do with it."""
+
+    owned: bool
+    granted_download: bool
+
+    @property
+    def is_served(self) -> bool:
+        """Whether it is a model in exact mode, which has no public file."""
+        return is_exact(self.facts)
+
+    @property
+    def download(self) -> bool:
+        """Whether the account may have its file."""
+        return (self.owned or self.granted_download) and not self.is_served
+
+    @property
+    def signed(self) -> bool:
+        """Whether its sums are not counts of records, because its kernel may be negative."""
+        return is_signed(self.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The stored description of a link by which anybody may query a function, without its key; ``origins``
+    are the sites that may frame it.
+    """
+
+    id: Key
+    function: Indexed
+    label: str
+    origins: tuple[str, ...]
+    download: bool
+    created: str
+    expires: str | None
+    revoked: str | None
+
+    @property
+    def works(self) -> bool:
+        """Whether it can be used now, if the account of its owner is open."""
+        return self.revoked is None and (self.expires is None or self.expires > now())
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFunction:
+    """A function as whoever has the link sees it: nothing of its owner, its dataset or its grants."""
+
+    share: str
+    function: str
+    name: str
+    sha256: str
+    facts: dict[str, Any]
+    origins: tuple[str, ...]
+    download: bool
+    expires: str | None
+
+    @property
+    def signed(self) -> bool:
+        """Whether its sums are not counts of records, because its kernel may be negative."""
+        return is_signed(self.facts)
+
+    @property
+    def works(self) -> bool:
+        """Whether the link has not expired meanwhile."""
+        return self.expires is None or self.expires > now()
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """An entry of the audit log: who did what to which object, and when."""
+
+    sequence: NumberKey
+    at: str
+    request: str
+    account: str
+    action: str
+    object: str
+
+
+def is_signed(facts: dict[str, Any]) -> bool:
+    """Whether a function's kernel may be negative; a model has none."""
+    return "model" not in facts and kernel_from_json(facts["kernel"]).signed
+
+
+def is_exact(facts: dict[str, Any]) -> bool:
+    """Whether these are the facts of a model in exact mode."""
+    return bool(facts.get("model", {}).get("mode") == "exact")
+
+
+@dataclass(frozen=True, slots=True)
+class _SignIn:
+    """A sign-in that was proven at a provider, and waits for the page to fetch a token. Its key stops a
+    replay.
+    """
+
+    flow: Key
+    hash: Unique
+    account: Indexed
+    expires: str
+    used: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Grant:
+    """An account that may query a function."""
+
+    function: Key
+    account: Key
+    download: bool
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """How many answers were given by each path of a model in exact mode; its store must not have fewer."""
+
+    function: Key
+    number: NumberKey
+    answers: int
+
+
+def _hash() -> sa.Column[str]:
+    """The digest of a secret that is not stored."""
+    return sa.Column("hash", sa.Text, nullable=False, unique=True)
+
+
+accounts = _table("hushsum_accounts", Account)
+tokens = _table("hushsum_tokens", Token, _hash())
+identities = _table(
     "hushsum_identities",
-    metadata,
-    sa.Column("account", sa.String(40), primary_key=True),
-    sa.Column("issuer", sa.String(500), nullable=False),
-    sa.Column("claim", sa.String(80), nullable=False),
-    sa.Column("subject", sa.String(255), nullable=False),
-    sa.Column("sub", sa.String(255)),
-    sa.Column("created", sa.String(40), nullable=False),
+    Identity,
     # Nobody signs in to two accounts, whatever the code believes.
     sa.UniqueConstraint("issuer", "claim", "subject", name="hushsum_identities_subjects"),
 )
-"""The identities that a provider must state for each account; ``sub`` is the first person who signed in."""
-
-sign_ins = sa.Table(
-    "hushsum_sign_ins",
-    metadata,
-    sa.Column("flow", sa.String(64), primary_key=True),
-    sa.Column("hash", sa.String(64), nullable=False, unique=True),
-    sa.Column("account", sa.String(40), nullable=False, index=True),
-    sa.Column("expires", sa.String(40), nullable=False),
-    sa.Column("used", sa.String(40)),
+sign_ins = _table("hushsum_sign_ins", _SignIn)
+datasets = _table(
+    "hushsum_datasets", Dataset, sa.UniqueConstraint("owner", "name", name="hushsum_datasets_names")
 )
-"""Proven at a provider, and waiting for the page to fetch a token. The primary key stops a replay."""
-
-datasets = sa.Table(
-    "hushsum_datasets",
-    metadata,
-    sa.Column("id", sa.String(40), primary_key=True),
-    sa.Column("owner", sa.String(40), nullable=False, index=True),
-    sa.Column("name", sa.String(80), nullable=False),
-    sa.Column("created", sa.String(40), nullable=False),
-    sa.Column("deleted", sa.String(40)),
-    sa.UniqueConstraint("owner", "name", name="hushsum_datasets_names"),
-)
-"""The ledger knows a dataset by its id, so that names of different owners never meet. A deleted one keeps its
-row, for the functions that were released from it; its name is free again."""
-
-uploads = sa.Table(
-    "hushsum_uploads",
-    metadata,
-    sa.Column("id", sa.String(40), primary_key=True),
-    sa.Column("dataset", sa.String(40), nullable=False, index=True),
-    sa.Column("format", sa.String(20), nullable=False),
-    sa.Column("size", sa.BigInteger, nullable=False),
-    sa.Column("state", sa.String(20), nullable=False),
-    sa.Column("created", sa.String(40), nullable=False),
-    sa.Column("name", sa.String(255)),
-)
-
-tallies = sa.Table(
-    "hushsum_tallies",
-    metadata,
-    sa.Column("id", sa.String(40), primary_key=True),
-    sa.Column("dataset", sa.String(40), nullable=False, index=True),
-    sa.Column("cells", sa.BigInteger, nullable=False),
-    sa.Column("size", sa.BigInteger, nullable=False),
-    sa.Column("facts", Json, nullable=False),
-    sa.Column("created", sa.String(40), nullable=False),
-)
-
-jobs = sa.Table(
+uploads = _table("hushsum_uploads", Upload)
+tallies = _table("hushsum_tallies", StoredTally)
+jobs = _table(
     "hushsum_jobs",
-    metadata,
-    sa.Column("id", sa.String(40), primary_key=True),
-    sa.Column("kind", sa.String(20), nullable=False),
-    sa.Column("dataset", sa.String(40), nullable=False, index=True),
-    sa.Column("account", sa.String(40), nullable=False, index=True),
-    sa.Column("key", sa.String(100), nullable=False),
-    sa.Column("request", Json, nullable=False),
-    sa.Column("state", sa.String(20), nullable=False, index=True),
-    sa.Column("progress", sa.Float),
-    sa.Column("attempts", sa.Integer, nullable=False),
-    sa.Column("lease", sa.Float, nullable=False),
-    sa.Column("touched", sa.Float, nullable=False),
-    sa.Column("seconds", sa.Float, nullable=False),
-    sa.Column("before", sa.Float, nullable=False),
-    sa.Column("paying", sa.Boolean, nullable=False),
-    sa.Column("stop", sa.String(20)),
-    sa.Column("result", Json),
-    sa.Column("problem", Json),
-    sa.Column("created", sa.String(40), nullable=False),
-    sa.Column("updated", sa.String(40), nullable=False),
+    Job,
     # The same key never makes two jobs, whatever the code believes.
     sa.UniqueConstraint("dataset", "kind", "key", name="hushsum_jobs_keys"),
 )
-"""``lease``: before this time (in seconds) no other worker takes the job. ``seconds``: how long workers have
-worked on it, up to ``touched``; ``before``: how much of that was before it was last requested.
-``paying``: its debit may be in the ledger, so it is no longer stopped. ``stop``: why it is to stop before
-that."""
-
-functions = sa.Table(
-    "hushsum_functions",
-    metadata,
-    sa.Column("id", sa.String(40), primary_key=True),
-    sa.Column("dataset", sa.String(40), nullable=False, index=True),
-    sa.Column("name", sa.String(80), nullable=False),
-    sa.Column("sha256", sa.String(64), nullable=False),
-    sa.Column("facts", Json, nullable=False),
-    sa.Column("created", sa.String(40), nullable=False),
-)
-
-grants = sa.Table(
-    "hushsum_grants",
-    metadata,
-    sa.Column("function", sa.String(40), primary_key=True),
-    sa.Column("account", sa.String(40), primary_key=True),
-    sa.Column("download", sa.Boolean, nullable=False),
-    sa.Column("created", sa.String(40), nullable=False),
-)
-
-shares = sa.Table(
-    "hushsum_shares",
-    metadata,
-    sa.Column("id", sa.String(40), primary_key=True),
-    sa.Column("function", sa.String(40), nullable=False, index=True),
-    sa.Column("hash", sa.String(64), nullable=False, unique=True),
-    sa.Column("label", sa.String(80), nullable=False),
-    sa.Column("origins", Words, nullable=False),
-    sa.Column("download", sa.Boolean, nullable=False),
-    sa.Column("created", sa.String(40), nullable=False),
-    sa.Column("expires", sa.String(40)),
-    sa.Column("revoked", sa.String(40)),
-)
-"""Links by which anybody may query a function. ``hash``: that of the key in the link. ``origins``: the sites
-that may frame it."""
-
-served = sa.Table(
-    "hushsum_served",
-    metadata,
-    sa.Column("function", sa.String(40), primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("answers", sa.Integer, nullable=False),
-)
-"""How many answers were given by each path of a model in exact mode; its store must not have fewer."""
-
-log = sa.Table(
-    "hushsum_log",
-    metadata,
-    sa.Column("sequence", sa.Integer, primary_key=True, autoincrement=True),
-    sa.Column("at", sa.String(40), nullable=False),
-    sa.Column("request", sa.String(64), nullable=False),
-    sa.Column("account", sa.String(40), nullable=False),
-    sa.Column("action", sa.String(40), nullable=False),
-    sa.Column("object", sa.String(100), nullable=False),
-)
+functions = _table("hushsum_functions", StoredFunction)
+grants = _table("hushsum_grants", _Grant)
+shares = _table("hushsum_shares", Share, _hash())
+served = _table("hushsum_served", _Served)
+log = _table("hushsum_log", LogLine)
 """Append-only: triggers refuse every change."""
 
 version = sa.Table(VERSION_TABLE, metadata, sa.Column("version_num", sa.String(32), primary_key=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -11,13 +10,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic.json_schema import SkipJsonSchema
 
 from hushsum.errors import UsageError
-from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, nothing_here
+from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES, Caller, nothing_here
 from hushsum.service.http.context import Admin, AnyCaller, Call, Context, ContextDependency, ThreadedRoute
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.logs import log_event
 from hushsum.service.schemas import (
     AccountRequest,
-    CallerResponse,
     IdentityRequest,
     ProviderResponse,
     QuotaUsage,
@@ -42,9 +40,9 @@ Day = Annotated[str, Query(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 
 
 @router.get("/me")
-async def me(call: AnyCaller) -> CallerResponse:
+async def me(call: AnyCaller) -> Caller:
     """The account that the token belongs to, and its scopes."""
-    return CallerResponse(**asdict(call.caller) | {"scopes": sorted(call.caller.scopes)})
+    return call.caller
 
 
 @router.get("/usage")
@@ -151,15 +149,9 @@ def read_log(
 
     `account` is an id, `action` a part of the text, `since` and `until` are days, both included.
     """
+    days = since, until
     return call.store.log_lines(
-        after=after,
-        before=before,
-        account=account,
-        action=action or "",
-        since=since,
-        until=until,
-        newest_first=order == "newest",
-        limit=limit,
+        after, before, account, action or "", days, newest=order == "newest", limit=limit
     )
 
 

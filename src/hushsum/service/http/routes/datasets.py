@@ -23,17 +23,14 @@ from hushsum.service.jobs.job_runner import delete_exact_model_files
 from hushsum.service.schemas import (
     DatasetRequest,
     DatasetResponse,
-    JobResponse,
     LedgerResponse,
     PlanRequest,
     PlanResponse,
     SampleResponse,
     TallyRequest,
-    TallyResponse,
-    UploadResponse,
     WriteOffRequest,
 )
-from hushsum.service.store import Dataset, Upload
+from hushsum.service.store import Dataset, JobState, ListedUpload, StoredTally, Upload
 from hushsum.service.store.datasets import DELETED, WAITING
 from hushsum.service.store.rows import new_id
 
@@ -129,7 +126,7 @@ def show_ledger(dataset: str, call: Releaser) -> LedgerResponse:
 
 
 @router.get("/{dataset}/uploads")
-def list_uploads(dataset: str, call: Uploader) -> list[UploadResponse]:
+def list_uploads(dataset: str, call: Uploader) -> list[ListedUpload]:
     """The uploads, and whether each is still stored."""
     found = call.dataset(dataset)
     return [upload_response(call, each) for each in call.store.datasets.uploads_of(found.id)]
@@ -145,7 +142,7 @@ async def upload(
     call: Uploader,
     format: Annotated[Literal["csv", "csv.gz", "parquet", "arrow", "xlsx", "tally"], Query()],
     name: Annotated[str | None, Query(max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")] = None,
-) -> UploadResponse:
+) -> ListedUpload:
     """The bytes of a file of records, or of a .tally file; streamed to the disk, and not downloadable.
 
     ``name`` is what the owner calls the file.
@@ -166,12 +163,12 @@ def delete_upload(dataset: str, upload: str, call: Uploader) -> None:
 
 
 @router.get("/{dataset}/tallies")
-def list_tallies(dataset: str, call: Uploader) -> list[TallyResponse]:
+def list_tallies(dataset: str, call: Uploader) -> list[StoredTally]:
     """The public descriptions of the confidential tallies, without their counts."""
     found = call.store.datasets.tallies_of(call.dataset(dataset).id)
     for each in found:
         each.facts.pop("definition", None)
-    return [TallyResponse.model_validate(each) for each in found]
+    return found
 
 
 @router.delete("/{dataset}/tallies/{tally}", status_code=204)
@@ -187,7 +184,7 @@ def delete_tally(dataset: str, tally: str, call: Uploader) -> None:
 
 
 @router.post("/{dataset}/tallies", status_code=202)
-async def make_tally(dataset: str, body: TallyRequest, call: Uploader, key: IdempotencyKey) -> JobResponse:
+async def make_tally(dataset: str, body: TallyRequest, call: Uploader, key: IdempotencyKey) -> JobState:
     """Count an upload into a tally; the upload is deleted as soon as that is done."""
     found = await call.in_thread(call.dataset, dataset)
     table = body.states(TableSpec)
@@ -222,11 +219,11 @@ async def make_plan(dataset: str, body: PlanRequest, call: Releaser) -> PlanResp
     return PlanResponse(**made)
 
 
-def upload_response(call: Call, upload: Upload) -> UploadResponse:
+def upload_response(call: Call, upload: Upload) -> ListedUpload:
     """An upload, and when it is deleted if nothing counts it."""
     expires = datetime.fromisoformat(upload.created) + timedelta(hours=call.settings.upload_hours)
     waits = upload.state == WAITING
-    return UploadResponse(**asdict(upload), expires=expires.isoformat() if waits else None)
+    return ListedUpload(**asdict(upload), expires=expires.isoformat() if waits else None)
 
 
 def dataset_responses(call: Call, datasets: list[Dataset]) -> list[DatasetResponse]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
+from pydantic import TypeAdapter
 from starlette.types import Receive, Scope, Send
 
 from hushsum.errors import HushsumError, UsageError
@@ -33,7 +34,6 @@ from hushsum.service.schemas import (
     ConfirmedModelRequest,
     ConfirmedReleaseRequest,
     ConfirmedStreamRequest,
-    JobResponse,
     KernelResponse,
     ModelClaimRequest,
     ModelClaimResponse,
@@ -47,11 +47,12 @@ from hushsum.service.schemas import (
     StreamResponse,
     StreamStepRequest,
 )
-from hushsum.service.store import Job, StoredTally
+from hushsum.service.store import Job, JobState, StoredTally
 from hushsum.service.store.job_queue import CANCELLED, DONE, ENDED
 
 router = APIRouter(tags=["releases"], route_class=ThreadedRoute)
 
+_STATE = TypeAdapter(JobState)
 _LOOK_EVERY = 0.25
 _LONGEST_STREAM = 600.0
 _LOOKS_PER_SECOND = 80.0
@@ -71,7 +72,7 @@ async def show_claim(
 @router.post("/datasets/{dataset}/releases", status_code=202)
 async def release(
     dataset: str, body: ConfirmedReleaseRequest, call: Releaser, key: IdempotencyKey
-) -> JobResponse:
+) -> JobState:
     """Count an upload, if it is one, debit the ledger, draw noise once, and publish the function.
 
     The same key never spends twice.
@@ -82,19 +83,19 @@ async def release(
 
 
 @router.get("/datasets/{dataset}/jobs")
-def list_jobs(dataset: str, call: UploaderOrReleaser) -> list[JobResponse]:
+def list_jobs(dataset: str, call: UploaderOrReleaser) -> Sequence[JobState]:
     """All long work on a dataset, oldest first."""
-    return [JobResponse.model_validate(each) for each in call.store.jobs.of(call.dataset(dataset).id)]
+    return call.store.jobs.of(call.dataset(dataset).id)
 
 
 @router.get("/jobs/{job}")
-def show_job(job: str, call: UploaderOrReleaser) -> JobResponse:
+def show_job(job: str, call: UploaderOrReleaser) -> JobState:
     """How far long work has come, and what became of it."""
-    return JobResponse.model_validate(_job(call, job))
+    return _job(call, job)
 
 
 @router.delete("/jobs/{job}")
-def cancel_job(job: str, call: UploaderOrReleaser) -> JobResponse:
+def cancel_job(job: str, call: UploaderOrReleaser) -> JobState:
     """Cancel long work before it has spent anything: at once if it waits, else at its next step.
 
     What is paid for is finished; then, and for work that has ended, the answer is 409.
@@ -105,7 +106,7 @@ def cancel_job(job: str, call: UploaderOrReleaser) -> JobResponse:
         raise Refusal(409, "ended", "the job has finished; there is nothing to cancel")
     if stopped.paying:
         raise Refusal(409, "paid", "the job is being paid for, and will be finished; wait for it")
-    return JobResponse.model_validate(stopped)
+    return stopped
 
 
 @router.get(
@@ -147,7 +148,7 @@ async def _events(call: Call, id: str) -> AsyncIterator[bytes]:
     try:
         while time.monotonic() < end and not context.stops and not await request.is_disconnected():
             job = await call.in_thread(_job, call, id)
-            text = JobResponse.model_validate(job).model_dump_json()
+            text = _STATE.dump_json(job).decode()
             if text != sent:
                 sent = text
                 yield f"event: job\ndata: {text}\n\n".encode()
@@ -229,7 +230,7 @@ async def show_stream_claim(
 @streams_router.post("", status_code=202)
 async def start_stream(
     dataset: str, body: ConfirmedStreamRequest, call: Releaser, key: IdempotencyKey
-) -> JobResponse:
+) -> JobState:
     """Debit the ledger for all steps, once, and start the stream."""
     found = await call.in_thread(call.dataset, dataset)
     prepared = await _prepared_stream(call, body)
@@ -240,9 +241,7 @@ async def start_stream(
 
 
 @streams_router.post("/{stream}/steps", status_code=202)
-def take_step(
-    dataset: str, stream: str, body: StepRequest, call: Releaser, key: IdempotencyKey
-) -> JobResponse:
+def take_step(dataset: str, stream: str, body: StepRequest, call: Releaser, key: IdempotencyKey) -> JobState:
     """Count uploads and release the next step. Call it at fixed times, also without uploads."""
     found = call.dataset(dataset)
     if not any(_is_stream(each) and each.stream == stream for each in call.store.jobs.of(found.id)):
@@ -336,7 +335,7 @@ async def show_model_claim(
 @models_router.post("/datasets/{dataset}/models", status_code=202)
 async def fit_model(
     dataset: str, body: ConfirmedModelRequest, call: Releaser, key: IdempotencyKey
-) -> JobResponse:
+) -> JobState:
     """Fit a model on an upload, debit the ledger, and publish it; the upload is deleted then."""
     found = await call.in_thread(call.dataset, dataset)
     calculated = await _calculated(call, found.id, body, with_error=False)
