@@ -156,9 +156,8 @@ def test_somebody_else_spends_meanwhile(visit: Visiting, world: World, records: 
     page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("alert").first).to_contain_text("The budget is not sufficient")
     expect(page.get_by_label("Name of the function")).to_have_value("age and hours")
-    expect(page.get_by_text("Only ε 0.3 is left in the budget.")).to_be_visible()
     page.get_by_label("ε to spend").fill("0.3")
-    page.get_by_role("button", name="Show the claim").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("button", name="Release, and spend ε 0.3")).to_be_visible()
 
 
@@ -306,6 +305,7 @@ def test_records_that_cannot_be_counted_are_refused(visit: Visiting, world: Worl
     declare(page)
     expect(page.get_by_label("Predicted error").locator(".big-number")).to_contain_text("±")
     page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Release, and spend").click()
     refused = page.get_by_role("alert").filter(has_text="The records were refused")
     expect(refused).to_be_focused()
     assert "many" not in refused.inner_text()
@@ -323,6 +323,7 @@ def test_records_with_gaps_are_left_out(visit: Visiting, world: World, tmp_path:
     page = begin(here, dataset, path)
     declare(page)
     page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Release, and spend ε 0.4").click()
     refused = page.locator("p.wrong").filter(has_text="missing values")
     expect(refused).to_contain_text("drop_missing")
     box = page.get_by_label("Leave out records with missing values")
@@ -333,7 +334,31 @@ def test_records_with_gaps_are_left_out(visit: Visiting, world: World, tmp_path:
     # Their number is not public, so the claim is for records that are added or removed: two steps of replace.
     page.get_by_role("button", name="Release, and spend ε 0.8").click()
     expect(page.get_by_role("heading", name="age and hours", level=1)).to_be_visible()
-    assert dataset.tallies()[0]["facts"]["add_remove_only"]
+    assert dataset.budget()["spent"]["epsilon"] == "4/5"
+
+
+def test_warnings_about_the_records_come_before_the_spending(
+    visit: Visiting, world: World, records: Path
+) -> None:
+    here = visit("olga")
+    dataset = world.olga.create_dataset("read off", epsilon=1.0)
+    page = begin(here, dataset, records)
+    declare(page)
+    hours = np.loadtxt(records, delimiter=",", skiprows=1)[:, 1]
+    page.get_by_label("lowest hours per week").fill(f"{hours.min():g}")
+    page.get_by_label("highest hours per week").fill(f"{hours.max():g}")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Release, and spend ε 0.4").click()
+    expect(page.locator(".note-warn")).to_contain_text("bounds")
+    again = page.get_by_role("button", name="Release all the same, and spend ε 0.4")
+    expect(again).to_be_focused()
+    assert dataset.budget()["spent"]["epsilon"] == "0"
+    assert [each["state"] for each in dataset.uploads()] == ["waiting"]
+    assert page.evaluate(FAULTS) + violations(here) == []
+    here.picture("release-warnings", full=True)
+    again.click()
+    expect(page.get_by_role("heading", name="age and hours", level=1)).to_be_visible()
+    assert dataset.budget()["spent"]["epsilon"] == "2/5"
 
 
 def test_persons_of_a_workbook_are_released(visit: Visiting, world: World, tmp_path: Path) -> None:
@@ -493,7 +518,9 @@ def test_decimal_commas_and_another_encoding_are_declared(
         page.get_by_label(label).fill(value)
     sign = page.get_by_label("Decimal sign")
     expect(sign).to_be_hidden()
+    spend = page.get_by_role("button", name=re.compile("Release, and spend"))
     page.get_by_role("button", name="Continue").click()
+    spend.click()
     expect(page.get_by_text("got decimal commas")).to_be_visible()
     expect(sign).to_be_focused()
     sign.select_option(",")
@@ -525,7 +552,9 @@ def test_columns_of_dates_are_declared(visit: Visiting, world: World, tmp_path: 
     format_of_dates = page.get_by_label("Date format")
     day = page.get_by_role("group", name="Columns of dates").get_by_label("day")
     expect(day).to_be_hidden()
+    spend = page.get_by_role("button", name=re.compile("Release, and spend"))
     page.get_by_role("button", name="Continue").click()
+    spend.click()
     expect(page.get_by_role("alert").filter(has_text="got dates")).to_be_visible()
     expect(day).to_be_focused()
     expect(format_of_dates).to_be_hidden()
@@ -535,6 +564,7 @@ def test_columns_of_dates_are_declared(visit: Visiting, world: World, tmp_path: 
     page.get_by_label("lowest day").fill("2024-01-01")
     page.get_by_label("highest day").fill("2024-03-01")
     page.get_by_role("button", name="Continue").click()
+    spend.click()
     expect(page.get_by_text("got dates that are written in another way")).to_be_visible()
     expect(format_of_dates).to_be_focused()
     format_of_dates.fill("%d.%m.%Y")

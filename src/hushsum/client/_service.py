@@ -272,7 +272,7 @@ class RemoteDataset:
         an upload of public rows, these decide bandwidth and bounds where they are not given; with
         ``allow_clipping=True`` records that mostly lie outside the bounds are counted all the same.
         """
-        request = stated(count, RecordFiles, KernelSpec, TableSpec, own=_OWN) | {"upload": upload}
+        request = stated(count, RecordFiles, KernelSpec, TableSpec, own=_OWN[:2]) | {"upload": upload}
         return str(self._connection.done(f"{self._path}/tallies", request, idempotency_key)["tally"])
 
     def plan(self, **request: Any) -> dict[str, Any]:
@@ -333,7 +333,8 @@ class RemoteDataset:
             ``method`` names one. The budget is that of this dataset. ``public`` is what :meth:`upload`
             returned for a file of public rows like the records, which the function is combined with by their
             variances; the claim states the assumption that they are public. With ``allow_clipping=True``
-            records that mostly lie outside the bounds are released all the same.
+            records that mostly lie outside the bounds are released all the same; with
+            ``stop_at_warnings=True`` a release whose count gives warnings is refused before it spends.
 
         Raises
         ------
@@ -471,7 +472,7 @@ class RemoteDataset:
 
 _STORED: Final = re.compile(r"(ta|up)_[0-9a-f]{16}")
 """The id of a tally or of an upload."""
-_OWN: Final = ("public", "allow_clipping")
+_OWN: Final = ("public", "allow_clipping", "stop_at_warnings")
 """Parameters of a release that only the service has."""
 
 

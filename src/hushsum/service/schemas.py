@@ -581,12 +581,16 @@ class ReleaseClaimRequest(ColumnsRequest, PublicRequest):
 
     ``public`` is an upload of rows that the owner declares public: the function is combined with them, see
     hushsum.releases.combine. With an ``upload`` they decide bandwidth and bounds where these are not given.
+
+    With ``stop_at_warnings`` a release whose count gives warnings fails before anything is debited, and the
+    problem lists them; without it they are in the result of its job.
     """
 
     tally: Id | None = None
     upload: Id | None = None
     name: Name
     allow_clipping: bool = False
+    stop_at_warnings: bool = False
 
     def check_source(self) -> None:
         """Refuse a request that is for neither a tally nor an upload, or mixes both."""
@@ -719,7 +723,8 @@ class ModelClaimRequest(PublicRequest):
     public: it decides ``bounds``, and the settings that may be ``public``, where they are not given. In the
     mode ``exact`` the service keeps the records and answers at most ``most_questions`` different points;
     ``file`` answers any number, and can be downloaded. Records that mostly lie outside ``bounds`` are refused
-    before anything is debited, unless ``allow_clipping``.
+    before anything is debited, unless ``allow_clipping``; with ``stop_at_warnings`` so are records whose
+    count gives warnings.
     """
 
     upload: Id
@@ -735,6 +740,7 @@ class ModelClaimRequest(PublicRequest):
     records: Number | None = None
     mode: Literal["file", "exact"] = "file"
     allow_clipping: bool = False
+    stop_at_warnings: bool = False
     most_questions: Annotated[int, Field(ge=1, le=5000)] = 1000
     settings: Annotated[
         dict[

@@ -163,6 +163,25 @@ def test_nothing_is_spent_on_records_that_are_refused(town: Town) -> None:
     assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "0"
 
 
+def test_an_owner_may_read_warnings_before_anything_is_spent(town: Town) -> None:
+    """Bounds that are the extremes of the records are warned about once these were read."""
+    dataset = town.dataset(epsilon=5.0)
+    numbers = np.loadtxt(io.BytesIO(table(2)), delimiter=",", skiprows=1)
+    pairs = np.column_stack([numbers.min(axis=0), numbers.max(axis=0)]).tolist()
+    body = confirmed(town, dataset, requested(town, dataset, bounds=pairs))
+    path = f"/datasets/{dataset}/releases"
+    stopped = town.job(path, {**body, "stop_at_warnings": True})
+    assert stopped["state"] == "failed"
+    assert stopped["problem"]["type"].endswith(":warnings")
+    assert stopped["problem"]["warnings"]
+    spent = town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"]
+    assert (spent, len(list(town.settings.path("uploads").glob("*")))) == ("0", 1)
+    # The same claim is confirmed: the flag changes nothing of the release.
+    done = town.job(path, body)
+    assert done["state"] == "done", done
+    assert done["result"]["warnings"] == stopped["problem"]["warnings"]
+
+
 def test_persons_and_public_rows(town: Town) -> None:
     dataset = town.dataset(epsilon=5.0, unit="person", max_per_unit=2)
     records = b"a,b,who\n" + b"".join(b"0.%d,0.5,%d\n" % (i % 9, i // 2) for i in range(600))

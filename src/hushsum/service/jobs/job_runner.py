@@ -54,10 +54,10 @@ from hushsum.service.logs import described, log_event
 from hushsum.service.problem_types import problem, problem_of_error
 from hushsum.service.schemas import (
     UPLOAD_NAME,
+    ConfirmedModelRequest,
     ConfirmedReleaseRequest,
     ConfirmedStreamRequest,
     PublicRequest,
-    RequestBody,
     StreamStepRequest,
     TallyRequest,
 )
@@ -88,6 +88,10 @@ class JobStopped(Exception):
 
 class JobMustWait(Exception):
     """Another job or worker must finish first; nothing was done."""
+
+
+class RecordWarnings(Exception):
+    """Counting has given warnings, and their owner is to read them before anything is spent."""
 
 
 class LeaseLost(Exception):
@@ -193,9 +197,17 @@ class RunningJob:
         self._paying = True
         return True
 
-    def pay_confirmed(self, request: RequestBody, claim: Claim) -> bool:
-        """Start the debit of a claim, if it is the one that the owner has confirmed."""
+    def pay_confirmed(self, request: ConfirmedReleaseRequest | ConfirmedModelRequest, claim: Claim) -> bool:
+        """Start the debit of a claim, if it is the one that the owner has confirmed.
+
+        Raises
+        ------
+        RecordWarnings
+            if there are warnings that the owner wants to read before; nothing was spent.
+        """
         check_confirmed(self.job, request, claim)
+        if request.stop_at_warnings and self.notes and not self._paying:
+            raise RecordWarnings
         return self.pay()
 
     def check_lease(self) -> None:
@@ -371,6 +383,10 @@ class JobRunner:
                     self._jobs.put_back(job, pause, attempted=True)
                 else:
                     self._jobs.fail(job, self._problem(error), paid=self._is_paid(job))
+            except RecordWarnings:
+                log_event("job stopped at warnings", job=job.id, kind=job.kind)
+                text = f"counting gave warnings, and nothing was spent: {' '.join(running.notes)}"
+                self._jobs.fail(job, problem(409, "warnings", text, warnings=running.notes))
             except Exception as error:
                 log_event("job failed", job=job.id, kind=job.kind, **described(error))
                 self._jobs.fail(job, self._problem(error), paid=self._is_paid(job))

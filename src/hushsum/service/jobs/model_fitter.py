@@ -11,7 +11,7 @@ from hushsum.operations import PublicFile, describe_exact, describe_model
 from hushsum.operations.models import TrainingFiles
 from hushsum.records import CellFormat, clipping_allowed
 from hushsum.service.jobs.job_runner import LeaseLost, RunningJob, delete_exact_model_files, publish
-from hushsum.service.jobs.requests import check_confirmed, choice_of, collect_parameter_warnings
+from hushsum.service.jobs.requests import choice_of, collect_parameter_warnings
 from hushsum.service.schemas import UPLOAD_NAME, ConfirmedModelRequest
 
 
@@ -71,9 +71,8 @@ def _open(running: RunningJob, request: ConfirmedModelRequest) -> None:
                     most_questions=request.most_questions,
                     progress=running.report_progress,
                 )
-            check_confirmed(job, request, kept.claim)
             kept.save(place, encryption_key=key)
-        running.pay()
+        running.pay_confirmed(request, kept.claim)
         kept.open(place, ledger)
         facts = describe_exact(kept)
     except LeaseLost:

@@ -94,9 +94,11 @@ def check_confirmed(job: Job, request: Any, claim: Claim) -> None:
 def confirmation(kind: str, dataset: str, request: RequestBody, claim: Claim) -> str:
     """The digest of a claim, its dataset and its request, which is for a job of this kind.
 
-    A request that confirms a claim has the same fields and ``confirm``, which is left out.
+    A request that confirms a claim has the same fields and ``confirm``, which is left out, as is what changes
+    nothing of the release.
     """
-    parameters = request.model_dump(mode="json", exclude={"confirm"}, exclude_defaults=True)
+    left_out = {"confirm", "stop_at_warnings"}
+    parameters = request.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
     return hashlib.sha256(canonical_json([dataset, kind, parameters, claim.as_json()])).hexdigest()
 
 
@@ -149,12 +151,17 @@ def _size(value: object) -> int:
 
 @contextmanager
 def collect_parameter_warnings(notes: list[str]) -> Iterator[None]:
-    """Collect warnings about suspicious parameters, once each. They depend on the records, so they go into
-    the result of the owner's job, which nobody else can see.
+    """Add warnings about suspicious parameters to ``notes`` as they are given, once each. They depend on the
+    records, so they go into the result of the owner's job, which nobody else can see.
     """
-    with warnings.catch_warnings(record=True) as caught:
+
+    def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        if category is SuspiciousParameter and str(message) not in notes:
+            notes.append(str(message))
+
+    with warnings.catch_warnings():
         # Warnings of other libraries are for developers, and nobody would read them here.
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("always", SuspiciousParameter)
+        warnings.showwarning = show
         yield
-    notes += sorted({str(each.message) for each in caught if each.category is SuspiciousParameter})

@@ -18,6 +18,7 @@ export class Problem extends Error {
     // What to give instead, by the names of fields; a remedy is a phrase, and these are parts of it.
     this.advised = [response.error?.remedy ?? []].flat().map((each) => each.argument).filter(Boolean);
     this.request = response.request ?? "";
+    this.warnings = response.warnings ?? [];
     this.retryAfter = response.retryAfter ?? 0;
   }
 }

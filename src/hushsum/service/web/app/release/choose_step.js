@@ -12,15 +12,15 @@ import { termsForm } from "./terms_form.js";
 
 const SUM = "kernel-sums";
 
-/** `done({name, promise, tally | count | model})`: release an existing tally, count one first, or fit a model. */
-export function chooseStep(place, { dataset, models, kernels, uploads, upload, columns: names, nameless, encoding, tally, earlier, declared }, done, back) {
+/** `done({terms, names})`: the request for a release of an upload or of a tally, or for a model; `names` are its fields. */
+export function chooseStep(place, { dataset, models, kernels, uploads, upload, columns: names, nameless, encoding, tally, declared }, done, back) {
   const look = () => {
     current?.look();
     const { rho, epsilon } = terms.promise() ?? {};
     refill(budget, gauge(dataset.budget, { next: rho ?? epsilon ?? 0 }));
   };
   const budget = h("section", { class: "card", "aria-label": "Budget" });
-  const terms = termsForm(dataset, look, earlier, declared);
+  const terms = termsForm(dataset, look, declared);
   const file = fileForm({ names, encoding, format: upload?.format, changed: () => (columns ? columns.rebuild() : look()) });
   const columns = tally ? null : columnsForm(names, look, { nameless, declared, dates: file.dates });
   const sample = publicRows(dataset, uploads, upload, look);
@@ -41,18 +41,10 @@ export function chooseStep(place, { dataset, models, kernels, uploads, upload, c
       class: "stack",
       onsubmit: async (event) => {
         event.preventDefault();
-        const [name, promise] = [terms.name(), terms.promise()];
-        const names = [...terms.names, ...(current.names ?? []), ["public", sample.control], ...file.names];
-        const rows = sample.id();
-        if (tally) return done({ name, promise, names, rows, written: written(), tally });
-        if (goal.value === SUM) {
-          const count = await current.tally();
-          if (count && promise) {
-            return done({ name, promise, names, rows, written: written(), count: { upload: upload.id, ...count } });
-          }
-        } else {
-          const model = current.request();
-          if (model) return done({ name, promise, names, model: { ...model, name } });
+        const request = await current.request();
+        if (request && terms.promise()) {
+          const names = [...terms.names, ...(current.names ?? []), ["public", sample.control], ...file.names];
+          return done({ terms: { ...request, name: terms.name() }, names });
         }
         announce(`Not yet: ${beside.querySelector("[role=status]").textContent}`);
         beside.scrollIntoView({ block: "nearest" });
@@ -86,10 +78,10 @@ export function chooseStep(place, { dataset, models, kernels, uploads, upload, c
     current = null;
     const kind = models.find((each) => each.name === goal.value);
     const next = tally
-      ? existingForm(dataset, tally, { kernels, terms, sample, report })
+      ? existingForm(dataset, tally, { kernels, terms, sample, written, report })
       : kind
       ? modelForm(dataset, kind, { columns, terms, upload, names, sample, written, report }, look)
-      : sumForm(dataset, { kernels, columns, terms, names, sample, written, report, declared }, look);
+      : sumForm(dataset, { kernels, columns, terms, upload, names, sample, written, report, declared }, look);
     refill(own, next.fields);
     refill(about, next.about);
     more.replaceChildren(more.firstChild, h("div", { class: "fields" }, ...(next.more ?? [])));

@@ -4,11 +4,19 @@ import { attempt } from "../explorer/controls.js";
 import { h, settled } from "../explorer/dom.js";
 import { sentence, short } from "../explorer/format.js";
 
-const NAMES = { race: "Hash rows", grid: "Grid", fourier_features: "Fourier features" };
+export const METHODS = {
+  race: "Hash rows",
+  grid: "Grid",
+  fourier_features: "Fourier features",
+  landmarks: "Landmarks",
+  monomials: "Monomials",
+};
 const ABOUT = {
   race: "any number of columns",
   grid: "one to four bounded columns",
   fourier_features: "many columns, Gaussian kernel",
+  landmarks: "several bounded columns",
+  monomials: "polynomial kernels, exactly",
 };
 
 /** A panel that follows the form. `picked()` waits for the option taken, null if there is none; `report` receives each error. */
@@ -104,7 +112,7 @@ export function planPanel(dataset, report) {
             take(each);
           },
         }),
-        h("span", { class: "option-name" }, NAMES[each.method] ?? each.method),
+        h("span", { class: "option-name" }, METHODS[each.method] ?? each.method),
         h("span", { class: "number" }, amount(each.error)),
         h("span", { class: "small soft" }, ABOUT[each.method] ?? ""),
         h("span", { class: "small soft number" }, each.best ? "best" : ""),

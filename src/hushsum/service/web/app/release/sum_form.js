@@ -5,8 +5,8 @@ import { allBounded } from "./columns_form.js";
 import { kernelForm, personForm } from "./kernel_form.js";
 import { planPanel } from "./plan_panel.js";
 
-/** The fields for a new tally, and its plan. */
-export function sumForm(dataset, { kernels, columns, terms, names, sample, written, report, declared }, changed) {
+/** The fields for a release of an upload, and its plan. */
+export function sumForm(dataset, { kernels, columns, terms, upload, names, sample, written, report, declared }, changed) {
   const kernel = kernelForm(kernels, changed, declared?.bandwidth);
   const person = personForm(dataset, names, columns);
   const plan = planPanel(dataset, report);
@@ -45,13 +45,21 @@ export function sumForm(dataset, { kernels, columns, terms, names, sample, writt
     },
     leave: () => columns.bar("person", null),
     names: [...kernel.names, ...person.names],
-    /** The request for a tally; null if there is no plan for it. */
-    async tally() {
+    /** The request; null if there is no plan for it. The service plans again, with this method alone. */
+    async request() {
       const option = await plan.picked();
       if (!option) return null;
       const bounds = columns.bounds();
-      const table = { method: option.method, ...option.settings };
-      const request = { columns: columns.chosen(), ...written(), ...kernel.request(), ...person.request(), ...table };
+      const request = {
+        upload: upload.id,
+        columns: columns.chosen(),
+        records: terms.records(),
+        method: option.method,
+        ...written(),
+        ...kernel.request(),
+        ...person.request(),
+        ...released(dataset, terms, written().drop_missing),
+      };
       if (allBounded(bounds)) request.bounds = bounds;
       if (sample.id()) request.public = sample.id();
       return request;
@@ -63,7 +71,7 @@ export function sumForm(dataset, { kernels, columns, terms, names, sample, writt
 const countsRecords = (kernels, name) => kernels.find((each) => each.name === name)?.signed === false;
 
 /** The plan of a tally that exists: its method is settled, only the promise is open. */
-export function existingForm(dataset, tally, { kernels, terms, sample, report }) {
+export function existingForm(dataset, tally, { kernels, terms, sample, written, report }) {
   const { facts } = tally;
   const plan = planPanel(dataset, report);
   return {
@@ -86,11 +94,23 @@ export function existingForm(dataset, tally, { kernels, terms, sample, report })
         counted: countsRecords(kernels, facts.kernel.name),
       });
     },
+    request: () => ({
+      tally: tally.id,
+      ...released(dataset, terms, facts.add_remove_only),
+      ...(sample.id() ? { public: sample.id(), ...written() } : {}),
+    }),
   };
 }
 
+/** What every release says of its claim. Persons and records follow from what is counted; of a graph the unit is chosen with the dataset. */
+function released(dataset, terms, dropped) {
+  const { unit } = dataset.budget.terms;
+  const named = unit === "record" || unit === "person" ? {} : { unit };
+  return { ...terms.promise(), ...named, relation: relationOf(dataset, dropped) };
+}
+
 /** Where records are left out, their number is not public: only add/remove can be claimed. */
-export const relationOf = (dataset, dropped) => (dropped ? "add/remove" : dataset.budget.terms.relation);
+const relationOf = (dataset, dropped) => (dropped ? "add/remove" : dataset.budget.terms.relation);
 
 function question(what, bounds, promise, records, most, sample) {
   const request = { ...what, records };

@@ -5,15 +5,15 @@ import { h } from "../explorer/dom.js";
 import { exact, short } from "../explorer/format.js";
 import { standing } from "../parts/gauge.js";
 
-/** Fields for the promise that the dataset's accounting takes; `earlier` is what was typed before. */
-export function termsForm(dataset, changed, earlier = null, declared = null) {
+/** Fields for the promise that the dataset's accounting takes. */
+export function termsForm(dataset, changed, declared = null) {
   const { left, letter, total } = standing(dataset.budget);
   const { accounting } = dataset.budget.terms;
-  const start = earlier?.promise.rho ?? earlier?.promise.epsilon ?? firstAmount(left || total);
+  const start = firstAmount(left || total);
   const name = text({
     ...NAMED,
     placeholder: "heights of adults",
-    value: earlier?.name ?? (declared ? "commuters by age and journey" : ""),
+    value: declared ? "commuters by age and journey" : "",
   });
   const meant = h("p", { class: "hint", "aria-live": "polite" });
   const look = () => {
@@ -21,12 +21,12 @@ export function termsForm(dataset, changed, earlier = null, declared = null) {
     changed();
   };
   const amount = number({ required: true, min: 0, max: left, value: String(start), oninput: look });
-  const delta = number({ min: 0, max: 1, placeholder: "none", value: earlier?.promise.delta ?? "", oninput: look });
+  const delta = number({ min: 0, max: 1, placeholder: "none", oninput: look });
   const limits = [[amount, left, letter], [delta, exact(dataset.budget.remaining.delta), "δ"]].map(
     ([control, most, what]) => ({ control, most, what, said: h("p", { class: "wrong", role: "alert" }) }),
   );
 
-  /** Too large an amount is refused here: after counting, the upload would be deleted. */
+  /** Too large an amount is refused before anything is sent. */
   function check() {
     for (const { control, most, what, said } of limits) {
       const message = numberIn(control) > most ? `Only ${what} ${short(most)} is left in the budget.` : "";

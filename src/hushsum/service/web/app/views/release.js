@@ -9,7 +9,6 @@ import { gauge, standing } from "../parts/gauge.js";
 import { pageHead } from "../parts/page_head.js";
 import { chooseStep } from "../release/choose_step.js";
 import { confirmStep, worked } from "../release/confirm_step.js";
-import { relationOf } from "../release/sum_form.js";
 import { uploadStep } from "../release/upload_step.js";
 
 const STEPS = ["Records", "Choice", "Claim", "Function"];
@@ -64,7 +63,12 @@ export async function releaseView(place, id, tallyId) {
 
   /** An uploaded tally is counted already; the service only checks it. */
   async function takeOver(upload) {
-    await trying(start, async () => choose({ tally: await counted({ upload: upload.id }) }));
+    await trying(start, async () => {
+      const key = { headers: { "idempotency-key": freshKey() } };
+      const job = await post(`/datasets/${id}/tallies`, { upload: upload.id }, key);
+      const made = await worked(body, "Checking the tally", job, journey.signal);
+      choose({ tally: (await get(`/datasets/${id}/tallies`)).find((each) => each.id === made.tally) });
+    });
   }
 
   function choose(found) {
@@ -72,46 +76,23 @@ export async function releaseView(place, id, tallyId) {
     chooseStep(body, { ...known, ...found }, (choice) => {
       // The form keeps its values, whatever happens next.
       const form = [...body.childNodes];
-      const again = () => {
+      const again = (problem) => {
         at(1);
         body.replaceChildren(...form);
+        if (problem) showProblem(problem, choice.names, said);
       };
-      return trying(again, () => claim(choice, again), choice.names);
+      return attempt(() => claim(choice, again), again);
     }, start);
     body.querySelector("input, select")?.focus({ preventScroll: true });
   }
 
-  async function counted(request) {
-    const job = await post(`/datasets/${id}/tallies`, request, { headers: { "idempotency-key": freshKey() } });
-    const { tally, warnings } = await worked(body, "Counting the records", job, journey.signal);
-    known.warnings = warnings;
-    return (await get(`/datasets/${id}/tallies`)).find((each) => each.id === tally);
-  }
-
-  async function claim(choice, again) {
+  async function claim({ terms, names }, again) {
     at(2);
     body.replaceChildren(loading("the claim", 1));
-    known.dataset = await get(`/datasets/${id}`);
-    const { unit } = dataset.budget.terms;
-    let back = again;
-    let terms = choice.model;
-    let paths = { claim: `/datasets/${id}/models/claims`, release: `/datasets/${id}/models` };
-    if (!terms) {
-      const made = choice.tally ?? (await counted(choice.count));
-      terms = { tally: made.id, name: choice.name, relation: relationOf(dataset, made.facts.add_remove_only), ...choice.promise };
-      if (choice.rows) Object.assign(terms, { public: choice.rows, ...choice.written });
-      // Persons and records follow from the tally; of a graph the unit is chosen with the dataset.
-      if (unit !== "record" && unit !== "person") terms.unit = unit;
-      paths = { claim: `/datasets/${id}/claims`, release: `/datasets/${id}/releases` };
-      // The upload is deleted once it is counted; going back means other parameters for the same tally.
-      back = () => choose({ tally: made, earlier: choice });
-    }
-    try {
-      await confirmStep(body, { dataset: known.dataset, terms, paths, signal: journey.signal }, finished, back);
-    } catch (problem) {
-      throw Object.assign(problem, { back });
-    }
-    for (const each of known.warnings ?? []) body.prepend(h("p", { class: "note note-warn" }, each));
+    const now = await get(`/datasets/${id}`);
+    const of = `/datasets/${id}/${terms.model ? "models" : "releases"}`;
+    const paths = { claim: terms.model ? `${of}/claims` : `/datasets/${id}/claims`, release: of };
+    await confirmStep(body, { dataset: now, terms, names, paths, signal: journey.signal }, finished, again);
     body.querySelector("button").focus({ preventScroll: true });
   }
 
@@ -121,12 +102,11 @@ export async function releaseView(place, id, tallyId) {
     location.hash = `#/functions/${made}`;
   }
 
-  /** Do something; if it is refused, go back to the form and say so there, at the field that it is about. */
-  const trying = (fallback, action, names = []) =>
+  /** Do something; if it is refused, go back and say so there. */
+  const trying = (back, action) =>
     attempt(action, (problem) => {
-      const back = problem.back ?? fallback;
       back();
-      showProblem(problem, back === fallback ? names : [], said);
+      showProblem(problem, [], said);
     });
 
   const given = tallies.find((each) => each.id === tallyId);
