@@ -14,7 +14,7 @@ import httpx
 import pytest
 import uvicorn
 
-from hushsum.service.http.connection_limits import LONGEST_HEAD, ConnectionLimits, GuardedConnections
+from hushsum.service.http.connection_limits import LONGEST_HEAD, GuardedConnections
 from hushsum.service.trusted_proxies import TrustedProxies
 from tests.in_process_service import SMALL, Town
 
@@ -22,9 +22,9 @@ FoundTown = Callable[..., Town]
 
 
 @contextmanager
-def connected(town: Town, limits: ConnectionLimits | None = None) -> Iterator[int]:
+def connected(town: Town, guard: GuardedConnections | None = None) -> Iterator[int]:
     """The service on a port of its own, with the connections that ``hushsum serve`` has."""
-    guard = GuardedConnections(limits)
+    guard = guard or GuardedConnections()
     protocol = cast("type[asyncio.Protocol]", guard)
     app = guard.counting(town.app)
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, http=protocol, ws="none")
@@ -148,7 +148,7 @@ def test_slow_bodies_of_one_account_leave_room_for_others(found_town: FoundTown)
 def test_idle_connections_give_way(found_town: FoundTown, start: bytes, number: int) -> None:
     """Also if everybody has the same address, as behind a router."""
     town = found_town()
-    limits = ConnectionLimits(most=number - 10, per_address=number - 10)
+    limits = GuardedConnections(most=number - 10, per_address=number - 10)
     with connected(town, limits) as port, client(town, "otto", port) as otto:
         assert otto.get("/me").status_code == 200
         links = [silent(port, start) for _ in range(number)]
@@ -163,7 +163,7 @@ def test_idle_connections_give_way(found_town: FoundTown, start: bytes, number: 
 
 def test_the_address_with_most_connections_gives_way(found_town: FoundTown) -> None:
     town = found_town()
-    with connected(town, ConnectionLimits(most=20, per_address=100)) as port:
+    with connected(town, GuardedConnections(most=20, per_address=100)) as port:
         mine = [silent(port) for _ in range(3)]
         others = [silent(port, host="127.0.0.2") for _ in range(30)]
         eventually(lambda: sum(map(is_closed, others)) >= 13)
@@ -174,7 +174,7 @@ def test_the_address_with_most_connections_gives_way(found_town: FoundTown) -> N
 
 def test_a_share_of_each_address_unless_it_is_a_proxy(found_town: FoundTown) -> None:
     town = found_town()
-    limits = ConnectionLimits(most=100, per_address=5, proxies=TrustedProxies.of("127.0.0.3"))
+    limits = GuardedConnections(most=100, per_address=5, proxies=TrustedProxies.of("127.0.0.3"))
     with connected(town, limits) as port:
         proxy = [silent(port, host="127.0.0.3") for _ in range(20)]
         one = [silent(port, host="127.0.0.2") for _ in range(20)]
@@ -187,7 +187,7 @@ def test_a_share_of_each_address_unless_it_is_a_proxy(found_town: FoundTown) -> 
 def test_connections_at_work_are_not_closed(found_town: FoundTown) -> None:
     town = found_town()
     job = waiting_job(town, "olga")
-    with connected(town, ConnectionLimits(most=2, per_address=10)) as port, ExitStack() as streams:
+    with connected(town, GuardedConnections(most=2, per_address=10)) as port, ExitStack() as streams:
         for _ in range(2):
             mine = streams.enter_context(client(town, "olga", port))
             streams.enter_context(mine.stream("GET", f"/jobs/{job}/events"))

@@ -337,6 +337,14 @@ class RemoteModel(_Remote):
         return self._answers(table, {"of": "predict", "level": level})
 
 
+def remote(
+    connection: Connection, response: Mapping[str, Any], path: str = ""
+) -> RemoteFunction | RemoteModel:
+    """The function or the model that a service describes."""
+    kind = RemoteModel if "model" in response["facts"] else RemoteFunction
+    return kind(connection, response, path)
+
+
 def open_link(url: str, *, timeout: float = 60.0) -> RemoteFunction | RemoteModel:
     """The function or the model behind a shared link, for whoever has the link.
 
@@ -364,5 +372,4 @@ def open_link(url: str, *, timeout: float = 60.0) -> RemoteFunction | RemoteMode
     connection = open_connection(root, timeout=timeout)
     path = f"{_SHARED}{key}"
     response = {"id": "", **connection.object("GET", f"{path}/function")}
-    kind = RemoteModel if "model" in response["facts"] else RemoteFunction
-    return kind(connection, response, path)
+    return remote(connection, response, path)

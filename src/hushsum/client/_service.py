@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from functools import partial
 from io import BytesIO, TextIOBase
 from pathlib import Path, PurePath
-from types import TracebackType
 from typing import IO, Any, Final, TypeVar
 from urllib.parse import quote
 
 from hushsum.client._connection import Connection, open_connection, plain, stated
-from hushsum.client._functions import RemoteFunction, RemoteModel
+from hushsum.client._functions import RemoteFunction, RemoteModel, remote
 from hushsum.errors import Argument, UsageError, shown
 from hushsum.operations import RecordFiles
 from hushsum.planning import KernelSpec, MethodSpec, PlanRequest, TableSpec
@@ -67,9 +66,7 @@ class Service:
     def __enter__(self) -> Service:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -78,9 +75,7 @@ class Service:
 
     def functions(self) -> list[RemoteFunction]:
         """The functions that this token may query, oldest first; models are listed by :meth:`models`."""
-        return [
-            RemoteFunction(self._connection, each) for each in self._listed() if "model" not in each["facts"]
-        ]
+        return [each for each in self._listed() if isinstance(each, RemoteFunction)]
 
     def function(self, name: str) -> RemoteFunction:
         """The function with this id, or the newest with this name.
@@ -94,10 +89,10 @@ class Service:
 
     def models(self) -> list[RemoteModel]:
         """The models that this token may query, oldest first."""
-        return [RemoteModel(self._connection, each) for each in self._listed() if "model" in each["facts"]]
+        return [each for each in self._listed() if isinstance(each, RemoteModel)]
 
-    def _listed(self) -> list[dict[str, Any]]:
-        return self._connection.objects("GET", "/functions")
+    def _listed(self) -> list[RemoteFunction | RemoteModel]:
+        return [remote(self._connection, each) for each in self._connection.json("GET", "/functions")]
 
     def model(self, name: str) -> RemoteModel:
         """The model with this id, or the newest with this name.

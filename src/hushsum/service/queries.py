@@ -301,8 +301,8 @@ def answer(
     response_type: str,
     of: str | None,
     level: float,
-    only_values: bool,
-    simultaneous: bool = False,
+    only: str | None,
+    simultaneous: str,
 ) -> bytes:
     """The encoded answers at points; with ``of=None`` predictions of a model, else means.
 
@@ -315,9 +315,10 @@ def answer(
     """
     model = isinstance(function, AnsweringModel | ExactModel)
     of = of or (PREDICT if model else "mean")
-    if model and simultaneous:
+    together = simultaneous == "true"
+    if model and together:
         raise UsageError("simultaneous", "is for functions", got="it for a model")
-    if model != (of == PREDICT) or (model and only_values):
+    if model != (of == PREDICT) or (model and only):
         takes = (
             "only of=predict, since it is a model" if model else "of=mean or of=sum, since it is not a model"
         )
@@ -325,10 +326,10 @@ def answer(
     parts: dict[str, NDArray[Any]]
     if isinstance(function, AnsweringModel | ExactModel):
         parts = function.answers(points, level=level)
-    elif only_values:
+    elif only:
         parts = {"value": function(points) if of == "mean" else function.sum(points)}
     else:
-        answers = function.query(points, of=of, level=level, simultaneous=simultaneous)
+        answers = function.query(points, of=of, level=level, simultaneous=together)
         parts = {name: getattr(answers, name) for name in PARTS}
     encode = _as_arrow if response_type == ARROW else _as_json
     return encode(parts, of, level)

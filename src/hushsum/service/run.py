@@ -35,11 +35,7 @@ def serve(settings: Settings) -> None:
     """
     import uvicorn
 
-    from hushsum.service.http.connection_limits import (
-        ConnectionLimits,
-        GuardedConnections,
-        available_connections,
-    )
+    from hushsum.service.http.connection_limits import GuardedConnections, available_connections
 
     start_logs(settings.log_level)
     app = create_app(settings)
@@ -48,8 +44,7 @@ def serve(settings: Settings) -> None:
         signal.signal(each, _end)
     place = _listen(settings.host, settings.port)
     log_event("serving", host=settings.host, port=settings.port, level=logging.INFO)
-    limits = ConnectionLimits(available_connections(), settings.connections_per_address, settings.proxies)
-    guard = GuardedConnections(limits)
+    guard = GuardedConnections(available_connections(), settings.connections_per_address, settings.proxies)
 
     class Server(uvicorn.Server):
         """uvicorn's server, which ends calculations first, so that nobody waits for them."""

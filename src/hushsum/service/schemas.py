@@ -20,6 +20,7 @@ from pydantic import (
     create_model,
     model_validator,
 )
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
 from hushsum.declaration import BOUNDS_TYPE, FLAG, INTEGER, NUMBER, Parameter, build, parameters_of
@@ -346,6 +347,18 @@ class GrantResponse(ResponseBody):
     download: bool
 
 
+class QueryParameters(RequestBody):
+    """The parameters in the address of a query: what is answered, and the level of intervals."""
+
+    # They come as text.
+    model_config = ConfigDict(strict=False)
+
+    of: Literal["mean", "sum", "predict"] | SkipJsonSchema[None] = None
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    only: Literal["value"] | SkipJsonSchema[None] = None
+    simultaneous: Literal["true", "false"] = "false"
+
+
 class QueryRequest(RequestBody):
     """Query points: rows of numbers, or sets of integers for a kernel on sets."""
 
@@ -495,16 +508,20 @@ class DatasetResponse(ResponseBody):
     budget: dict[str, Any]
 
 
+SAMPLE_HEADER: Final = ("age_years", "commute_min", "drives")
+SAMPLE_RECORDS: Final = 20_000
+
+
 class SampleResponse(ResponseBody):
     """A dataset of made-up records with its upload, and what its owner would declare of them."""
 
     dataset: DatasetResponse
     upload: ListedUpload
-    header: list[str]
-    columns: list[str]
-    bounds: list[list[float]]
-    bandwidth: float
-    records: int
+    header: list[str] = list(SAMPLE_HEADER)
+    columns: list[str] = list(SAMPLE_HEADER[:2])
+    bounds: list[list[float]] = [[16.0, 75.0], [0.0, 120.0]]
+    bandwidth: float = 4.0
+    records: int = SAMPLE_RECORDS
 
 
 @with_fields_of(RecordFiles, TableSpec)

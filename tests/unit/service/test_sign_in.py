@@ -250,7 +250,7 @@ GOOD = {
 def test_good_settings() -> None:
     terms = ProviderSettings.of(Settings(**GOOD))  # type: ignore[arg-type]
     assert terms.redirect_uri == "https://hush.example/oidc/callback"
-    assert (terms.claim, terms.secure, terms.local) == ("email", True, False)
+    assert (terms.account_claim, terms.secure, terms.local) == ("email", True, False)
 
 
 def test_a_sign_in_takes_ten_minutes_at_most() -> None:

@@ -28,15 +28,6 @@ _OTHER_FILES: Final = 150
 _MOST: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
-    """How many connections there may be: in all, and from one address that is not a trusted proxy."""
-
-    most: int = 900
-    per_address: int = 200
-    proxies: TrustedProxies = field(default_factory=TrustedProxies)
-
-
 def available_connections() -> int:
     """Raise this process's limit of open files as far as it may be, and return how many connections fit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -50,6 +41,7 @@ def available_connections() -> int:
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
+@dataclass(eq=False)
 class GuardedConnections:
     """uvicorn's connections, with what it leaves to a proxy; given to ``uvicorn.Config`` as ``http``.
 
@@ -60,11 +52,14 @@ class GuardedConnections:
     Where there are too many connections, an idle one is closed for the new one: of the address that has
     most, the one that has been idle longest, and before all others one that never finished a request. A
     connection that waits for its answer is never closed; how many an account may have is limited elsewhere.
+
+    There may be ``most`` connections in all, and ``per_address`` from one address but a trusted proxy's.
     """
 
-    def __init__(self, limits: ConnectionLimits | None = None) -> None:
-        self.limits = limits or ConnectionLimits()
-        self.open: set[_Connection] = set()
+    most: int = 900
+    per_address: int = 200
+    proxies: TrustedProxies = field(default_factory=TrustedProxies)
+    open: set[_Connection] = field(default_factory=set)
 
     def __call__(self, **options: Any) -> asyncio.Protocol:
         """The protocol of one connection, as uvicorn makes it."""
@@ -126,7 +121,7 @@ class _Connection(asyncio.Protocol):
         name = transport.get_extra_info("peername")
         peer = str(name[0]) if isinstance(name, tuple) else ""
         self.group = address_group(peer)
-        others, limits = list(self._guard.open), self._guard.limits
+        others, limits = list(self._guard.open), self._guard
         self._guard.open.add(self)
         if not limits.proxies.trusts(peer):
             same = [each for each in others if each.group == self.group]

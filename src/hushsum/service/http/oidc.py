@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import quote_plus, urlencode, urlsplit
 
@@ -47,7 +47,7 @@ class ProviderSettings:
     client_id: str
     client_secret: str = field(repr=False)
     name: str
-    claim: str
+    account_claim: str
     public_url: str
 
     @classmethod
@@ -87,14 +87,8 @@ class ProviderSettings:
                 remedy="let the provider make one, and give it there "
                 f"or in the file of {PREFIX}OIDC_CLIENT_SECRET_FILE",
             )
-        return cls(
-            issuer=settings.oidc_issuer,
-            client_id=settings.oidc_client_id,
-            client_secret=settings.oidc_client_secret,
-            name=settings.oidc_name,
-            claim=settings.oidc_account_claim,
-            public_url=public,
-        )
+        given = {each.name: getattr(settings, f"oidc_{each.name}") for each in fields(cls)}
+        return cls(**given | {"public_url": public})
 
     @property
     def redirect_uri(self) -> str:
@@ -341,7 +335,7 @@ def identify(
     _check_times(claims, started, now)
     if not hmac.compare_digest(_text(claims, "nonce").encode(), nonce.encode()):
         raise not_proven("the nonce is another sign-in's")
-    return Person(_subject(claims, terms.claim), _text(claims, "sub"))
+    return Person(_subject(claims, terms.account_claim), _text(claims, "sub"))
 
 
 def _signed(token: str, provider: Provider) -> dict[str, Any]:
@@ -578,7 +572,7 @@ class SignIn:
             "response_type": "code",
             "client_id": self.terms.client_id,
             "redirect_uri": self.terms.redirect_uri,
-            "scope": _SCOPES.get(self.terms.claim, "openid profile email"),
+            "scope": _SCOPES.get(self.terms.account_claim, "openid profile email"),
             "state": flow.state,
             "nonce": flow.nonce,
             "code_challenge": flow.challenge,
@@ -589,7 +583,7 @@ class SignIn:
 
     def subject(self, text: str) -> str:
         """How the value of a person's claim is compared, given by an administrator."""
-        return comparable(self.terms.claim, text)
+        return comparable(self.terms.account_claim, text)
 
     def admit(
         self, identities: Identities, cookie: str, response: Mapping[str, str], address: str, request: str
@@ -603,7 +597,12 @@ class SignIn:
         """
         flow, person = self.resume(cookie, response, address)
         ticket, reason = identities.admit(
-            self.terms.issuer, self.terms.claim, person.subject, sub=person.sub, flow=flow.id, request=request
+            self.terms.issuer,
+            self.terms.account_claim,
+            person.subject,
+            sub=person.sub,
+            flow=flow.id,
+            request=request,
         )
         if ticket is None:
             raise Refusal(403, reason, _NOT_ADMITTED[reason]) if reason in _NOT_ADMITTED else stale()

@@ -366,7 +366,7 @@ class JobRunner:
             return True
         with renewed_lease(job, self._store, self._settings, self._abandon) as running:
             try:
-                result = _done(running)
+                result = _JOBS[job.kind](running)
             except JobStopped:
                 log_event("job stopped", job=job.id, kind=job.kind)
                 self._jobs.end_unpaid(job, *running.ended())
@@ -449,23 +449,6 @@ class JobRunner:
             text = "a file of the service is missing or cannot be written; report it to the administrator"
             return problem(500, "service-file", text)
         return problem_of_error(error)
-
-
-def _done(running: RunningJob) -> dict[str, Any]:
-    """Do a job; its result."""
-    match running.job.kind:
-        case "tally":
-            return count_upload(running)
-        case "release":
-            return release(running)
-        case "model":
-            from hushsum.service.jobs.model_fitter import fit  # imports scikit-learn
-
-            return fit(running)
-        case "stream":
-            return start_stream(running)
-        case _:
-            return take_step(running)
 
 
 def count_upload(running: RunningJob) -> dict[str, Any]:
@@ -743,3 +726,19 @@ def _publish_step(
 
 def _stream_path(settings: Settings, stream: str) -> Path:
     return settings.path("streams", f"{stream}.stream")
+
+
+def fit_model(running: RunningJob) -> dict[str, Any]:
+    """Fit a model on an upload, and release it."""
+    from hushsum.service.jobs.model_fitter import fit  # imports scikit-learn
+
+    return fit(running)
+
+
+_JOBS: Final[dict[str, Callable[[RunningJob], dict[str, Any]]]] = {
+    "tally": count_upload,
+    "release": release,
+    "model": fit_model,
+    "stream": start_stream,
+    "step": take_step,
+}

@@ -291,7 +291,7 @@ def link_identity(account: str, body: IdentityRequest, call: Admin) -> Identity:
     provider = call.context.sign_in
     if provider is None:
         raise Refusal(409, "no-provider", "this service has no sign-in provider; set HUSHSUM_OIDC_ISSUER")
-    issuer, claim = provider.terms.issuer, provider.terms.claim
+    issuer, claim = provider.terms.issuer, provider.terms.account_claim
     made = call.store.identities.link(account, issuer, claim, provider.subject(body.subject), call.actor)
     if made is None:
         raise nothing_here()

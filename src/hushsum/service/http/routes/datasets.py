@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Annotated, Final, Literal
@@ -21,6 +21,8 @@ from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.uploads import receive_upload, store_upload
 from hushsum.service.jobs.job_runner import delete_exact_model_files
 from hushsum.service.schemas import (
+    SAMPLE_HEADER,
+    SAMPLE_RECORDS,
     DatasetRequest,
     DatasetResponse,
     LedgerResponse,
@@ -244,59 +246,34 @@ def create_sample(call: Releaser) -> SampleResponse:
 
     The records come from a fixed seed and are nobody's. The caller's dataset of this kind is used again.
     """
-    sample = sample_records()
+    csv = sample_records()
     mine = (each for each in call.store.datasets.of(call.account) if each.name == SAMPLE_NAME)
     found = next(mine, None) or _create(call, SAMPLE_NAME, DatasetTerms.of(epsilon=1.0))
     waiting = (
         each
         for each in call.store.datasets.uploads_of(found.id)
-        if (each.state, each.size) == (WAITING, len(sample.csv))
+        if (each.state, each.size) == (WAITING, len(csv))
     )
-    upload = next(waiting, None) or store_upload(call, found.id, sample.csv, "csv", "sample records")
-    declared = asdict(sample)
-    del declared["csv"]
-    return SampleResponse(
-        dataset=dataset_responses(call, [found])[0], upload=upload_response(call, upload), **declared
-    )
+    upload = next(waiting, None) or store_upload(call, found.id, csv, "csv", "sample records")
+    return SampleResponse(dataset=dataset_responses(call, [found])[0], upload=upload_response(call, upload))
 
 
 SAMPLE_NAME: Final = "Sample commuters"
-_RECORDS: Final = 20_000
 _SEED: Final = 2026
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A made-up table as CSV, and what its owner would declare of it."""
-
-    csv: bytes
-    header: tuple[str, ...]
-    columns: tuple[str, ...]
-    bounds: tuple[tuple[float, float], ...]
-    bandwidth: float
-    records: int
-
-
 @cache
-def sample_records() -> Sample:
-    """Ages and journeys to work of people who do not exist: two towns, one with a railway.
+def sample_records() -> bytes:
+    """A table as CSV: ages and journeys to work of people who do not exist: two towns, one with a railway.
 
     The same bytes at every call. No record is anybody's, so the sample may be shown, and a release of it
     protects nobody; the steps of a release are those of any other dataset.
     """
     random = np.random.default_rng(_SEED)
-    near = random.random(_RECORDS) < 0.6
-    age = np.where(near, random.normal(34, 9, _RECORDS), random.normal(48, 10, _RECORDS))
-    minutes = np.where(near, random.gamma(6.0, 3.2, _RECORDS), random.normal(56, 11, _RECORDS))
+    near = random.random(SAMPLE_RECORDS) < 0.6
+    age = np.where(near, random.normal(34, 9, SAMPLE_RECORDS), random.normal(48, 10, SAMPLE_RECORDS))
+    minutes = np.where(near, random.gamma(6.0, 3.2, SAMPLE_RECORDS), random.normal(56, 11, SAMPLE_RECORDS))
     rows = np.column_stack([np.clip(age, 16, 75), np.clip(minutes, 1, 120)]).round(1)
-    drives = np.where(random.random(_RECORDS) < np.where(near, 0.35, 0.7), "yes", "no")
+    drives = np.where(random.random(SAMPLE_RECORDS) < np.where(near, 0.35, 0.7), "yes", "no")
     lines = [f"{a:.1f},{m:.1f},{d}" for (a, m), d in zip(rows, drives, strict=True)]
-    header = ("age_years", "commute_min", "drives")
-    return Sample(
-        csv="\n".join([",".join(header), *lines, ""]).encode(),
-        header=header,
-        columns=header[:2],
-        bounds=((16.0, 75.0), (0.0, 120.0)),
-        bandwidth=4.0,
-        records=_RECORDS,
-    )
+    return "\n".join([",".join(SAMPLE_HEADER), *lines, ""]).encode()

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
+from pydantic import ValidationError
 
 from hushsum.errors import UsageError
 from hushsum.operations import ExactModel
@@ -20,7 +21,6 @@ from hushsum.service.http.routes.datasets import end_exact_model
 from hushsum.service.queries import (
     ARROW,
     JSON,
-    PREDICT,
     HeavyFunction,
     Queryable,
     answer,
@@ -34,6 +34,7 @@ from hushsum.service.schemas import (
     GrantRequest,
     GrantResponse,
     Problem,
+    QueryParameters,
     QueryRequest,
     QueryResponse,
 )
@@ -57,13 +58,7 @@ _LIGHT_SECONDS: Final = 0.1
 
 _WEIGH: Final = "weigh"
 _PARSE: Final = "parse"
-_OF: Final = (None, "mean", "sum", PREDICT)
-_PARAMETERS: Final[dict[str, Any]] = {
-    "of": {"enum": ["mean", "sum", "predict"]},
-    "level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
-    "only": {"const": "value"},
-    "simultaneous": {"enum": ["true", "false"], "default": "false"},
-}
+_PARAMETERS: Final[dict[str, Any]] = QueryParameters.model_json_schema()["properties"]
 QUERY: Final[dict[str, Any]] = {
     "response_class": Response,
     "openapi_extra": {
@@ -208,7 +203,7 @@ async def answered(request: Request, context: Context, function: str, *, who: st
         raise too_large(limit)
     pool = context.large_queries
     # Simultaneous intervals draw the noise some hundred times, which takes as long as many points.
-    kind = f"{function} simultaneous" if options["simultaneous"] else function
+    kind = f"{function} simultaneous" if options["simultaneous"] == "true" else function
     if isinstance(opened, ExactModel):
         # It stores its answers, and may have to wait for a lock.
         async with pool.place(who, kind, declared):
@@ -275,20 +270,14 @@ async def _opened(context: Context, function: str, who: str) -> Queryable | Heav
 
 def _query_parameters(request: Request) -> dict[str, Any]:
     """The parameters of `answer` that stand in the address of a query."""
-    given = {"level": "0.95", "simultaneous": "false", **request.query_params}
-    of, only, together = given.pop("of", None), given.pop("only", None), given.pop("simultaneous")
     try:
-        level = float(given.pop("level"))
-    except ValueError:
-        level = 0.0
-    allowed = of in _OF and only in (None, "value") and together in ("true", "false") and 0.0 < level < 1.0
-    if given or not allowed:
+        return QueryParameters.model_validate(dict(request.query_params)).model_dump()
+    except ValidationError:
         raise UsageError(
             "a query takes of=mean, sum or predict, a level between 0 and 1, only=value, and "
             "simultaneous=true or false",
             remedy="remove others",
-        )
-    return {"of": of, "level": level, "only_values": only is not None, "simultaneous": together == "true"}
+        ) from None
 
 
 def function_file(

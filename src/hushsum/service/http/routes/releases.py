@@ -66,7 +66,7 @@ async def show_claim(
     found = await call.in_thread(call.dataset, dataset)
     prepared = await _prepared(call, found.id, body, key)
     priced = await call.in_thread(call.priced, "release", found, key, body, prepared["claim"])
-    return ReleaseClaimResponse(**priced, option=prepared.get("option"), advice=prepared.get("advice"))
+    return ReleaseClaimResponse(**prepared | priced)
 
 
 @router.post("/datasets/{dataset}/releases", status_code=202)
@@ -224,7 +224,7 @@ async def show_stream_claim(
     found = await call.in_thread(call.dataset, dataset)
     prepared = await _prepared_stream(call, body)
     priced = await call.in_thread(call.priced, "stream", found, key, body, prepared["claim"])
-    return StreamClaimResponse(**priced, ratio=prepared["ratio"], state_bytes=prepared["state_bytes"])
+    return StreamClaimResponse(**prepared | priced)
 
 
 @streams_router.post("", status_code=202)
@@ -329,7 +329,7 @@ async def show_model_claim(
     await call.in_thread(call.upload, found.id, body.upload, used=True)
     calculated = await _calculated(call, found.id, body, with_error=True)
     priced = await call.in_thread(call.priced, "model", found, key, body, calculated["claim"])
-    return ModelClaimResponse(**priced, predicted=calculated["predicted"], advice=calculated["advice"])
+    return ModelClaimResponse(**calculated | priced)
 
 
 @models_router.post("/datasets/{dataset}/models", status_code=202)
