@@ -21,6 +21,22 @@ def paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
+class Described:
+    """A result that is shown as names and values: in a terminal, and as a table in notebooks."""
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Names and values for people."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        rows = self.describe()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+    def _repr_html_(self) -> str:
+        return block(type(self).__name__, facts(self.describe()))
+
+
 def facts(rows: Iterable[tuple[str, str]]) -> str:
     """A table of names and values, both text."""
     lines = "".join(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -10,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats
+from hushsum._types import Box, Floats
 from hushsum.errors import UsageError
 from hushsum.kernels import ColumnKernel
 from hushsum.records import Bounds
@@ -191,7 +192,9 @@ def released_cells(
             table = np.asarray(function.table, np.float64).reshape(grid.bins)
             return _of_lattice(table, function.cell_variance**0.5, axes, np.asarray(grid.width))
         case PointsFunction():
-            return _of_points(function)
+            deviation = (function.weight_variance or 0.0) ** 0.5
+            width = np.zeros(len(box)) if function.cell_width is None else np.array(function.cell_width)
+            return _standing_out(function.weights, function.points, deviation, width)
     assert function.bounds is not None
     return _read_off(function, function.bounds)
 
@@ -220,13 +223,6 @@ def _lattice(axes: list[Floats]) -> Floats:
 def _paired(values: Floats, axis: int) -> Floats:
     """Neighbours along an axis added up; a last one without a neighbour stays alone."""
     return np.asarray(np.add.reduceat(values, np.arange(0, values.shape[axis], 2), axis=axis))
-
-
-def _of_points(function: PointsFunction) -> Cells:
-    deviation = 0.0 if function.weight_variance is None else function.weight_variance**0.5
-    dim = function.points.shape[1]
-    width = np.zeros(dim) if function.cell_width is None else np.array(function.cell_width)
-    return _standing_out(function.weights, function.points, deviation, width)
 
 
 def _read_off(function: ReleasedFunction, bounds: Bounds) -> Cells:
@@ -357,9 +353,8 @@ def sizes_and_spread(cells: Cells, centers: Floats) -> tuple[Floats, Floats]:
     """The weight of the cells nearest to each center, and their root mean squared distance from it."""
     nearest, square = nearest_centers(cells.means, centers)
     held: Floats = np.bincount(nearest, weights=cells.weights, minlength=len(centers)).astype(np.float64)
-    far = np.bincount(
-        nearest, weights=cells.weights * (square + cells.variances.sum(axis=1)), minlength=len(centers)
-    )
+    squares = cells.weights * (square + cells.variances.sum(axis=1))
+    far = np.bincount(nearest, weights=squares, minlength=len(centers))
     whole = far.sum() / max(held.sum(), _FEWEST)
     return held, np.sqrt(np.where(held > 0.0, far / np.maximum(held, _FEWEST), whole))
 
@@ -382,8 +377,8 @@ class Mixture:
 
     Examples
     --------
-    >>> law = Mixture(np.ones(1), np.zeros((1, 1)), np.ones((1, 1, 1)))
-    >>> law.log_densities(np.array([[0.0]])).round(4)
+    >>> mixture = Mixture(np.ones(1), np.zeros((1, 1)), np.ones((1, 1, 1)))
+    >>> mixture.log_densities(np.array([[0.0]])).round(4)
     array([-0.9189])
     """
 
@@ -433,8 +428,8 @@ def fit_mixture(cells: Cells, number: int, *, kind: str, seed: int) -> tuple[Mix
     a lower bound of that of the records. It starts from k-means of the cells.
 
     >>> cells = Cells(np.ones(2), np.array([[0.0], [9.0]]), np.ones((2, 1)))
-    >>> law, _ = fit_mixture(cells, 2, kind="full", seed=0)
-    >>> sorted(law.means.ravel().round(6).tolist())
+    >>> mixture, _ = fit_mixture(cells, 2, kind="full", seed=0)
+    >>> sorted(mixture.means.ravel().round(6).tolist())
     [0.0, 9.0]
     """
     from scipy.special import logsumexp, softmax
@@ -449,16 +444,16 @@ def fit_mixture(cells: Cells, number: int, *, kind: str, seed: int) -> tuple[Mix
     nearest, _ = nearest_centers(cells.means, cluster_cells(cells, number, seed=seed, starts=_STARTS_OF_FITS))
     belongs = np.zeros((len(cells), number))
     belongs[np.arange(len(cells)), nearest] = 1.0
-    law, last = _maximised(cells, inside, share, belongs, kind, floor), -math.inf
+    mixture, last = _maximised(cells, inside, share, belongs, kind, floor), -math.inf
     for _ in range(_MOST_STEPS):
-        parts = _expected_log_parts(law, cells.means, inside)
+        parts = _expected_log_parts(mixture, cells.means, inside)
         value = float(share @ logsumexp(parts, axis=1))
         if value - last < _STILL * max(1.0, abs(value)):
             break
         last = value
-        law = _maximised(cells, inside, share, softmax(parts, axis=1), kind, floor)
-    order = np.argsort(-law.weights, kind="stable")
-    return Mixture(law.weights[order], law.means[order], law.covariances[order]), last
+        mixture = _maximised(cells, inside, share, softmax(parts, axis=1), kind, floor)
+    order = np.argsort(-mixture.weights, kind="stable")
+    return Mixture(mixture.weights[order], mixture.means[order], mixture.covariances[order]), last
 
 
 def number_of_components(cells: Cells, most: int, *, kind: str, seed: int) -> int:
@@ -471,16 +466,16 @@ def number_of_components(cells: Cells, most: int, *, kind: str, seed: int) -> in
     best, chosen = math.inf, 1
     records = max(cells.effective_total, 2.0)
     for number in range(1, max(1, min(most, len(cells) // 2)) + 1):
-        law, value = fit_mixture(cells, number, kind=kind, seed=seed)
-        criterion = law.parameters(kind) * math.log(records) - 2.0 * records * value
+        mixture, value = fit_mixture(cells, number, kind=kind, seed=seed)
+        criterion = mixture.parameters(kind) * math.log(records) - 2.0 * records * value
         if criterion < best:
             best, chosen = criterion, number
     return chosen
 
 
-def _expected_log_parts(law: Mixture, means: Floats, inside: Floats) -> Floats:
-    found = law.log_parts(means)
-    for j, covariance in enumerate(law.covariances):
+def _expected_log_parts(mixture: Mixture, means: Floats, inside: Floats) -> Floats:
+    found = mixture.log_parts(means)
+    for j, covariance in enumerate(mixture.covariances):
         precision = np.linalg.inv(covariance)
         found[:, j] -= 0.5 * np.einsum("ij,kji->k", precision, inside)
     return found
@@ -631,9 +626,8 @@ def _refitted(found: Cells, sketch: Sketch) -> Floats:
     from scipy.optimize import nnls
 
     atoms = _atoms(found, sketch.frequencies)
-    weights, _ = nnls(
-        np.hstack((atoms.real, atoms.imag)).T, np.concatenate((sketch.waves.real, sketch.waves.imag))
-    )
+    waves = np.concatenate((sketch.waves.real, sketch.waves.imag))
+    weights, _ = nnls(np.hstack((atoms.real, atoms.imag)).T, waves)
     return np.asarray(weights, np.float64)
 
 
@@ -643,34 +637,31 @@ def _added(
     """The mean and the variance of the component along which the residual is largest: the best of several
     climbs.
     """
-    from scipy.optimize import minimize
-
     dim, scale = len(low), high - low
     candidates = rng.uniform(low, high, (_CANDIDATES, dim))
-    heights = np.concatenate(
-        [
-            (np.exp(-2j * np.pi * (some @ sketch.frequencies.T)) @ residual).real
-            for some in np.array_split(candidates, 8)
-        ]
-    )
+    blocks = (np.exp(-2j * np.pi * (some @ sketch.frequencies.T)) for some in np.array_split(candidates, 8))
+    heights = np.concatenate([(waves @ residual).real for waves in blocks])
     starts = candidates[np.argsort(-heights)[:_STARTS_OF_DESCENT]]
     widths = sketch.log_widths(float(scale.max()))
     bounds = [(0.0, 1.0)] * dim + [widths]
-    best, value = None, np.inf
-    for start in starts:
-        packed = np.append((start - low) / scale, min(max(np.log(0.1), widths[0]), widths[1]))
-        climbed = minimize(
-            partial(_overlap, sketch=sketch, residual=residual, low=low, scale=scale),
-            packed,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": _STEPS_OF_ONE},
-        )
-        if climbed.fun < value:
-            best, value = climbed.x, climbed.fun
-    assert best is not None
+    width = np.clip(np.log(0.1), *widths)
+    overlap = partial(_overlap, sketch=sketch, residual=residual, low=low, scale=scale)
+    climbs = [
+        _minimised(overlap, np.append((start - low) / scale, width), bounds, _STEPS_OF_ONE)
+        for start in starts
+    ]
+    best = min(climbs, key=lambda climb: climb[1])[0]
     return low + scale * best[:-1], float(np.exp(2.0 * best[-1]) * scale.max() ** 2)
+
+
+def _minimised(
+    f: Callable[[Floats], tuple[float, Floats]], start: Floats, bounds: Box, steps: int
+) -> tuple[Floats, float]:
+    """Where a function with a gradient is smallest near a start, after some steps, and its value there."""
+    from scipy.optimize import minimize
+
+    run = minimize(f, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
+    return run.x, float(run.fun)
 
 
 def _overlap(
@@ -695,23 +686,11 @@ def _overlap(
 
 def _descended(sketch: Sketch, found: Cells, low: Floats, scale: Floats, steps: int) -> Cells:
     """All components moved together to where the squared residual is smallest."""
-    from scipy.optimize import minimize
-
     number, dim = found.means.shape
-    bounds = (
-        [(0.0, 2.0)] * number
-        + [(0.0, 1.0)] * (number * dim)
-        + [sketch.log_widths(float(scale.max()))] * number
-    )
-    run = minimize(
-        partial(_distance, sketch=sketch, low=low, scale=scale),
-        _packed(found, low, scale),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={"maxiter": steps},
-    )
-    return _unpacked(run.x, low, scale)
+    widths = sketch.log_widths(float(scale.max()))
+    bounds = [(0.0, 2.0)] * number + [(0.0, 1.0)] * (number * dim) + [widths] * number
+    distance = partial(_distance, sketch=sketch, low=low, scale=scale)
+    return _unpacked(_minimised(distance, _packed(found, low, scale), bounds, steps)[0], low, scale)
 
 
 def _distance(packed: Floats, *, sketch: Sketch, low: Floats, scale: Floats) -> tuple[float, Floats]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, Unpack, runtime_checkable
 
@@ -63,7 +64,7 @@ class Region:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(_html.Described):
     """Two released functions compared; made by :func:`hushsum.compare`. Nothing in it is secret.
 
     Attributes
@@ -180,32 +181,19 @@ class Comparison:
         """Names and values for people."""
         verdict = "the distributions differ" if self.differ else "no difference is shown"
         rows = [("test", f"{verdict}: p = {self.p_value:.3g}, level {self.significance:g}")]
-        if self.mmd_squared is not None and self.mmd_squared_of_records is not None:
-            for label, found in (
-                ("MMD² of distributions", self.mmd_squared),
-                ("MMD² of records", self.mmd_squared_of_records),
-            ):
-                rows.append((label, f"{found.value:.4g} ± {found.stderr:.2g}"))
+        distances = (("distributions", self.mmd_squared), ("records", self.mmd_squared_of_records))
+        for of, found in distances:
+            if found is not None:
+                rows.append((f"MMD² of {of}", f"{found.value:.4g} ± {found.stderr:.2g}"))
         rows.append(("where", self._where()))
-        counts = (
-            f"{name} about {each.count:,.0f}" for name, each in zip(self.names, (self.f, self.g), strict=True)
-        )
-        rows.append(("records", ", ".join(counts)))
-        rows.append(("method", f"{self.test.method}, {len(self.points)} points"))
-        rows.append(("assumes", ASSUMPTION))
-        return rows
-
-    def __str__(self) -> str:
-        rows = self.describe()
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+        first, second = self.names
+        counts = f"{first} about {self.f.count:,.0f}, {second} about {self.g.count:,.0f}"
+        method = f"{self.test.method}, {len(self.points)} points"
+        return [*rows, ("records", counts), ("method", method), ("assumes", ASSUMPTION)]
 
     def as_json(self) -> dict[str, Any]:
         """The comparison as JSON values."""
-
-        def distance(found: SquaredDistance | None) -> dict[str, float] | None:
-            return None if found is None else {"value": found.value, "stderr": found.stderr}
-
+        distances = {"mmd_squared": self.mmd_squared, "mmd_squared_of_records": self.mmd_squared_of_records}
         return {
             "kind": "comparison",
             "names": list(self.names),
@@ -214,8 +202,7 @@ class Comparison:
             "differ": self.differ,
             "statistic": self.test.statistic,
             "method": self.test.method,
-            "mmd_squared": distance(self.mmd_squared),
-            "mmd_squared_of_records": distance(self.mmd_squared_of_records),
+            **{name: None if found is None else asdict(found) for name, found in distances.items()},
             "captured": self.captured,
             "regions": [
                 {"sign": each.sign, "low": list(each.low), "high": list(each.high)} for each in self.regions
@@ -224,11 +211,7 @@ class Comparison:
             "assumes": ASSUMPTION,
         }
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        **shown: Unpack[PlottedColumns],
-    ) -> Axes:
+    def plot(self, ax: Axes | None = None, **shown: Unpack[PlottedColumns]) -> Axes:
         """Draw f − g: a curve with its simultaneous band, or a map with lines around what is significant.
 
         Parameters as of ``f.plot``.
@@ -265,12 +248,10 @@ class Comparison:
         """The result in words and a small picture of one or two columns; for notebooks."""
         picture = ""
         if self.f.dim in (1, 2) and self.f.bounds is not None:
-            try:
+            # Without matplotlib the words are what there is to see.
+            with suppress(ImportError, HushsumError):
                 small = self.picture(self.view(), small=True)
                 picture = _html.picture(small.thumbnail(), "The difference within the bounds")
-            except (ImportError, HushsumError):
-                # Without matplotlib the words are what there is to see.
-                picture = ""
         return _html.block("Comparison", _html.facts(self.describe()), picture)
 
     def _where(self) -> str:
@@ -292,12 +273,8 @@ def _signs(found: Answers) -> NDArray[np.int8]:
 def _runs(x: Floats, signs: NDArray[np.int8]) -> tuple[Region, ...]:
     """Intervals of equal signs other than 0."""
     edges = np.flatnonzero(np.diff(signs)) + 1
-    runs = [(int(part[0]), int(part[-1])) for part in np.split(np.arange(len(x)), edges)]
-    return tuple(
-        Region(int(signs[first]), (float(x[first]),), (float(x[last]),))
-        for first, last in runs
-        if signs[first]
-    )
+    runs = [(part[0], part[-1]) for part in np.split(np.arange(len(x)), edges) if signs[part[0]]]
+    return tuple(Region(int(signs[i]), (float(x[i]),), (float(x[j]),)) for i, j in runs)
 
 
 def _place(region: Region, columns: tuple[str, ...] | None) -> str:
@@ -427,14 +404,10 @@ def compare(
     )
 
 
-def _at_hand(name: str, function: ReleasedFunction) -> ReleasedFunction:
+def _at_hand(name: str, function: object) -> ReleasedFunction:
     if not isinstance(function, ReleasedFunction):
-        raise UsageError(
-            name,
-            "must be a released function",
-            got=type(function).__name__,
-            remedy="release a tally, or load a file with hs.load",
-        )
+        remedy = "release a tally, or load a file with hs.load"
+        raise UsageError(name, "must be a released function", got=type(function).__name__, remedy=remedy)
     if not isinstance(function, _Remote):
         return function
     try:

@@ -146,9 +146,8 @@ def check_settings(name: str, probability: float, cluster_size: float, *, exampl
     if not is_number(probability) or not 0.0 < probability < 1.0:
         raise UsageError(name, "must be between 0 and 1", got=shown(probability), remedy=f"try {example}")
     if not is_number(cluster_size) or not 1.0 <= cluster_size < math.inf:
-        raise UsageError(
-            "cluster_size", "must be at least 1", got=shown(cluster_size), remedy="leave it out for 1"
-        )
+        remedy = "leave it out for 1"
+        raise UsageError("cluster_size", "must be at least 1", got=shown(cluster_size), remedy=remedy)
 
 
 def mean_of(functions: Sequence[ReleasedFunction], Q: object) -> Floats:
@@ -335,10 +334,8 @@ class DifferenceErrors:
         if self.tables is None or number > MOST_TOGETHER:
             alpha = (1.0 - level) / (max(number, 1) if simultaneous else 1)
             starts = range(0, max(number, 1), MOST_TOGETHER)
-            variances = [
-                self.variances(points[start : start + MOST_TOGETHER], of=of, sampling=sampling, alpha=alpha)
-                for start in starts
-            ]
+            parts = (points[start : start + MOST_TOGETHER] for start in starts)
+            variances = [self.variances(each, of=of, sampling=sampling, alpha=alpha) for each in parts]
             stderr = np.sqrt(np.concatenate(variances))
             return normal_answers(value, stderr, level, points, simultaneous=simultaneous)
         covariance = self._covariance(points, of, sampling)
@@ -381,11 +378,8 @@ def _stderr(function: ReleasedFunction, Q: object, of: str, alpha: float | None 
     level = 0.95 if alpha is None else 1.0 - alpha
     answers = function.query(Q, of=of, level=level)
     if not np.isfinite(answers.stderr).all():
-        raise UsageError(
-            "functions are compared by their standard errors",
-            got="one whose method has no error estimate",
-            remedy="compare releases of tallies",
-        )
+        rule, remedy = "functions are compared by their standard errors", "compare releases of tallies"
+        raise UsageError(rule, got="one whose method has no error estimate", remedy=remedy)
     if alpha is None:
         return answers.stderr
     half = (answers.upper - answers.lower) / 2.0
@@ -495,9 +489,8 @@ class Coordinates:
         if not isinstance(kernel, ColumnKernel) or not isinstance(points, np.ndarray):
             return None
         steps = np.diag(_SLOPE * np.array(kernel.column_bandwidths()))
-        return np.stack(
-            [self.values(values(points + step) - values(points - step)) for step in steps], axis=1
-        )
+        changes = [self.values(values(points + step) - values(points - step)) for step in steps]
+        return np.stack(changes, axis=1)
 
 
 def squared_distance(coordinates: Floats, covariance: Floats) -> SquaredDistance:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from hushsum import _html
+from hushsum._html import Described
 from hushsum._types import Floats
 from hushsum.analysis._difference import (
     Coordinates,
@@ -46,7 +46,7 @@ class DriftCheck:
 
 
 @dataclass(frozen=True, eq=False)
-class Drift:
+class Drift(Described):
     """Which step the distribution has changed from, if it has; made by :func:`hushsum.drift`. Nothing is
     secret.
 
@@ -105,11 +105,6 @@ class Drift:
             ("false alarms", f"{self.false_alarm:g} over the whole horizon, {self.comparisons} comparisons"),
         ]
 
-    def __str__(self) -> str:
-        rows = self.describe()
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
-
     def as_json(self) -> dict[str, Any]:
         """The result as JSON values."""
         return {
@@ -118,14 +113,8 @@ class Drift:
             "since": self.since,
             "false_alarm": self.false_alarm,
             "comparisons": self.comparisons,
-            "checks": [
-                {"step": each.step, "since": each.since, "p_value": each.p_value} for each in self.checks
-            ],
+            "checks": [asdict(each) for each in self.checks],
         }
-
-    def _repr_html_(self) -> str:
-        """The result in words, for notebooks."""
-        return _html.block("Drift", _html.facts(self.describe()))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the p-value of every step, and the threshold of an alarm."""
@@ -275,17 +264,13 @@ class _Series:
 
     def check(self, last: int) -> DriftCheck:
         """The strongest of the comparisons at one step."""
-        best: tuple[float, int] | None = None
-        model = self._model(last)
-        for power in range(_windows(last)):
-            start = last + 1 - 2**power
-            p = self._p_value(start, last, model)
-            if p is not None and (best is None or p < best[0]):
-                best = p, start
-        step = self.numbers[last]
-        if best is None:
+        step, model = self.numbers[last], self._model(last)
+        starts = [last + 1 - 2**power for power in range(_windows(last))]
+        found = [(self._p_value(start, last, model), start) for start in starts]
+        known = [(p_value, start) for p_value, start in found if p_value is not None]
+        if not known:
             return DriftCheck(step, None, None)
-        p_value, start = best
+        p_value, start = min(known, key=lambda each: each[0])
         return DriftCheck(step, self.numbers[start - 1] + 1, p_value)
 
     def _p_value(self, start: int, last: int, model: RecordModel) -> float | None:

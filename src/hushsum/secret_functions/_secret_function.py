@@ -32,6 +32,8 @@ from hushsum.records import TARGETS, Bounds, ParameterCheck, columns_of
 from hushsum.version import PRODUCER
 
 MOST_RECORDS = 1 << 17
+_NUMBERS = ("sensitivity", "pointwise", "constant", "scale")
+"""Fields of a function that are stored as they are."""
 _PAIRS_AT_A_TIME = 1 << 22
 _UNIT = float(np.finfo(np.float64).eps)
 _CLEARLY = 16.0
@@ -76,10 +78,8 @@ class SecretFunction(Secret):
         POSITIVE_DEFINITE.check(self.kernel, "a served function")
         for length in (self.sensitivity, self.pointwise, self.largest):
             if not 0.0 < length < math.inf:
-                raise UsageError(
-                    "the sensitivity of a served function must be above 0 and finite",
-                    remedy="change the kernel or its weight",
-                )
+                rule = "the sensitivity of a served function must be above 0 and finite"
+                raise UsageError(rule, remedy="change the kernel or its weight")
 
     def prepared(self, queries: object) -> Rows:
         """Queries as the kernel sees them, in single precision, relative to the centre of the bounds.
@@ -113,11 +113,8 @@ class SecretFunction(Secret):
         return {
             "kernel": kernel_as_json(self.kernel),
             "bounds": self.bounds.as_json(),
-            "constant": self.constant,
-            "sensitivity": self.sensitivity,
-            "scale": self.scale,
+            **{name: getattr(self, name) for name in _NUMBERS},
             "relation": str(self.relation),
-            "pointwise": self.pointwise,
             "assumptions": list(self.assumptions),
         }
 
@@ -167,9 +164,8 @@ def density_function(
     number = float(len(rows)) if neighbours is Relation.REPLACE else declared_count
     integral = normalising_constant(kernel)
     if integral is None:
-        raise UsageError(
-            "kernel", "must have an integral, for a density", got=kernel.name, remedy="try gaussian"
-        )
+        rule = "must have an integral, for a density"
+        raise UsageError("kernel", rule, got=kernel.name, remedy="try gaussian")
     if number is not None and not number > 0.0:
         raise UsageError("the number of records must be above 0", remedy="declare another count")
     largest = kernel.size_bound()
@@ -216,10 +212,8 @@ def gaussian_process_function(
     box, rows = _records(X, kernel, bounds)
     target = Bounds.of(target_bounds, 1)
     if target is None or not noise > 0.0:
-        raise UsageError(
-            (Parameter("target_bounds"), " and a noise above 0 must be declared"),
-            remedy="give (low, high) and 1.0",
-        )
+        rule = (Parameter("target_bounds"), " and a noise above 0 must be declared")
+        raise UsageError(rule, remedy="give (low, high) and 1.0")
     half = (target.high[0] - target.low[0]) / 2.0
     given = np.asarray(y, np.float64).reshape(-1)
     ParameterCheck(target, what=TARGETS).warn(given[:, np.newaxis])
@@ -266,9 +260,8 @@ def kernel_svm_functions(
     box, rows = _records(X, kernel, bounds)
     labels = np.asarray(codes, np.int64).reshape(-1)
     if len(labels) != len(rows) or not C > 0.0:
-        raise UsageError(
-            "y", ("must have one class for each record, and ", Parameter("C"), " must be above 0")
-        )
+        rule = ("must have one class for each record, and ", Parameter("C"), " must be above 0")
+        raise UsageError("y", rule)
     number, square = max(len(rows), 1), kernel.size_bound() + 1.0
     gram = 1.0 + kernel.prepared_similarity(Batch((rows,), len(rows)), Batch((rows,), len(rows)))
     gap = max(allowed_gap(C, number, square), 1e-12 * number * C * (1.0 + square * C))
@@ -312,12 +305,9 @@ def _posterior(gram: Floats, noise: float, largest: float) -> tuple[Floats, floa
     except np.linalg.LinAlgError:
         square, lost = math.nan, math.nan
     if not _CLEARLY * lost <= square < math.inf:
-        raise UsageError(
-            "noise",
-            "must be large enough beside the kernel for a sensitivity that is clearly above rounding",
-            got=f"{noise:g}",
-            remedy="give a larger noise, in units of half the targets' range",
-        )
+        rule = "must be large enough beside the kernel for a sensitivity that is clearly above rounding"
+        remedy = "give a larger noise, in units of half the targets' range"
+        raise UsageError("noise", rule, got=f"{noise:g}", remedy=remedy)
     return inverse, math.sqrt(square + lost)
 
 
@@ -325,15 +315,13 @@ def _records(X: object, kernel: Kernel, bounds: object) -> tuple[Bounds, Rows]:
     POSITIVE_DEFINITE.check(kernel, "a served function")
     box = Bounds.of(bounds, kernel.dim or 1)
     if box is None:
-        raise UsageError(
-            "bounds", "must be declared", got="None", remedy="give (low, high), or one pair for each column"
-        )
+        remedy = "give (low, high), or one pair for each column"
+        raise UsageError("bounds", "must be declared", got="None", remedy=remedy)
     rows: Rows = kernel.prepare(X, box).arrays[0] + np.float32(0.0)
     ParameterCheck(box).warn(lambda: columns_of(X, box.dim, None), rows=rows)
     if not 0 < len(rows) <= MOST_RECORDS:
-        raise UsageError(
-            f"a served function takes 1 to {MOST_RECORDS} records", remedy="release a model instead"
-        )
+        rule = f"a served function takes 1 to {MOST_RECORDS} records"
+        raise UsageError(rule, remedy="release a model instead")
     return box, np.ascontiguousarray(rows)
 
 
@@ -399,21 +387,18 @@ def _described(function: SecretFunction) -> dict[str, Any]:
 
 def _function(header: dict[str, Any], points: memoryview, weights: memoryview) -> SecretFunction:
     bounds, number = Bounds.from_json(header["bounds"]), header["records"]
+    numbers = {name: float(header[name]) for name in _NUMBERS}
     function = SecretFunction(
         kernel=kernel_from_json(header["kernel"]),
         bounds=bounds,
         points=np.ascontiguousarray(decode_array(points, (number, bounds.dim), REAL), np.float32),
         weights=np.array(decode_array(weights, (number,), REAL)),
-        sensitivity=float(header["sensitivity"]),
-        pointwise=float(header["pointwise"]),
         relation=Relation.of(header["relation"]),
-        constant=float(header["constant"]),
-        scale=float(header["scale"]),
         assumptions=tuple(header["assumptions"]),
+        **numbers,
     )
     check_spelling(header, _described(function))
-    numbers = (function.sensitivity, function.pointwise, function.constant, function.scale)
-    if function.kernel.dim != bounds.dim or not all(0.0 <= each <= _LARGEST for each in numbers):
+    if function.kernel.dim != bounds.dim or not all(0.0 <= each <= _LARGEST for each in numbers.values()):
         raise ValueError("numbers")
     if not (np.abs(function.points) <= _LARGEST).all() or not (np.abs(function.weights) <= _LARGEST).all():
         raise ValueError("records")

@@ -14,7 +14,7 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 from pathlib import Path
 from threading import Lock, RLock
@@ -135,10 +135,8 @@ class SqliteStore(Secret):
                 connection.execute("PRAGMA synchronous=FULL")
                 self._prepare(connection)
             except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:
-                raise FileRefused(
-                    f"the store of answers cannot be opened ({type(error).__name__})",
-                    remedy="give another path",
-                ) from None
+                rule = f"the store of answers cannot be opened ({type(error).__name__})"
+                raise FileRefused(rule, remedy="give another path") from None
             self._connection, self._process = connection, os.getpid()
         return self._connection
 
@@ -230,10 +228,8 @@ class SqliteStore(Secret):
         except (sqlite3.Error, UnicodeDecodeError) as error:
             # SQLite quotes a damaged schema in its messages, which Python then cannot decode.
             self.close()
-            raise FileRefused(
-                f"the store of answers cannot be read or written now ({type(error).__name__})",
-                remedy="nothing new was returned, query again",
-            ) from None
+            rule = f"the store of answers cannot be read or written now ({type(error).__name__})"
+            raise FileRefused(rule, remedy="nothing new was returned, query again") from None
 
     def close(self) -> None:
         """Close the file; it is opened again when needed."""
@@ -246,10 +242,8 @@ class SqliteStore(Secret):
 def _is_bound(connection: sqlite3.Connection, facts: dict[str, Any]) -> bool:
     found = connection.execute("SELECT value FROM facts WHERE name = 'function'").fetchone()
     if found is not None and found[0] != json.dumps(facts, sort_keys=True):
-        raise UsageError(
-            "the store of answers belongs to another function, or to other data, kernel, budget or limits",
-            remedy="give each served function a store of its own",
-        )
+        rule = "the store of answers belongs to another function, or to other data, kernel, budget or limits"
+        raise UsageError(rule, remedy="give each served function a store of its own")
     return found is not None
 
 
@@ -267,18 +261,13 @@ class _SqliteSession:
         return _kept(newest, int)
 
     def since(self, number: int) -> list[StoredAnswer]:
-        rows = self._connection.execute(
-            "SELECT point, answer, path FROM answers WHERE number > ? ORDER BY number", (number,)
-        )
-        return [
-            StoredAnswer(_kept(point, bytes), _number(answer), _number(path)) for point, answer, path in rows
-        ]
+        query = "SELECT point, answer, path FROM answers WHERE number > ? ORDER BY number"
+        rows = self._connection.execute(query, (number,))
+        return [StoredAnswer(_kept(point, bytes), *map(_number, values)) for point, *values in rows]
 
     def append(self, answers: list[StoredAnswer]) -> None:
-        self._connection.executemany(
-            "INSERT INTO answers (point, answer, path) VALUES (?, ?, ?)",
-            [(each.point, each.answer, each.path) for each in answers],
-        )
+        rows = [astuple(each) for each in answers]
+        self._connection.executemany("INSERT INTO answers (point, answer, path) VALUES (?, ?, ?)", rows)
 
 
 def _number(value: object) -> float:
@@ -357,11 +346,8 @@ class GaussianPath(Secret):
         self, covariance: Covariance, dim: int, *, largest: float = 1.0, jitter: float = SMALLEST_JITTER
     ) -> None:
         if not (math.isfinite(jitter) and jitter >= SMALLEST_JITTER * largest):
-            raise UsageError(
-                "jitter",
-                f"must be at least {SMALLEST_JITTER:g} times the largest variance",
-                got=f"{jitter:g}",
-            )
+            rule = f"must be at least {SMALLEST_JITTER:g} times the largest variance"
+            raise UsageError("jitter", rule, got=f"{jitter:g}")
         self._covariance = covariance
         self._jitter = jitter
         self._points: Rows = np.empty((0, dim), np.float32)
@@ -555,10 +541,9 @@ class ServedFunction(Secret):
             places = sorted(new.values())
             # Before the path is touched: a refusal must cost nothing.
             if answered + len(places) > self._most:
-                raise QuestionsSpent(
-                    f"this function answers at most {self._most} distinct points",
-                    remedy="query those that were queried, or release a model, which has no limit",
-                )
+                rule = f"this function answers at most {self._most} distinct points"
+                remedy = "query those that were queried, or release a model, which has no limit"
+                raise QuestionsSpent(rule, remedy=remedy)
             if not answered and self._rollback_guard is not None:
                 # Before the first answer is kept: a store with answers and without a note is an unknown copy.
                 self._rollback_guard.note(0)
@@ -570,12 +555,8 @@ class ServedFunction(Secret):
             with release_noise(seed) as noise:
                 path = self._path.extend(points, noise.normal(len(points)))
             answers = self._step * np.rint((exact + self._scale * path) / self._step)
-            session.append(
-                [
-                    StoredAnswer(keys[place], float(answer), float(value))
-                    for place, answer, value in zip(places, answers, path, strict=True)
-                ]
-            )
+            drawn = zip(places, answers.tolist(), path.tolist(), strict=True)
+            session.append([StoredAnswer(keys[place], answer, value) for place, answer, value in drawn])
             return [session.find(key) for key in keys]
 
     def _check_newest(self) -> None:
@@ -605,21 +586,18 @@ class ServedFunction(Secret):
 
     def _catch_up(self, session: StoreSession) -> None:
         """Take over what other processes, or an earlier life of this one, have drawn."""
-        fresh = session.since(len(self._path))
-        if fresh:
+        if fresh := session.since(len(self._path)):
             points = np.frombuffer(b"".join(each.point for each in fresh), np.float32)
-            self._path.recall(
-                points.reshape(len(fresh), -1), np.array([each.path for each in fresh], np.float64)
-            )
+            values = np.array([each.path for each in fresh], np.float64)
+            self._path.recall(points.reshape(len(fresh), -1), values)
 
     def __repr__(self) -> str:
         return f"ServedFunction(claim={self.claim!r})"
 
     def save(self, target: str | IO[bytes]) -> NoReturn:
         """Refused: it needs the data to answer."""
-        raise SecretRefused(
-            "a served function holds the data and is not a file", remedy="release a model of hushsum.models"
-        )
+        rule = "a served function holds the data and is not a file"
+        raise SecretRefused(rule, remedy="release a model of hushsum.models")
 
 
 def _requested(epsilon: float, delta: float | None, keywords: ReleaseKeywords) -> ReleaseRequest:
@@ -744,9 +722,8 @@ def reopen(
         rollback_guard=rollback_guard,
     )
     if not store.belongs_to(served._facts()):
-        raise FileRefused(
-            "the store of answers is not the one that was opened", remedy="restore it, or serve anew"
-        )
+        rule = "the store of answers is not the one that was opened"
+        raise FileRefused(rule, remedy="restore it, or serve anew")
     served._check_newest()
     return served
 
@@ -841,11 +818,8 @@ class FreshAnswers(Secret):
         mine = secrets.token_hex(16)
         subject = {"fresh answers": answers, "kernel": function.kernel.name}
         if spend_json(request.booking, self.claim, subject, lambda: {"opened": mine})["opened"] != mine:
-            raise UsageError(
-                "idempotency_key",
-                "belongs to answers that were opened before, and what was not given of them is lost",
-                remedy="give another key, which spends again",
-            )
+            rule = "belongs to answers that were opened before, and what was not given of them is lost"
+            raise UsageError("idempotency_key", rule, remedy="give another key, which spends again")
 
     @property
     def noise_stderr(self) -> float:
@@ -866,10 +840,8 @@ class FreshAnswers(Secret):
         rows = self._function.prepared(Q)
         with self._lock:
             if len(rows) > self._left:
-                raise UsageError(
-                    f"only {self._left} answers are left of those paid for",
-                    remedy="serve the function instead",
-                )
+                rule = f"only {self._left} answers are left of those paid for"
+                raise UsageError(rule, remedy="serve the function instead")
             self._left -= len(rows)
             seed = None if self._seed is None else self._seed + self._left
         exact = self._function.at(rows)
@@ -899,14 +871,12 @@ def laplace_rate(promise: Promise, answers: int) -> Fraction:
     if promise.pure or answers == 1:
         return low
 
-    def fits(rate: Fraction) -> bool:
-        table = LaplaceTable(Fraction(_STEPS) / rate, _STEPS)
-        return compose([table] * answers, delta=promise.delta) <= whole
-
     high = whole
     while high > low * Fraction(101, 100):
         middle = Fraction(float(low * high) ** 0.5)
-        low, high = (middle, high) if fits(middle) else (low, middle)
+        table = LaplaceTable(Fraction(_STEPS) / middle, _STEPS)
+        fits = compose([table] * answers, delta=promise.delta) <= whole
+        low, high = (middle, high) if fits else (low, middle)
     return low
 
 
@@ -965,12 +935,8 @@ def answer_once(
     claim = path_claim(promise, function, calibration=calibration, secure=seed is None)
 
     def make() -> dict[str, Any]:
-        path = GaussianPath(
-            function.covariance,
-            function.bounds.dim,
-            largest=function.largest,
-            jitter=SMALLEST_JITTER * function.largest,
-        )
+        jitter, dim = SMALLEST_JITTER * function.largest, function.bounds.dim
+        path = GaussianPath(function.covariance, dim, largest=function.largest, jitter=jitter)
         with release_noise(seed) as noise:
             drawn = path.extend(distinct, noise.normal(len(distinct)))
         return {"values": rounded(function.at(distinct) + scale * drawn, scale).tolist()}
