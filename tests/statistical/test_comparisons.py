@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import kstest
 
 import hushsum as hs
 
@@ -39,6 +40,26 @@ def test_without_a_difference_the_test_rejects_at_its_level(epsilon: float, heap
     assert outside <= 9
     # Unbiased: the mean of 60 numbers of variance about 1.
     assert abs(float(np.mean(distances))) < 0.5
+
+
+@pytest.mark.parametrize(("records", "epsilon", "shift"), [(300, 0.1, 1.0), (1000, 0.3, 0.4)])
+def test_p_values_are_uniform_where_noise_hides_the_number_of_records(
+    records: int, epsilon: float, shift: float
+) -> None:
+    rng = np.random.default_rng(9)
+    p, shifted = [], []
+    for run in range(100):
+        f, g, h = (
+            hs.grid(ONE, bounds=(-5, 5))
+            .add(sample(rng, records, heaped=False) + by)
+            .release(epsilon=epsilon, insecure_noise_seed=1000 * run + i)
+            for i, by in enumerate((0.0, 0.0, shift))
+        )
+        p.append(hs.compare(f, g).p_value)
+        shifted.append(hs.compare(f, h).p_value)
+    # The distance of 100 uniform numbers from their distribution exceeds 0.163 once in 100 cases.
+    assert kstest(p, "uniform").statistic < 0.163
+    assert np.mean(np.array(shifted) <= 0.05) > 2.5 * np.mean(np.array(p) <= 0.05)
 
 
 def test_a_stream_without_a_change_raises_few_alarms() -> None:

@@ -20,12 +20,11 @@ from hushsum.analysis._difference import (
     Tables,
     TwoSampleTest,
     check_settings,
-    filtered_test,
-    mean_of,
     public_points,
     separate_test,
     share_release,
     squared_distance,
+    table_test,
 )
 from hushsum.errors import HushsumError, ServiceRefused, UsageError
 from hushsum.kernels import answer_in_words
@@ -378,7 +377,7 @@ def compare(
     errors = DifferenceErrors.at(pair, tables, points, cluster_size=cluster_size)
     labels = (str(names[0]), str(names[1]))
     coordinates = None if tables is None else Coordinates.of_table(tables[0], points)
-    if coordinates is None:
+    if tables is None or coordinates is None:
         some = points[:: max(1, len(points) // _SEPARATE)]
         variances = errors.variances(some, alpha=significance / len(some))
         test = separate_test(errors.values(some), np.sqrt(variances))
@@ -389,12 +388,7 @@ def compare(
     return Comparison(
         f,
         g,
-        filtered_test(
-            found,
-            coordinates.covariance(errors.sampling(points, pooled=True)),
-            noise,
-            coordinates.moves(lambda at: mean_of(pair, at), f.kernel, points),
-        ),
+        table_test(tables, points, coordinates, cluster_size=cluster_size),
         squared_distance(found, noise + sampling),
         squared_distance(found, noise),
         coordinates.captured,

@@ -289,20 +289,15 @@ class DifferenceErrors:
         f, g = _noises(self.tables, Q, of)
         return np.asarray(f + g)
 
-    def sampling(self, Q: object, *, of: str = "mean", pooled: bool = False) -> Floats:
+    def sampling(self, Q: object, *, of: str = "mean") -> Floats:
         """The covariance that another sample of as many records would give the difference, from the weighted
-        points of each function, or ``pooled`` from those of both as if they were of one distribution.
+        points of each function.
         """
-        models = self.models
-        if pooled:
-            f, g = (max(each.count, 1.0) for each in self.functions)
-            together = RecordModel((f * models[0].weights + g * models[1].weights) / (f + g))
-            models = together, together
         # Of tables of one basis, and of kernels otherwise, they are the same for both.
         answers = _answers(self.functions, self.tables, self.points, Q)
         one, other = (
             factor * model.covariance(answers, centred=of == "mean")
-            for factor, model in zip(self._factors(of), models, strict=True)
+            for factor, model in zip(self._factors(of), self.models, strict=True)
         )
         return np.asarray(one + other)
 
@@ -413,6 +408,16 @@ _UNKNOWN: Final = 0.1
 almost nothing is not relied on. With less, the test rejects too often where there is hardly any noise.
 """
 
+_FAR: Final = 4.0
+"""Standard deviations above a noisy count that the number of records is assumed to stay below."""
+
+_FEWEST_SHARE: Final = 1e-6
+_FURTHEST: Final = 2.5
+"""How far, in natural logarithms, the ratio may lie from that of the noisy numbers, and from 1."""
+
+_EXACT: Final = 1e-6
+"""The variance of an exact count, so that covariances can be inverted."""
+
 _NEGATIVE: Final = 1e-4
 """Relative to the largest: matrices with eigenvalues below minus that much are not of a kernel."""
 
@@ -505,9 +510,14 @@ def squared_distance(coordinates: Floats, covariance: Floats) -> SquaredDistance
 
 
 def filtered_test(
-    coordinates: Floats, sampling: Floats, noise: Floats, moves: Floats | None = None
+    coordinates: Floats,
+    sampling: Floats,
+    noise: Floats,
+    moves: Floats | None = None,
+    *,
+    whole: Floats | None = None,
 ) -> TwoSampleTest:
-    """A test of E c = 0 for c with covariance ``sampling + noise``.
+    """A test of E c = 0 for c with covariance ``whole``, by default ``sampling + noise``.
 
     The statistic is cᵀFc with F = S^½(S + N)⁻¹S^½: without noise it is ‖c‖², the statistic of the ordinary
     kernel test; directions that hold more noise than sampling error count less. With ``moves``, the
@@ -516,7 +526,7 @@ def filtered_test(
     may change what hardly differs from sample to sample. The null distribution is that of a weighted sum of
     squares of normal numbers.
     """
-    whole = sampling + noise
+    whole = sampling + noise if whole is None else whole
     forms = [_filter(sampling, noise)]
     if moves is not None and float(np.square(moves).sum()) > 0.0:
         forms.append(_score(moves, whole + _UNKNOWN * float(np.trace(sampling)) * np.eye(len(whole))))
@@ -528,6 +538,73 @@ def filtered_test(
     statistic = float(coordinates @ total @ coordinates)
     weights = np.asarray(np.linalg.eigvalsh(root @ total @ root), np.float64)
     return TwoSampleTest(weighted_square_tail(weights, statistic), statistic, "principal coordinates")
+
+
+def table_test(
+    tables: Tables, points: Points, coordinates: Coordinates, *, cluster_size: float = 1.0
+) -> TwoSampleTest:
+    """Whether two tables of one basis hold records of one distribution, whatever their numbers of records.
+
+    No mean is computed, since the quotient of a sum by a noisy number has no useful error where that number
+    is hidden. Under the hypothesis the kernel sums are c_f = N_f·μ and c_g = N_g·μ, up to noise and sampling,
+    with one μ. With the ratio t = N_f/N_g, z = c_f − t·c_g has expectation 0; the noisy counts are one more
+    coordinate of it, with noise of their own. An error of t moves z along (μ, 1): t is fitted by generalised
+    least squares, and that direction is taken out of z and of its covariance.
+    """
+    from scipy.optimize import minimize_scalar
+
+    one = tables[0]
+    unit = one.unit_covariance(points)
+    slope = one.number_slope
+    answers = one.record_answers(points, points) + slope
+    sums = [np.append(each.sum(points) + slope * each.count, each.noisy_count) for each in tables]
+    noises = [_with_count(each.cell_variance * unit, each.count_noise.variance) for each in tables]
+
+    # Weighted points for the records of both together; the counts are answered by every record alike.
+    total, noise = sums[0] + sums[1], noises[0] + noises[1]
+    most = max(float(total[-1]), 0.0) + _FAR * math.sqrt(noise[-1, -1])
+    fitted = fit_records(np.column_stack([answers, np.ones(len(answers))]), total / most, noise / most**2)
+    share = max(float(fitted.weights.sum()), _FEWEST_SHARE)
+    number, model = most * share, RecordModel(fitted.weights / share)
+
+    mean = np.append(coordinates.values(model.weights @ answers), 1.0)
+    sampling = cluster_size * number * coordinates.covariance(model.covariance(answers))
+    f, g = (np.append(coordinates.values(each[:-1]), each[-1]) for each in sums)
+    noise_f, noise_g = (
+        _with_count(coordinates.covariance(each[:-1, :-1]), float(each[-1, -1])) for each in noises
+    )
+
+    def covariance(ratio: float) -> Floats:
+        # N_f + t²·N_g = t·N where N_f + N_g = N.
+        return noise_f + ratio**2 * noise_g + ratio * _with_count(sampling, 0.0)
+
+    def misfit(log_ratio: float) -> float:
+        ratio = math.exp(log_ratio)
+        z = f - ratio * g
+        return float(z @ np.linalg.solve(covariance(ratio), z))
+
+    near = math.log(tables[0].count / tables[1].count)
+    bounds = (min(near, 0.0) - _FURTHEST, max(near, 0.0) + _FURTHEST)
+    ratio = math.exp(minimize_scalar(misfit, bounds=bounds, method="bounded").x)
+    whole = covariance(ratio)
+    z = f - ratio * g
+    weights = np.linalg.solve(whole, mean)
+    z = z - mean * (weights @ z) / (weights @ mean)
+    whole = whole - np.outer(mean, mean) / (weights @ mean)
+    moves = coordinates.moves(lambda at: sum(each.sum(at) for each in tables) / number, one.kernel, points)
+    noise = (noise_f + ratio**2 * noise_g)[:-1, :-1]
+    return filtered_test(z[:-1], ratio * sampling, noise, moves, whole=whole[:-1, :-1])
+
+
+def _with_count(covariance: Floats, variance: float) -> Floats:
+    """The covariance with one more coordinate, which is independent of the others."""
+    size = len(covariance)
+    whole = np.zeros((size + 1, size + 1))
+    whole[:size, :size] = covariance
+    # Numerically invertible, also where the count is exact and where coordinates have hardly any noise.
+    whole[np.diag_indices(size)] += 1e-10 * max(float(np.trace(covariance)), 1e-300) / size
+    whole[size, size] = variance + _EXACT
+    return whole
 
 
 def _filter(signal: Floats, noise: Floats) -> Floats:

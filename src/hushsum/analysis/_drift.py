@@ -255,7 +255,7 @@ class _Series:
             change @ cell @ change.T,
             change @ count @ change.T,
             first.reading.noise_covariance(batch),
-            first._number_slope,
+            first.number_slope,
             first.record_answers(points, points),
             coordinates,
             coordinates.moves(first.__call__, first.kernel, points),
@@ -308,7 +308,7 @@ class _Series:
 
 def _without_count(function: NoisyTable, points: Points) -> Floats:
     """Kernel sums without what is taken off for the number of records: linear in the noisy cells alone."""
-    return function.sum(points) + function._number_slope * function.count
+    return function.sum(points) + function.number_slope * function.count
 
 
 def _windows(last: int) -> int:

@@ -435,7 +435,7 @@ class NoisyTable(LocalFunction):
         batch = self.basis.prepare_queries(self._points(Q))
         number, variance = self._counts
         covariance = self.cell_variance * (self.unit_covariance(Q) if unit is None else unit)
-        slope = np.full(len(batch), self._number_slope)
+        slope = np.full(len(batch), self.number_slope)
         if of == "mean":
             slope += self(Q)
         shared = np.outer(slope, np.broadcast_to(self._count_covariance(batch), (len(batch),)))
@@ -468,7 +468,7 @@ class NoisyTable(LocalFunction):
         return replace(self, reading=reading, cells=self.table[:rows].copy(), parts=self.releases)
 
     @property
-    def _number_slope(self) -> float:
+    def number_slope(self) -> float:
         """How much one more in the number of records lowers a kernel sum, where cells stay the same."""
         return 0.0
 
@@ -682,7 +682,7 @@ class TableFunction(NoisyTable):
         return self._table_count
 
     @property
-    def _number_slope(self) -> float:
+    def number_slope(self) -> float:
         rate = self.reading.basis.fold_rate
         return rate / (1.0 - rate)
 
