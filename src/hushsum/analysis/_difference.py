@@ -591,7 +591,9 @@ def table_test(
     weights = np.linalg.solve(whole, mean)
     z = z - mean * (weights @ z) / (weights @ mean)
     whole = whole - np.outer(mean, mean) / (weights @ mean)
-    moves = coordinates.moves(lambda at: sum(each.sum(at) for each in tables) / number, one.kernel, points)
+    moves = coordinates.moves(
+        lambda at: np.asarray((tables[0].sum(at) + tables[1].sum(at)) / number), one.kernel, points
+    )
     noise = (noise_f + ratio**2 * noise_g)[:-1, :-1]
     return filtered_test(z[:-1], ratio * sampling, noise, moves, whole=whole[:-1, :-1])
 
