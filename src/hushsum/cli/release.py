@@ -289,7 +289,6 @@ def choose(
         request = replace(request, budget=ledger.budget(), idempotency_key=ledger.idempotency_key)
     approve = _approve_choice if sys.stdin.isatty() and not yes else None
     with interruptible_input() if STANDARD in files else nullcontext():
-        chosen: Any
         if what == "bounds":
             box = options.ranges(within, "within")
             if box is None:
@@ -319,7 +318,7 @@ def choose(
         write_json(chosen.as_json())
         return
     write(chosen.claim.sentence() + "\n")
-    write_facts([*chosen.facts(), ("claim", repr(chosen.claim))])
+    write_facts([*chosen.facts, ("claim", repr(chosen.claim))])
 
 
 def _approve_choice(claim: Claim) -> bool:

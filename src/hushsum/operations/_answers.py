@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.analysis import Comparison, compare
-from hushsum.declaration import common
+from hushsum.declaration import check_fields, common
 from hushsum.errors import Argument, DataRefused, HushsumError, UsageError, shown
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import FileKind, RollbackGuard
-from hushsum.kernels import ColumnKernel, kernel_in_words, one_of, positive_integer
+from hushsum.kernels import ColumnKernel, kernel_in_words, positive_integer
 from hushsum.operations._count import TallyDescription
 from hushsum.operations._files import STANDARD, Progress, check_output, kind_of, open_function, open_released
 from hushsum.plotting import check_format, save_figure
@@ -55,7 +55,7 @@ class QueryTerms:
     """The quantity to compute, f(q)/N or the ``sum`` f(q), the level and the estimator."""
 
     sum: Annotated[bool, common(help="Kernel sums f(q), instead of mean kernel values f(q)/N.")] = False
-    level: Annotated[float, common(help="Level of the intervals.")] = 0.95
+    level: Annotated[float, common(help="Level of the intervals.", above=0, below=1)] = 0.95
     estimator: Annotated[
         str, common(help="mean, or median-of-means with the bound of its theorem.", choices=ESTIMATORS)
     ] = "mean"
@@ -70,23 +70,13 @@ class QueryTerms:
         return "sum" if self.sum else "mean"
 
     def __post_init__(self) -> None:
-        one_of("estimator", self.estimator, ESTIMATORS)
-        if not 0.0 < self.level < 1.0:
-            raise UsageError("level", "must be between 0 and 1", got=f"{self.level}", remedy="try 0.95")
+        check_fields(self)
         if self.estimator != "mean" and self.level != BOUND_LEVEL:
-            raise UsageError(
-                "level",
-                f"must be {BOUND_LEVEL} for the median of means",
-                got=self.level,
-                remedy="leave it out, or use the mean",
-            )
+            rule = f"must be {BOUND_LEVEL} for the median of means"
+            raise UsageError("level", rule, got=self.level, remedy="leave it out, or use the mean")
         if self.estimator != "mean" and self.simultaneous:
-            raise UsageError(
-                "simultaneous",
-                "is for the mean over rows",
-                got="it with the median of means",
-                remedy="leave one of the two out",
-            )
+            rule, got = "is for the mean over rows", "it with the median of means"
+            raise UsageError("simultaneous", rule, got=got, remedy="leave one of the two out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +215,7 @@ def query_file(
     Columns are found by the names the function knows; ``columns`` gives other names, in the function's order,
     and a function without names takes all columns in the file's order. For a function of sets,
     ``set_column`` names the column of them, unless the file has one column only. ``cells`` are read as
-    declared. The first batch is answered before this returns, so that an error is reported before anything is
-    written.
+    declared.
     """
     if source == path == "-":
         raise UsageError(
@@ -245,37 +234,42 @@ def query_file(
         if path == "-" or len(names) != 1:
             raise UsageError("set_column", "must name the column of sets for this function")
         set_column, columns = names[0], None
-    answered = _answer_file(function, path, terms, columns, set_column, cells, progress)
-    return chain([next(answered)], answered)
+    own, dim = function.columns, function.dim
+
+    def answered(batch: Any) -> AnsweredPoints:
+        if dim is not None and 1 < batch.num_columns != dim:
+            raise UsageError(
+                "points", f"must have {columns_in_words(dim)} for this function", got=batch.num_columns
+            )
+        renamed = own is not None and columns is not None and len(own) == batch.num_columns
+        queries = batch.rename_columns(list(own)) if renamed and own else batch
+        return _ask(function, with_dates(batch, cells.dates), queries, terms)
+
+    return _streamed(answered, path, own if columns is None else columns, cells, progress, set_column)
 
 
-def _answer_file(
-    function: ReleasedFunction,
+def _streamed(
+    answered: Callable[[Any], AnsweredPoints],
     path: str,
-    terms: QueryTerms,
     columns: Sequence[str] | None,
-    set_column: str | None,
     cells: CellFormat,
     progress: Progress | None,
+    set_column: str | None = None,
 ) -> Iterator[AnsweredPoints]:
-    dim = function.dim
-    own = function.columns
-    chosen = own if columns is None else columns
-    dates = cells.dates
-    with open_batches(path, columns=chosen, set_column=set_column, cells=cells) as stream:
-        choose_columns(stream.column_names, dates.columns, "dates")
-        for batch, _ in stream:
-            if dim is not None and 1 < batch.num_columns != dim:
-                raise UsageError(
-                    "points",
-                    f"must have {columns_in_words(dim)} for this function",
-                    got=f"{batch.num_columns}",
-                )
-            renamed = own is not None and columns is not None and len(own) == batch.num_columns
-            queries = batch.rename_columns(list(own)) if renamed and own else batch
-            yield _ask(function, with_dates(batch, dates), queries, terms)
-            if progress is not None:
-                progress(stream.progress)
+    """The answers to each batch of a file. The first is answered at once, so that an error is reported before
+    anything is written.
+    """
+
+    def batches() -> Iterator[AnsweredPoints]:
+        with open_batches(path, columns=columns, set_column=set_column, cells=cells) as stream:
+            choose_columns(stream.column_names, cells.dates.columns, "dates")
+            for batch, _ in stream:
+                yield answered(batch)
+                if progress is not None:
+                    progress(stream.progress)
+
+    following = batches()
+    return chain([next(following)], following)
 
 
 def with_dates(batch: Any, dates: DateFormat) -> Any:
@@ -656,33 +650,23 @@ def predict_file(
     """Predictions at the points of a CSV, Parquet or Arrow file, batch by batch, in bounded memory.
 
     Columns are found by the names the model was fitted with; ``columns`` gives other names, in the model's
-    order. Dates are returned as dates. The first batch is answered before this returns, so that an error is
-    reported before anything is written.
+    order. Dates are returned as dates.
     """
     if source == path == STANDARD:
         raise UsageError("model and points cannot both come from standard input", remedy="give one as a file")
-    answered = _answer(open_model(source), path, columns, cells, progress)
-    return chain([next(answered)], answered)
-
-
-def _answer(
-    model: Any, path: str, columns: Sequence[str] | None, cells: CellFormat, progress: Progress | None
-) -> Iterator[AnsweredPoints]:
+    model = open_model(source)
     named = getattr(model, "feature_names_in_", None)
     own = None if named is None else [str(name) for name in named]
-    with open_batches(path, columns=own if columns is None else columns, cells=cells) as stream:
-        names = stream.column_names
-        choose_columns(names, cells.dates.columns, "dates")
-        if len(names) != model.n_features_in_:
-            raise UsageError(
-                "points", f"must have {columns_in_words(model.n_features_in_)} for this model", got=len(names)
-            )
-        for batch, _ in stream:
-            table = features_of(batch, names)
-            known = table.rename_columns(own) if own is not None else np.column_stack(table.columns)
-            yield AnsweredPoints(with_dates(batch, cells.dates), answers_of(model, known))
-            if progress is not None:
-                progress(stream.progress)
+
+    def answered(batch: Any) -> AnsweredPoints:
+        names, dim = batch.schema.names, model.n_features_in_
+        if len(names) != dim:
+            raise UsageError("points", f"must have {columns_in_words(dim)} for this model", got=len(names))
+        table = features_of(batch, names)
+        known = table.rename_columns(own) if own is not None else np.column_stack(table.columns)
+        return AnsweredPoints(with_dates(batch, cells.dates), answers_of(model, known))
+
+    return _streamed(answered, path, own if columns is None else columns, cells, progress)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -10,47 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import UsageError
-from hushsum.kernels import Kernel, check_cap, kernel_as_json, kernel_in_words
+from hushsum.kernels import check_cap, kernel_as_json, kernel_in_words
 from hushsum.methods import choose_kernel, private_bounds
-from hushsum.operations._files import RecordFiles
+from hushsum.operations._files import RecordFiles, open_file
 from hushsum.planning import KernelSpec
 from hushsum.privacy import PERMUTE_AND_FLIP, Claim, ReleaseRequest, choice_claim
-from hushsum.records import numbers_of, open_batches, refuse_repeated
+from hushsum.records import numbers_of, refuse_repeated
 
 
 @dataclass(frozen=True, slots=True)
-class BoundsChosen:
-    """Bounds by column. All of it is public."""
+class Chosen:
+    """What was chosen, in words and as JSON, and the claim of the choice. All of it is public."""
 
-    bounds: dict[str, tuple[float, float]]
+    facts: list[tuple[str, str]]
+    chosen: dict[str, Any]
     claim: Claim
 
-    def facts(self) -> list[tuple[str, str]]:
-        """The bounds, and the option that takes them, in words."""
-        option = ",".join(f"{low:g}:{high:g}" for low, high in self.bounds.values())
-        named = [(name, f"{low:g} to {high:g}") for name, (low, high) in self.bounds.items()]
-        return [*named, ("option", f"--bounds {option}")]
-
     def as_json(self) -> dict[str, Any]:
-        """The bounds for a machine."""
-        listed = [{"column": name, "low": low, "high": high} for name, (low, high) in self.bounds.items()]
-        return {"bounds": listed, "claim": self.claim.in_numbers()}
-
-
-@dataclass(frozen=True, slots=True)
-class KernelChosen:
-    """The kernel that was chosen. All of it is public."""
-
-    kernel: Kernel
-    claim: Claim
-
-    def facts(self) -> list[tuple[str, str]]:
-        """The kernel in words."""
-        return [("kernel", kernel_in_words(self.kernel))]
-
-    def as_json(self) -> dict[str, Any]:
-        """The kernel for a machine."""
-        return {"kernel": kernel_as_json(self.kernel), "claim": self.claim.in_numbers()}
+        """The choice for a machine."""
+        return {**self.chosen, "claim": self.claim.in_numbers()}
 
 
 def choose_bounds(
@@ -61,7 +39,7 @@ def choose_bounds(
     tail: float = 0.01,
     grid: int = 1000,
     approve: Callable[[Claim], bool] | None = None,
-) -> BoundsChosen | None:
+) -> Chosen | None:
     """Bounds for every column of files, which must fit into memory; None if ``approve`` says no.
 
     Raises
@@ -72,14 +50,16 @@ def choose_bounds(
         records that break a rule; nothing is spent.
     """
     claim = _claim(records, request)
-    values, names, units = _read(records)
+    values, names, shared = _read(records, request)
     if approve is not None and not approve(claim):
         return None
     box = within[0] if len(within) == 1 else within
-    found = private_bounds(
-        values, within=box, tail=tail, grid=grid, units=units, **_arguments(records, request)
-    )
-    return BoundsChosen(dict(zip(names, found, strict=True)), found.claim)
+    found = private_bounds(values, within=box, tail=tail, grid=grid, **shared)
+    ranges = list(zip(names, found, strict=True))
+    facts = [(name, f"{low:g} to {high:g}") for name, (low, high) in ranges]
+    option = ",".join(f"{low:g}:{high:g}" for low, high in found)
+    listed = [{"column": name, "low": low, "high": high} for name, (low, high) in ranges]
+    return Chosen([*facts, ("option", f"--bounds {option}")], {"bounds": listed}, found.claim)
 
 
 def choose_bandwidth(
@@ -90,7 +70,7 @@ def choose_bandwidth(
     candidates: Sequence[float],
     density: float = 0.05,
     approve: Callable[[Claim], bool] | None = None,
-) -> KernelChosen | None:
+) -> Chosen | None:
     """One of several bandwidths for the records of files, which must fit into memory; None if ``approve``
     says no. Raises as `choose_bounds` does.
     """
@@ -102,12 +82,13 @@ def choose_bandwidth(
             remedy="use euclidean or manhattan",
         )
     claim = _claim(records, request)
-    values, names, units = _read(records)
+    values, names, shared = _read(records, request)
     kernels = [replace(kernel, bandwidth=each).build(len(names)) for each in candidates]
     if approve is not None and not approve(claim):
         return None
-    found = choose_kernel(values, kernels, density=density, units=units, **_arguments(records, request))
-    return KernelChosen(found.candidate, found.claim)
+    found = choose_kernel(values, kernels, density=density, **shared)
+    chosen = {"kernel": kernel_as_json(found.candidate)}
+    return Chosen([("kernel", kernel_in_words(found.candidate))], chosen, found.claim)
 
 
 def _claim(records: RecordFiles, request: ReleaseRequest) -> Claim:
@@ -123,22 +104,16 @@ def _claim(records: RecordFiles, request: ReleaseRequest) -> Claim:
     )
 
 
-def _arguments(records: RecordFiles, request: ReleaseRequest) -> dict[str, Any]:
-    """What every private choice takes."""
-    names = ("epsilon", "relation", "budget", "idempotency_key", "insecure_noise_seed")
-    return {"max_per_unit": records.max_per_unit, **{name: getattr(request, name) for name in names}}
-
-
-def _read(records: RecordFiles) -> tuple[NDArray[np.float64], tuple[str, ...], list[Any] | None]:
-    """All records of the files, the names of their columns, and whose they are."""
+def _read(
+    records: RecordFiles, request: ReleaseRequest
+) -> tuple[NDArray[np.float64], tuple[str, ...], dict[str, Any]]:
+    """All records of the files, the names of their columns, and what every private choice takes beside."""
     refuse_repeated(records.paths)
     columns: Sequence[str] | None = records.columns
     values: list[NDArray[np.float64]] = []
     units: list[Any] = []
     for path in records.paths:
-        with open_batches(
-            path, columns=columns, unit_column=records.unit_column, cells=records.cells
-        ) as stream:
+        with open_file(records, path, columns) as stream:
             columns = stream.column_names
             for batch, persons in stream:
                 parts = numbers_of(batch, dim=len(columns))
@@ -146,4 +121,7 @@ def _read(records: RecordFiles) -> tuple[NDArray[np.float64], tuple[str, ...], l
                 units.extend([] if persons is None else persons.to_pylist())
     if columns is None:
         raise UsageError("files", "must be at least one file of records", got="none")
-    return np.concatenate(values), tuple(columns), units if records.unit_column is not None else None
+    shared = {"max_per_unit": records.max_per_unit, "units": None if records.unit_column is None else units}
+    for name in ("epsilon", "relation", "budget", "idempotency_key", "insecure_noise_seed"):
+        shared[name] = getattr(request, name)
+    return np.concatenate(values), tuple(columns), shared

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,6 @@ QUERIES: Final = (20_000.0, 30_000.0, 42_000.0, 70_000.0, 92_000.0, 145_000.0, 2
 _TRUTH_POINTS = 120
 _CURVE_POINTS = 500
 _MOST_RECORDS = 100_000_000
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,42 +80,32 @@ def run_demo(
     if place.exists() and not place.is_dir():
         raise UsageError("output", "must be the path of a folder", got="a file")
     place.mkdir(parents=True, exist_ok=True)
-    files = {
-        name: str(place / f"payroll.{suffix}")
-        for name, suffix in (
-            ("records", "parquet"),
-            ("tally", "tally"),
-            ("function", "hush"),
-            ("picture", "png"),
-        )
-    }
-    clock = _Clock()
-    salaries = clock.time(
-        "generate", lambda: write_payroll(Path(files["records"]), records=number, seed=seed)
-    )
-    clock.time(
-        "tally",
-        lambda: tally_records(
-            RecordFiles((files["records"],), columns=("salary",), bounds=SALARY_BOUNDS),
-            files["tally"],
-            kernel=KernelSpec(bandwidth=BANDWIDTH),
-            threads=threads,
-            progress=progress,
-        ),
-    )
-    clock.time(
-        "release", lambda: release_tally(files["tally"], files["function"], ReleaseRequest(epsilon=epsilon))
-    )
-    answers = clock.time(
-        "query", lambda: query_points(files["function"], [[each] for each in QUERIES], QueryTerms(sum=True))
-    )
+    suffixes = {"records": "parquet", "tally": "tally", "function": "hush", "picture": "png"}
+    files = {name: str(place / f"payroll.{suffix}") for name, suffix in suffixes.items()}
+    seconds: dict[str, float] = {}
+
+    @contextmanager
+    def timed(step: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        seconds[step] = round(time.perf_counter() - start, 3)
+
+    with timed("generate"):
+        column = write_payroll(Path(files["records"]), records=number, seed=seed).reshape(-1, 1)
+    with timed("tally"):
+        salaries = RecordFiles((files["records"],), columns=("salary",), bounds=SALARY_BOUNDS)
+        kernel = KernelSpec(bandwidth=BANDWIDTH)
+        tally_records(salaries, files["tally"], kernel=kernel, threads=threads, progress=progress)
+    with timed("release"):
+        release_tally(files["tally"], files["function"], ReleaseRequest(epsilon=epsilon))
+    with timed("query"):
+        answers = query_points(files["function"], [[each] for each in QUERIES], QueryTerms(sum=True))
     function = open_function(files["function"])
-    column = salaries.reshape(-1, 1)
-    truth = clock.time(
-        "exact sums", lambda: function.kernel.exact_sum(column, np.array(QUERIES).reshape(-1, 1))
-    )
-    clock.time("picture", lambda: _draw(files, column))
-    return DemoDone(files, function.claim, function.kernel, answers, tuple(truth.tolist()), clock.seconds)
+    with timed("exact sums"):
+        truth = function.kernel.exact_sum(column, np.array(QUERIES).reshape(-1, 1))
+    with timed("picture"):
+        _draw(files, column)
+    return DemoDone(files, function.claim, function.kernel, answers, tuple(truth.tolist()), seconds)
 
 
 def _draw(files: dict[str, str], salaries: Floats) -> None:
@@ -131,41 +120,19 @@ def _draw(files: dict[str, str], salaries: Floats) -> None:
     save_figure(Picture(title, function.claim.sentence(), curve, labels).figure(), files["picture"])
 
 
-class _Clock:
-    """Seconds of each step, in order."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    def time(self, step: str, work: Callable[[], Result]) -> Result:
-        start = time.perf_counter()
-        result = work()
-        self.seconds[step] = round(time.perf_counter() - start, 3)
-        return result
-
-
 SALARY_BOUNDS: Final = (0.0, 250_000.0)
 """Declared, as an owner would: what a salary may be, without looking at any."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobGroup:
-    """One mode of the mixture: its share of people, its median salary, and the spread of its logarithm."""
-
-    name: str
-    share: float
-    median: float
-    spread: float
-
-
-GROUPS: Final = (
-    JobGroup("care", 0.20, 29_000, 0.12),
-    JobGroup("trade", 0.26, 41_000, 0.14),
-    JobGroup("office", 0.22, 55_000, 0.10),
-    JobGroup("engineering", 0.20, 92_000, 0.13),
-    JobGroup("medicine", 0.09, 146_000, 0.11),
-    JobGroup("management", 0.03, 195_000, 0.16),
-)
+GROUPS: Final = {
+    "care": (0.20, 29_000, 0.12),
+    "trade": (0.26, 41_000, 0.14),
+    "office": (0.22, 55_000, 0.10),
+    "engineering": (0.20, 92_000, 0.13),
+    "medicine": (0.09, 146_000, 0.11),
+    "management": (0.03, 195_000, 0.16),
+}
+"""The modes of the mixture: the share of people, their median salary, and the spread of its logarithm."""
 
 
 def write_payroll(path: Path, *, records: int, seed: int) -> NDArray[np.float64]:
@@ -174,14 +141,12 @@ def write_payroll(path: Path, *, records: int, seed: int) -> NDArray[np.float64]
     The same seed gives the same salaries on every machine.
     """
     random = np.random.default_rng(seed)
-    group = random.choice(len(GROUPS), size=records, p=[each.share for each in GROUPS])
-    median = np.array([each.median for each in GROUPS])[group]
-    spread = np.array([each.spread for each in GROUPS])[group]
-    salary = np.clip(median * np.exp(spread * random.standard_normal(records)), *SALARY_BOUNDS).round(2)
+    share, median, spread = np.array(list(GROUPS.values())).T
+    group = random.choice(len(GROUPS), size=records, p=share)
+    factor = np.exp(spread[group] * random.standard_normal(records))
+    salary = np.clip(median[group] * factor, *SALARY_BOUNDS).round(2)
     pa = pyarrow()
-    names = pa.DictionaryArray.from_arrays(
-        pa.array(group.astype(np.int8)), pa.array([each.name for each in GROUPS])
-    )
+    names = pa.DictionaryArray.from_arrays(pa.array(group.astype(np.int8)), pa.array(list(GROUPS)))
     table = pa.table({"job": names, "salary": salary})
     pyarrow("parquet").write_table(table, path, row_group_size=1 << 16)
     return np.asarray(salary, np.float64)

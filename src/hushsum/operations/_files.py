@@ -55,24 +55,14 @@ def check_output(output: str, *, inputs: Sequence[str] = ()) -> Path:
         raise UsageError("output", "must be a file", got="'-'")
     path = Path(output)
     folder = path.parent
+    shown = FilePath(folder, service="the folder", quoted=True)
     if not folder.is_dir():
-        raise UsageError(
-            (
-                "the folder ",
-                FilePath(folder, service="the folder", quoted=True),
-                " must exist to write ",
-                FilePath(path.name, quoted=True),
-                " in it",
-            ),
-            remedy="make it first",
-        )
+        rule = ("the folder ", shown, " must exist to write ", FilePath(path.name, quoted=True), " in it")
+        raise UsageError(rule, remedy="make it first")
     if path.is_dir():
         raise UsageError((FilePath(output, quoted=True), " is a folder"))
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(
-            ("the folder ", FilePath(folder, service="the folder", quoted=True), " must be writable"),
-            remedy="check its permissions",
-        )
+        raise UsageError(("the folder ", shown, " must be writable"), remedy="check its permissions")
     for each in inputs:
         if path.exists() and each != STANDARD and Path(each).exists() and path.samefile(each):
             raise UsageError((FilePath(output, quoted=True), " is an input too, and would be overwritten"))
@@ -109,17 +99,9 @@ def check_function_output(output: str, *, inputs: Sequence[str] = (), interactiv
         as `check_output` does, for a name that belongs to tallies, and for a file that is not replaced.
     """
     path = check_output(output, inputs=inputs)
-    if path.suffix.lower() == ".tally":
-        raise UsageError(
-            (
-                ".tally is for confidential tallies, got ",
-                FilePath(output, quoted=True),
-                " for a released function",
-            ),
-            remedy="let its name end in .hush",
-        )
     if path.suffix.lower() != ".hush":
-        raise UsageError("output", "must end in .hush", got=repr(path.name), remedy="rename it")
+        rule = "must end in .hush; .tally is for confidential tallies"
+        raise UsageError("output", rule, got=repr(path.name), remedy="rename it")
     if not path.exists():
         return path
     kind = kind_of(path)
