@@ -94,8 +94,5 @@ def _record(at: str) -> tuple[float, ...]:
     try:
         return options.point(sys.stdin.readline() if at == "-" else at, "at")
     except UsageError:
-        raise UsageError(
-            "at",
-            "must be the numbers of a record, or the members of a set, separated by commas",
-            got="something else",
-        ) from None
+        rule = "must be the numbers of a record, or the members of a set, separated by commas"
+        raise UsageError("at", rule, got="something else") from None

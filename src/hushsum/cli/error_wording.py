@@ -132,12 +132,8 @@ def refuse_other_integers(parameters: Sequence[Any], values: Mapping[str, Any], 
             _typed_value(each.opts, words) if isinstance(value, int) and not isinstance(value, bool) else None
         )
         if text is not None and not _INTEGER.fullmatch(text):
-            raise UsageError(
-                each.name,
-                "must be an integer",
-                got=_brief(text),
-                remedy=_written_plainly(text) or "write it without a decimal sign",
-            )
+            remedy = _written_plainly(text) or "write it without a decimal sign"
+            raise UsageError(each.name, "must be an integer", got=_brief(text), remedy=remedy)
 
 
 def _written_plainly(text: str) -> str | None:

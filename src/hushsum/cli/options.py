@@ -194,12 +194,8 @@ def _end(text: str, pair: str, parameter: str, dates: DateFormat | None) -> floa
         if dates is None or not (text.count("-") == 2 or dates.pattern):
             raise _no_range(pair, parameter, dates) from None
     if not dates.columns:
-        raise UsageError(
-            parameter,
-            "must be numbers, unless they are of a column of dates",
-            got=shown(pair),
-            remedy=("name the column in ", Parameter("dates")),
-        )
+        rule = "must be numbers, unless they are of a column of dates"
+        raise UsageError(parameter, rule, got=shown(pair), remedy=("name the column in ", Parameter("dates")))
     return dates.number(text, parameter)
 
 

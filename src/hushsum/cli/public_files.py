@@ -90,11 +90,8 @@ def query(
     hushsum query hired.hush --dates hired --at 2024-05-31
     """
     if sum(each is not None for each in (at, points, node)) != 1:
-        raise UsageError(
-            "at",
-            ("or ", Parameter("points"), " or ", Parameter("node"), " must be given, one of them"),
-            got="several or none",
-        )
+        rule = ("or ", Parameter("points"), " or ", Parameter("node"), " must be given, one of them")
+        raise UsageError("at", rule, got="several or none")
     if (node is None) != (graph is None):
         raise UsageError("node", ("and ", Parameter("graph"), " go together"), got="one of them")
     head = {"of": terms.of, "level": terms.level}

@@ -151,12 +151,9 @@ def _refuse_options_of_records(context: typer.Context) -> None:
     given = given_names(context)
     for name in (*declared, "public", "allow_clipping"):
         if name in given:
-            raise UsageError(
-                name,
-                "is for a release of files of records",
-                got="it for a tally",
-                remedy="leave it out: a tally has its kernel, columns and sizes",
-            )
+            rule = "is for a release of files of records"
+            remedy = "leave it out: a tally has its kernel, columns and sizes"
+            raise UsageError(name, rule, got="it for a tally", remedy=remedy)
 
 
 def heatmap(
@@ -208,11 +205,8 @@ def heatmap(
     choice = MapChoice(bandwidth, records.bounds, not plane, size, level)
     if len(sources) == 1 and is_released(sources[0]):
         if ledger.given() is not None or (request.epsilon, request.delta, request.rho) != (None, None, None):
-            raise UsageError(
-                "epsilon",
-                "must be left out for a .hush file, whose maps spend nothing",
-                remedy="leave it out, or give the file of points",
-            )
+            rule = "must be left out for a .hush file, whose maps spend nothing"
+            raise UsageError("epsilon", rule, remedy="leave it out, or give the file of points")
         drawn = draw_heat_map(sources[0], output, choice)
         write_result(drawn, [("map", each) for each in drawn.outputs], as_json=json)
         return
@@ -292,22 +286,14 @@ def choose(
         if what == "bounds":
             box = options.ranges(within, "within")
             if box is None:
-                raise UsageError(
-                    "bounds",
-                    "are chosen within a declared range",
-                    got="none",
-                    remedy="give --within such as 0:255",
-                )
+                rule = "are chosen within a declared range"
+                raise UsageError("bounds", rule, got="none", remedy="give --within such as 0:255")
             chosen = choose_bounds(records, request, within=box, tail=tail, grid=grid, approve=approve)
         else:
             listed = options.numbers(candidates or "", "candidates")
             if not listed:
-                raise UsageError(
-                    "candidates",
-                    "must be declared to choose a bandwidth from",
-                    got="none",
-                    remedy="such as 1,5,25",
-                )
+                rule = "must be declared to choose a bandwidth from"
+                raise UsageError("candidates", rule, got="none", remedy="such as 1,5,25")
             chosen = choose_bandwidth(
                 records, request, kernel=kernel, candidates=listed, density=density, approve=approve
             )

@@ -120,22 +120,14 @@ def query_points(
     function = open_function(source)
     of_dates = _positions(function, dates)
     if not points:
-        raise UsageError(
-            "at",
-            "must be at least one point",
-            got="none",
-            remedy=("give a point, or a file with ", NameOf("points")),
-        )
+        remedy = ("give a point, or a file with ", NameOf("points"))
+        raise UsageError("at", "must be at least one point", got="none", remedy=remedy)
     dim = function.dim
     listed: list[list[float]] = []
     for given in points:
         if dim is not None and len(given) != dim:
-            raise UsageError(
-                "at",
-                f"must have {dim} values for this function",
-                got=len(given),
-                remedy="separate them by commas",
-            )
+            rule = f"must have {dim} values for this function"
+            raise UsageError("at", rule, got=len(given), remedy="separate them by commas")
         point = [_coordinate(value, i in of_dates, dates) for i, value in enumerate(given)]
         listed.append(point)
         if not all(math.isfinite(value) for value in point):
@@ -163,12 +155,8 @@ def _coordinate(value: float | str, is_date: bool, dates: DateFormat) -> float:
     if not isinstance(value, str):
         return value
     if not is_date:
-        raise UsageError(
-            "at",
-            "must have numbers in columns that are not declared as dates",
-            got=shown(value),
-            remedy=("name the column in ", Argument("dates")),
-        )
+        rule = "must have numbers in columns that are not declared as dates"
+        raise UsageError("at", rule, got=shown(value), remedy=("name the column in ", Argument("dates")))
     return dates.number(value, "at")
 
 
@@ -190,12 +178,9 @@ def query_nodes(
     """
     function = open_function(source)
     if function.dim is not None:
-        raise UsageError(
-            "node",
-            "is for functions of sets",
-            got=f"it for a function of {columns_in_words(function.dim)}",
-            remedy=("give a point with ", NameOf("at")),
-        )
+        got = f"it for a function of {columns_in_words(function.dim)}"
+        remedy = ("give a point with ", NameOf("at"))
+        raise UsageError("node", "is for functions of sets", got=got, remedy=remedy)
     sets = read_edges(graph, columns=columns, directed=directed).neighbours(nodes)
     return _ask(function, list(nodes), sets, terms)
 
@@ -222,11 +207,8 @@ def query_file(
             "function and points cannot both come from standard input", remedy="give one as a file"
         )
     if terms.simultaneous:
-        raise UsageError(
-            "simultaneous",
-            ("is for the points of ", NameOf("at"), ": a file is answered while it is read"),
-            remedy="leave it out, or query the function in Python",
-        )
+        rule = ("is for the points of ", NameOf("at"), ": a file is answered while it is read")
+        raise UsageError("simultaneous", rule, remedy="leave it out, or query the function in Python")
     function = open_function(source)
     if function.dim is None and set_column is None:
         with open_batches(path, columns=columns, cells=cells) as peek:
@@ -453,11 +435,8 @@ def values_of(batch: object, columns: Sequence[str] | None, dim: int) -> NDArray
     if not finite.all():
         first = int(np.argmin(finite))
         name = f"column {first}" if columns is None else f"column {columns[first]!r}"
-        raise DataRefused(
-            f"{name} must be finite",
-            got="NaN or infinity",
-            remedy="fill it with a public constant or drop those records",
-        )
+        remedy = "fill it with a public constant or drop those records"
+        raise DataRefused(f"{name} must be finite", got="NaN or infinity", remedy=remedy)
     return values
 
 
@@ -526,12 +505,8 @@ def read_classes(classes: Sequence[str], labels: NDArray[Any]) -> list[Any]:
     try:
         return [int(each) for each in classes]
     except ValueError:
-        raise UsageError(
-            "classes",
-            "must be integers for a column of numbers",
-            got="something else",
-            remedy="write them alike",
-        ) from None
+        rule = "must be integers for a column of numbers"
+        raise UsageError("classes", rule, got="something else", remedy="write them alike") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -873,11 +848,9 @@ def sample_release(source: str, number: int, *, seed: int | None = None) -> Samp
     assert isinstance(released, ReleasedFunction)
     bounds = released.bounds
     if bounds is None or not isinstance(released.kernel, ColumnKernel):
-        raise UsageError(
-            "samples need columns of numbers with declared bounds",
-            got=f"a {released.kernel.name} function without them",
-            remedy="release it with bounds",
-        )
+        rule = "samples need columns of numbers with declared bounds"
+        got = f"a {released.kernel.name} function without them"
+        raise UsageError(rule, got=got, remedy="release it with bounds")
     from hushsum.models import by_chain, from_grid
 
     def weights(points: Floats) -> Floats:
@@ -899,11 +872,9 @@ def _of_model(bundle: Bundle, number: int, seed: int | None) -> SampleDrawn:
 
     answering = AnsweringModel.of(bundle)
     if not isinstance(answering.model, SamplingModel):
-        raise UsageError(
-            "samples are drawn from functions, densities and samplers",
-            got=f"a model of the kind {answering.model.COMMAND}",
-            remedy="fit a synthesizer, a density or a sampler",
-        )
+        rule = "samples are drawn from functions, densities and samplers"
+        got = f"a model of the kind {answering.model.COMMAND}"
+        raise UsageError(rule, got=got, remedy="fit a synthesizer, a density or a sampler")
     drawn = answering.model.sample(number, random_state=seed)
     if not isinstance(drawn, np.ndarray):
         return SampleDrawn(drawn)

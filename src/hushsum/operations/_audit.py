@@ -26,11 +26,8 @@ def audit_file(
     parts = {(type(part).__name__, part.kernel): part for part in released.parts.values()}
     if not parts:
         model = str(released.about["model"])
-        raise UsageError(
-            "the audit of a file needs a released table",
-            got=f"a {model} without one",
-            remedy=_audit_of_mechanism(model),
-        )
+        rule = "the audit of a file needs a released table"
+        raise UsageError(rule, got=f"a {model} without one", remedy=_audit_of_mechanism(model))
     steps = [step for part in parts.values() for step in audit_steps(part, thorough=thorough)]
     return run_steps(steps, progress=progress)
 

@@ -75,12 +75,8 @@ def choose_bandwidth(
     says no. Raises as `choose_bounds` does.
     """
     if kernel.takes_sets:
-        raise UsageError(
-            "kernel",
-            "must have a bandwidth to choose",
-            got=repr(kernel.name),
-            remedy="use euclidean or manhattan",
-        )
+        rule = "must have a bandwidth to choose"
+        raise UsageError("kernel", rule, got=repr(kernel.name), remedy="use euclidean or manhattan")
     claim = _claim(records, request)
     values, names, shared = _read(records, request)
     kernels = [replace(kernel, bandwidth=each).build(len(names)) for each in candidates]

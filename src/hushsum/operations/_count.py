@@ -114,12 +114,10 @@ def _check_long_count(
 ) -> None:
     """Refuse what cannot be read twice or by others, and a checkpoint that cannot be written."""
     if STANDARD in paths and (engine is not None or checkpoint is not None):
-        raise UsageError(
-            "engine" if checkpoint is None else "checkpoint",
-            "needs files, which can be read again",
-            got="standard input",
-            remedy="write it to a file first",
-        )
+        rule = "needs files, which can be read again"
+        got = "standard input"
+        remedy = "write it to a file first"
+        raise UsageError("engine" if checkpoint is None else "checkpoint", rule, got=got, remedy=remedy)
     if checkpoint is not None:
         check_output(checkpoint.path, inputs=paths)
         if os.path.realpath(checkpoint.path) == os.path.realpath(output):
@@ -403,12 +401,9 @@ class _Counting:
 
             return processes.tally(paths, tally, workers=engine.workers, **shared, **lasting)
         if engine.address is None:
-            raise UsageError(
-                "address",
-                f"must be given for the engine {engine.engine}",
-                got="none",
-                remedy=("give that of the scheduler, or use ", Argument("engine", "processes")),
-            )
+            rule = f"must be given for the engine {engine.engine}"
+            remedy = ("give that of the scheduler, or use ", Argument("engine", "processes"))
+            raise UsageError("address", rule, got="none", remedy=remedy)
         if engine.engine == "spark":
             if checkpoint is not None:
                 raise UsageError("checkpoint", "is not for the engine spark", remedy="use processes or dask")

@@ -179,11 +179,8 @@ class LedgerOptions:
             each is not None for each in (self.idempotency_key, self.to, self.part)
         ):
             names = (NameOf("idempotency_key"), ", ", NameOf("to"), " and ", NameOf("part"))
-            raise UsageError(
-                (*names, " are for a ledger"),
-                got="none",
-                remedy=("give ", NameOf("ledger"), " and ", NameOf("dataset")),
-            )
+            remedy = ("give ", NameOf("ledger"), " and ", NameOf("dataset"))
+            raise UsageError((*names, " are for a ledger"), got="none", remedy=remedy)
         return None if self.ledger is None else self
 
     def budget(self) -> DatasetBudget:
@@ -455,12 +452,8 @@ def release_records(
         records, request, kernel=kernel, method=method, public=public, threads=threads
     )
     if ledger is not None and ledger.idempotency_key is None and STANDARD in records.paths:
-        raise UsageError(
-            "idempotency_key",
-            "must be given where records come from standard input",
-            got="none",
-            remedy="name this release",
-        )
+        rule = "must be given where records come from standard input"
+        raise UsageError("idempotency_key", rule, got="none", remedy="name this release")
     planned = requested.prepare(_Files(records, threads, progress))
     found = planned.bounds
     bounds = (

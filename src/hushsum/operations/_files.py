@@ -170,11 +170,8 @@ def read_key(path: str | None) -> bytes | None:
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
-        raise UsageError(
-            f"a key file must hold {KEY_BYTES} bytes or {2 * KEY_BYTES} hexadecimal digits",
-            got="something else",
-            remedy=f"make one with: openssl rand -hex {KEY_BYTES}",
-        )
+        rule = f"a key file must hold {KEY_BYTES} bytes or {2 * KEY_BYTES} hexadecimal digits"
+        raise UsageError(rule, got="something else", remedy=f"make one with: openssl rand -hex {KEY_BYTES}")
     return key
 
 
@@ -224,12 +221,8 @@ class EdgeColumns:
     def given(self) -> EdgeColumns | None:
         """These options, or None where records are not the nodes of a graph."""
         if self.columns is None and self != EdgeColumns():
-            raise UsageError(
-                "edges",
-                ("goes with ", NameOf("directed"), ", ", NameOf("nodes"), " and ", NameOf("sorted")),
-                got="none",
-                remedy="name its two columns",
-            )
+            rule = ("goes with ", NameOf("directed"), ", ", NameOf("nodes"), " and ", NameOf("sorted"))
+            raise UsageError("edges", rule, got="none", remedy="name its two columns")
         return None if self.columns is None else self
 
     def read(self, paths: Sequence[str]) -> EdgeList:
@@ -305,12 +298,8 @@ def first_batch(records: RecordFiles) -> tuple[Any, Sequence[str] | None]:
 def check_columns(records: RecordFiles, kernel: KernelSpec | Kernel) -> None:
     """Refuse columns that do not suit the kernel, before any file is read."""
     if not records.paths:
-        raise UsageError(
-            "files",
-            "must be at least one file of records",
-            got="none",
-            remedy="'-' reads CSV from standard input",
-        )
+        rule = "must be at least one file of records"
+        raise UsageError("files", rule, got="none", remedy="'-' reads CSV from standard input")
     refuse_repeated(records.paths)
     if records.edges is not None:
         _check_edges(records, kernel)
@@ -320,23 +309,16 @@ def check_columns(records: RecordFiles, kernel: KernelSpec | Kernel) -> None:
             "set_column", f"must name the column of sets for the {kernel.name} kernel", got="none"
         )
     if not takes_sets(kernel) and records.set_column is not None:
-        raise UsageError(
-            "set_column",
-            "is for kernels of sets",
-            got=f"it for the {kernel.name} kernel",
-            remedy="leave it out, or use jaccard",
-        )
+        got = f"it for the {kernel.name} kernel"
+        remedy = "leave it out, or use jaccard"
+        raise UsageError("set_column", "is for kernels of sets", got=got, remedy=remedy)
     check_cap(records.unit_column, records.max_per_unit, parameter="unit_column")
 
 
 def _check_edges(records: RecordFiles, kernel: KernelSpec | Kernel) -> None:
     if not takes_sets(kernel):
-        raise UsageError(
-            "edges",
-            "is for kernels of sets",
-            got=f"it for the {kernel.name} kernel",
-            remedy="leave it out, or use jaccard",
-        )
+        got = f"it for the {kernel.name} kernel"
+        raise UsageError("edges", "is for kernels of sets", got=got, remedy="leave it out, or use jaccard")
     for name in ("columns", "unit_column", "set_column"):
         if getattr(records, name) is not None:
             raise UsageError(name, ("and ", NameOf("edges"), " exclude each other"))
@@ -449,12 +431,9 @@ def refuse_private_file(public: PublicFile, paths: Sequence[str]) -> None:
     for path in paths:
         files = Path(path).is_file() and Path(public.path).is_file()
         if path == public.path or (files and filecmp.cmp(path, public.path, shallow=False)):
-            raise UsageError(
-                "public",
-                "must be a file of public records",
-                got="the private records",
-                remedy="give rows that anybody may see, or leave it out",
-            )
+            rule = "must be a file of public records"
+            remedy = "give rows that anybody may see, or leave it out"
+            raise UsageError("public", rule, got="the private records", remedy=remedy)
 
 
 def read_public(public: PublicFile) -> Any:

@@ -90,19 +90,12 @@ def make_heat_map(
     """
     _check_outputs(outputs, inputs=records.paths)
     if choice.bounds is None or len(choice.bounds) != 2:
-        raise UsageError(
-            "bounds",
-            "must be declared for a heat map, low:high for each of two columns",
-            got="none" if choice.bounds is None else len(choice.bounds),
-            remedy="such as -74.3:-73.7,40.5:40.9",
-        )
+        rule = "must be declared for a heat map, low:high for each of two columns"
+        got = "none" if choice.bounds is None else len(choice.bounds)
+        raise UsageError("bounds", rule, got=got, remedy="such as -74.3:-73.7,40.5:40.9")
     if choice.bandwidth is None:
-        raise UsageError(
-            "bandwidth",
-            "must be given for a heat map",
-            got="none",
-            remedy="give the distance over which points are smoothed, in metres for longitude and latitude",
-        )
+        remedy = "give the distance over which points are smoothed, in metres for longitude and latitude"
+        raise UsageError("bandwidth", "must be given for a heat map", got="none", remedy=remedy)
     kept = next((each for each in outputs if Path(each).suffix.lower() == FUNCTION), None)
     target = str(Path(outputs[0]).with_suffix(FUNCTION)) if kept is None else kept
     check_function_output(target, inputs=records.paths, interactive=approve is not None)

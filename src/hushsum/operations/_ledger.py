@@ -76,10 +76,7 @@ def amount(*, epsilon: float | None, delta: float | None, rho: float | None) -> 
     from hushsum.ledger import Charge
 
     if epsilon is None and delta is None and rho is None:
-        raise UsageError(
-            (Parameter("epsilon"), ", ", Parameter("delta"), " or ", Parameter("rho"), " must be given"),
-            got="none",
-            remedy="0 is allowed",
-        )
+        rule = (Parameter("epsilon"), ", ", Parameter("delta"), " or ", Parameter("rho"), " must be given")
+        raise UsageError(rule, got="none", remedy="0 is allowed")
     named = (("epsilon", epsilon), ("delta", delta), ("rho", rho))
     return Charge(*(Fraction(0) if value is None else exact(name, value) for name, value in named))

@@ -63,11 +63,8 @@ def mixed_batches(
             yield kept.select(names), None if unit_column is None else kept.column(unit_column)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         # Messages of Arrow quote cells.
-        raise DataRefused(
-            (FilePath(name), " must be a table that can be read by the declared types"),
-            got="something else",
-            remedy="check the file and the declarations",
-        ) from None
+        rule = (FilePath(name), " must be a table that can be read by the declared types")
+        raise DataRefused(rule, got="something else", remedy="check the file and the declarations") from None
 
 
 def _complete(table: Any, columns: Sequence[str]) -> Any:
@@ -120,23 +117,16 @@ def _words_of(text: Any, column: DeclaredColumn, name: str, file: str, cells: Ce
     true = compute.is_in(trimmed, value_set=pa.array(_TRUE))
     known = compute.or_(true, compute.is_in(trimmed, value_set=pa.array((*_FALSE, None))))
     if not compute.all(known, min_count=0).as_py():
-        raise DataRefused(
-            (f"column {name!r} of ", FilePath(file), " is declared as a flag: true, false, 1 or 0"),
-            got="another text",
-            remedy="declare its categories instead",
-        )
+        rule = (f"column {name!r} of ", FilePath(file), " is declared as a flag: true, false, 1 or 0")
+        raise DataRefused(rule, got="another text", remedy="declare its categories instead")
     return compute.if_else(compute.is_valid(trimmed), true, pa.scalar(None, pa.bool_()))
 
 
 def check_table_output(output: str) -> None:
     """Refuse an output whose suffix is not known, before any work is done."""
     if Path(output).suffix.lower() not in SUFFIXES:
-        raise UsageError(
-            "output",
-            f"must end in {', '.join(SUFFIXES)}",
-            got=Path(output).suffix or "no suffix",
-            remedy="name the file so",
-        )
+        rule = f"must end in {', '.join(SUFFIXES)}"
+        raise UsageError("output", rule, got=Path(output).suffix or "no suffix", remedy="name the file so")
 
 
 def write_table(table: Any, output: str) -> None:

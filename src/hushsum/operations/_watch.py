@@ -112,12 +112,8 @@ def _length_of(period: str) -> tuple[int, bool]:
     number = int(found[1] or 1) if found is not None else 0
     length = number * {**_UNITS, **_MONTHS}.get(unit, 0)
     if not length or (calendar and length > _MOST_MONTHS):
-        raise UsageError(
-            "every",
-            "must be a length of time",
-            got=shown(period),
-            remedy="give for example day, week, month, quarter, 6h or 15 minutes",
-        )
+        remedy = "give for example day, week, month, quarter, 6h or 15 minutes"
+        raise UsageError("every", "must be a length of time", got=shown(period), remedy=remedy)
     return length, calendar
 
 
@@ -172,12 +168,8 @@ class Watch:
         """An empty tally; columns are named, because nothing of a file may decide what is counted."""
         columns = self.records.columns
         if not self.kernel.takes_sets and columns is None:
-            raise UsageError(
-                "columns",
-                "must be named: a stream starts before there is a file",
-                got="none",
-                remedy="give the columns of a record",
-            )
+            rule = "must be named: a stream starts before there is a file"
+            raise UsageError("columns", rule, got="none", remedy="give the columns of a record")
         built = self.kernel.build(None if columns is None else len(columns), columns, self.records.bounds)
         named = None if self.kernel.takes_sets else columns
         cap = self.records.max_per_unit
@@ -401,12 +393,9 @@ def start_or_continue(
         stream = open_stream(watch.state, encryption_key=encryption_key)
     try:
         if stream.notes.get("settings") != settings:
-            raise UsageError(
-                "state",
-                "must belong to a watch with the same settings",
-                got="another",
-                remedy="repeat the command that started it, or give another state",
-            )
+            rule = "must belong to a watch with the same settings"
+            remedy = "repeat the command that started it, or give another state"
+            raise UsageError("state", rule, got="another", remedy=remedy)
         return Watcher(watch, stream, StepClock(**stream.notes["clock"]))
     except BaseException:
         stream.close()
@@ -431,11 +420,9 @@ def _start(
     try:
         return prepared.start(watch.state, encryption_key=encryption_key, notes=notes)
     except AlreadyPublished:
-        raise UsageError(
-            "state",
-            "must be the file of the stream that was started by this command, which is gone",
-            remedy="put it back; a new stream needs another idempotency key, and is paid for again",
-        ) from None
+        rule = "must be the file of the stream that was started by this command, which is gone"
+        remedy = "put it back; a new stream needs another idempotency key, and is paid for again"
+        raise UsageError("state", rule, remedy=remedy) from None
 
 
 def _booked(prepared: PreparedStream, watch: Watch, settings: dict[str, Any]) -> PreparedStream:

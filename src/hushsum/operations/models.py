@@ -118,11 +118,8 @@ class ModelChoice:
         ]
         for name in self.parameters:
             if name not in allowed:
-                raise UsageError(
-                    name,
-                    f"must be a parameter of the {self.name} model",
-                    remedy=f"it has {', '.join(sorted(allowed))}",
-                )
+                rule = f"must be a parameter of the {self.name} model"
+                raise UsageError(name, rule, remedy=f"it has {', '.join(sorted(allowed))}")
         given: dict[str, Any] = dict.fromkeys(self.left_to_public(), FROM_PUBLIC)
         rows = {} if self.public is None else {"public": self.public}
         model = kind(**given, **rows, **self.parameters)
@@ -188,12 +185,9 @@ class ModelKind:
         known = {each.name: each for each in self.settings}
         for name in given:
             if name not in known:
-                raise UsageError(
-                    "settings",
-                    f"must be settings of the {self.name} model",
-                    got="another",
-                    remedy=f"it has {', '.join(known) or 'none'}",
-                )
+                rule = f"must be settings of the {self.name} model"
+                remedy = f"it has {', '.join(known) or 'none'}"
+                raise UsageError("settings", rule, got="another", remedy=remedy)
         return {name: known[name].from_form(value) for name, value in given.items()}
 
 
@@ -362,12 +356,8 @@ def _tried(step: Callable[[], object]) -> None:
         raise
     except (ValueError, TypeError, ArithmeticError):
         pass
-    raise UsageError(
-        "settings",
-        "must have the types that the model declares",
-        got="others",
-        remedy="see the list of models",
-    )
+    rule = "must have the types that the model declares"
+    raise UsageError("settings", rule, got="others", remedy="see the list of models")
 
 
 def made_up(
@@ -382,12 +372,8 @@ def made_up(
     """
     if takes_labels(model):
         if classes is None:
-            raise UsageError(
-                "classes",
-                "must be declared before the claim is shown",
-                got="none",
-                remedy="list every label there is",
-            )
+            rule = "must be declared before the claim is shown"
+            raise UsageError("classes", rule, got="none", remedy="list every label there is")
         model.set_params(classes=list(classes))
     box = Bounds.of(model.effective("bounds", len(columns)), len(columns), columns)
     if box is None:
@@ -406,11 +392,8 @@ def check_target(
     classes that are named twice.
     """
     if takes_target(model) and target is None:
-        raise UsageError(
-            "target",
-            f"must be given for the {model.COMMAND} model",
-            remedy="name the column that is to be predicted",
-        )
+        rule = f"must be given for the {model.COMMAND} model"
+        raise UsageError("target", rule, remedy="name the column that is to be predicted")
     if target is not None and not takes_target(model):
         raise UsageError("target", f"must be left out: the {model.COMMAND} model predicts no column")
     if classes is not None and not takes_labels(model):
@@ -794,11 +777,8 @@ def secret_model(
             model.set_params(classes=read_classes(records.classes, target))
         number += table.num_rows
         if number > EXACT[choice.name]:
-            raise DataRefused(
-                f"a {choice.name} model in exact mode takes at most {EXACT[choice.name]} records",
-                got="more",
-                remedy="release it as a file",
-            )
+            rule = f"a {choice.name} model in exact mode takes at most {EXACT[choice.name]} records"
+            raise DataRefused(rule, got="more", remedy="release it as a file")
         kept.append((table, target))
     return _secret_model(choice, model, kept, columns, records.target, most_questions)
 
@@ -877,12 +857,8 @@ def _functions(name: str, model: Any, X: Floats, y: NDArray[Any] | None) -> list
     if name == "density":
         kernels = model.compared_by(model.n_features_in_)
         if len(kernels) != 1:
-            raise UsageError(
-                "bandwidth",
-                ("and ", Parameter("kernel"), " must be one of each in exact mode"),
-                got="several",
-                remedy="give one of each",
-            )
+            rule = ("and ", Parameter("kernel"), " must be one of each in exact mode")
+            raise UsageError("bandwidth", rule, got="several", remedy="give one of each")
         return [density_function(X, kernels[0], bounds=box, relation="replace")]
     (kernel,) = model.compared_by(model.n_features_in_)
     if name == "kernel-svc":
@@ -941,11 +917,9 @@ def read_declarations(path: str) -> dict[str, DeclaredColumn]:
     except (OSError, ValueError):
         data = None
     if not isinstance(data, dict) or not data:
-        raise UsageError(
-            (FilePath(path, quoted=True), " must be a JSON object with a declaration of each column"),
-            got="something else",
-            remedy='write for example {"age": {"kind": "numbers", "low": 0, "high": 120}}',
-        )
+        rule = (FilePath(path, quoted=True), " must be a JSON object with a declaration of each column")
+        remedy = 'write for example {"age": {"kind": "numbers", "low": 0, "high": 120}}'
+        raise UsageError(rule, got="something else", remedy=remedy)
     return {name: column_from_json(each) for name, each in data.items()}
 
 
@@ -967,12 +941,9 @@ def declared_numbers(text: str) -> tuple[str, DeclaredColumn]:
         if not name or len(parts) > 3:
             raise ValueError
     except (ValueError, IndexError):
-        raise UsageError(
-            "number",
-            "must be NAME=LOW:HIGH, NAME=LOW:HIGH:BINS, or one of these with :whole at the end",
-            got="something else",
-            remedy="write for example age=0:120:12:whole",
-        ) from None
+        rule = "must be NAME=LOW:HIGH, NAME=LOW:HIGH:BINS, or one of these with :whole at the end"
+        remedy = "write for example age=0:120:12:whole"
+        raise UsageError("number", rule, got="something else", remedy=remedy) from None
     return name, NumberColumn(low, high, fill=low, bins=bins, whole=whole)
 
 
@@ -985,12 +956,8 @@ def declared_categories(text: str) -> tuple[str, DeclaredColumn]:
     name, _, rest = text.partition("=")
     values: list[Any] = rest.split(",")
     if not name or not all(values):
-        raise UsageError(
-            "category",
-            "must be NAME=VALUE,VALUE,...",
-            got="something else",
-            remedy="write for example sex=f,m",
-        )
+        rule = "must be NAME=VALUE,VALUE,..."
+        raise UsageError("category", rule, got="something else", remedy="write for example sex=f,m")
     with suppress(ValueError):
         values = [int(each) for each in values]
     return name, CategoryColumn(values, unknown="other")
@@ -1011,12 +978,9 @@ def declarations(
     found += [declared_categories(each) for each in categories]
     found += [(each, FlagColumn()) for each in flags]
     if not found or len(dict(found)) != len(found):
-        raise UsageError(
-            "columns",
-            "must be declared, each once",
-            got="none" if not found else "one of them twice",
-            remedy="give a file of declarations, or an option for each column",
-        )
+        got = "none" if not found else "one of them twice"
+        remedy = "give a file of declarations, or an option for each column"
+        raise UsageError("columns", "must be declared, each once", got=got, remedy=remedy)
     return dict(found)
 
 

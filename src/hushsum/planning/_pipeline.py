@@ -348,12 +348,8 @@ class ReleaseRecords:
         if steps is None:
             return None
         if kernel.dim is None or self.bounds is None:
-            raise UsageError(
-                "steps",
-                "need the bounds of columns of numbers",
-                got="no bounds",
-                remedy="declare bounds, or leave steps out",
-            )
+            rule = "need the bounds of columns of numbers"
+            raise UsageError("steps", rule, got="no bounds", remedy="declare bounds, or leave steps out")
         box, known = declared_bounds(self.bounds, dim=kernel.dim, columns=columns)
         assert box is not None
         return declared_steps(step_of_columns(steps) if isinstance(steps, tuple) else steps, box, known)
@@ -421,11 +417,9 @@ def _width(X: object) -> int:
     if len(shape) == 1:
         return 1
     if shape[1] > shape[0]:
-        raise DataRefused(
-            "the number of columns is taken as public",
-            got="more columns than records",
-            remedy="turn the table, or give a kernel with its dim",
-        )
+        rule = "the number of columns is taken as public"
+        remedy = "turn the table, or give a kernel with its dim"
+        raise DataRefused(rule, got="more columns than records", remedy=remedy)
     return int(shape[1])
 
 
@@ -562,12 +556,8 @@ insecure_noise_seed
         if public is not None:
             raise UsageError("public", f"must be left out for {method}, which counts in no tally")
         if rho is not None or epsilon is None:
-            raise ClaimError(
-                "epsilon",
-                f"must be given, with or without delta, for {method}",
-                got="rho or nothing",
-                remedy="give epsilon",
-            )
+            rule = f"must be given, with or without delta, for {method}"
+            raise ClaimError("epsilon", rule, got="rho or nothing", remedy="give epsilon")
         # What only releases of a planned tally have is refused, rather than ignored.
         for name, usual in {"mechanism": None, "rows": AUTO, "count_share": None, "rounded": None}.items():
             if given[name] != usual:

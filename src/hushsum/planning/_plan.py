@@ -397,12 +397,8 @@ def _width(public: object) -> int:
 def _rows(public: object, dim: int) -> Floats:
     rows = as_dense(public, dim=dim).astype(np.float64)
     if len(rows) < FEWEST_POINTS:
-        raise DataRefused(
-            "public",
-            f"must have at least {FEWEST_POINTS} rows",
-            got="fewer",
-            remedy="give more public rows, or declare bandwidth and bounds",
-        )
+        remedy = "give more public rows, or declare bandwidth and bounds"
+        raise DataRefused("public", f"must have at least {FEWEST_POINTS} rows", got="fewer", remedy=remedy)
     return rows
 
 
@@ -457,24 +453,19 @@ class TrustModel:
         one_of("trust", self.name, TRUST_MODELS)
         several = self.name in (FEDERATED, SITES)
         if several != (self.sites is not None):
-            raise UsageError(
-                "sites",
-                f"must be given where trust is {FEDERATED!r} or {SITES!r}, and only there",
-                got="none" if self.sites is None else f"{self.sites}",
-                remedy="give the number of sites" if several else "leave it out",
-            )
+            rule = f"must be given where trust is {FEDERATED!r} or {SITES!r}, and only there"
+            got = "none" if self.sites is None else f"{self.sites}"
+            remedy = "give the number of sites" if several else "leave it out"
+            raise UsageError("sites", rule, got=got, remedy=remedy)
         for name, value in (("dropouts", self.dropouts), ("colluding", self.colluders)):
             if value < 0 or (value and self.name != FEDERATED):
                 raise UsageError(
                     name, f"must be at least 0, and 0 unless trust is {FEDERATED!r}", got=f"{value}"
                 )
         if self.colluders + 2 * self.dropouts >= self.parties and self.name == FEDERATED:
-            raise UsageError(
-                "colluding",
-                "and twice the dropouts must be below the number of sites together",
-                got=f"{self.colluders} and {self.dropouts} of {self.parties}",
-                remedy="allow fewer",
-            )
+            rule = "and twice the dropouts must be below the number of sites together"
+            got = f"{self.colluders} and {self.dropouts} of {self.parties}"
+            raise UsageError("colluding", rule, got=got, remedy="allow fewer")
 
     @property
     def parties(self) -> int:

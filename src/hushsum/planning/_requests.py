@@ -270,12 +270,8 @@ def empty_tally(
     method = method_named(size.method)
     assert method.tally is not None
     if method.needs_bounds and bounds is None:
-        raise UsageError(
-            "bounds",
-            f"must be declared for the method {size.method}",
-            got="none",
-            remedy="give the range of each column",
-        )
+        rule = f"must be declared for the method {size.method}"
+        raise UsageError("bounds", rule, got="none", remedy="give the range of each column")
     given = size.given()
     if "seed" in method.settings:
         given["seed"] = size.seed

@@ -182,12 +182,9 @@ def _axes(
     numbers = tuple(axis for axis in axes if isinstance(axis, int) and 0 <= axis < dim)
     if not 1 <= len(axes) <= 2 or len(set(numbers)) != len(axes):
         named = "" if names is None else f", or one of {', '.join(names[:8])}"
-        raise UsageError(
-            "axes",
-            f"must be one or two different columns from 0 to {dim - 1}{named}",
-            got=",".join(map(str, listed)),
-            remedy="columns are numbered in the order in which they were counted",
-        )
+        rule = f"must be one or two different columns from 0 to {dim - 1}{named}"
+        remedy = "columns are numbered in the order in which they were counted"
+        raise UsageError("axes", rule, got=",".join(map(str, listed)), remedy=remedy)
     return numbers
 
 

@@ -242,11 +242,9 @@ def write_page(
 def check_readable(released: Released, size: int) -> None:
     """Refuse what a page cannot answer, with what can."""
     if size > MOST_BYTES:
-        raise UsageError(
-            f"a page holds a function of at most {MOST_BYTES >> 20} MB",
-            got=f"{size >> 20} MB",
-            remedy="release fewer rows or rounded cells, or query the file with hushsum query",
-        )
+        rule = f"a page holds a function of at most {MOST_BYTES >> 20} MB"
+        remedy = "release fewer rows or rounded cells, or query the file with hushsum query"
+        raise UsageError(rule, got=f"{size >> 20} MB", remedy=remedy)
     parts = list(released.parts.values()) if isinstance(released, Bundle) else [released]
     for part in parts:
         if isinstance(part, NoisyTable):
