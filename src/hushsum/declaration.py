@@ -205,7 +205,10 @@ class Parameter:
         if self.kernel and _is_kernel(value):
             return True
         if self.several and isinstance(value, list | tuple | np.ndarray):
-            return 0 < len(value) <= MOST_LISTED and all(self._allows_one(each) for each in value)
+            named = self.type == TEXT and not self.choices  # as many as there are columns or labels
+            return 0 < len(value) <= (len(value) if named else MOST_LISTED) and all(
+                map(self._allows_one, value)
+            )
         return self._allows_one(value)
 
     def _allows_one(self, value: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ from hushsum.cli.error_wording import Command
 from hushsum.cli.output import counting, reader_may_leave, refused_strictly, tell, warn, warnings_printed
 from hushsum.cli.release_report import Confirmation, released_file
 from hushsum.declaration import ANY, Parameter, common
-from hushsum.operations import LedgerOptions, RecordFiles
+from hushsum.operations import LedgerOptions, RecordFiles, TrainingFiles
 from hushsum.records import names_in_words
 
 _GIVEN = "hushsum.model_options"
@@ -39,7 +40,7 @@ def fit(
     files: options.RecordFiles,
     output: options.ReleaseOutput,
     records: Annotated[
-        RecordFiles,
+        TrainingFiles,
         Without("set_column"),
         Reworded(
             {"bounds": "Declared range of all columns, or of each; default: -1:1. Records are clipped to it."}
@@ -48,10 +49,6 @@ def fit(
     ledger: LedgerOptions,
     epsilon: Annotated[float, common("ε of the release.")],
     delta: Annotated[float | None, common("δ; default: that of the model, shown in the claim.")] = None,
-    target: Annotated[str | None, common("Column to predict from the others.", metavar="NAME")] = None,
-    classes: Annotated[
-        str | None, common("All labels, declared, separated by commas.", metavar="LABELS")
-    ] = None,
     public: Annotated[
         str | None,
         common(
@@ -82,7 +79,7 @@ def fit(
 
     hushsum fit classifier visits.parquet --target ill --classes no,yes --epsilon 1 -o ill.hush
     """
-    from hushsum.operations.models import ModelChoice, TrainingFiles, count_model, release_model
+    from hushsum.operations.models import ModelChoice, count_model, release_model
 
     path_or_file = released_file(output, json=json)
     given = {
@@ -93,15 +90,7 @@ def fit(
         "random_state": seed,
     }
     stated = {name: value for name, value in given.items() if value is not None}
-    training = TrainingFiles(
-        tuple(files),
-        records.columns,
-        target,
-        options.names(classes, "classes"),
-        cells=records.cells,
-        public=records.public_file(public),
-        unit_column=records.unit_column,
-    )
+    training = replace(records, paths=tuple(files), public=records.public_file(public))
     confirmation = Confirmation(output, yes=yes, of_model=True)
     with counting(files, allow_clipping=allow_clipping, strict=strict) as progress:
         counted = count_model(
@@ -315,15 +304,13 @@ def synthesize(
     confirmation = Confirmation(output, yes=yes, of_model=True)
     with warnings_printed():
         made = run(
-            files,
+            replace(records, paths=tuple(files)),
             output,
             columns,
             {name: value for name, value in given.items() if value is not None},
             model_output=model,
             rows=rows,
             seed=seed,
-            unit_column=records.unit_column,
-            cells=records.cells,
             interactive=confirmation.interactive,
             approve=confirmation.approve,
             ledger=ledger.given(),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from hushsum.errors import Parameter, UsageError, shown
 from hushsum.records import DateFormat
+
+N = TypeVar("N", int, float)
 
 
 def completing(*choices: str) -> Callable[[str], list[str]]:
@@ -99,14 +101,24 @@ def numbers(text: str, parameter: str) -> tuple[float, ...]:
     >>> numbers("120,80.5", "at")
     (120.0, 80.5)
     """
-    if not text.strip():
-        return ()
+    return _listed(text, parameter, float, "numbers", "120,80,60") if text.strip() else ()
+
+
+def integers(text: str, parameter: str) -> tuple[int, ...]:
+    """Integers separated by commas.
+
+    >>> integers("100,200", "rows")
+    (100, 200)
+    """
+    return _listed(text, parameter, int, "integers", "100,200")
+
+
+def _listed(text: str, parameter: str, kind: Callable[[str], N], what: str, example: str) -> tuple[N, ...]:
     try:
-        return tuple(float(each) for each in text.split(","))
+        return tuple(map(kind, text.split(",")))
     except ValueError:
-        raise UsageError(
-            parameter, "must be numbers separated by commas", got=shown(text), remedy="such as 120,80,60"
-        ) from None
+        rule = f"must be {what} separated by commas"
+        raise UsageError(parameter, rule, got=shown(text), remedy=f"such as {example}") from None
 
 
 def point(text: str, parameter: str) -> tuple[float, ...]:
@@ -115,10 +127,10 @@ def point(text: str, parameter: str) -> tuple[float, ...]:
     >>> point("3 17;20", "at")
     (3.0, 17.0, 20.0)
     """
-    try:
-        return tuple(map(float, _separated(text)))
-    except ValueError:
-        raise _no_point(text, parameter) from None
+    found = point_with_dates(text, parameter)
+    if any(isinstance(each, str) for each in found):
+        raise _no_point(text, parameter)
+    return tuple(map(float, found))
 
 
 def point_with_dates(text: str, parameter: str) -> tuple[float | str, ...]:
@@ -128,18 +140,14 @@ def point_with_dates(text: str, parameter: str) -> tuple[float | str, ...]:
     ('2024-05-31', 7.0)
     """
     found: list[float | str] = []
-    for each in _separated(text):
+    for each in re.split(r"[,;\s]+", text.strip(" ,;")):
         try:
-            found.append(float(each))
+            found += [float(each)] if each else []
         except ValueError:
             if each.count("-") != 2:
                 raise _no_point(text, parameter) from None
             found.append(each)
     return tuple(found)
-
-
-def _separated(text: str) -> list[str]:
-    return [each for each in re.split(r"[,;\s]+", text.strip(" ,;")) if each]
 
 
 def _no_point(text: str, parameter: str) -> UsageError:
@@ -149,22 +157,6 @@ def _no_point(text: str, parameter: str) -> UsageError:
         got=shown(text),
         remedy="such as 120,80,60",
     )
-
-
-def integers(text: str | None, parameter: str) -> tuple[int, ...] | None:
-    """Integers separated by commas.
-
-    >>> integers("100,200", "rows")
-    (100, 200)
-    """
-    if text is None:
-        return None
-    try:
-        return tuple(int(each) for each in text.split(","))
-    except ValueError:
-        raise UsageError(
-            parameter, "must be integers separated by commas", got=shown(text), remedy="such as 100,200"
-        ) from None
 
 
 def ranges(

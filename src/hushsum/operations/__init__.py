@@ -38,14 +38,17 @@ from hushsum.operations._count import (
 )
 from hushsum.operations._deliver import (
     Approve,
+    DatasetStatus,
     Delivered,
     FunctionReleased,
     LedgerOptions,
+    amount,
     declared_or_public,
     release_key,
     release_records,
     release_tally,
     requested_release,
+    status_of,
 )
 from hushsum.operations._demo import BANDWIDTH, SALARY_BOUNDS, DemoDone, run_demo, write_payroll
 from hushsum.operations._files import (
@@ -54,6 +57,7 @@ from hushsum.operations._files import (
     Progress,
     PublicFile,
     RecordFiles,
+    TrainingFiles,
     check_answers_output,
     check_function_output,
     check_output,
@@ -67,10 +71,8 @@ from hushsum.operations._files import (
     read_public,
     refuse_private_file,
 )
-from hushsum.operations._heat_map import MapChoice, draw_heat_map, is_released, make_heat_map
-from hushsum.operations._ledger import DatasetStatus, amount, status_of
 from hushsum.operations._mixed_tables import ARROW, PARQUET, mixed_batches, write_table
-from hushsum.operations._plot_function import plot_function
+from hushsum.operations._pictures import MapChoice, draw_heat_map, is_released, make_heat_map, plot_function
 from hushsum.operations._watch import StepClock, StepWritten, Watch, Watcher, start_or_continue
 
 __all__ = [
@@ -104,6 +106,7 @@ __all__ = [
     "StepClock",
     "StepWritten",
     "TallyDescription",
+    "TrainingFiles",
     "Watch",
     "Watcher",
     "amount",

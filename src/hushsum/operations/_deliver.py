@@ -48,7 +48,7 @@ from hushsum.planning import (
     kernel_of_sample,
     takes_sets,
 )
-from hushsum.privacy import PERSON, RECORD, Booking, Claim, ReleaseRequest, checked_unit
+from hushsum.privacy import PERSON, RECORD, Booking, Claim, ReleaseRequest, checked_unit, exact
 from hushsum.records import (
     Bounds,
     DeclaredBounds,
@@ -72,7 +72,7 @@ from hushsum.releases import (
 from hushsum.tally import Tally, load_tally, public_header
 
 if TYPE_CHECKING:
-    from hushsum.ledger import Account, DatasetBudget, Fence
+    from hushsum.ledger import Account, Charge, DatasetBudget, Fence, Ledger
 
 
 _FORM = 1
@@ -253,6 +253,13 @@ class Delivered(Generic[R]):
 
 
 D = TypeVar("D")
+
+
+def check_named(ledger: LedgerOptions | None, paths: Sequence[str]) -> None:
+    """Refuse a release of records from standard input that nothing names in the ledger."""
+    if ledger is not None and ledger.idempotency_key is None and STANDARD in paths:
+        rule = "must be given where records come from standard input"
+        raise UsageError("idempotency_key", rule, got="none", remedy="name this release")
 
 
 def deliver(
@@ -451,9 +458,7 @@ def release_records(
     requested = requested_release(
         records, request, kernel=kernel, method=method, public=public, threads=threads
     )
-    if ledger is not None and ledger.idempotency_key is None and STANDARD in records.paths:
-        rule = "must be given where records come from standard input"
-        raise UsageError("idempotency_key", rule, got="none", remedy="name this release")
+    check_named(ledger, records.paths)
     planned = requested.prepare(_Files(records, threads, progress))
     found = planned.bounds
     bounds = (
@@ -619,3 +624,72 @@ def declared_or_public(
         kernel, dim=int(sample.num_columns), public=sample, records=UNDECLARED, bounds=bounds
     )
     return found, bounds_of_sample(found, bounds, sample)
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetStatus:
+    """One dataset's account, how many releases stopped on their way, and what the next one may spend."""
+
+    ledger: str
+    dataset: str
+    account: Account
+    releases: int
+    unfinished: int
+    warning: str | None
+
+    @property
+    def share(self) -> float:
+        """The part of the budget that is spent, of the scarcest of its numbers."""
+        spent, budget = self.account.spent, self.account.terms.budget
+        pairs = zip(
+            (spent.epsilon, spent.delta, spent.rho), (budget.epsilon, budget.delta, budget.rho), strict=True
+        )
+        return float(max((one / total for one, total in pairs if total), default=0))
+
+    def as_json(self) -> dict[str, Any]:
+        """The status for a machine."""
+        account = self.account
+        return {
+            "ledger": self.ledger,
+            "dataset": self.dataset,
+            "state": account.state,
+            "terms": account.terms.as_json(),
+            "spent": account.spent.as_json(),
+            "spent_epsilon": account.epsilon_at(account.spent),
+            "remaining": account.remaining.as_json(),
+            "parts": {
+                name: {"spent": spent.as_json(), "remaining": account.remaining_in(name).as_json()}
+                for name, spent in zip(account.terms.partition, account.parts, strict=True)
+            },
+            "largest_pure_epsilon": account.largest_pure_epsilon,
+            "releases": self.releases,
+            "unfinished": self.unfinished,
+            "warning": self.warning,
+        }
+
+
+def status_of(ledger: Ledger, dataset: str | Sequence[str] | None) -> list[DatasetStatus]:
+    """How one dataset stands, or several, or all."""
+    from hushsum.ledger import Kind
+
+    warning = ledger.rollback_problem()
+    names = ledger.datasets() if dataset is None else [dataset] if isinstance(dataset, str) else dataset
+    found = []
+    for name, (account, history) in zip(names, ledger.standing(names), strict=True):
+        entries = [each for each in history if each.step is not Kind.VOIDED]
+        unfinished = sum(each.step is not Kind.PUBLISHED for each in entries)
+        found.append(DatasetStatus(ledger.id, name, account, len(entries), unfinished, warning))
+    return found
+
+
+def amount(*, epsilon: float | None, delta: float | None, rho: float | None) -> Charge:
+    """A charge from a command's options; at least one must be given, and zero is a statement too."""
+    from fractions import Fraction
+
+    from hushsum.ledger import Charge
+
+    if epsilon is None and delta is None and rho is None:
+        rule = (NameOf("epsilon"), ", ", NameOf("delta"), " or ", NameOf("rho"), " must be given")
+        raise UsageError(rule, got="none", remedy="0 is allowed")
+    named = (("epsilon", epsilon), ("delta", delta), ("rho", rho))
+    return Charge(*(Fraction(0) if value is None else exact(name, value) for name, value in named))

@@ -270,6 +270,22 @@ class RecordFiles:
         return None if path is None else PublicFile(path, self.columns, self.set_column, cells=cells)
 
 
+@dataclass(frozen=True, slots=True)
+class TrainingFiles(RecordFiles):
+    """Which columns of which files are learned from, and which one is learned.
+
+    ``columns`` default to all but ``target`` and ``unit_column``. ``classes`` are the declared labels, as
+    text. ``public`` is a file of public rows with the same columns; one of the target is left out.
+    """
+
+    target: Annotated[str | None, common(help="Column to predict from the others.", metavar="NAME")] = None
+    classes: Annotated[
+        tuple[str, ...] | None,
+        common(help="All labels, declared, separated by commas.", metavar="LABELS"),
+    ] = None
+    public: PublicFile | None = None
+
+
 def with_all_paths(records: RecordFiles) -> RecordFiles:
     """The files with wildcards in their paths replaced by what these match.
 

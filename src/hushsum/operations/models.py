@@ -44,11 +44,13 @@ from hushsum.models import (
 )
 from hushsum.operations._answers import features_of, labels_of, read_classes
 from hushsum.operations._count import Meter
-from hushsum.operations._deliver import Approve, Delivered, LedgerOptions, deliver
+from hushsum.operations._deliver import Approve, Delivered, LedgerOptions, check_named, deliver
 from hushsum.operations._files import (
     STANDARD,
     Progress,
     PublicFile,
+    RecordFiles,
+    TrainingFiles,
     all_paths,
     check_answers_output,
     check_function_output,
@@ -58,10 +60,8 @@ from hushsum.operations._files import (
 from hushsum.operations._mixed_tables import check_table_output, mixed_batches, write_table
 from hushsum.privacy import ANALYTIC, Booking, Claim, Promise, Relation, path_scale, spend_json
 from hushsum.records import (
-    PLAIN,
     Bounds,
     CategoryColumn,
-    CellFormat,
     DeclaredColumn,
     FlagColumn,
     NumberColumn,
@@ -409,26 +409,6 @@ Target = NDArray[Any] | None
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingFiles:
-    """Which columns of which files are learned from, and which one is learned.
-
-    ``columns`` default to all but ``target``, of the first file. ``classes`` are the declared labels, as
-    text. ``name`` is what error messages call the file; by default its path. ``public`` is a file of public
-    rows with the same columns; one of the target is left out. ``unit_column`` is whose record each is, of a
-    model with ``max_per_unit``.
-    """
-
-    paths: tuple[str, ...]
-    columns: tuple[str, ...] | None = None
-    target: str | None = None
-    classes: tuple[str, ...] | None = None
-    name: str | None = None
-    cells: CellFormat = PLAIN
-    public: PublicFile | None = None
-    unit_column: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ModelReleased(Delivered[Bundle]):
     """A public model and where it was written."""
 
@@ -576,11 +556,7 @@ def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | 
         claim = model.claim(None if records.columns is None else len(records.columns))
         records.cells.check_relation(str(claim.relation))
         check_ledger(ledger, claim)
-    if ledger is not None and ledger.idempotency_key is None and STANDARD in records.paths:
-        raise UsageError(
-            "idempotency_key",
-            "must be given for a release from standard input, since nothing else names it in the ledger",
-        )
+    check_named(ledger, records.paths)
     for path in records.paths:
         if path != STANDARD:
             _check_columns(records, path, labels=takes_labels(model))
@@ -985,7 +961,7 @@ def declarations(
 
 
 def synthesize(
-    sources: Sequence[str],
+    records: RecordFiles,
     output: str,
     columns: Mapping[str, DeclaredColumn],
     parameters: Mapping[str, Any],
@@ -993,8 +969,6 @@ def synthesize(
     model_output: str | None = None,
     rows: int | None = None,
     seed: int | None = None,
-    cells: CellFormat = PLAIN,
-    unit_column: str | None = None,
     interactive: bool = False,
     approve: Approve | None = None,
     ledger: LedgerOptions | None = None,
@@ -1004,7 +978,7 @@ def synthesize(
     The model is kept in a ``.hush`` file, by default beside the table: further tables are drawn from it by
     ``hushsum sample`` without spending anything. ``rows`` is by default the released number of records.
     """
-    sources = all_paths(sources)
+    sources, cells, unit_column = all_paths(records.paths), records.cells, records.unit_column
     refuse_repeated(sources)
     check_table_output(output)
     check_answers_output(output, inputs=sources)
@@ -1023,8 +997,8 @@ def synthesize(
                 found = True
     if not found:
         raise DataRefused("the files must have records", got="none")
-    records = TrainingFiles(tuple(sources), tuple(columns), cells=cells, unit_column=unit_column)
-    released = release_model(CountedModel(model, choice, records, kept, ledger), approve=approve)
+    counted = TrainingFiles(sources, tuple(columns), cells=cells, unit_column=unit_column)
+    released = release_model(CountedModel(model, choice, counted, kept, ledger), approve=approve)
     if released is None:
         return None
     # From the file's content: a resumed release is that of the first run.

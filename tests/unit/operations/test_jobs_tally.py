@@ -7,6 +7,7 @@ import pytest
 from tests.exact_tallies import exact_state
 
 import hushsum as hs
+from hushsum.declaration import check_fields
 from hushsum.errors import UsageError
 from hushsum.kernels import kernel_in_words
 from hushsum.operations import (
@@ -132,3 +133,9 @@ def test_kernel_choices() -> None:
         KernelSpec(kernel="manhattan").build(2)
     with pytest.raises(UsageError, match="number of columns"):
         CHOICE.build(None)
+
+
+def test_any_number_of_columns_may_be_named() -> None:
+    check_fields(RecordFiles(columns=tuple(f"x{i}" for i in range(1000))))
+    with pytest.raises(UsageError, match="columns must be"):
+        check_fields(RecordFiles(columns=()))

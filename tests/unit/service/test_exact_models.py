@@ -17,7 +17,8 @@ import pytest
 import hushsum as hs
 from hushsum.errors import QuestionsSpent, ServiceRefused, UsageError
 from hushsum.ledger import Ledger, LedgerDebit
-from hushsum.operations.models import EXACT, ModelChoice, SecretModel, TrainingFiles, secret_model
+from hushsum.operations import TrainingFiles
+from hushsum.operations.models import EXACT, ModelChoice, SecretModel, secret_model
 from hushsum.service.http.app import create_app
 from hushsum.service.store import Functions
 from tests.in_process_service import SECRET, Town, listening
@@ -56,7 +57,7 @@ def test_labels_of_the_records_are_not_taken_as_the_list_of_classes(tmp_path: Pa
     path.write_text("x,label\n0.1,no\n0.2,yes\n0.3,Mrs Example\n")
     choice = ModelChoice("kernel-svc", {"epsilon": 1.0, "delta": 1e-6})
     with pytest.raises(UsageError, match="classes must be declared"):
-        secret_model(choice, TrainingFiles((str(path),), ("x",), "label"), most_questions=5)
+        secret_model(choice, TrainingFiles((str(path),), ("x",), target="label"), most_questions=5)
 
 
 @pytest.mark.parametrize("model", EXACT)

@@ -7,8 +7,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from hushsum.errors import HushsumError
-from hushsum.operations import PublicFile, describe_exact, describe_model
-from hushsum.operations.models import TrainingFiles
+from hushsum.operations import PublicFile, TrainingFiles, describe_exact, describe_model
 from hushsum.records import CellFormat, clipping_allowed
 from hushsum.service.jobs.job_runner import LeaseLost, RunningJob, delete_exact_model_files, publish
 from hushsum.service.jobs.requests import choice_of, collect_parameter_warnings
@@ -97,8 +96,8 @@ def _files(
     return TrainingFiles(
         (str(running.source(request.upload)),),
         tuple(request.columns),
-        request.target,
-        None if request.classes is None else tuple(request.classes),
+        target=request.target,
+        classes=None if request.classes is None else tuple(request.classes),
         name=UPLOAD_NAME,
         cells=request.states(CellFormat),
         public=public,
