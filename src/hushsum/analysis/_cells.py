@@ -339,14 +339,9 @@ def number_of_clusters(cells: Cells, most: int, *, seed: int) -> int:
     overall = cells.inertia(center[None]) / total
     if overall <= 0.0:
         return 1
-    last, best, chosen = 0.0, -math.inf, 1
-    for number in range(1, most + 1):
-        left = cells.inertia(cluster_cells(cells, number, seed=seed, starts=_FEW_STARTS)) / (total * overall)
-        height = max(left, 1e-6) ** -power
-        if height - last > best:
-            best, chosen = height - last, number
-        last = height
-    return chosen
+    runs = (cluster_cells(cells, number, seed=seed, starts=_FEW_STARTS) for number in range(1, most + 1))
+    heights = [max(cells.inertia(centers) / (total * overall), 1e-6) ** -power for centers in runs]
+    return 1 + int(np.argmax(np.diff([0.0, *heights])))
 
 
 def sizes_and_spread(cells: Cells, centers: Floats) -> tuple[Floats, Floats]:
@@ -463,22 +458,18 @@ def number_of_components(cells: Cells, most: int, *, kind: str, seed: int) -> in
     Where the means of cells have noise, likelihoods count as those of the number of records whose sampling
     error would be as large.
     """
-    best, chosen = math.inf, 1
     records = max(cells.effective_total, 2.0)
-    for number in range(1, max(1, min(most, len(cells) // 2)) + 1):
+
+    def criterion(number: int) -> float:
         mixture, value = fit_mixture(cells, number, kind=kind, seed=seed)
-        criterion = mixture.parameters(kind) * math.log(records) - 2.0 * records * value
-        if criterion < best:
-            best, chosen = criterion, number
-    return chosen
+        return mixture.parameters(kind) * math.log(records) - 2.0 * records * value
+
+    return min(range(1, max(1, min(most, len(cells) // 2)) + 1), key=criterion)
 
 
 def _expected_log_parts(mixture: Mixture, means: Floats, inside: Floats) -> Floats:
-    found = mixture.log_parts(means)
-    for j, covariance in enumerate(mixture.covariances):
-        precision = np.linalg.inv(covariance)
-        found[:, j] -= 0.5 * np.einsum("ij,kji->k", precision, inside)
-    return found
+    precisions = np.linalg.inv(mixture.covariances)
+    return np.asarray(mixture.log_parts(means) - 0.5 * np.einsum("cij,kji->kc", precisions, inside))
 
 
 def _maximised(

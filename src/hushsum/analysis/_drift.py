@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -319,27 +319,24 @@ def _windows(last: int) -> int:
 def _checked(steps: Sequence[NoisyTable]) -> tuple[int, ...]:
     """The numbers of the steps; refuses what is not a series of one stream."""
 
-    def refused(rule: str, got: object, remedy: str) -> UsageError:
-        return UsageError("steps", rule, got=got, remedy=remedy)
-
+    refused = partial(UsageError, "steps")
     if len(steps) < 2:
-        raise refused("must be at least two steps of a stream", len(steps), "release more")
-    found = [each.stream_step if isinstance(each, NoisyTable) else None for each in steps]
-    first = found[0]
-    same = [
-        each for each in found if each and first and (each.stream, each.noise) == (first.stream, first.noise)
-    ]
-    if first is None or len(same) < len(steps):
+        raise refused("must be at least two steps of a stream", got=len(steps), remedy="release more")
+    found = [each.stream_step for each in steps if isinstance(each, NoisyTable)]
+    same = [each for each in found if each is not None]
+    streams = [(each.stream, each.noise) for each in same]
+    if len(same) < len(steps) or any(each != streams[0] for each in streams):
         remedy = "use hs.compare for single releases"
-        raise refused("must be steps of one stream", "other functions", remedy)
+        raise refused("must be steps of one stream", got="other functions", remedy=remedy)
     numbers = tuple(each.step for each in same)
-    view = first.noise.view
+    view = same[0].noise.view
     if view.decay is not None:
         rule = "must show all steps so far, or a window"
-        raise refused(rule, "a stream that decays", "start the stream without decay")
-    if any(after <= before for before, after in pairwise(numbers)):
-        raise refused("must be in their order", "others", "sort them by their number")
-    if view.window is not None and any(after - before < view.window for before, after in pairwise(numbers)):
+        raise refused(rule, got="a stream that decays", remedy="start the stream without decay")
+    apart = min(after - before for before, after in pairwise(numbers))
+    if apart <= 0:
+        raise refused("must be in their order", got="others", remedy="sort them by their number")
+    if view.window is not None and apart < view.window:
         rule = f"of a window must be at least {view.window} steps apart, so that no record is in two"
-        raise refused(rule, "nearer ones", f"give every {view.window}th step")
+        raise refused(rule, got="nearer ones", remedy=f"give every {view.window}th step")
     return numbers

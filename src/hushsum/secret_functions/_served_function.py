@@ -18,7 +18,7 @@ from dataclasses import astuple, dataclass
 from fractions import Fraction
 from pathlib import Path
 from threading import Lock, RLock
-from typing import IO, Any, NoReturn, Protocol, TypeVar, Unpack
+from typing import IO, Any, NoReturn, Protocol, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -459,8 +459,8 @@ class ServedFunction(Secret):
         promise: Promise,
         store: AnswerStore,
         *,
-        calibration: str,
-        most_questions: int,
+        most_questions: int = MOST_QUESTIONS,
+        calibration: str = ANALYTIC,
         jitter: float | None = None,
         insecure_noise_seed: int | None = None,
         rollback_guard: RollbackGuard[int] | None = None,
@@ -689,21 +689,24 @@ def serve(
     return served
 
 
+class ServingKeywords(TypedDict, total=False):
+    """The keyword arguments of :func:`serve` that a function has each time it is opened."""
+
+    most_questions: int
+    calibration: str
+    jitter: float | None
+    rollback_guard: RollbackGuard[int] | None
+
+
 def reopen(
-    function: SecretFunction,
-    store: AnswerStore,
-    promise: Promise,
-    *,
-    most_questions: int = MOST_QUESTIONS,
-    calibration: str = ANALYTIC,
-    rollback_guard: RollbackGuard[int] | None = None,
+    function: SecretFunction, store: AnswerStore, promise: Promise, **keywords: Unpack[ServingKeywords]
 ) -> ServedFunction:
     """A function that was served before, on its own store, with the arguments of then. Spends nothing.
 
     Parameters
     ----------
-    rollback_guard : RollbackGuard, optional
-        Remembers outside of the store how many answers were given, so that an older copy of it is noticed.
+    **keywords
+        ``most_questions``, ``calibration``, ``jitter`` and ``rollback_guard`` as for :func:`serve`.
 
     Raises
     ------
@@ -713,14 +716,7 @@ def reopen(
     UsageError
         if the store belongs to another function.
     """
-    served = ServedFunction(
-        function,
-        promise,
-        store,
-        calibration=calibration,
-        most_questions=most_questions,
-        rollback_guard=rollback_guard,
-    )
+    served = ServedFunction(function, promise, store, **keywords)
     if not store.belongs_to(served._facts()):
         rule = "the store of answers is not the one that was opened"
         raise FileRefused(rule, remedy="restore it, or serve anew")
@@ -777,6 +773,12 @@ class FreshAnswers(Secret):
     budget, idempotency_key, allow_large_delta, insecure_noise_seed
         As for ``Tally.release``; the budget is debited here, for all answers.
 
+    Attributes
+    ----------
+    claim : Claim
+    noise_stderr : float
+        The standard deviation of the noise of one answer.
+
     Privacy
     -------
     Every answer moves by at most Δ = ``function.pointwise``. T Gaussian answers, each chosen after the
@@ -808,9 +810,11 @@ class FreshAnswers(Secret):
         self._lock = Lock()
         self._sigma = self._rate = None
         if mechanism == "gaussian":
-            self._sigma = path_scale(function.pointwise * answers**0.5, promise)
+            self._sigma = deviation = path_scale(function.pointwise * answers**0.5, promise)
         else:
             self._rate = laplace_rate(promise, answers)
+            deviation = function.pointwise * math.sqrt(2.0) / float(self._rate)
+        self.noise_stderr = function.scale * deviation
         secure = self._seed is None
         self.claim = _claim(promise, function, f"{mechanism}, fresh for each answer", secure=secure)
         # The answers of one debit are given by one object alone: another one that uses its key, in this
@@ -820,14 +824,6 @@ class FreshAnswers(Secret):
         if spend_json(request.booking, self.claim, subject, lambda: {"opened": mine})["opened"] != mine:
             rule = "belongs to answers that were opened before, and what was not given of them is lost"
             raise UsageError("idempotency_key", rule, remedy="give another key, which spends again")
-
-    @property
-    def noise_stderr(self) -> float:
-        """The standard deviation of the noise of one answer."""
-        if self._sigma is not None:
-            return self._function.scale * self._sigma
-        assert self._rate is not None
-        return self._function.scale * self._function.pointwise * math.sqrt(2.0) / float(self._rate)
 
     def __call__(self, Q: object) -> Floats:
         """The next answers, shape (n_queries,).
@@ -845,16 +841,15 @@ class FreshAnswers(Secret):
             self._left -= len(rows)
             seed = None if self._seed is None else self._seed + self._left
         exact = self._function.at(rows)
-        if self._sigma is not None:
-            with release_noise(seed) as noise:
+        with release_noise(seed) as noise:
+            if self._sigma is not None:
                 noisy = rounded(exact + self._sigma * noise.normal(len(exact)), self._sigma)
-        else:
-            assert self._rate is not None
-            # Rounding moves either of two neighbours by half a step: Δ is one step less than _STEPS.
-            step = self._function.pointwise / (_STEPS - 1)
-            with release_noise(seed) as noise:
+            else:
+                assert self._rate is not None
+                # Rounding moves either of two neighbours by half a step: Δ is one step less than _STEPS.
+                step = self._function.pointwise / (_STEPS - 1)
                 counts, _ = noise.laplace(np.rint(exact / step).astype(np.int64), _STEPS, self._rate)
-            noisy = step * counts.astype(np.float64)
+                noisy = step * counts.astype(np.float64)
         values: Floats = self._function.scale * noisy
         return values
 
