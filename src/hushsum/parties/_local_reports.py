@@ -24,7 +24,7 @@ from typing import Annotated, Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.declaration import BOUNDS_TYPE, common
+from hushsum.declaration import BOUNDS_TYPE, common, setting
 from hushsum.errors import FilePath, FileRefused, UsageError
 from hushsum.files import atomic_file, canonical_json, stored_rational
 from hushsum.kernels import HashableKernel, Kernel
@@ -361,20 +361,18 @@ class CollectionRequest:
     epsilon: Annotated[
         float, common("ε that each person spends by reporting.", above=0, at_most=_MOST_EPSILON)
     ]
-    columns: Annotated[
-        tuple[str, ...] | None, common("Columns of a record, separated by commas.", metavar="NAMES")
-    ] = None
+    columns: tuple[str, ...] | None = setting(
+        None, common("Columns of a record, separated by commas."), metavar="NAMES"
+    )
     dim: Annotated[int | None, common("Number of columns, where they have no names.", at_least=1)] = None
     kernel: KernelSpec = _NO_KERNEL
-    bounds: Annotated[
-        DeclaredBounds | None,
-        common(
-            "Declared range of all columns, or of each; records are clipped to it.",
-            type=BOUNDS_TYPE,
-            optional=True,
-            metavar="LOW:HIGH[,...]",
-        ),
-    ] = None
+    bounds: DeclaredBounds | None = setting(
+        None,
+        common("Declared range of all columns, or of each; records are clipped to it."),
+        type=BOUNDS_TYPE,
+        optional=True,
+        metavar="LOW:HIGH[,...]",
+    )
     rows: Annotated[int, of_table(help="Rows of the sketch.", at_least=1)] = 1000
     width: Annotated[int, of_table(help="Cells of a row.", at_least=2)] = 1000
     seed: Annotated[int, SEED] = 0

@@ -18,7 +18,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final, NoReturn, Protocol
 
-from hushsum.declaration import Parameter, common
+from hushsum.declaration import Parameter, common, setting
 from hushsum.errors import AlreadyPublished, FileRefused, HushsumError, PeerLost, PeerRefused, UsageError
 from hushsum.operations import LedgerOptions
 from hushsum.parties import _messages as messages
@@ -27,9 +27,6 @@ from hushsum.privacy import Booking, Claim, StagedRelease, stage
 
 Log = Callable[[str], None]
 NO_LEDGER: Final = LedgerOptions()
-WAITING: Final = "Waiting"
-"""The heading of help."""
-
 _HANDSHAKE: Final = 20.0
 _TICK: Final = 0.05
 _FIRST_PAUSE: Final = 0.05
@@ -53,27 +50,18 @@ class Address:
     fingerprint: str = ""
 
 
+def _waiting(help: str, name: str = "") -> Parameter:
+    return Parameter(name, help=help, group="Waiting", metavar="SECONDS")
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """Seconds: until a peer comes or a message begins, until a peer that went away is given up, and for one
     message to pass.
     """
 
-    wait: Annotated[
-        float,
-        Parameter(
-            help="How long to wait for the others to start.", above=0, group=WAITING, metavar="SECONDS"
-        ),
-    ] = 3600.0
-    lost: Annotated[
-        float,
-        Parameter(
-            "patience",
-            help="Continue without a party that is away for this time.",
-            group=WAITING,
-            metavar="SECONDS",
-        ),
-    ] = 60.0
+    wait: float = setting(3600.0, _waiting("How long to wait for the others to start."), above=0)
+    lost: float = setting(60.0, _waiting("Continue without a party that is away for this time.", "patience"))
     transfer: float = 120.0
 
 
@@ -81,15 +69,7 @@ class Patience:
 class ParticipantPatience(Patience):
     """The same for one that connects: the other side may be started again by people."""
 
-    lost: Annotated[
-        float,
-        Parameter(
-            "patience",
-            help="Give up when the other side is away for this time.",
-            group=WAITING,
-            metavar="SECONDS",
-        ),
-    ] = 600.0
+    lost: float = setting(600.0, _waiting("Give up when the other side is away for this time.", "patience"))
 
 
 class Result:
@@ -177,9 +157,9 @@ class PartySpec:
     """What the process of every party needs."""
 
     key: Annotated[str, common("This party's key file.", metavar="FILE")]
-    state: Annotated[
-        str | None, common("Folder for the state of runs. [default: beside the file]", metavar="DIR")
-    ] = None
+    state: str | None = setting(
+        None, common("Folder for the state of runs. [default: beside the file]", metavar="DIR")
+    )
 
 
 def parse_address(text: str, parameter: str, *, pinned: bool = False) -> Address:

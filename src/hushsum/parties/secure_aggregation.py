@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
-from hushsum.declaration import check_fields, common
+from hushsum.declaration import check_fields, common, setting
 from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused, SecretRefused, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import atomic_file, pack, unpack
@@ -1223,15 +1223,12 @@ class TermsRequest:
     """
 
     release: ReleaseRequest
-    colluding: Annotated[
-        int,
-        common(
-            "Number of colluding sites against which the claim holds, alone or with the server.", at_least=0
-        ),
-    ] = 1
-    dropouts: Annotated[
-        int, common("Number of sites that may leave before the sum is opened.", at_least=0)
-    ] = 0
+    colluding: int = setting(
+        1,
+        common("Number of colluding sites against which the claim holds, alone or with the server."),
+        at_least=0,
+    )
+    dropouts: int = setting(0, common("Number of sites that may leave before the sum is opened."), at_least=0)
 
     def __post_init__(self) -> None:
         check_fields(self)

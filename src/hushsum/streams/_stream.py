@@ -23,7 +23,7 @@ from typing import Annotated, Any, Final, NoReturn, Self
 import numpy as np
 
 from hushsum._types import Floats, Integers
-from hushsum.declaration import Parameter, picked
+from hushsum.declaration import common, picked, setting
 from hushsum.errors import Argument, FileRefused, SecretRefused, StreamInUse, UsageError, shown
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import (
@@ -734,24 +734,17 @@ class StreamRequest:
     """
 
     release: ReleaseRequest
-    horizon: Annotated[
-        int, Parameter(help="How many steps the claim covers.", group="", at_least=1, at_most=MOST_STEPS)
-    ]
-    window: Annotated[
-        int | None,
-        Parameter(
-            help="Show the last WINDOW steps instead of all.", group=STEPS, at_least=1, at_most=MOST_STEPS
-        ),
-    ] = None
-    decay: Annotated[
-        float | Fraction | None,
-        Parameter(
-            help="Show all steps, each with DECAY times the weight of the next one.",
-            group=STEPS,
-            above=0,
-            below=1,
-        ),
-    ] = None
+    horizon: Annotated[int, common("How many steps the claim covers.", at_least=1, at_most=MOST_STEPS)]
+    window: int | None = setting(
+        None, "Show the last WINDOW steps instead of all.", group=STEPS, at_least=1, at_most=MOST_STEPS
+    )
+    decay: float | Fraction | None = setting(
+        None,
+        "Show all steps, each with DECAY times the weight of the next one.",
+        group=STEPS,
+        above=0,
+        below=1,
+    )
     removals: bool = False
     assumptions: tuple[str, ...] = ()
 

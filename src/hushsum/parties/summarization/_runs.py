@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.declaration import Parameter, check_fields, common
+from hushsum.declaration import Parameter, check_fields, common, setting
 from hushsum.errors import (
     AlreadyPublished,
     Argument,
@@ -87,10 +87,10 @@ class CuratorRequest:
     validation: Annotated[str, common("Records that the summary should resemble.", metavar="FILE")]
     run: RunSpec
     columns: Annotated[tuple[str, ...] | None, COLUMNS] = None
-    carry: Annotated[
-        tuple[str, ...], common("Columns that are sent and not compared, such as a label.", metavar="NAMES")
-    ] = ()
-    pace: Annotated[float, common("Time between the starts of rounds.", at_least=0, metavar="SECONDS")] = 1.0
+    carry: tuple[str, ...] = setting(
+        (), common("Columns that are sent and not compared, such as a label.", metavar="NAMES")
+    )
+    pace: float = setting(1.0, common("Time between the starts of rounds."), at_least=0, metavar="SECONDS")
     cells: CellFormat = PLAIN
     ledger: LedgerOptions = NO_LEDGER
     debit_rho: Annotated[bool, DEBIT_RHO] = False
@@ -659,22 +659,18 @@ class OwnerRequest:
     """What an owner offers, and its own limits, which hold for every request of a curator."""
 
     party: PartySpec
-    columns: Annotated[
-        tuple[str, ...] | None,
-        common("Columns that may be sent, separated by commas; default: all.", metavar="NAMES"),
-    ] = None
-    cap: Annotated[int | None, common("Maximum number of points that are sent in total.", at_least=1)] = None
-    hashes: Annotated[
-        str | None, common("Send hashes under this secret instead of points, or nothing.", metavar="FILE")
-    ] = None
+    columns: tuple[str, ...] | None = setting(
+        None, common("Columns that may be sent, separated by commas; default: all."), metavar="NAMES"
+    )
+    cap: int | None = setting(None, common("Maximum number of points that are sent in total."), at_least=1)
+    hashes: str | None = setting(
+        None, common("Send hashes under this secret instead of points, or nothing."), metavar="FILE"
+    )
     cells: CellFormat = PLAIN
     ledger: LedgerOptions = NO_LEDGER
-    delta: Annotated[
-        float | None,
-        Parameter(
-            help="Debit ε at this δ from the ledger; default: debit ρ.", group="Ledger", above=0, below=1
-        ),
-    ] = None
+    delta: float | None = setting(
+        None, "Debit ε at this δ from the ledger; default: debit ρ.", group="Ledger", above=0, below=1
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushsum._types import Floats, Integers
-from hushsum.declaration import check_fields, common
+from hushsum.declaration import check_fields, common, picked, setting
 from hushsum.errors import ClaimError, UsageError
 from hushsum.parties._runtime import Result
 from hushsum.parties.summarization._curator import CuratorState
@@ -348,12 +348,13 @@ class Comparison:
     bandwidth: Annotated[
         float, common("Scale of the Gaussian kernel in the units of the data; public.", above=0)
     ]
-    features: Annotated[int, common("Number of random frequencies.", at_least=1, at_most=MAX_WIDTH // 2)] = (
-        500
+    features: int = setting(500, common("Number of random frequencies."), at_least=1, at_most=MAX_WIDTH // 2)
+    validation_share: float = setting(
+        VALIDATION_SHARE,
+        common("Fraction of the budget for the release of the validation set."),
+        above=0,
+        below=1,
     )
-    validation_share: Annotated[
-        float, common("Fraction of the budget for the release of the validation set.", above=0, below=1)
-    ] = VALIDATION_SHARE
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -374,20 +375,18 @@ class RunSpec:
     comparison: Comparison
     size: Annotated[int, common("Number of points of the summary.", at_least=1)]
     rule: Annotated[str, common("threshold, fresh or auction.", choices=RULES)] = DEFAULT_RULE
-    rounds: Annotated[
-        int | None, common("Number of rounds. [default: depends on the rule]", at_least=1, at_most=MAX_ROUNDS)
-    ] = None
-    reach: Annotated[
-        int | None, common("Total number of points to be sent. [default: 3 × the size]", at_least=1)
-    ] = None
+    rounds: int | None = setting(
+        None, common("Number of rounds. [default: depends on the rule]"), at_least=1, at_most=MAX_ROUNDS
+    )
+    reach: int | None = setting(
+        None, common("Total number of points to be sent. [default: 3 × the size]"), at_least=1
+    )
     seed: Annotated[int, common("Public seed of the features.")] = 0
     cap: Annotated[int | None, common("Maximum number of points from one owner.", at_least=1)] = None
-    rate: Annotated[float | None, common("Decrease of the log-odds per rank, for the auction.", above=0)] = (
-        None
+    rate: float | None = setting(None, common("Decrease of the log-odds per rank, for the auction."), above=0)
+    hashes: bool = setting(
+        False, common("Owners send hashes; --validation is a file from hushsum summarize validation.")
     )
-    hashes: Annotated[
-        bool, common("Owners send hashes; --validation is a file from hushsum summarize validation.")
-    ] = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -409,14 +408,6 @@ class RunSpec:
             **settings,
         )
         return planned if run is None else replace(planned, run=run)
-
-
-def _spec_of(size: int, keywords: Mapping[str, Any]) -> RunSpec:
-    shared = {each.name for each in fields(Comparison)} & set(keywords)
-    comparison = Comparison(**{name: keywords[name] for name in shared})
-    return RunSpec(
-        comparison=comparison, size=size, **{name: keywords[name] for name in keywords.keys() - shared}
-    )
 
 
 def summarize(
@@ -469,7 +460,8 @@ def summarize(
     columns = {1 if each.ndim == 1 else each.shape[1] for each in mine.values()} or {0}
     if len(columns) > 1:
         raise UsageError("extra", "must have the same columns for every owner")
-    run = _spec_of(size, keywords)
+    own = {name: given for name, given in keywords.items() if name not in Comparison.__dataclass_fields__}
+    run = RunSpec(comparison=picked(Comparison, keywords), size=size, **own)
     compared = run.comparison.compared(sizes[0][1], run.seed)
     terms = run.terms(None, tuple(owners), sizes[0][1], columns.pop())
     target = release_target(
