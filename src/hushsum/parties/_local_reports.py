@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
@@ -65,7 +64,6 @@ _MOST_EPSILON: Final = 60
 _MOST_REPORTS: Final = (1 << 31) - 1
 """A cell of the table counts at most all reports, and has 32 bits."""
 
-_REPORT = struct.Struct("<8sIIBB")
 _INSECURE: Final = 2
 """Beside the sign: the report was made with a seed, for tests."""
 
@@ -216,7 +214,8 @@ def make_report(terms: ReportTerms, record: object, *, insecure_noise_seed: int 
             source=source,
         )
     marks = negative | (_INSECURE if insecure_noise_seed is not None else 0)
-    return b64encode(_REPORT.pack(terms.digest, row, column, marks, _VERSION))
+    report = np.array((terms.digest, row, column, marks, _VERSION), _RECORD)
+    return b64encode(report.tobytes())
 
 
 def collect_reports(
@@ -300,7 +299,7 @@ def _parsed(
     found = np.frombuffer(data, _RECORD)
     rows, columns = found["row"].astype(np.int64), found["column"].astype(np.int64)
     # Compared as bytes: NumPy's strings end at the first zero.
-    digests = np.frombuffer(data, np.uint8).reshape(-1, _REPORT.size)[:, :8]
+    digests = np.frombuffer(data, np.uint8).reshape(-1, _RECORD.itemsize)[:, :8]
     good = (
         (digests == np.frombuffer(terms.digest, np.uint8)).all(axis=1)
         & (rows < terms.basis.rows)
@@ -316,7 +315,7 @@ def _parsed(
 
 def _readable(line: bytes) -> bool:
     try:
-        return len(b64decode(line, validate=True)) == _REPORT.size
+        return len(b64decode(line, validate=True)) == _RECORD.itemsize
     except ValueError:
         return False
 

@@ -223,15 +223,11 @@ class Coordinated(Protocol):
 
     @property
     def members(self) -> Collection[str]:
-        """Who takes part in the open step."""
+        """Who takes part in the open step; when all are closed, who may learn that the run has ended."""
 
     @property
     def awaited(self) -> Collection[str]:
         """Who of them has not replied."""
-
-    @property
-    def audience(self) -> Collection[str]:
-        """Who may learn that the run has ended; known when it is done."""
 
     @property
     def most_reply(self) -> int:
@@ -420,7 +416,7 @@ class Coordinator:
             begun = time.monotonic()
             while time.monotonic() < deadline and any(
                 self._connections[party] or time.monotonic() - self._left.get(party, begun) < _GRACE
-                for party in set(self._machine.audience) - self._told
+                for party in set(self._machine.members) - self._told
             ):
                 self._changed.wait(_TICK)
 
@@ -549,11 +545,13 @@ class Coordinator:
         return None
 
     def _check_member(self, party: str) -> None:
-        if self._machine.done:
-            if party not in self._machine.audience:
-                raise PeerRefused(f"the run is over without this {self._machine.noun}")
-        elif party not in self._machine.members:
-            raise PeerRefused(f"this {self._machine.noun} is not, or no longer, part of the run")
+        if party not in self._machine.members:
+            noun, over = self._machine.noun, self._machine.done
+            raise PeerRefused(
+                f"the run is over without this {noun}"
+                if over
+                else f"this {noun} is not, or no longer, part of the run"
+            )
 
     def _check_refusal(self, data: bytes) -> None:
         kind, values = messages.control_in(data, "refusal")

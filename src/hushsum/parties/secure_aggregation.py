@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, NoReturn
+from typing import Annotated, Any, ClassVar, Final, NoReturn, cast
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
@@ -33,6 +33,7 @@ from hushsum.declaration import check_fields, common, setting
 from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused, SecretRefused, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import atomic_file, pack, unpack
+from hushsum.kernels import positive_integer
 from hushsum.operations import LedgerOptions, check_output
 from hushsum.parties._kept_state import EncryptedState, SecretStore, StateFolder
 from hushsum.parties._merge import narrowed
@@ -318,9 +319,8 @@ class AggregationTerms(Message):
         noisy count first.
         """
         basis, promise = tally.basis, request.promise
-        rows = basis.shape[0] if request.rows == AUTO else request.rows
-        if type(rows) is not int or not 1 <= rows <= basis.shape[0]:
-            raise UsageError("rows", f"must be from 1 to the tally's {basis.shape[0]}", got=f"{rows!r:.20}")
+        most, given = basis.shape[0], cast(Any, request.rows)
+        rows = most if given == AUTO else positive_integer("rows", given, at_most=most)
         unit, per_unit = claimed_unit(tally, request.unit, request.relation)
         return cls(
             run=run or secrets.token_hex(16),
@@ -928,7 +928,11 @@ class ServerState:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The sites that take part in the open step: those that replied to the one before."""
+        """The sites that take part in the open step: those that replied to the one before; in the end those
+        whose tables are in the sum.
+        """
+        if self.done:
+            return self.survivors
         place = len(self._closed)
         return self.terms.sites if place == 0 else self._closed[STEPS[place - 1]]
 
@@ -943,11 +947,6 @@ class ServerState:
     def done(self) -> bool:
         """Whether the sum is open."""
         return self.step == DONE
-
-    @property
-    def audience(self) -> tuple[str, ...]:
-        """The sites whose tables are in the sum."""
-        return self.survivors
 
     @property
     def most_reply(self) -> int:

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn, Self
+from typing import Annotated, Any, Final, NoReturn, Self, cast
 
 import numpy as np
 
 from hushsum._types import Floats, Integers
 from hushsum.declaration import common, picked, setting
-from hushsum.errors import Argument, FileRefused, SecretRefused, StreamInUse, UsageError, shown
+from hushsum.errors import Argument, FileRefused, SecretRefused, StreamInUse, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import (
     REAL,
@@ -46,7 +46,6 @@ from hushsum.files import (
 from hushsum.kernels import positive_integer, thread_count
 from hushsum.privacy import (
     AUTO,
-    MOST_ROWS,
     MOST_STEPS,
     PERSON,
     Budget,
@@ -873,13 +872,8 @@ def prepare_stream(tally: Tally, request: StreamRequest) -> PreparedStream:
     view = View.of(request.window, request.decay)
     if release.mechanism is not None:
         raise UsageError("mechanism", "must be left out: the promise decides it for a stream")
-    rows = None
-    if isinstance(release.rows, str) and release.rows != AUTO:
-        raise UsageError("rows", f"must be a number or {AUTO!r}", got=shown(release.rows))
-    if not isinstance(release.rows, str):
-        rows = positive_integer("rows", release.rows, at_most=MOST_ROWS)
-        if rows > tally.basis.shape[0]:
-            raise UsageError("rows", f"must be at most the tally's {tally.basis.shape[0]}", got=f"{rows}")
+    most, given = tally.basis.shape[0], cast(Any, release.rows)
+    rows = None if given == AUTO else positive_integer("rows", given, at_most=most)
     empty = _empty(pattern, rows)
     _ = empty.reading  # which refuses a tally without the kernel that its steps are read with
     relation, share = Relation.of(release.relation), release.share_of_count

@@ -7,7 +7,7 @@ import math
 import os
 import re
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -127,15 +127,14 @@ class SummaryFeatures:
 
     def as_json(self) -> dict[str, Any]:
         """The parameters as JSON values."""
-        names = ("dim", "bandwidth", "features", "seed", "paired")
-        return {name: getattr(self, name) for name in names}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> SummaryFeatures:
         """The features that `as_json` described."""
         if type(data["paired"]) is not bool:
             raise ValueError("paired")
-        return cls(**{name: data[name] for name in ("dim", "bandwidth", "features", "seed", "paired")})
+        return cls(**data)
 
     @cached_property
     def _map(self) -> _native.FeatureMap:

@@ -159,8 +159,6 @@ class CuratorMachine:
         """The owners that are not lost."""
         return tuple(name for name in self.parties if name not in self.state.lost)
 
-    audience = members
-
     @property
     def awaited(self) -> tuple[str, ...]:
         """Who has not accepted the terms, or not answered."""
