@@ -371,13 +371,14 @@ def connect(
     PeerRefused
         if the peer that answers does not hold that key, or who does not accept ours.
     """
+    context = identity.client_context(fingerprint)
     try:
         plain = socket.create_connection((host, port), timeout)
     except OSError:
         raise PeerLost(f"nobody answers at {host}:{port}") from None
     try:
         _prepare(plain)
-        made = TlsConnection(identity.client_context(fingerprint).wrap_socket(plain), transfer=transfer)
+        made = TlsConnection(context.wrap_socket(plain), transfer=transfer)
     except ssl.SSLCertVerificationError:
         plain.close()
         raise PeerRefused(f"who answers at {host}:{port} does not hold the pinned key") from None
