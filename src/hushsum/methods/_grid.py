@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,7 +20,6 @@ from hushsum.methods._prediction import (
     Option,
     PredictionRequest,
 )
-from hushsum.privacy import Promise
 from hushsum.records import Bounds, DeclaredBounds, DeclaredSteps, Steps, declared_steps, steps_between
 from hushsum.releases import UNSEEN_SHARE
 from hushsum.tables import (
@@ -200,29 +198,6 @@ def predict(request: PredictionRequest) -> list[Option]:
     """One option for each spacing whose file is small enough, and whose answers are quick enough; none
     without bounds, or with many columns.
     """
-    options = _options(request)
-    if request.promise.delta and request.requested:
-        # What is private without δ is private with it, and few cells take less noise so.
-        options += _options(replace(request, promise=Promise.of(epsilon=request.promise.epsilon)))
-    return options
-
-
-def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option]:
-    """The option that releases a grid that exists."""
-    if not isinstance(reading, GridReading):
-        return []
-    basis = reading.basis
-    settings = {
-        "spacing": max(
-            spacing / width
-            for spacing, width in zip(basis.spacing, _profiles(reading.kernel).column_widths(), strict=True)
-        ),
-        "degree": max(basis.degrees) or default_degree(_profiles(reading.kernel)),
-    }
-    return [_option(request, reading, settings)]
-
-
-def _options(request: PredictionRequest) -> list[Option]:
     bounds, kernel = request.bounds, _profiles(request.kernel)
     if bounds is None or bounds.dim > MAX_DIM:
         return []
@@ -247,6 +222,21 @@ def _options(request: PredictionRequest) -> list[Option]:
                 # Nodes on every column's steps: there is no spacing to choose.
                 break
     return options
+
+
+def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option]:
+    """The option that releases a grid that exists."""
+    if not isinstance(reading, GridReading):
+        return []
+    basis = reading.basis
+    settings = {
+        "spacing": max(
+            spacing / width
+            for spacing, width in zip(basis.spacing, _profiles(reading.kernel).column_widths(), strict=True)
+        ),
+        "degree": max(basis.degrees) or default_degree(_profiles(reading.kernel)),
+    }
+    return [_option(request, reading, settings)]
 
 
 def _too_many(box: Bounds, kernel: ProfileKernel, spacing: float, degree: int, steps: Steps | None) -> bool:

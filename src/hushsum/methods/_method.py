@@ -478,12 +478,13 @@ def release_counted(
         insecure_noise_seed=keywords.get("insecure_noise_seed"),
     )
     tally = count()
+    claim = tally.prepare(request).claim
     prepared = OneCallRelease.of(
         method,
         epsilon=epsilon,
-        delta=delta,
+        delta=delta if claim.delta else None,
         relation=relation,
-        mechanism=tally.prepare(request).claim.mechanism,
+        mechanism=claim.mechanism,
         **keywords,
     )
     tally.add(X)

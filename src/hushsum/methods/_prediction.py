@@ -14,7 +14,9 @@ from hushsum._types import Floats
 from hushsum.kernels import ColumnKernel, HashableCombination, HashableKernel, Kernel
 from hushsum.privacy import (
     COUNT_SHARE,
+    GAUSSIAN,
     PERSON,
+    PURE_MECHANISMS,
     Calibration,
     IntegerNoise,
     Promise,
@@ -86,7 +88,7 @@ class PredictionRequest:
     are sizes of hash rows to compare, and ``row_variance`` is how much hash rows of a width disagree.
     ``requested`` is false for a promise that is shown for comparison only. ``steps`` are those of columns
     whose values are multiples of one. ``count_share`` is None where each option has the share that suits it,
-    and ``mechanism`` where noise under pure ε may have the better distribution.
+    and ``mechanism`` where noise may have the better distribution.
     """
 
     records: int
@@ -133,7 +135,7 @@ class PredictionRequest:
         unit = 2.0 * count**2 / float(self.promise.epsilon or 1) ** 2
         if not self.promise.pure:
             one = Sensitivity(l1=count, l2_squared=count**2, largest=count)
-            unit = calibrate(self.promise, UnitChange(one, 0, 1), cells=1).table.variance
+            unit = calibrate(self.promise, UnitChange(one, 0, 1), cells=1, mechanism=GAUSSIAN).table.variance
         densities, likely = self.densities()
         if math.isinf(own) and not self.density_spread:
             densities = _DENSE * densities
@@ -289,6 +291,8 @@ class Option:
         records, whose variance suffices for a noisy count alone.
         """
         count = number if isinstance(number, CountError) else CountError(number)
+        if mechanism in PURE_MECHANISMS:
+            request = replace(request, promise=replace(request.promise, delta=Fraction(0)))
         promise = request.promise
         return cls(
             method=method,

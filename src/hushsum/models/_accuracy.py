@@ -14,7 +14,7 @@ from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels import Kernel
 from hushsum.planning import plan
-from hushsum.privacy import COUNT_SHARE, Promise
+from hushsum.privacy import COUNT_SHARE, Promise, stated_mechanism
 from hushsum.releases import ReleasedFunction
 from hushsum.tables import Reading
 
@@ -92,8 +92,9 @@ def rho_of(promise: Promise) -> Fraction:
 
 
 def terms_of(promise: Promise) -> dict[str, Any]:
-    """A promise as the arguments of ``Tally.release``."""
-    return {"epsilon": promise.epsilon, "delta": promise.delta or None, "rho": promise.rho}
+    """A promise as the arguments of ``Tally.release``, with the noise that a model states beforehand."""
+    numbers = {"epsilon": promise.epsilon, "delta": promise.delta or None, "rho": promise.rho}
+    return {**numbers, "mechanism": stated_mechanism(promise)}
 
 
 MODEL_COUNT_SHARE = 0.1

@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from hushsum._types import Floats
 from hushsum.models._accuracy import shares_within_noise
-from hushsum.privacy import RECORD, IntegerNoise, Promise, Relation, calibrate
+from hushsum.privacy import RECORD, IntegerNoise, Promise, Relation, calibrate, stated_mechanism
 from hushsum.records import clipped_to_ball
 from hushsum.releases import CoefficientFunction
 from hushsum.tables import SQUARE_WEIGHT, ClassMoments
@@ -87,7 +87,8 @@ def largest_edge(dim: int) -> float:
 def noise_of(basis: ClassMoments, promise: Promise) -> IntegerNoise:
     """The noise of a cell that a release draws."""
     change = basis.unit_change(RECORD, 1, Relation.ADD_REMOVE)
-    return calibrate(promise, change, cells=basis.shape[1], count_share=TOTAL_SHARE).table
+    given: Any = {"count_share": TOTAL_SHARE, "mechanism": stated_mechanism(promise)}
+    return calibrate(promise, change, cells=basis.shape[1], **given).table
 
 
 def mean_noise(basis: ClassMoments, variance: float, members: float) -> float:

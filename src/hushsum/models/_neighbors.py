@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final, NoReturn
 
@@ -23,7 +23,7 @@ from hushsum.kernels import (
     positive_integer,
 )
 from hushsum.methods import MONOMIALS, private_quantiles
-from hushsum.models._accuracy import MODEL_COUNT_SHARE, PLANNED, PredictedError, enough_records
+from hushsum.models._accuracy import MODEL_COUNT_SHARE, PLANNED, PredictedError, enough_records, terms_of
 from hushsum.models._base import Drawn, KeptRecords, declared
 from hushsum.models._public_rows import USUAL_RECORDS
 from hushsum.models._table_model import POWER, KernelModel, TableModel
@@ -326,8 +326,8 @@ class PrivateOutlierDetector(OutlierMixin, EmbeddingModel):  # type: ignore[misc
         tally, kept = secret
         assert promise.epsilon is not None
         paid = QUANTILE_SHARE * promise.epsilon if self.contamination is not None else Fraction(0)
-        share: Any = {"epsilon": promise.epsilon - paid, "delta": promise.delta or None}
-        function = tally.release(**share, count_share=MODEL_COUNT_SHARE)
+        rest = terms_of(replace(promise, epsilon=promise.epsilon - paid))
+        function = tally.release(**rest, count_share=MODEL_COUNT_SHARE)
         offset = float(self.threshold)
         if self.contamination is not None:
             scores = _scores_alone(function, kept.all()[0])

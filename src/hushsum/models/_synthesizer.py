@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, Self, cast
 
@@ -43,6 +43,7 @@ from hushsum.privacy import (
     calibrate,
     exact,
     release_noise,
+    stated_mechanism,
 )
 from hushsum.records import DeclaredColumn, NumberColumn, ParameterCheck, choose_mixed, in_memory, pyarrow
 from hushsum.releases import Bundle, NoisyTable, ReleasedFunction
@@ -427,7 +428,7 @@ class PrivateSynthesizer(PrivateModel):
             spent, left = self._split(promise)
             with release_noise(None) as noise:
                 chosen = chosen_tree(secret, spent, noise)
-            part = only_chosen(secret, chosen).release(epsilon=left, delta=promise.delta or None)
+            part = only_chosen(secret, chosen).release(**terms_of(replace(promise, epsilon=left)))
         return Drawn({PART: part}, self._fit_to(cast(NoisyTable, part)))
 
     def fit_released(self, function: ReleasedFunction) -> Self:
@@ -603,7 +604,8 @@ class PrivateSynthesizer(PrivateModel):
         # By noise alone, where that number of marginals, of all columns and of some pairs, is released.
         cells = [sizes[i] * sizes[j] for i, j in pairs] or sizes
         change = UnitChange(Sensitivity(l1=number, l2_squared=number, largest=1), count=1, records=1)
-        noise = calibrate(left, change, cells=max(sum(cells), number)).table
+        mechanism = stated_mechanism(left)
+        noise = calibrate(left, change, cells=max(sum(cells), number), mechanism=mechanism).table
         errors = [noise_of_cells(each, math.sqrt(noise.variance), records) for each in cells]
         error = float(np.mean(errors))
         return PredictedError("total variation of a marginal of two columns", error, records, BEFORE_FITTING)

@@ -53,6 +53,7 @@ from hushsum.parties._runtime import (
 from hushsum.parties._tls import Identity, fingerprint_of, short, verify
 from hushsum.privacy import (
     AUTO,
+    GAUSSIAN,
     LAPLACE,
     SECURE_AGGREGATION,
     SKELLAM,
@@ -376,7 +377,7 @@ class AggregationTerms(Message):
     @cached_property
     def _release(self) -> TableRelease:
         # Shares of noise are of distributions that add up, which the Gamma radius does not.
-        mechanism = LAPLACE if self.promise.pure else None
+        mechanism = LAPLACE if self.promise.pure else GAUSSIAN
         return TableRelease.of(
             replace(self.request, mechanism=mechanism),
             self.reading.basis,

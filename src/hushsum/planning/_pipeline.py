@@ -18,7 +18,8 @@ from hushsum.planning._plan import MAX_BYTES, MAX_SECONDS, bounds_of_sample, ker
 from hushsum.planning._requests import KernelSpec, MethodSpec, built, step_of_columns, takes_sets
 from hushsum.privacy import (
     AUTO,
-    PURE_MECHANISMS,
+    BINOMIAL,
+    GAUSSIAN,
     RECORD,
     Budget,
     Promise,
@@ -261,7 +262,7 @@ class ReleaseRecords:
             rows=request.rows if isinstance(request.rows, int) else None,
             width=method.width,
             relation=request.relation,
-            mechanism=request.mechanism if request.mechanism in PURE_MECHANISMS else None,
+            mechanism=GAUSSIAN if request.mechanism == BINOMIAL else request.mechanism,
             count_share=_number(request.count_share),
             max_per_unit=self.max_per_unit,
             max_bytes=self.max_bytes,
@@ -297,6 +298,7 @@ class ReleaseRecords:
             request,
             # Pure ε where the best option keeps it.
             delta=request.delta if option.delta else None,
+            mechanism=GAUSSIAN if option.delta and request.mechanism is None else request.mechanism,
             rows=rows,
             count_share=option.count_share if request.count_share is None else request.count_share,
             rounded=option.rounded if request.rounded is None else request.rounded,

@@ -55,10 +55,12 @@ from hushsum.privacy import (
     AUTO,
     COUNT_SHARE,
     DELTA,
+    GAUSSIAN,
     LAPLACE,
     LARGE_EPSILON,
     MECHANISM,
     PRIVACY,
+    PURE_MECHANISMS,
     RELATION,
     RHO,
     SHUFFLED_MECHANISM,
@@ -490,10 +492,10 @@ class TrustModel:
         return float(self.parties)
 
     def mechanism(self, promise: Promise) -> str | None:
-        """The distribution that noise under pure ε must have; None for the better one. Shares of noise have
-        distributions that add up, which the Gamma-radius distribution does not.
+        """The distribution that noise must have; None for the better one. Shares of noise have distributions
+        that add up, which the Gamma-radius distribution does not.
         """
-        return LAPLACE if self.name == FEDERATED and promise.pure else None
+        return None if self.name != FEDERATED else LAPLACE if promise.pure else GAUSSIAN
 
     def applied(self, option: Option) -> Option:
         """An option of a curator's, with the noise of this model."""
@@ -675,6 +677,7 @@ class PlanRequest:
         most_seconds = positive_number("max_seconds", self.max_seconds, remedy="try 60")
 
         def options_for(promise: Promise, *, requested: bool) -> list[Option]:
+            suits = (self.mechanism in PURE_MECHANISMS) == promise.pure
             request = PredictionRequest(
                 records=number,
                 kernel=chosen,
@@ -692,13 +695,20 @@ class PlanRequest:
                 row_variance=variances,
                 rows=self.rows,
                 width=self.width,
-                mechanism=model.mechanism(promise) or (self.mechanism if promise.pure else None),
+                mechanism=model.mechanism(promise) or (self.mechanism if suits else None),
                 steps=on_steps,
             )
             if model.reported:
                 group = model.report_options(request)
             else:
-                group = [model.applied(option) for option in _options(methods, request, self.reading)]
+                each = [request]
+                if promise.delta and request.mechanism is None and self.reading is None:
+                    # Each kind of noise with the sizes and the share of the count that suit it; a tally that
+                    # exists is released with the one that its calibration takes.
+                    pure = replace(request, promise=replace(promise, delta=Fraction(0)))
+                    each = [replace(request, mechanism=GAUSSIAN), *([pure] if requested else [])]
+                found = (option for one in each for option in _options(methods, one, self.reading))
+                group = [model.applied(option) for option in found]
             quick = [option for option in group if option.seconds <= most_seconds or self.rows is not None]
             quick = quick or sorted(group, key=lambda option: option.seconds)[:1]
             return sorted(quick, key=lambda option: option.error)
@@ -758,7 +768,7 @@ def plan(request: PlanRequest) -> Plan:
         not where sizes of hash rows are.
     queries : records, optional
         Public queries to estimate it at; default: the public records themselves.
-    mechanism : {"discrete laplace", "gamma radius"}, optional
+    mechanism : {"discrete laplace", "gamma radius", "discrete gaussian"}, optional
         The distribution of the noise of tables under pure ε. Default: the one of less variance.
     count_share : float, optional
         The part of the budget for the noisy number of records. Default: the one of least error, for each

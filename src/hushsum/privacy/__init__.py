@@ -9,6 +9,7 @@ from hushsum.privacy._calibration import (
     LAPLACE,
     NO_NOISE,
     NONE,
+    PURE_MECHANISMS,
     SKELLAM,
     SUM,
     Calibration,
@@ -98,12 +99,12 @@ from hushsum.privacy._release_request import (
     DELTA,
     MOST_ROWS,
     PRIVACY,
-    PURE_MECHANISMS,
     PURE_NOISE,
     RELATION,
     RHO,
     ReleaseRequest,
     check_declared_delta,
+    stated_mechanism,
     table_noise,
 )
 from hushsum.privacy._spending import (
@@ -135,5 +136,5 @@ __all__ = [
     "local_source", "noise_shares", "path_scale", "perturb_lattice", "protecting_distance",
     "protecting_noises", "random_places", "release_noise", "root_above", "root_coefficients", "rounded",
     "rounded_reach", "sign_gain", "spend", "spend_json", "spent_delta", "spent_epsilon", "spent_rho", "stage",
-    "stream_noise", "table_noise", "unit_in_words", "what_was_spent",
+    "stated_mechanism", "stream_noise", "table_noise", "unit_in_words", "what_was_spent",
 ]  # fmt: skip

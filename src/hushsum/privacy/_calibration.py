@@ -5,7 +5,7 @@ A release is a table and, where the number of records is private, a separate noi
 chooses their noise: plans, releases, streams, shares of sites and models call it. Pure ε: discrete Laplace
 noise on both, or Gamma-radius noise on the table, and the two ε add to the promise exactly, as rationals.
 ρ: discrete Gaussian noise on both, and the two ρ add. (ε, δ): discrete Gaussian noise, with all moved cells
-and the count composed in the accountant.
+and the count composed in the accountant; or the noise of pure ε, where that adds less to answers.
 
 Noise in shares: each of several parties adds a part, and the parts of the honest ones suffice.
 
@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.errors import ClaimError, Parameter
+from hushsum.errors import ClaimError, Parameter, UsageError
 from hushsum.files import stored_rational
 from hushsum.privacy._claim import SECURE_AGGREGATION, SITE_NOISE, Claim, Promise, Relation
 from hushsum.privacy.accounting import (
@@ -70,6 +70,7 @@ from hushsum.privacy.noise import (
 LAPLACE = "discrete laplace"
 GAUSSIAN = "discrete gaussian"
 GAMMA = "gamma radius"
+PURE_MECHANISMS = (LAPLACE, GAMMA)
 FACTORISED = "factorised discrete gaussian"
 INTERVALS = "interval sums discrete laplace"
 BINOMIAL = "binomial"
@@ -310,6 +311,14 @@ class Calibration:
         table, count = (each if each.mechanism == NONE else change(each) for each in self)
         return Calibration(table, count)
 
+    def keeps(self, promise: Promise) -> Promise:
+        """What noise that was calibrated for a promise keeps: that, or pure ε where none of it needs δ.
+
+        Pure ε is stronger, and never costs more: a ledger adds its ε without a δ, takes it also where a
+        dataset takes pure ε alone, and counts it as ε²/2 of ρ; for a group of m units it is m·ε, without δ.
+        """
+        return replace(promise, delta=Fraction(0)) if self.table.mechanism in PURE_MECHANISMS else promise
+
     def check(self) -> None:
         """Refuse noise that the samplers would refuse.
 
@@ -341,12 +350,12 @@ def calibrate(
         The part of the budget that pays for the number of records.
     mechanism : str, optional
         The distribution of the table's noise; by default the one with the least variance that keeps the
-        promise.
+        promise. Under (ε, δ) that may be one of pure ε (`Calibration.keeps`).
 
     Privacy
     -------
     Table and count are two queries of the same records: their ε, or their ρ, add to the promise, and under
-    (ε, δ) both are composed in the accountant.
+    (ε, δ) both are composed in the accountant. Which distribution is drawn depends on public numbers alone.
 
     Examples
     --------
@@ -354,7 +363,18 @@ def calibrate(
     >>> noise = calibrate(Promise.of(epsilon=1.0), record, cells=200_000)
     >>> noise.table.mechanism, noise.table.parameter, noise.count.parameter
     ('discrete laplace', Fraction(10000, 49), Fraction(50, 1))
+    >>> grid = UnitChange.of_records(Sensitivity(1 << 20, 1 << 39, 1 << 19), None, Relation.ADD_REMOVE)
+    >>> both = Promise.of(epsilon=1.0, delta=1e-6)
+    >>> noise = calibrate(both, grid, cells=100)
+    >>> noise.table.mechanism, noise.keeps(both).delta
+    ('discrete laplace', Fraction(0, 1))
     """
+    if promise.delta and mechanism is None:
+        gaussian, pure = (
+            calibrate(each, change, cells=cells, count_share=count_share, mechanism=law)
+            for each, law in ((promise, GAUSSIAN), (replace(promise, delta=Fraction(0)), None))
+        )
+        return pure if _less(pure, gaussian, float(count_share) if change.count else 0.0) else gaussian
     if promise.pure:
         assert promise.epsilon is not None
         of_count = promise.epsilon * proper_share(count_share) if change.count else Fraction(0)
@@ -367,6 +387,22 @@ def calibrate(
     if mechanism in (BINOMIAL, SKELLAM):
         return _unit_moves(promise, change, count_share, mechanism)
     return _gaussian(promise, change, cells, count_share)
+
+
+def _less(pure: Calibration, gaussian: Calibration, share: float) -> bool:
+    """Whether the noise of pure ε adds less to the variance of answers than Gaussian noise.
+
+    The share s of the count says how much either matters. Under Gaussian noise the table adds a/(1 − s) to
+    the variance of an answer and the count b/s, where a and b depend on the query. The share is best where
+    these are in the ratio 1 − s to s, so these are the weights.
+    """
+    try:
+        variances = [(own.variance, other.variance) for own, other in zip(pure, gaussian, strict=True)]
+    except UsageError:
+        return False  # A scale that cannot be drawn.
+    weighted = [(1.0 - share, *variances[0]), (share, *variances[1])]
+    # For a very large ε both variances may be too small for floats.
+    return sum(weight * own / max(other, 1e-300) for weight, own, other in weighted) < 1.0
 
 
 def laplace_noise(l1: int, epsilon: Fraction) -> IntegerNoise:
@@ -484,9 +520,9 @@ def noise_shares(
         whole = calibrate(promise, change, cells=cells, count_share=count_share, mechanism=LAPLACE)
         return whole.map(lambda noise: _laplace_share(noise, honest))
     if honest == 1:
-        return calibrate(promise, change, cells=cells, count_share=count_share)
+        return calibrate(promise, change, cells=cells, count_share=count_share, mechanism=GAUSSIAN)
     smaller = promise_for_sum(promise, shares=honest, cells=cells + 1)
-    whole = calibrate(smaller, change, cells=cells, count_share=count_share)
+    whole = calibrate(smaller, change, cells=cells, count_share=count_share, mechanism=GAUSSIAN)
     raised = _raised(smaller, change, cells, whole, honest)
     if raised != whole and change.table.largest == 1 and change.count <= 1:
         with suppress(ClaimError):

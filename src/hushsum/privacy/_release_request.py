@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 from hushsum.declaration import Parameter
 from hushsum.errors import Argument, ClaimError, UsageError
-from hushsum.privacy._calibration import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE
+from hushsum.privacy._calibration import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE, PURE_MECHANISMS
 from hushsum.privacy._claim import Mechanism, Promise, Relation, exact
 from hushsum.privacy._spending import Booking, Budget
 from hushsum.privacy.accounting import check_delta, declared_population
@@ -21,16 +21,22 @@ LARGEST_UNDECLARED_DELTA = Fraction(1, 100_000)
 MOST_ROWS = 1 << 24
 DEFAULT_COUNT_SHARE = 0.02
 AUTO = "auto"
-PURE_MECHANISMS = (LAPLACE, GAMMA)
 PURE_NOISE = Mechanism.of(LAPLACE) | Mechanism.of(GAMMA)
 """The noise of a table under pure ε, of which the one with less variance is drawn."""
-MECHANISMS = (*PURE_MECHANISMS, BINOMIAL)
-"""What ``mechanism`` may be; left out, it is the noise that the promise implies."""
+MECHANISMS = (*PURE_MECHANISMS, GAUSSIAN, BINOMIAL)
+"""What ``mechanism`` may be; left out, it is the noise of least variance that keeps the promise."""
 
 
 def table_noise(promise: Promise) -> Mechanism:
-    """What may be drawn for a table, before it is known."""
+    """What is drawn for a table with the `stated_mechanism`, before the table is known."""
     return PURE_NOISE if promise.pure else Mechanism.of(GAUSSIAN)
+
+
+def stated_mechanism(promise: Promise) -> str | None:
+    """The ``mechanism`` of releases whose claim is stated before their table is known: what keeps the promise
+    as it is, and is not replaced by noise of pure ε.
+    """
+    return None if promise.pure else GAUSSIAN
 
 
 LOCAL = frozenset({"budget", "idempotency_key", "insecure_noise_seed"})
@@ -67,11 +73,13 @@ class ReleaseRequest:
         Whom the claim protects. A tally made with ``max_per_unit`` counts persons; the tally of a graph
         offers ``"adjacency row"``, its default, and ``"edge"`` or, of a directed graph, ``"directed edge"``;
         another one counts records. A unit that the tally does not have is refused.
-    mechanism : {"discrete laplace", "gamma radius", "binomial"}, optional
+    mechanism : {"discrete laplace", "gamma radius", "discrete gaussian", "binomial"}, optional
         Under pure ε ``"discrete laplace"``, independent in every cell, or ``"gamma radius"``, one vector
-        for the whole table, with half the variance for Fourier features. ``"binomial"``: under ε and δ, sums
-        of fair coins, where one unit moves each cell by at most 1; about 7 % more noise than the Gaussian.
-        Default: that of less variance under pure ε, discrete Gaussian noise otherwise.
+        for the whole table, with half the variance for Fourier features. ``"discrete gaussian"``: under ρ, or
+        ε and δ. ``"binomial"``: under ε and δ, sums of fair coins, where one unit moves each cell by at most
+        1; about 7 % more noise than the Gaussian. Default: that of least variance. Under ε and δ that may be
+        one of pure ε, as for grids in one and two columns; the release then claims ε alone, which is
+        stronger.
     rows : int or "auto"
         How many of the tally's rows to publish. ``"auto"``: under pure ε, where rows share the budget, as
         many as suit ε and the noisy count; with δ or ρ all of them.
@@ -116,8 +124,9 @@ class ReleaseRequest:
     mechanism: Annotated[
         str | None,
         Parameter(
-            help="'discrete laplace' or 'gamma radius', under pure ε; 'binomial': fair coins, under ε and δ, "
-            "where one unit changes each cell by at most 1. [default: the one with the least noise]",
+            help="'discrete laplace' or 'gamma radius', under pure ε; 'discrete gaussian', under δ or ρ; "
+            "'binomial': fair coins, under ε and δ, where one unit changes each cell by at most 1. "
+            "[default: the one with the least noise]",
             group=PRIVACY,
             choices=MECHANISMS,
             metavar="NAME",
@@ -186,6 +195,8 @@ class ReleaseRequest:
             raise UsageError("mechanism", rule, got=f"{self.mechanism!r}")
         if self.mechanism in PURE_MECHANISMS and not self.promise.pure:
             raise ClaimError("mechanism", f"{self.mechanism} keeps pure epsilon", got="delta or rho")
+        if self.mechanism == GAUSSIAN and self.promise.pure:
+            raise ClaimError("mechanism", f"{GAUSSIAN} keeps epsilon and delta, or rho", got="pure epsilon")
         if self.mechanism == BINOMIAL and (self.promise.pure or self.promise.rho is not None):
             got = "rho" if self.promise.rho is not None else "pure epsilon"
             raise ClaimError("mechanism", f"{BINOMIAL} keeps epsilon and delta", got=got)

@@ -100,8 +100,8 @@ class TableRelease:
     the budget is debited.
 
     ``rows`` is None where the noisy count decides how many are published; ``calibration`` is that of the
-    largest table that may follow. The mechanism of the claim is the one with the least noise for the whole
-    basis, unless one was requested.
+    largest table that may follow. The mechanism of the claim is the one with the least noise for that table,
+    unless one was requested; if it needs no δ, the claim is pure.
     """
 
     basis: Basis
@@ -127,7 +127,6 @@ class TableRelease:
         released, noise that the samplers would refuse among it.
         """
         promise, relation = request.promise, Relation.of(request.relation)
-        change, count_share = basis.unit_change(unit, per_unit, relation), request.share_of_count
         rows = None if request.rows == AUTO else request.rows
         if isinstance(rows, str):
             raise UsageError("rows", f"must be a number or {AUTO!r}", got=shown(rows))
@@ -136,25 +135,28 @@ class TableRelease:
             if rows > capacity:
                 remedy = "make a tally with more rows"
                 raise UsageError("rows", f"must be at most the tally's {capacity}", got=rows, remedy=remedy)
-        mechanism = request.checked_mechanism
-        if mechanism is None:
-            whole = calibrate(promise, change, cells=math.prod(basis.shape), count_share=count_share)
-            mechanism = whole.table.mechanism
+        largest = basis.prefix(rows or basis.shape[0])
+        calibration = calibrate(
+            promise,
+            largest.unit_change(unit, per_unit, relation),
+            cells=math.prod(largest.shape),
+            count_share=request.share_of_count,
+            mechanism=request.checked_mechanism,
+        )
+        calibration.check()
         of_unit = tuple(text for name, text in basis.assumptions.items() if name == unit)
         claim = Claim(
-            promise=promise,
+            promise=calibration.keeps(promise),
             unit=unit,
             records_per_unit=per_unit,
             relation=relation,
-            mechanism=Mechanism.of(mechanism),
+            mechanism=Mechanism.of(calibration.table.mechanism),
             arithmetic=EXACT_INTEGERS,
             secure=request.insecure_noise_seed is None,
             assumptions=(*of_unit, *assumptions),
         )
-        largest = _calibrated(basis.prefix(rows or basis.shape[0]), claim, mechanism, count_share)
-        largest.check()
-        seed, rounded = request.insecure_noise_seed, bool(request.rounded)
-        return cls(basis, claim, rows, count_share, rounded, threads, seed, largest)
+        share, seed = request.share_of_count, request.insecure_noise_seed
+        return cls(basis, claim, rows, share, bool(request.rounded), threads, seed, calibration)
 
     @property
     def change(self) -> UnitChange:
@@ -170,11 +172,11 @@ class TableRelease:
         Sequential composition: ε of the count and ε of the table add to the promise; Gaussian noise is
         composed in calibration.
         """
-        count_noise, mechanism = self.calibration.count, self.calibration.table.mechanism
+        count_noise = self.calibration.count
         with NoiseSource.for_release(self.insecure_noise_seed) as source:
             noisy_count = count + int(count_noise.draw(1, source)[0])
             published = self.basis.prefix(self.rows or self._rows_for(noisy_count))
-            noise = _calibrated(published, self.claim, mechanism, self.count_share).table
+            noise = self._noise_of(published)
             reading = published.reading(kernel)
             step = rounding_step(published, noise, rounded=self.rounded)
             parts = noisy_rows(table, published.shape[0], noise, source, self.threads)
@@ -195,6 +197,17 @@ class TableRelease:
             step=step if packed else 1,
         )
         return function if packed else function.rounded_at_release(step)
+
+    def _noise_of(self, published: Basis) -> IntegerNoise:
+        """The noise of the rows that are published: of the distribution that the claim names."""
+        claim = self.claim
+        return calibrate(
+            claim.promise,
+            published.unit_change(claim.unit, claim.records_per_unit, claim.relation),
+            cells=math.prod(published.shape),
+            count_share=self.count_share,
+            mechanism=self.calibration.table.mechanism,
+        ).table
 
     def _rows_for(self, noisy_count: int) -> int:
         """The rows that suit a noisy count: under pure ε each row adds noise to all others."""
@@ -235,16 +248,6 @@ class TableRelease:
         if not counts_records(kernel):
             return f"noise of at most ± {error:.2g} of a sum of similarities, in the middle of the bounds"
         return f"noise of at most {records_in_words(error)} near a point, in the middle of the bounds"
-
-
-def _calibrated(published: Basis, claim: Claim, mechanism: str, count_share: Fraction) -> Calibration:
-    return calibrate(
-        claim.promise,
-        published.unit_change(claim.unit, claim.records_per_unit, claim.relation),
-        cells=math.prod(published.shape),
-        count_share=count_share,
-        mechanism=mechanism,
-    )
 
 
 def rounding_step(published: Basis, noise: IntegerNoise, *, rounded: bool) -> int:
