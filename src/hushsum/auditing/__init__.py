@@ -1,12 +1,6 @@
 """Tests of privacy claims: neighbours whose tables differ too much, and noise that is too small."""
 
-from hushsum.auditing._audit import (
-    Step,
-    audit,
-    audit_steps,
-    basis_in_words,
-    run_steps,
-)
+from hushsum.auditing._audit import Step, audit, audit_steps, basis_in_words, run_steps
 from hushsum.auditing._cases import (
     MechanismCase,
     audited_bases,
@@ -18,12 +12,7 @@ from hushsum.auditing._cases import (
     register_mechanism,
 )
 from hushsum.auditing._report import AuditReport, AuditRow, Half, report_of
-from hushsum.auditing._sensitivity import (
-    audit_sensitivity,
-    counted,
-    neighbours,
-    rows_of,
-)
+from hushsum.auditing._sensitivity import audit_sensitivity, counted, neighbours, rows_of
 from hushsum.auditing._statistics import (
     Separated,
     allowed_distance,

@@ -207,8 +207,8 @@ def basis_in_words(basis: Basis) -> str:
     return f"{basis.name}{counted}" + (f"({arguments})" if arguments else "")
 
 
+# The spent amount of a quantity: exact, or infinity where the noise does not bound it.
 Amount = Fraction | float
-"""The spent amount of a quantity: exact, or infinity where the noise does not bound it."""
 
 
 def audit_calibration(function: NoisyTable) -> list[AuditRow]:

@@ -107,13 +107,13 @@ class MechanismCase:
         return self.make(self.promise)
 
 
+# Packages above this layer register their own cases; imported by name, when they are needed.
 _HIGHER: Final = (
     "hushsum.baselines._audit_cases",
     "hushsum.models.audit_cases",
     "hushsum.secret_functions._audit_cases",
     "hushsum.streams._audit_cases",
 )
-"""Packages above this layer register their own cases; imported by name, when they are needed."""
 
 _KERNELS: dict[str, Cases[Kernel]] = {}
 _BASES: dict[str, Cases[Basis]] = {}
@@ -353,6 +353,7 @@ def _grid_pool(basis: tables.GridWeights, rng: np.random.Generator) -> Pool:
     return [*dense_rows(basis.bounds.dim, 1.0, rng), low, high, *middles, *edges]
 
 
+# Cells, and the degrees to count them with.
 _GRIDS: list[tuple[tuple[int, ...], list[tuple[int, ...]]]] = [
     ((40,), [(2,), (5,)]),
     ((12,), [(0,)]),
@@ -360,7 +361,6 @@ _GRIDS: list[tuple[tuple[int, ...], list[tuple[int, ...]]]] = [
     ((6, 7, 8), [(4, 4, 4)]),
     ((3,) * 4, [(3,) * 4]),
 ]
-"""Cells, and the degrees to count them with."""
 
 register_basis(
     _grid_pool,
@@ -619,8 +619,8 @@ register_basis(
 )
 
 
+# Runs an audit with noise from the source, times the given factor: 1 for the audit, less for a mutant.
 Run = Callable[[NoiseSource, float], AuditRow]
-"""Runs an audit with noise from the source, times the given factor: 1 for the audit, less for a mutant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -799,14 +799,13 @@ def noise_cases(*, thorough: bool = True) -> list[NoiseCase]:
 
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
+# For counts, whose lattice is as coarse as their sensitivity: at this claim two neighbours are up to 3 %
+# further apart than two normal distributions, far within the slack of the bounds, and at a larger ε by more.
 _SMALLER = Promise.of(epsilon=4.0, delta=1e-6)
-"""For counts, whose lattice is as coarse as their sensitivity: at this claim two neighbours are up to 3 %
-further apart than two normal distributions, far within the slack of the bounds, and at a larger ε by more.
-"""
 
 _RECORDS = 24
+# C for which no margin is reached, ‖w‖√κ ≤ Cκ < 1: every record pulls with all of C/n, and Δ is attained.
 _ONE_CLASS_MARGIN = 0.3
-"""C for which no margin is reached, ‖w‖√κ ≤ Cκ < 1: every record pulls with all of C/n, and Δ is attained."""
 
 
 def _histogram(relation: Relation, promise: Promise = _SMALLER) -> Separated:

@@ -11,8 +11,8 @@ from typing import Any
 from hushsum import _html
 from hushsum.errors import UsageError
 
+# The power that a test of noise must have before it reports anything.
 STATED_POWER = 0.99
-"""The power that a test of noise must have before it reports anything."""
 
 
 class Half(StrEnum):

@@ -31,8 +31,8 @@ from hushsum.tally import Tally
 
 LESS_SENSITIVITY = 0.8
 
+# The exact table of a dataset, and the number of its records where that is compared.
 Counted = tuple[Integers, int]
-"""The exact table of a dataset, and the number of its records where that is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +132,11 @@ def counted(basis: Basis, data: object, threads: int = 1) -> Integers:
     return table
 
 
+# Records, one by one; any number of them in a list form a batch.
 Pool = Sequence[object]
-"""Records, one by one; any number of them in a list form a batch."""
 
+# Makes adversarial records for a kernel, or for a basis, of the class that it is registered for.
 Adversary = Callable[[Any, np.random.Generator], Pool]
-"""Makes adversarial records for a kernel, or for a basis, of the class that it is registered for."""
 
 HUGE = (3.4e38, 1e30, 1e20, 16_777_217.0)
 TINY = (1e-45, 1.2e-38, 1e-20)
@@ -239,8 +239,8 @@ def _laid_out(records: list[object], rng: np.random.Generator) -> Dataset:
 
 _COMPARED = 64
 
+# Who, and the record.
 Visit = tuple[str, object]
-"""Who, and the record."""
 
 
 def audit_persons(

@@ -111,8 +111,8 @@ def most_hits_below(number: Floats, probability: Floats, tail: float) -> Floats:
     return low
 
 
+# The probability that an audit accuses a mechanism that keeps its claim; for each row of a report.
 FALSE_ALARM = 1e-8
-"""The probability that an audit accuses a mechanism that keeps its claim; for each row of a report."""
 
 REQUIRED_POWER = 0.995
 MOST_DRAWS = 1 << 27
@@ -239,8 +239,8 @@ def distribution_of(*terms: Term) -> LatticeDistribution:
     return LatticeDistribution(deviation, np.clip(survival, 0.0, 1.0))
 
 
+# Gives as many independent draws of one cell's noise as requested.
 Draw = Callable[[int], Integers]
-"""Gives as many independent draws of one cell's noise as requested."""
 
 LESS_NOISE = 0.8
 _AT_A_TIME = 1 << 22
@@ -494,11 +494,11 @@ def _counted(draw: Draw, number: int, near: int, far: int, cells: int = 1) -> li
     return found.tolist()
 
 
+# Gives as many independent outcomes, numbered from 0, as requested.
 Choose = Callable[[int], Integers]
-"""Gives as many independent outcomes, numbered from 0, as requested."""
 
+# The probabilities of all outcomes under the two neighbours when the mechanism is run at the given ε.
 Distributions = Callable[[float], tuple[Sequence[float], Sequence[float]]]
-"""The probabilities of all outcomes under the two neighbours when the mechanism is run at the given ε."""
 
 
 def audit_choice(
@@ -602,17 +602,16 @@ def _checked(distributions: tuple[Sequence[float], Sequence[float]]) -> tuple[Fl
 
 
 THOROUGH_RELEASES = 2000
+# The fault that the stated power is for. At `THOROUGH_RELEASES` noise less by √2 is caught too.
 HALF_NOISE = 0.5
-"""The fault that the stated power is for. At `THOROUGH_RELEASES` noise less by √2 is caught too."""
 
+# The part of the claim that the lower bound on a sound mechanism exceeds with the required power.
 INFORMATIVE = 0.3
-"""The part of the claim that the lower bound on a sound mechanism exceeds with the required power."""
 
 
+# ``chances(less)``: the probabilities that a release of the second and of the first neighbour lies beyond the
+# middle, along the first direction, when all noise is ``less`` times what it should be.
 Chances = Callable[[float], tuple[float, float]]
-"""``chances(less)``: the probabilities that a release of the second and of the first neighbour lies beyond
-the middle, along the first direction, when all noise is ``less`` times what it should be.
-"""
 
 
 def normal_chances(distance: float) -> Chances:
@@ -755,8 +754,8 @@ def _shown(with_unit: int, without: int, releases: int, tail: float, quantity: s
 
 
 RELEASES = 1000
+# How much too large a loss the stated power is for: noise divided by four.
 GROSS = 4.0
-"""How much too large a loss the stated power is for: noise divided by four."""
 
 _EVENTS = 2
 _TAIL = FALSE_ALARM / (2 * _EVENTS)

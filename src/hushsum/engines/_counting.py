@@ -29,7 +29,6 @@ from typing import Any, Final, NoReturn, Protocol, TypedDict
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from numpy.typing import NDArray
 
 from hushsum.error_text import Words, parts_of, words_as_json
@@ -81,7 +80,7 @@ class JobKey:
 
     def __init__(self) -> None:
         self._private = X25519PrivateKey.generate()
-        self.public = _raw(self._private.public_key())
+        self.public = self._private.public_key().public_bytes_raw()
 
     def __reduce__(self) -> NoReturn:
         raise SecretRefused(
@@ -110,7 +109,7 @@ class JobKey:
 def seal_part(public: bytes, part: str, pieces: Iterable[Buffer | Section]) -> bytes:
     """Encrypt pieces for the job with this public key, as the result of one part."""
     private = X25519PrivateKey.generate()
-    sender = _raw(private.public_key())
+    sender = private.public_key().public_bytes_raw()
     shared = private.exchange(X25519PublicKey.from_public_bytes(public))
     return sender + seal(shared, pieces, _bound(sender, public, part))
 
@@ -118,10 +117,6 @@ def seal_part(public: bytes, part: str, pieces: Iterable[Buffer | Section]) -> b
 def _bound(sender: bytes, public: bytes, part: str) -> bytes:
     """What every chunk is authenticated with."""
     return b"\0".join([_LABEL, sender, public, part.encode()])
-
-
-def _raw(key: X25519PublicKey) -> bytes:
-    return key.public_bytes(Encoding.Raw, PublicFormat.Raw)
 
 
 def naming(error: HushsumError, name: str) -> HushsumError:
@@ -146,11 +141,11 @@ def _as_json(words: Words) -> list[Any]:
     ]
 
 
+# How often a part is given to a worker before the job is refused because workers die of it.
 MOST_ATTEMPTS: Final = 3
-"""How often a part is given to a worker before the job is refused because workers die of it."""
 
+# Called with the fraction of the work that is done. What it raises cancels the job.
 Progress = Callable[[float | None], None]
-"""Called with the fraction of the work that is done. What it raises cancels the job."""
 
 _LENGTH: Final = struct.Struct("<I")
 
@@ -361,8 +356,8 @@ def lost(name: str) -> DataRefused:
     )
 
 
+# Small enough to keep every worker busy to the end, large enough that merging costs little.
 PARTS_PER_WORKER: Final = 4
-"""Small enough to keep every worker busy to the end, large enough that merging costs little."""
 
 MOST_WORKERS: Final = 1 << 16
 _LEAST_BYTES: Final = 1 << 22

@@ -36,12 +36,12 @@ _LONGEST_START_SECONDS: Final = 20.0
 _POLL_SECONDS: Final = 0.05
 _ENVIRONMENT: Final = "distributed.nanny.pre-spawn-environ"
 _TRIM: Final = "MALLOC_TRIM_THRESHOLD_"
+# Without a profiler, which looks at the stack of a worker 100 times per second, and with a check of the event
+# loops once per second instead of 50 times.
 _SETTINGS: Final[dict[str, Any]] = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
 }
-"""Without a profiler, which looks at the stack of a worker 100 times per second, and with a check of the
-event loops once per second instead of 50 times."""
 
 
 @contextmanager
@@ -140,8 +140,8 @@ def chosen_client(client: Client | None) -> Iterator[Client]:
 
 _SECONDS_BETWEEN_REPORTS: Final = 0.2
 _SECONDS_BETWEEN_LOOKS: Final = 5.0
+# Workers that die are replaced by the cluster, which takes some seconds.
 _SECONDS_WITHOUT_WORKERS: Final = 120.0
-"""Workers that die are replaced by the cluster, which takes some seconds."""
 
 
 def tally(

@@ -36,14 +36,7 @@ from hushsum.files._encoding import (
     stored_rational,
     unpack_integers,
 )
-from hushsum.files._encryption import (
-    KEY_BYTES,
-    SecretFile,
-    decrypt,
-    encrypt,
-    seal,
-    unseal,
-)
+from hushsum.files._encryption import KEY_BYTES, SecretFile, decrypt, encrypt, seal, unseal
 from hushsum.files._rollback_guard import GuardPlace, NumberGuard, PlacedGuard, RollbackGuard
 
 __all__ = [

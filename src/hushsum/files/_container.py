@@ -56,8 +56,8 @@ _PAGE = 4096
 _MAX_HEADER = 1 << 20
 _MAX_MESSAGE_HEADER = 1 << 22
 _STEP = 1 << 24
+# The errors of reading a header that nothing could have written.
 _SENSELESS = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
-"""The errors of reading a header that nothing could have written."""
 
 Header = dict[str, Any]
 T = TypeVar("T")

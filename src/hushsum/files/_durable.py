@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -46,6 +47,7 @@ def _beside(path: Path, allow: Callable[[int], None]) -> Iterator[IO[bytes]]:
         raise
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class SharedText:
     """A short text in a file that several processes read and replace, with a lock beside it.
 
@@ -60,10 +62,9 @@ class SharedText:
         A file whose owner and permissions this one has; default: readable by its owner alone.
     """
 
-    def __init__(self, path: Path, unusable: Callable[[], Exception], *, like: Path | None = None) -> None:
-        self.path = path
-        self._unusable = unusable
-        self._like = like
+    path: Path
+    unusable: Callable[[], Exception]
+    like: Path | None = None
 
     def prepare(self) -> None:
         """Make sure that the file can be written, before anything depends on it."""
@@ -71,9 +72,9 @@ class SharedText:
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError:
-            raise self._unusable() from None
+            raise self.unusable() from None
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise self._unusable()
+            raise self.unusable()
 
     def read(self) -> str | None:
         """The text; None without a file, and empty for bytes that are not text."""
@@ -82,7 +83,7 @@ class SharedText:
         except FileNotFoundError:
             return None
         except OSError:
-            raise self._unusable() from None
+            raise self.unusable() from None
 
     def write(self, text: str) -> None:
         """Replace the text, durably."""
@@ -91,7 +92,7 @@ class SharedText:
                 stream.write(text.encode())
             _sync_folder(self.path.parent)
         except OSError:
-            raise self._unusable() from None
+            raise self.unusable() from None
 
     @contextmanager
     def locked(self) -> Iterator[SharedText]:
@@ -108,7 +109,7 @@ class SharedText:
         try:
             lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, self._mode())
         except OSError:
-            raise self._unusable() from None
+            raise self.unusable() from None
         try:
             self._own(lock)
             fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -121,15 +122,15 @@ class SharedText:
         return lock
 
     def _mode(self) -> int:
-        return 0o600 if self._like is None else self._like.stat().st_mode & 0o666
+        return 0o600 if self.like is None else self.like.stat().st_mode & 0o666
 
     def _allow(self, descriptor: int) -> None:
         os.fchmod(descriptor, self._mode())
         self._own(descriptor)
 
     def _own(self, descriptor: int) -> None:
-        if self._like is not None and os.geteuid() == 0:
-            owner = self._like.stat()
+        if self.like is not None and os.geteuid() == 0:
+            owner = self.like.stat()
             with suppress(OSError):
                 os.fchown(descriptor, owner.st_uid, owner.st_gid)
 

@@ -127,8 +127,8 @@ def decode_array(payload: memoryview, shape: tuple[int, ...], type_name: str) ->
 
 
 Integers = NDArray[np.int32] | NDArray[np.int64]
+# A packed integer takes at least this many bits, which bounds what a short file can claim to hold.
 _LEAST_BITS = 1
-"""A packed integer takes at least this many bits, which bounds what a short file can claim to hold."""
 
 _CENTRE_FROM = 1 << 16
 
@@ -174,10 +174,9 @@ def unpack_integers(
     return values.reshape(shape)
 
 
+# The most digits of a numerator or denominator in a file. The smallest double has a denominator of 324
+# digits.
 MOST_DIGITS = 2000
-"""The most digits of a numerator or denominator in a file. The smallest double has a denominator of 324
-digits.
-"""
 
 _STORED = re.compile(
     rf"-?(0|[1-9][0-9]{{0,{MOST_DIGITS - 1}}})(/[1-9][0-9]{{0,{MOST_DIGITS - 1}}})?", re.ASCII
@@ -211,8 +210,8 @@ def stored_rational(text: object) -> Fraction:
     return number
 
 
+# Bytes that are checked together when a file is read.
 PAGE: int = _native.PACKED_PAGE
-"""Bytes that are checked together when a file is read."""
 
 _EXCEPTION_BITS = 128
 _CELLS_AT_A_TIME = 1 << 22
@@ -226,6 +225,7 @@ class PackedForm(NamedTuple):
     unit: int
 
 
+@dataclasses.dataclass(eq=False, repr=False, slots=True)
 class PackedTable:
     """An immutable table of integers of shape (rows, width), packed.
 
@@ -248,22 +248,18 @@ class PackedTable:
         if the parts do not fit together.
     """
 
-    __slots__ = ("check", "data", "exception_cells", "exception_values", "form", "native", "shape", "total")
+    shape: tuple[int, int]
+    form: PackedForm
+    data: NDArray[np.uint8]
+    exception_cells: NDArray[np.int64]
+    exception_values: NDArray[np.int64]
+    total: int
+    check: Callable[[int], None] | None = None
+    native: _native.PackedTable = dataclasses.field(init=False)
 
-    def __init__(
-        self,
-        shape: tuple[int, int],
-        form: PackedForm,
-        data: NDArray[np.uint8],
-        exception_cells: NDArray[np.int64],
-        exception_values: NDArray[np.int64],
-        total: int,
-        *,
-        check: Callable[[int], None] | None = None,
-    ) -> None:
-        self.native = _native.PackedTable(data, *shape, *form, exception_cells, exception_values, check)
-        self.shape, self.form, self.data, self.total, self.check = shape, form, data, total, check
-        self.exception_cells, self.exception_values = exception_cells, exception_values
+    def __post_init__(self) -> None:
+        exceptions = self.exception_cells, self.exception_values
+        self.native = _native.PackedTable(self.data, *self.shape, *self.form, *exceptions, self.check)
 
     @property
     def size(self) -> int:

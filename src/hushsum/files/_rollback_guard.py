@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from hushsum.errors import UsageError
@@ -55,6 +56,7 @@ class GuardPlace(Protocol):
         """The place, for this process alone."""
 
 
+@dataclass(slots=True, eq=False)
 class PlacedGuard(Generic[Mark]):
     """A rollback guard whose mark is a text in a place.
 
@@ -67,17 +69,10 @@ class PlacedGuard(Generic[Mark]):
         Whether the first mark is later than the second; may raise to refuse a mark of another history.
     """
 
-    __slots__ = ("_follows", "_parsed", "_text", "place")
-
-    def __init__(
-        self,
-        place: GuardPlace,
-        parsed: Callable[[str], Mark],
-        text: Callable[[Mark], str],
-        follows: Callable[[Mark, Mark], bool],
-    ) -> None:
-        self.place = place
-        self._parsed, self._text, self._follows = parsed, text, follows
+    place: GuardPlace
+    parsed: Callable[[str], Mark]
+    text: Callable[[Mark], str]
+    follows: Callable[[Mark, Mark], bool]
 
     def prepare(self) -> None:
         """Make sure that a mark can be written."""
@@ -95,16 +90,16 @@ class PlacedGuard(Generic[Mark]):
     def reset(self, mark: Mark) -> None:
         """Write this mark, whatever was there."""
         with self.place.locked() as slot:
-            slot.write(self._text(mark))
+            slot.write(self.text(mark))
 
     def _known(self, slot: GuardPlace | Slot) -> Mark | None:
         text = slot.read()
-        return None if text is None else self._parsed(text)
+        return None if text is None else self.parsed(text)
 
     def _note(self, slot: Slot, mark: Mark) -> bool:
         known = self._known(slot)
-        if known is None or self._follows(mark, known):
-            slot.write(self._text(mark))
+        if known is None or self.follows(mark, known):
+            slot.write(self.text(mark))
             return False
         return known != mark
 

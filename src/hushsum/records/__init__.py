@@ -88,14 +88,7 @@ from hushsum.records._declared_columns import (
     column_from_json,
 )
 from hushsum.records._decoder_worker import receive_exactly
-from hushsum.records._graph import (
-    DEFAULT_MEMORY,
-    EdgeList,
-    EdgeProgress,
-    Graph,
-    read_edges,
-    read_pairs,
-)
+from hushsum.records._graph import DEFAULT_MEMORY, EdgeList, EdgeProgress, Graph, read_edges, read_pairs
 from hushsum.records._onnx import OnnxTransform
 from hushsum.records._persons import UnitCap, identify
 from hushsum.records._record_batches import (

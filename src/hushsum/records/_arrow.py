@@ -276,8 +276,8 @@ def is_number_type(kind: Any) -> bool:
 
 
 _MOST_COLUMNS_SHOWN: Final = 64
+# Letters that must be typed of a name before a message completes it.
 _LEAST_OF_A_NAME: Final = 4
-"""Letters that must be typed of a name before a message completes it."""
 
 ENCODE: Final = (
     "encode it with a public list of categories (hushsum.models.PublicEncoder), or leave the column out"
@@ -299,8 +299,8 @@ _KINDS: Final = {
     "c": "complex numbers",
     "V": "structures",
 }
+# What to do about a column of another kind than numbers, where that is not to encode it.
 _REMEDIES: Final = {"dates": DAYS, "decimals": "cast them to float64"}
-"""What to do about a column of another kind than numbers, where that is not to encode it."""
 
 
 @dataclass(frozen=True, slots=True)

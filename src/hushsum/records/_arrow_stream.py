@@ -113,8 +113,8 @@ _NULL, _INT, _FLOAT, _UTF8, _BOOL = 1, 2, 3, 5, 6
 _LIST, _FIXED_LIST, _LARGE_UTF8, _LARGE_LIST = 12, 16, 20, 21
 _VERSIONS: Final = (3, 4)
 _DEEPEST: Final = 4
+# Bytes. A field of a schema takes more; fewer means that fields share bytes, and small bodies grow.
 _LEAST_FIELD: Final = 16
-"""Bytes. A field of a schema takes more; fewer means that fields share bytes, and small bodies grow."""
 
 _MOST_BATCHES: Final = 4096
 _MOST_ARRAYS: Final = 1 << 16
@@ -259,7 +259,10 @@ class _Reader:
                 raise Damaged
         if not started:
             raise Damaged("it has no schema")
-        kinds = [_type_of(each) for each in self._fields]
+        kinds = [
+            each.kind if each.index is None else pa.dictionary(each.index.kind, each.kind)
+            for each in self._fields
+        ]
         chunks = [pa.chunked_array(column, type=kind) for column, kind in zip(columns, kinds, strict=True)]
         names = [pa.field(each.name, kind) for each, kind in zip(self._fields, kinds, strict=True)]
         return pa.Table.from_arrays(chunks, schema=pa.schema(names))
@@ -420,7 +423,3 @@ def _simple_kinds() -> dict[tuple[int, ...], tuple[Any, int]]:
         (_UTF8,): (pa.string(), 32),
         (_LARGE_UTF8,): (pa.large_string(), 64),
     }
-
-
-def _type_of(each: _Field) -> Any:
-    return each.kind if each.index is None else pyarrow().dictionary(each.index.kind, each.kind)

@@ -14,8 +14,8 @@ from hushsum._types import Floats, is_number
 from hushsum.errors import UsageError, shown
 from hushsum.records._arrow import as_dense
 
+# Elements converted at a time: the float64 copy stays in the cache, and small beside the data.
 _BLOCK: Final = 1 << 14
-"""Elements converted at a time: the float64 copy stays in the cache, and small beside the data."""
 
 DeclaredBounds = Sequence[tuple[float, float]] | tuple[float, float] | Mapping[str, tuple[float, float]]
 """One (low, high) for all columns, a list with one for each, or a dictionary by the names of columns."""

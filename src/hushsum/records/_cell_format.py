@@ -29,8 +29,8 @@ UNITS: Final = {
 """Microseconds; a year is the mean one of the Gregorian calendar, 365.2425 days."""
 
 EPOCH: Final = "1970-01-01"
+# The heading of help for everything about cells.
 FILE_FORMAT: Final = "File format"
-"""The heading of help for everything about cells."""
 _option = partial(Parameter, group=FILE_FORMAT)
 _LONGEST_FORMAT: Final = 64
 _ISO: Final = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}(:\d{2}){1,2}(\.\d+)?)?$"
@@ -370,40 +370,40 @@ def _is_number(values: Any) -> bool:
     return bool(types.is_integer(values.type) or types.is_floating(values.type))
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class CellFaults:
     """Why the cells of a file are refused: every kind in every column, and where its first cell is.
 
-    It keeps no cell, and no number of them. ``place`` and ``first`` say what a record is counted as: lines
-    of CSV begin at 2, after the header; empty lines are not counted.
+    It keeps no cell, and no number of them. ``place`` and ``first`` say what a record is counted as, and the
+    number of the next: lines of CSV begin at 2, after the header; empty lines are not counted.
     """
 
-    def __init__(self, file: str, cells: CellFormat, *, place: str = "row", first: int = 1) -> None:
-        self._file = file
-        self._cells = cells
-        self._place = place
-        self._next = first
-        self._found: dict[tuple[str, str], tuple[int, Words, bool]] = {}
+    file: str
+    cells: CellFormat
+    place: str = "row"
+    first: int = 1
+    found: dict[tuple[str, str], tuple[int, Words, bool]] = field(default_factory=dict, init=False)
 
     def __bool__(self) -> bool:
-        return bool(self._found)
+        return bool(self.found)
 
     def add(self, column: str, kind: str, remedy: Words, mask: Any, *, dates: bool) -> None:
         """Note cells of the current batch; those before them count."""
-        where = self._next + int(pyarrow("compute").index(mask, True).as_py())
-        self._found.setdefault((column, kind), (where, remedy, dates))
+        where = self.first + int(pyarrow("compute").index(mask, True).as_py())
+        self.found.setdefault((column, kind), (where, remedy, dates))
 
     def add_missing(self, batch: Any, columns: Sequence[str]) -> None:
         """Note what is missing in columns of numbers, where it is not dropped."""
-        refused = {column for column, _ in self._found}
+        refused = {column for column, _ in self.found}
         for column in columns:
             values = batch.column(column)
             if values.null_count and _is_number(values) and column not in refused:
-                dates = column in self._cells.dates.columns
+                dates = column in self.cells.dates.columns
                 self.add(column, "missing values", _MISSING_REMEDY, values.is_null(), dates=dates)
 
     def end_batch(self, records: int) -> None:
         """Count the records of a batch, for the places of the next."""
-        self._next += records
+        self.first += records
 
     def check(self) -> None:
         """Refuse the file for all of its faults at once.
@@ -413,26 +413,26 @@ class CellFaults:
         DataRefused
             if there are any.
         """
-        if not self._found:
+        if not self.found:
             return
-        columns = list(dict.fromkeys(column for column, _ in self._found))
-        kinds = dict.fromkeys("dates" if dates else "numbers" for _, _, dates in self._found.values())
+        columns = list(dict.fromkeys(column for column, _ in self.found))
+        kinds = dict.fromkeys("dates" if dates else "numbers" for _, _, dates in self.found.values())
         several = len(columns) > 1
         named = f"column{'s' * several} {', '.join(map(repr, columns))}"
         each = [
-            f"{kind} (first in {self._place} {where})" + (f" in {column!r}" if several else "")
-            for (column, kind), (where, _, _) in self._found.items()
+            f"{kind} (first in {self.place} {where})" + (f" in {column!r}" if several else "")
+            for (column, kind), (where, _, _) in self.found.items()
         ]
-        remedies = list(dict.fromkeys(remedy for _, remedy, _ in self._found.values()))
+        remedies = list(dict.fromkeys(remedy for _, remedy, _ in self.found.values()))
         words: list[Part] = [part for remedy in remedies for part in ("; ", *parts_of(remedy))][1:]
         if {_MISSING_REMEDY, _TEXT[1]} & set(remedies):
-            known = ", ".join(marker or "an empty cell" for marker in self._cells.markers)
+            known = ", ".join(marker or "an empty cell" for marker in self.cells.markers)
             words += [
                 f"; known markers of missing values: {known}; declare others with ",
                 Argument("missing"),
             ]
         raise DataRefused(
-            (f"{named} of ", FilePath(self._file), f" must be of {' or '.join(kinds)}"),
+            (f"{named} of ", FilePath(self.file), f" must be of {' or '.join(kinds)}"),
             got=", ".join(each),
             remedy=tuple(words),
         )
@@ -453,9 +453,10 @@ _TEXT: Final[tuple[str, Words]] = (
 )
 _NUMBER: Final = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|^[-+]?(?i:inf|infinity|nan)$"
 _CURRENCY: Final = "[$€£¥]"
+# What separates groups of three digits whatever the decimal sign is.
 _SPACES: Final = (" ", "\u00a0", "\u202f", "'", "’")
-"""What separates groups of three digits whatever the decimal sign is."""
 
+# What cells that are not numbers may look like, and what to do about them.
 _KINDS: Final = (
     (
         "dates",
@@ -480,7 +481,6 @@ _KINDS: Final = (
     ),
     ("percentages", r"^[^\pL]*\d\s*%$", "write them as plain numbers"),
 )
-"""What cells that are not numbers may look like, and what to do about them."""
 
 
 ENCODINGS: Final = (

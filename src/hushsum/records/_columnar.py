@@ -24,8 +24,8 @@ from hushsum.records._decoder_worker import __file__ as _WORKER
 from hushsum.records._source import Source
 
 _MOST_BYTES: Final = 1 << 30
+# Environment variables for the process; it has no use for keys and tokens, which others may contain.
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
-"""Environment variables for the process; it has no use for keys and tokens, which others may contain."""
 
 _LIMITS: Final = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -130,8 +130,8 @@ def _forget() -> None:
 
 _LARGEST_RATIO: Final = 10_000
 _ALWAYS_ALLOWED: Final = 64 << 20
+# Of which a message has the names.
 _MOST_SHEETS: Final = 12
-"""Of which a message has the names."""
 
 
 class ColumnarSource(Source):
@@ -326,11 +326,11 @@ class ColumnarSource(Source):
 _MIXED: Final = "numbers, text or truth values"
 _ENCODE: Final = "encode it with a public list of categories, or leave the column out"
 _DECLARE_DATES: Final[Words] = ("name the column in ", Argument("dates"))
+# Columns that the process sends for each chosen one: numbers, moments and text.
 _KINDS: Final = 3
-"""Columns that the process sends for each chosen one: numbers, moments and text."""
 
+# From here on different integers are the same cell.
 _LARGEST_ID: Final = 2.0**53
-"""From here on different integers are the same cell."""
 
 
 class WorkbookSource(ColumnarSource):

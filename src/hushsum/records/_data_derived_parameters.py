@@ -39,6 +39,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
 from functools import cache
 from typing import Any, Final
@@ -54,25 +55,25 @@ from hushsum.records._transform import Transform
 
 _ROUND_DIGITS: Final = 4
 _OWNER: Final = "This warning depends on the data: keep it to yourself."
+# Days since 1970 up to which a bound may be a date, in the year 2106.
 _LATEST_DAY: Final = 50_000
-"""Days since 1970 up to which a bound may be a date, in the year 2106."""
+# In smaller batches most records may be outside by accident.
 _FEWEST_RECORDS: Final = 20
-"""In smaller batches most records may be outside by accident."""
 
+# Records of a batch, evenly spaced, that are compared with the bounds.
 _LOOKED_AT: Final = 4096
-"""Records of a batch, evenly spaced, that are compared with the bounds."""
 
 _DECLARE: Final = "declare bounds from what is known of the subject, or pay for them with hs.private_bounds."
 _FULL_CIRCLE: Final = 360
+# Quantiles that bounds are made of.
 _TAILS: Final = (0.001, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.25)
-"""Quantiles that bounds are made of."""
 
 _EXACT: Final = 1e-9
+# How near a statistic is to what a scaler makes of it, in double and in single precision.
 _SINGLE: Final = 1e-6
-"""How near a statistic is to what a scaler makes of it, in double and in single precision."""
 
+# The part of the values of a column that are different, unless they lie on a grid, as colours do.
 _CONTINUOUS: Final = 0.75
-"""The part of the values of a column that are different, unless they lie on a grid, as colours do."""
 
 _INSIDE: Final = ("hushsum.", "sklearn.")
 
@@ -155,6 +156,7 @@ def level_outside() -> int:
     return level
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class ParameterCheck:
     """Compares declared bounds and bandwidths with each batch of the records they were declared for.
 
@@ -173,30 +175,23 @@ class ParameterCheck:
         Whether the bounds are a default that nobody declared.
     """
 
-    __slots__ = (
-        "_bandwidths", "_bounds", "_columns", "_default", "_fractions", "_inside", "_told", "_watched",
-        "_what",
-    )  # fmt: skip
+    bounds: Bounds | None
+    _: KW_ONLY
+    bandwidths: Iterable[float] = ()
+    columns: Sequence[str] | None = None
+    what: str = RECORDS
+    default: bool = False
+    _told: set[str] = field(default_factory=set, init=False)
+    _watched: list[int] = field(init=False)
+    # Of the lower and the upper end of each watched column: 1 if all records so far lie strictly inside, 0 if
+    # some attain it, −1 if some lie beyond it.
+    _inside: Floats = field(init=False)
+    _fractions: NDArray[np.bool_] = field(init=False)
 
-    def __init__(
-        self,
-        bounds: Bounds | None,
-        *,
-        bandwidths: Iterable[float] = (),
-        columns: Sequence[str] | None = None,
-        what: str = RECORDS,
-        default: bool = False,
-    ) -> None:
-        self._bounds = bounds
-        self._default = default
-        self._bandwidths = [each for each in bandwidths if not is_round(each)]
-        self._columns = columns
-        self._what = what
-        self._told: set[str] = set()
-        pairs = [] if bounds is None else list(zip(bounds.low, bounds.high, strict=True))
+    def __post_init__(self) -> None:
+        self.bandwidths = [each for each in self.bandwidths if not is_round(each)]
+        pairs = [] if self.bounds is None else list(zip(self.bounds.low, self.bounds.high, strict=True))
         self._watched = [i for i, pair in enumerate(pairs) if not all(map(is_natural, pair))]
-        # Of the lower and the upper end of each watched column: 1 if all records so far lie strictly inside,
-        # 0 if some attain it, −1 if some lie beyond it.
         self._inside = np.ones((2, len(self._watched)))
         self._fractions = np.zeros(len(self._watched), bool)
 
@@ -232,7 +227,7 @@ class ParameterCheck:
         look: Callable[[], Floats] = cache(batch) if callable(batch) else lambda: batch
         found = [*self._statistics(look)]
         if whole:
-            found += _fitted_scaling(look(), self._what)
+            found += _fitted_scaling(look(), self.what)
         for sentence in found:
             if sentence not in self._told:
                 self._told.add(sentence)
@@ -240,7 +235,7 @@ class ParameterCheck:
         self._refuse_clipping(look, rows)
 
     def _statistics(self, look: Callable[[], Floats]) -> Iterator[str]:
-        bounds = self._bounds
+        bounds = self.bounds
         if bounds is not None and self._watched:
             values = look()[:, self._watched]
             low, high = bounds.sides[:, self._watched]
@@ -258,16 +253,16 @@ class ParameterCheck:
                 for side in odd:
                     yield (
                         f"the {side} bound of {self._column(column)} has many digits and is a statistic "
-                        f"of this batch of {self._what}: {_DECLARE}"
+                        f"of this batch of {self.what}: {_DECLARE}"
                     )
                 if not odd and self._fractions[i] and not self._inside[:, i].any():
                     yield (
                         f"the bounds of {self._column(column)} are the smallest and the largest value of "
-                        f"the {self._what}: {_DECLARE}"
+                        f"the {self.what}: {_DECLARE}"
                     )
-        if self._bandwidths:
+        if self.bandwidths:
             rules = list(_rules_of_thumb(look()))
-            if any(_read_off(each, rule) for each in self._bandwidths for rule in rules):
+            if any(_read_off(each, rule) for each in self.bandwidths for rule in rules):
                 yield (
                     "the bandwidth has many digits and is a rule of thumb computed from this batch: choose "
                     "it by the subject, or pay for it with hs.methods.choose_kernel."
@@ -275,7 +270,7 @@ class ParameterCheck:
 
     def _refuse_clipping(self, look: Callable[[], Floats], rows: NDArray[Any] | None) -> None:
         """Refuse a batch of which most records lie outside the bounds, or warn where that is allowed."""
-        bounds = self._bounds
+        bounds = self.bounds
         if bounds is None:
             return
         if rows is not None:
@@ -293,11 +288,11 @@ class ParameterCheck:
         if 2 * int(outside.any(axis=1).sum()) <= len(sample):
             return
         foremost = self._column(int(outside.sum(axis=0).argmax()))
-        self._refuse_or_warn("" if self._what == TARGETS else f", foremost in {foremost}")
+        self._refuse_or_warn("" if self.what == TARGETS else f", foremost in {foremost}")
 
     def _refuse_or_warn(self, where: str) -> None:
-        what, check = self._what, "check the units" + (" and the order of the columns" if where else "")
-        if _ON_CLIPPING.get() in (_REFUSE, _REFUSE if self._default else _REFUSE_DECLARED):
+        what, check = self.what, "check the units" + (" and the order of the columns" if where else "")
+        if _ON_CLIPPING.get() in (_REFUSE, _REFUSE if self.default else _REFUSE_DECLARED):
             raise DataRefused(
                 "bounds" if where else "target_bounds",
                 f"must contain most {what}",
@@ -308,18 +303,18 @@ class ParameterCheck:
                     " to clip them; nothing was spent. This depends on the data: keep it to yourself",
                 ),
             )
-        kind = "default" if self._default else "declared"
+        kind = "default" if self.default else "declared"
         warnings.warn(
             f"most {what} of this batch lie outside the {kind} bounds{where}, and are clipped to them: "
-            f"{'declare bounds' if self._default else check}. {_OWNER}",
+            f"{'declare bounds' if self.default else check}. {_OWNER}",
             SuspiciousParameter,
             stacklevel=level_outside(),
         )
 
     def _column(self, number: int) -> str:
-        if self._what == TARGETS:
+        if self.what == TARGETS:
             return "the target"
-        return f"column {number if self._columns is None else repr(str(self._columns[number]))}"
+        return f"column {number if self.columns is None else repr(str(self.columns[number]))}"
 
 
 def _ends(values: Floats, bound: float, side: str) -> Iterator[float]:
@@ -416,9 +411,9 @@ def _rules_of_thumb(values: Floats) -> Iterator[float]:
 
 _AT_A_TIME: Final = 1 << 16
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
+# Public rows of which at least this part is among the records are taken for copies, and records of which at
+# least this part are different from each other for records that can be recognised.
 _SHARE: Final = 0.5
-"""Public rows of which at least this part is among the records are taken for copies, and records of which at
-least this part are different from each other for records that can be recognised."""
 
 
 def are_copies(public: NDArray[np.float32], records: NDArray[np.float32]) -> bool:

@@ -20,8 +20,8 @@ Codes = NDArray[np.int32]
 OTHER: Final = "other"
 MISSING: Final = "missing"
 MAX_CATEGORIES: Final = 1 << 20
+# Up to here integers are exact in float64, through which every number is compared.
 _EXACT: Final = 1 << 53
-"""Up to here integers are exact in float64, through which every number is compared."""
 
 
 class _Declared:

@@ -45,8 +45,8 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _CELL_BYTES: Final = 64
 
+# A cell is a number, a moment in microseconds, or text; all three are None where it is empty.
 Cell = tuple[float | None, int | None, str | None]
-"""A cell is a number, a moment in microseconds, or text; all three are None where it is empty."""
 
 
 class Refused(Exception):
@@ -112,8 +112,8 @@ def _check_prolog(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> None:
 HEADER: Final = struct.Struct("<cQd")
 IDLE_SECONDS: Final = 60.0
 MEMORY_BYTES: Final = 512 << 20
+# What each chosen column may need in addition: a page as it is stored, and as it is unpacked.
 COLUMN_BYTES: Final = 4 << 20
-"""What each chosen column may need in addition: a page as it is stored, and as it is unpacked."""
 
 MOST_MEMORY_BYTES: Final = 4 << 30
 MOST_SHEETS: Final = 100

@@ -34,12 +34,12 @@ from hushsum.records._record_batches import (
 from hushsum.records._sets import Sets
 
 Ids = NDArray[np.int64]
+# Shape (n, 2): a node and one of its neighbours. A node with itself states that the node exists.
 Arcs = NDArray[np.int64]
-"""Shape (n, 2): a node and one of its neighbours. A node with itself states that the node exists."""
 
 _ARC_BYTES: Final = 16
+# Copies of the arcs that are in memory while they are sorted.
 _SORTING: Final = 5
-"""Copies of the arcs that are in memory while they are sorted."""
 
 _BITS: Final = 6
 _PARTS: Final = 1 << _BITS
@@ -303,8 +303,8 @@ _BLOCK: Final = 1 << 24
 _COMMENTS: Final = re.compile(rb"(?m)^[ \t]*[#%][^\n]*\n?")
 _SPACES: Final = re.compile(rb"[\t\r]*\n\t*|\t+")
 _INTEGER: Final = r"0|-?[1-9][0-9]{0,18}"
+# Fields such as 017, -0 and 0x1F, which a parser of integers reads as numbers, and which are names here.
 _OTHER_NUMERAL: Final = re.compile(rb"(?:\A|[\t\n])(?:-0|0[^\t\n])")
-"""Fields such as 017, -0 and 0x1F, which a parser of integers reads as numbers, and which are names here."""
 
 _TEXT_FILES: Final = (".txt", ".tsv", ".edges")
 _TYPED_FILES: Final = tuple(chain.from_iterable(TYPED.values()))

@@ -21,12 +21,11 @@ _DRAWING = """
     RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli Sampling GreedySearch
     BeamSearch WhisperBeamSearch BiasDropout BitmaskDropout
 """
+# Operations that draw from a generator. It is one for all runs, so that a record's output would depend on how
+# many records came before it.
 RANDOM: Final = frozenset(_DRAWING.split())
-"""Operations that draw from a generator. It is one for all runs, so that a record's output would depend on
-how many records came before it.
-"""
+# Draws in training alone; what it does is seen when a record is run twice.
 DROPOUT: Final = "Dropout"
-"""Draws in training alone; what it does is seen when a record is run twice."""
 _DEEPEST: Final = 64
 _MODEL_GRAPH, _MODEL_FUNCTION = 7, 25
 _GRAPH_NODE, _GRAPH_TENSOR, _GRAPH_SPARSE = 1, 5, 15

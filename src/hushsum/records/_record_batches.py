@@ -21,7 +21,7 @@ import struct
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -263,8 +263,8 @@ def _quietly(url: str, call: Any) -> Any:
 
 DEFAULT_BATCH_BYTES: Final = 1 << 20
 
+# The endings of files whose columns have types.
 TYPED: Final = {"Parquet": (".parquet", ".pq"), "Arrow": (".arrow", ".feather", ".ipc")}
-"""The endings of files whose columns have types."""
 
 _FORMATS: Final = {
     "CSV": tuple(text + packed for text in (".csv", ".tsv") for packed in ("", *COMPRESSIONS)),
@@ -273,6 +273,7 @@ _FORMATS: Final = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class RecordStream:
     """Batches of records out of one file; iterate once.
 
@@ -287,32 +288,25 @@ class RecordStream:
         ``may_be_empty``.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        columns: Sequence[str],
-        unit_column: str | None,
-        label_column: str | None,
-        *,
-        may_be_empty: bool,
-    ) -> None:
-        self.column_names = list(columns)
-        """The columns of the batches, in order."""
-        self._selected = [*columns, *([] if label_column is None else [label_column])]
-        self._source, self._unit_column, self._may_be_empty = source, unit_column, may_be_empty
-        self._opened = False
+    source: Source
+    column_names: list[str]
+    """The columns of the batches, in order."""
+    unit_column: str | None
+    label_column: str | None
+    may_be_empty: bool
+    opened: bool = field(default=False, init=False)
 
     @property
     def progress(self) -> float | None:
         """The fraction of the file that has been read, between 0 and 1, or None for standard input."""
-        return self._source.progress
+        return self.source.progress
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        source, cells = self._source, self._source.cells
-        if self._opened:
+        source, cells = self.source, self.source.cells
+        if self.opened:
             raise UsageError(f"{source.name} was read already", remedy="open it again")
-        self._opened = True
-        empty = True
+        self.opened = empty = True
+        selected = [*self.column_names, *([] if self.label_column is None else [self.label_column])]
         with closing(source), closing(source.batches()) as batches:
             for read in batches:
                 marked = cells.without_numbers(read, self.column_names)
@@ -324,17 +318,17 @@ class RecordStream:
                 batch = cells.kept(marked)
                 if batch.num_rows:
                     empty = False
-                    units = None if self._unit_column is None else batch.column(self._unit_column)
-                    yield batch.select(self._selected), units
+                    units = None if self.unit_column is None else batch.column(self.unit_column)
+                    yield batch.select(selected), units
             source.faults.check()
-        if empty and not self._may_be_empty:
+        if empty and not self.may_be_empty:
             raise DataRefused(
                 f"{source.name} must have at least one record", got="none", remedy="check what wrote it"
             )
 
     def close(self) -> None:
         """Close the file."""
-        self._source.close()
+        self.source.close()
 
     def __enter__(self) -> RecordStream:
         return self
@@ -431,7 +425,7 @@ def open_batches(
     except BaseException:
         source.close()
         raise
-    return RecordStream(source, columns, unit_column, label_column, may_be_empty=may_be_empty)
+    return RecordStream(source, list(columns), unit_column, label_column, may_be_empty)
 
 
 def row_group_sizes(path: str | os.PathLike[str]) -> list[int]:

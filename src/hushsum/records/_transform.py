@@ -18,17 +18,16 @@ from hushsum.records._bounds import clipped_to_ball
 
 FEWEST_ROWS: Final = 10
 MOST_COLUMNS: Final = 1 << 12
+# Images of records are then far from the largest number of 32 bits.
 _LEAST_RIDGE: Final = 1e-24
-"""Images of records are then far from the largest number of 32 bits."""
+# The ridge of whitening, in units of the variance per public row: with m rows, a covariance is known to about
+# its trace over m. Chosen with the three sets of the embedding benchmark in view.
 RIDGE_ROWS: Final = 10.0
-"""The ridge of whitening, in units of the variance per public row: with m rows, a covariance is known to
-about its trace over m. Chosen with the three sets of the embedding benchmark in view.
-"""
+# By how much of its largest number a linear step may differ from its matrix: steps may run in float32.
 _LINEAR: Final = 1e-3
-"""By how much of its largest number a linear step may differ from its matrix: steps may run in float32."""
 
+# Rows and the codes of their labels to a matrix of shape (directions, columns).
 Learner = Callable[[Floats, NDArray[np.int64]], Floats]
-"""Rows and the codes of their labels to a matrix of shape (directions, columns)."""
 
 
 def public_rows(public: object) -> Floats:
@@ -153,12 +152,11 @@ def shrunk_variances(rows: Floats, matrix: Floats) -> Floats:
     return np.asarray(np.maximum((1.0 - share) * own + share * mean * (matrix**2).sum(axis=1), 0.0))
 
 
+# The quantile of lengths that results are clipped to. The direction of a whitened record tells more than its
+# length, so most may be shortened: chosen with the three sets of the embedding benchmark in view.
 _SHORT: Final = 0.1
-"""The quantile of lengths that results are clipped to. The direction of a whitened record tells more than its
-length, so most may be shortened: chosen with the three sets of the embedding benchmark in view.
-"""
+# That of results of few columns, learned with labels, of which the length tells something too.
 _HALF: Final = 0.5
-"""That of results of few columns, learned with labels, of which the length tells something too."""
 _INPUT_BITS: Final = 20
 _MATRIX_BITS: Final = 20
 
