@@ -283,7 +283,8 @@ def _counted(rows: type[Basis], kernel: Kernel) -> Basis | None:
     return kind(kernel, rows=70, width=53, seed=11) if kind is rows else None
 
 
-def _hash_rows_pool(basis: tables.HashRows | tables.DividedRows, rng: np.random.Generator) -> Pool:
+def _kernel_pool(basis: tables.HashRows | tables.DividedRows, rng: np.random.Generator) -> Pool:
+    """The records that attack the kernel of a basis."""
     return kernel_cases(basis.kernel.name).pool(basis.kernel, rng)
 
 
@@ -299,7 +300,7 @@ _HASHED = [kernel for name in audited_kernels() for kernel in kernel_cases(name)
 for rows in (tables.HashRows, tables.DividedRows):
     made = (_counted(rows, kernel) for kernel in _HASHED)
     register_basis(
-        _hash_rows_pool, *(each for each in made if each is not None), of_kernel=partial(_counted, rows)
+        _kernel_pool, *(each for each in made if each is not None), of_kernel=partial(_counted, rows)
     )
 register_basis(
     _increments_pool,
@@ -309,18 +310,14 @@ register_basis(
 )
 
 
-def _adjacency_pool(basis: tables.AdjacencyRows, rng: np.random.Generator) -> Pool:
-    """Any sets: the reader of edges makes rows of 64-bit ids."""
-    return set_records(basis.kernel, rng)
-
-
 _GRAPHS = [
     Graph(directed=directed, **kind)
     for directed in (False, True)
     for kind in ({}, {"nodes": 40}, {"rows_listed": True})
 ]
 register_basis(
-    _adjacency_pool,
+    # Any sets: the reader of edges makes rows of 64-bit ids.
+    _kernel_pool,
     *(
         tables.AdjacencyRows(kernels.JaccardKernel(), 70, 7 if each.nodes else 53, 11, graph=each)
         for each in _GRAPHS
@@ -680,7 +677,7 @@ def _added(
     return NoiseCase(sampler, pair, run, thorough)
 
 
-def _gamma(scale: int, name: str, draw_one: Callable[[Fraction, NoiseSource], int]) -> NoiseCase:
+def _gamma(scale: int, name: str, draw_one: Callable[[Fraction, NoiseSource], float]) -> NoiseCase:
     """One cell, where the Gamma-radius distribution is Laplace's, rounded: its worst pair, since in more
     cells losses are smaller but for noise along the move. A thousandth of the scale is lost to rounding, far
     less than the test sees.
@@ -691,19 +688,11 @@ def _gamma(scale: int, name: str, draw_one: Callable[[Fraction, NoiseSource], in
         smaller = scale * exact("factor", factor)
 
         def draw(size: int) -> Integers:
-            return np.array([draw_one(smaller, source) for _ in range(size)], np.int64)
+            return np.rint([draw_one(smaller, source) for _ in range(size)]).astype(np.int64)
 
         return audit_laplace(draw, 1, shift=scale, what=f"{GAMMA}, {pair}")
 
     return NoiseCase(name, pair, run)
-
-
-def _gamma_integer(scale: Fraction, source: NoiseSource) -> int:
-    return int(gamma_radius(1, scale, source)[0])
-
-
-def _gamma_real(scale: Fraction, source: NoiseSource) -> int:
-    return round(float(ReleaseNoise(source).gamma_vector(1, float(scale))[0]))
 
 
 def _choice(
@@ -767,8 +756,8 @@ _CASES = (
     _added(LAPLACE, 100, thorough=True),
     _added(LAPLACE, 1000, 1000, thorough=True),
     _added(LAPLACE, Fraction(1, 8), thorough=True),
-    _gamma(1000, "gamma_radius", _gamma_integer),
-    _gamma(1000, "gamma_vector", _gamma_real),
+    _gamma(1000, "gamma_radius", lambda scale, source: gamma_radius(1, scale, source)[0]),
+    _gamma(1000, "gamma_vector", lambda scale, source: ReleaseNoise(source).gamma_vector(1, float(scale))[0]),
     _added(LAPLACE, 100, 100, sites=5),
     _added(LAPLACE, 10, 10, sites=2),
     _added(GAUSSIAN, 100.0, 10, sites=5),

@@ -255,7 +255,6 @@ def audit_laplace(
     *,
     shift: int = 1,
     draws: int | None = None,
-    less: float = LESS_NOISE,
     what: str = "discrete laplace",
 ) -> AuditRow:
     """Audit one cell that neighbours move by ``shift``, against pure ``epsilon``.
@@ -270,7 +269,7 @@ def audit_laplace(
     epsilon : float
         What it is claimed to keep when the cell moves by ``shift``.
     draws : int, optional
-        Default: as many as catch noise of ``less`` times the scale with a power of 0.995.
+        Default: as many as catch a fifth less noise with a power of 0.995.
     what : str
         What the report calls it.
 
@@ -287,26 +286,25 @@ def audit_laplace(
             got=f"{claimed:g} and {shift}",
             remedy="give those claimed",
         )
-    number = laplace_draws(claimed, shift=shift, less=less) if draws is None else draws
+    number = laplace_draws(claimed, shift=shift) if draws is None else draws
     directions = _counted(draw, number, 0, shift)
     lowest = max(-math.log(binomial_bounds(far, near, _LAPLACE_TAIL)[1]) for near, far in directions)
-    power = laplace_power(claimed, number, shift=shift, less=less)
+    power = laplace_power(claimed, number, shift=shift)
     return AuditRow(what, Half.NOISE, "epsilon", claimed, lowest, power, number)
 
 
-def laplace_draws(epsilon: float, *, shift: int = 1, less: float = LESS_NOISE) -> int:
-    """Draws that give the required power against noise of ``less`` times the scale.
+def laplace_draws(epsilon: float, *, shift: int = 1) -> int:
+    """Draws that give the required power against a fifth less noise.
 
     >>> laplace_draws(1.0) < 10_000
     True
     """
-    power = partial(laplace_power, epsilon, shift=shift, less=less)
-    return draws_for(power, "epsilon", epsilon)
+    return draws_for(partial(laplace_power, epsilon, shift=shift), "epsilon", epsilon)
 
 
-def laplace_power(epsilon: float, number: int, *, shift: int = 1, less: float = LESS_NOISE) -> float:
-    """The probability that one direction breaks the claim when the scale is ``less`` times the right one."""
-    actual = epsilon / less
+def laplace_power(epsilon: float, number: int, *, shift: int = 1) -> float:
+    """The probability that one direction breaks the claim when the scale is a fifth too small."""
+    actual = epsilon / LESS_NOISE
     near = 1.0 / (1.0 + math.exp(-actual / shift))
     return one_direction_power(
         number,
@@ -391,7 +389,6 @@ def audit_gaussian(
     shift: int = 1,
     count: tuple[Draw, float | Fraction] | None = None,
     draws: int | None = None,
-    less: float = LESS_NOISE,
     what: str = "discrete gaussian",
 ) -> AuditRow:
     """Audit cells, and a count, that neighbours move by ``shift`` each, against the trade-off curve.
@@ -410,13 +407,13 @@ def audit_gaussian(
     count : (draw, variance), optional
         The noise of the separate count.
     draws : int, optional
-        How often the pair is simulated; default: for a power of 0.995 against deviations of ``less`` times
-        what was stated.
+        How often the pair is simulated; default: for a power of 0.995 against deviations of a fifth
+        less than stated.
     what : str
         What the report calls it.
     """
     pair = GaussianPair(float(variance), cells, shift, None if count is None else float(count[1]))
-    design = _design(pair, less, draws)
+    design = _design(pair, draws)
     a, b = pair.weights
 
     def statistic(size: int) -> Integers:
@@ -428,13 +425,13 @@ def audit_gaussian(
     return AuditRow(what, Half.NOISE, "mu", pair.mu, lowest, design.power, design.number)
 
 
-def gaussian_draws(pair: GaussianPair, *, less: float = LESS_NOISE) -> int:
+def gaussian_draws(pair: GaussianPair) -> int:
     """How often a pair must be simulated for the required power.
 
     >>> gaussian_draws(GaussianPair(variance=16.0, cells=16)) < 10_000
     True
     """
-    return _design(pair, less, None).number
+    return _design(pair, None).number
 
 
 def _mu_bound(pair: GaussianPair, number: int, near: int, far: int) -> float:
@@ -450,7 +447,7 @@ def _mu_bound(pair: GaussianPair, number: int, near: int, far: int) -> float:
 
 
 @lru_cache(maxsize=256)
-def _design(pair: GaussianPair, less: float, draws: int | None) -> _Design:
+def _design(pair: GaussianPair, draws: int | None) -> _Design:
     """The threshold that needs the fewest draws, and how many."""
     if not (pair.variance > 0 and pair.cells >= 1 and pair.shift >= 1):
         raise UsageError(
@@ -460,7 +457,7 @@ def _design(pair: GaussianPair, less: float, draws: int | None) -> _Design:
         )
     from scipy.special import ndtri
 
-    stated, weaker, move = pair.distribution(), pair.distribution(less), pair.move
+    stated, weaker, move = pair.distribution(), pair.distribution(LESS_NOISE), pair.move
     nears = {round(-float(ndtri(level)) * stated.deviation) for level in _NEAR_LEVELS} | {0, 1, -(move // 2)}
     designs = []
     for near in sorted(nears):
@@ -509,7 +506,6 @@ def audit_choice(
     *,
     what: str,
     draws: int | None = None,
-    less: float = LESS_NOISE,
     seed: int | None = None,
 ) -> AuditRow:
     """Audit a choice among finitely many outcomes on a pair of neighbours, against the loss of that pair.
@@ -525,7 +521,7 @@ def audit_choice(
     epsilon : float
         What it is claimed to keep.
     distributions : callable
-        ``distributions(ε)`` gives the two lists of probabilities; also used, at ε/``less``, for the power.
+        ``distributions(ε)`` gives the two lists of probabilities; also used, at ε/0.8, for the power.
     what : str
         Its name in the report.
     draws : int, optional
@@ -540,7 +536,7 @@ def audit_choice(
     """
     first, second = _checked(distributions(epsilon))
     claimed = float(np.max(np.abs(np.log(first / second))))
-    power = _power_against(claimed, *_checked(distributions(epsilon / less)))
+    power = _power_against(claimed, *_checked(distributions(epsilon / LESS_NOISE)))
     number = draws_for(power, "epsilon", claimed) if draws is None else draws
     sizes = np.random.default_rng(seed).poisson(number, 2).tolist()
     counts = [_outcomes(choose(size), len(first)) for choose, size in zip((left, right), sizes, strict=True)]

@@ -20,7 +20,7 @@ import shutil
 import struct
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -473,32 +473,29 @@ def open_source(
     if kind is None:
         known = ", ".join(chain.from_iterable(_FORMATS.values()))
         raise UsageError((FilePath(name), f" must end in one of {known}"), remedy="rename or convert it")
-    copy = LocalCopy(str(path)) if url else None
-    try:
-        if copy is not None:
+    with ExitStack() as opened:
+        fetch = None
+        if url:
+            copy = opened.enter_context(closing(LocalCopy(str(path))))
             file = copy.path
             if kind == "Parquet":
                 copy.fetch_footer()
+                fetch = copy.fetch
             else:
                 copy.fetch(0, copy.size)
         source: Source
-        if kind == "CSV":
-            source = CsvSource(file, name, batch_bytes, cells)
-        elif kind == "Excel":
-            source = WorkbookSource(file, name, batch_bytes, cells)
-        else:
-            fetch = copy.fetch if copy is not None and kind == "Parquet" else None
-            source = ColumnarSource(file, name, kind, batch_bytes, row_groups, cells, fetch)
-    except BaseException as error:
-        if copy is not None:
-            copy.close()
-        if isinstance(error, PermissionError):
-            raise UsageError(
-                (FilePath(name), " must be readable by this user"), remedy="check its permissions"
-            ) from None
-        raise
-    if copy is not None:
-        source.closing.callback(copy.close)
+        try:
+            if kind == "CSV":
+                source = CsvSource(file, name, batch_bytes, cells)
+            elif kind == "Excel":
+                source = WorkbookSource(file, name, batch_bytes, cells)
+            else:
+                source = ColumnarSource(file, name, kind, batch_bytes, row_groups, cells, fetch)
+        except PermissionError:
+            rule = " must be readable by this user"
+            raise UsageError((FilePath(name), rule), remedy="check its permissions") from None
+        # The copy lasts as long as the source.
+        source.closing.callback(opened.pop_all().close)
     return source
 
 
