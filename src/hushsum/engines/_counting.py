@@ -500,8 +500,8 @@ def plan_parts(
     return [FilePart(group, read) for group in _grouped(pieces, target)]
 
 
-class ReadKeywords(TypedDict, total=False):
-    """What every engine takes for the files that it counts."""
+class CountKeywords(TypedDict, total=False):
+    """The keywords of every engine; they make `CountOptions`."""
 
     columns: Sequence[str] | None
     unit_column: str | None
@@ -509,14 +509,26 @@ class ReadKeywords(TypedDict, total=False):
     cells: CellFormat
     threads: int | None
     progress: Progress | None
-
-
-class CountKeywords(ReadKeywords, total=False):
-    """The same, and where a count that is interrupted continues from."""
-
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: float
     encryption_key: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class CountOptions:
+    """What is counted of the files, by how many threads, and where an interrupted count continues from: a
+    confidential file, written every ``checkpoint_every`` seconds and deleted at the end.
+    """
+
+    columns: Sequence[str] | None = None
+    unit_column: str | None = None
+    set_column: str | None = None
+    cells: CellFormat = PLAIN
+    threads: int | None = None
+    progress: Progress | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_every: float = DEFAULT_SECONDS
+    encryption_key: bytes | None = None
 
 
 def count_files(
@@ -524,23 +536,16 @@ def count_files(
     tally: Tally,
     workers: int,
     run: Callable[[Driver, list[FilePart]], Tally],
-    *,
-    columns: Sequence[str] | None = None,
-    unit_column: str | None = None,
-    set_column: str | None = None,
-    cells: CellFormat = PLAIN,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: float = DEFAULT_SECONDS,
-    encryption_key: bytes | None = None,
+    options: CountOptions,
 ) -> Tally:
     """The tally that ``run`` makes of the parts of files, by any engine; refused if a file is changed
     meanwhile, whatever else is wrong with it.
     """
-    read = RecordColumns(None if columns is None else tuple(columns), unit_column, set_column, cells)
+    columns, checkpoint, key = options.columns, options.checkpoint, options.encryption_key
+    columns = None if columns is None else tuple(columns)
+    read = RecordColumns(columns, options.unit_column, options.set_column, options.cells)
     # Parts are cut for as many workers as those of a checkpoint were, since they must be the same.
-    job = None if checkpoint is None else stored_job(checkpoint, encryption_key)
+    job = None if checkpoint is None else stored_job(checkpoint, key)
     planned = None if job is None else job.get("workers")
     if type(planned) is int and 1 <= planned <= MOST_WORKERS:
         workers = planned
@@ -552,14 +557,14 @@ def count_files(
         agreed = {
             "parts": [part.id for part in parts],
             "files": [[shown_path(path), state.size, state.modified] for path, state in states.items()],
-            "columns": [list(parts[0].read.columns or ()), unit_column, set_column],
-            "cells": declared_fields(cells),
+            "columns": [list(parts[0].read.columns or ()), read.unit_column, read.set_column],
+            "cells": declared_fields(read.cells),
             "fingerprint": tally.fingerprint,
             "max_per_unit": tally.max_per_unit,
             "workers": workers,
         }
-        saved = Checkpoint(checkpoint, agreed, seconds=checkpoint_every, encryption_key=encryption_key)
-    driver = Driver(tally, parts, threads=threads, checkpoint=saved, progress=progress)
+        saved = Checkpoint(checkpoint, agreed, seconds=options.checkpoint_every, encryption_key=key)
+    driver = Driver(tally, parts, threads=options.threads, checkpoint=saved, progress=options.progress)
     try:
         filled = run(driver, parts)
     except HushsumError:

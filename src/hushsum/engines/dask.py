@@ -14,6 +14,7 @@ from uuid import uuid4
 from hushsum.engines._counting import (
     CountingTask,
     CountKeywords,
+    CountOptions,
     Driver,
     NamedBatch,
     Part,
@@ -180,17 +181,18 @@ def tally(
         a wrong parameter, or a file or partition that cannot be counted, by name; there is no tally of the
         others.
     """
+    options = CountOptions(**keywords)
     if _is_files(source):
         with chosen_client(client) as connection:
             workers = max(1, sum(connection.nthreads().values()))
-            return count_files(source, tally, workers, lambda driver, _: _run(driver, connection), **keywords)
-    if keywords.get("checkpoint") is not None:
+            return count_files(source, tally, workers, lambda driver, _: _run(driver, connection), options)
+    if options.checkpoint is not None:
         raise UsageError("checkpoint", "needs files as the source")
-    chosen = columns_without_cap(tally, "a collection of Dask", keywords.get("columns"))
-    if keywords.get("unit_column") is not None:
+    chosen = columns_without_cap(tally, "a collection of Dask", options.columns)
+    if options.unit_column is not None:
         raise UsageError("unit_column", "needs files as the source")
     parts = _partitions(source, chosen)
-    driver = Driver(tally, parts, threads=keywords.get("threads"), progress=keywords.get("progress"))
+    driver = Driver(tally, parts, threads=options.threads, progress=options.progress)
     with chosen_client(client) as connection:
         return _run(driver, connection)
 

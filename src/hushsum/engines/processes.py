@@ -14,12 +14,14 @@ import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, Unpack
 
 from hushsum.engines._counting import (
     MOST_ATTEMPTS,
     CountingTask,
     CountKeywords,
+    CountOptions,
     Driver,
     Part,
     count_files,
@@ -89,9 +91,10 @@ def tally(
     """
     cores = thread_count(None)
     many = cores if workers is None else positive_integer("workers", workers, at_most=_MOST_WORKERS)
-    if keywords.get("threads") is None:
-        keywords["threads"] = max(1, cores // many)
-    return count_files(files, tally, many, lambda driver, _: _run(driver, many), **keywords)
+    options = CountOptions(**keywords)
+    if options.threads is None:
+        options = replace(options, threads=max(1, cores // many))
+    return count_files(files, tally, many, lambda driver, _: _run(driver, many), options)
 
 
 def _run(driver: Driver, workers: int) -> Tally:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 from hushsum.engines._counting import (
     PARTS_PER_WORKER,
     CountingTask,
+    CountKeywords,
+    CountOptions,
     Driver,
     FilePart,
     NamedBatch,
-    ReadKeywords,
     check_columns,
     columns_without_cap,
     count_files,
@@ -32,7 +33,7 @@ _RESULT = "id string, sealed binary"
 
 
 def tally(
-    source: Any, tally: Tally, spark: SparkSession | None = None, **keywords: Unpack[ReadKeywords]
+    source: Any, tally: Tally, spark: SparkSession | None = None, **keywords: Unpack[CountKeywords]
 ) -> Tally:
     """Count with the executors of Spark; the result is that of one process, bit for bit.
 
@@ -69,6 +70,9 @@ def tally(
         a wrong parameter, or a file or partition that cannot be counted, by name; there is no tally of the
         others.
     """
+    options = CountOptions(**keywords)
+    if options.checkpoint is not None:
+        raise UsageError("checkpoint", "is not for Spark", remedy="count with processes or Dask")
     if isinstance(source, str | os.PathLike | list | tuple):
         session = _session(spark)
 
@@ -76,15 +80,15 @@ def tally(
             numbers = session.range(0, len(parts), 1, len(parts))
             return _run(driver, numbers.mapInArrow(_counting_files(driver.task, parts), _RESULT))
 
-        return count_files(source, tally, _parallelism(session), run, **keywords)
+        return count_files(source, tally, _parallelism(session), run, options)
     if not hasattr(source, "mapInArrow"):
         raise UsageError("source", "must be files or a DataFrame of Spark", got=type(source).__name__)
-    chosen = columns_without_cap(tally, "a DataFrame", keywords.get("columns"))
+    chosen = columns_without_cap(tally, "a DataFrame", options.columns)
     frame = source
     if chosen is not None:
         check_columns(chosen, frame.columns, "the DataFrame")
         frame = frame.select(*[f"`{each.replace('`', '``')}`" for each in chosen])
-    driver = Driver(tally, threads=keywords.get("threads"), progress=keywords.get("progress"))
+    driver = Driver(tally, threads=options.threads, progress=options.progress)
     # Every partition sends a whole table, so there are not more of them than keep the executors busy.
     frame = frame.coalesce(PARTS_PER_WORKER * _parallelism(spark or frame.sparkSession))
     return _run(driver, frame.mapInArrow(_counting_rows(driver.task), _RESULT))

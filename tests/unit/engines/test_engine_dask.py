@@ -183,6 +183,8 @@ def test_sources_and_their_options_are_checked() -> None:
         engine.tally([1, 2], empty(), dask_client())
     with pytest.raises(UsageError, match="checkpoint needs files"):
         engine.tally(delayed, empty(), dask_client(), checkpoint="x")
+    with pytest.raises(TypeError, match="colums"):
+        engine.tally(delayed, empty(), dask_client(), colums=["a"])  # type: ignore[call-arg]
     with (
         pytest.raises(UsageError, match="address must be that of a Dask scheduler"),
         dask_clusters.connected("x:1:2"),

@@ -131,6 +131,10 @@ def test_sources_are_checked() -> None:
         engine.tally(1, empty())
     with pytest.raises(UsageError, match="columns must name columns of the DataFrame, got 'b'"):
         engine.tally(spark_session().sql("select 1.0 as a"), empty())
+    with pytest.raises(UsageError, match="checkpoint is not for Spark"):
+        engine.tally(spark_session().sql("select 1.0 as a"), empty(), checkpoint="x")
+    with pytest.raises(TypeError, match="colums"):
+        engine.tally(spark_session().sql("select 1.0 as a"), empty(), colums=["a"])  # type: ignore[call-arg]
     with pytest.raises(UsageError, match="encryption_key and tally need each other"):
         engine.register(spark_session(), empty())
 
