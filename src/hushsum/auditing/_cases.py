@@ -513,10 +513,10 @@ register_basis(
 def _moments_pool(basis: tables.Moments, rng: np.random.Generator) -> Pool:
     box = basis.ball.bounds
     low, high = np.array(box.low), np.array(box.high)
-    corners = np.where(rng.random((40, basis.ball.columns)) < 0.5, low, high)
+    corners = np.where(rng.random((40, basis.ball.features)) < 0.5, low, high)
     mirrored = corners.copy()
     mirrored[:, -1] = low[-1] + high[-1] - corners[:, -1]
-    inside = rng.uniform(low, high, (12, basis.ball.columns))
+    inside = rng.uniform(low, high, (12, basis.ball.features))
     rows = [low, high, (low + high) / 2, *corners, *mirrored, *inside, *inside[:3]]
     return [*rows, *(scale * (high - low) * rng.normal(size=len(low)) for scale in (10.0, 1e6, 1e-6))]
 

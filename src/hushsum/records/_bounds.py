@@ -492,13 +492,8 @@ class UnitBall:
             raise UsageError("radius", "must be finite and above 1", got=f"{self.radius}")
 
     @property
-    def columns(self) -> int:
-        """Columns of a record, the target included."""
-        return self.bounds.dim
-
-    @property
     def features(self) -> int:
-        """Numbers in φ: one more than columns of x."""
+        """Numbers in φ: one more than columns of x, and as many as a record has with its target."""
         return self.bounds.dim
 
     @property
@@ -511,7 +506,7 @@ class UnitBall:
 
         Raises ``DataRefused`` for anything but a table of finite numbers of that width.
         """
-        rows = as_dense(data, dim=self.columns, bounds=self.bounds, columns=columns)
+        rows = as_dense(data, dim=self.features, bounds=self.bounds, columns=columns)
         half = self.bounds.half_width.astype(np.float64)
         unit = rows.astype(np.float64) / half
         inner, target = unit[:, :-1], np.ascontiguousarray(unit[:, -1])

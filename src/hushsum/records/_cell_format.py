@@ -297,14 +297,14 @@ class CellFormat:
         found = self.dates.numbers(text) if dates else as_numbers(text, self.decimal)
         if found is None:
             for kind, remedy, mask in self._kinds_of(text, column, dates=dates):
-                faults.add(column, kind, remedy, mask, dates=dates)
+                faults.add(column, kind, remedy, mask)
             return pa.nulls(len(text), pa.float64())
         if separator == ";" and self.decimal == "." and not dates:
             # One comma with three digits after it, and no point.
             comma = compute.match_substring_regex(text, r"^[^\pL\d.,]*[1-9]\d{0,2},\d{3}[^\pL\d.,]*$")
             if compute.any(comma).as_py():
                 kind = "commas that may be decimal signs, in a file with semicolons"
-                faults.add(column, kind, _AMBIGUOUS_REMEDY, comma, dates=False)
+                faults.add(column, kind, _AMBIGUOUS_REMEDY, comma)
         return found
 
     def _kinds_of(self, text: Any, column: str, *, dates: bool) -> Iterator[tuple[str, Words, Any]]:
@@ -382,15 +382,15 @@ class CellFaults:
     cells: CellFormat
     place: str = "row"
     first: int = 1
-    found: dict[tuple[str, str], tuple[int, Words, bool]] = field(default_factory=dict, init=False)
+    found: dict[tuple[str, str], tuple[int, Words]] = field(default_factory=dict, init=False)
 
     def __bool__(self) -> bool:
         return bool(self.found)
 
-    def add(self, column: str, kind: str, remedy: Words, mask: Any, *, dates: bool) -> None:
+    def add(self, column: str, kind: str, remedy: Words, mask: Any) -> None:
         """Note cells of the current batch; those before them count."""
         where = self.first + int(pyarrow("compute").index(mask, True).as_py())
-        self.found.setdefault((column, kind), (where, remedy, dates))
+        self.found.setdefault((column, kind), (where, remedy))
 
     def add_missing(self, batch: Any, columns: Sequence[str]) -> None:
         """Note what is missing in columns of numbers, where it is not dropped."""
@@ -398,8 +398,7 @@ class CellFaults:
         for column in columns:
             values = batch.column(column)
             if values.null_count and _is_number(values) and column not in refused:
-                dates = column in self.cells.dates.columns
-                self.add(column, "missing values", _MISSING_REMEDY, values.is_null(), dates=dates)
+                self.add(column, "missing values", _MISSING_REMEDY, values.is_null())
 
     def end_batch(self, records: int) -> None:
         """Count the records of a batch, for the places of the next."""
@@ -416,14 +415,15 @@ class CellFaults:
         if not self.found:
             return
         columns = list(dict.fromkeys(column for column, _ in self.found))
-        kinds = dict.fromkeys("dates" if dates else "numbers" for _, _, dates in self.found.values())
+        dates = self.cells.dates.columns
+        kinds = dict.fromkeys("dates" if column in dates else "numbers" for column in columns)
         several = len(columns) > 1
         named = f"column{'s' * several} {', '.join(map(repr, columns))}"
         each = [
             f"{kind} (first in {self.place} {where})" + (f" in {column!r}" if several else "")
-            for (column, kind), (where, _, _) in self.found.items()
+            for (column, kind), (where, _) in self.found.items()
         ]
-        remedies = list(dict.fromkeys(remedy for _, remedy, _ in self.found.values()))
+        remedies = list(dict.fromkeys(remedy for _, remedy in self.found.values()))
         words: list[Part] = [part for remedy in remedies for part in ("; ", *parts_of(remedy))][1:]
         if {_MISSING_REMEDY, _TEXT[1]} & set(remedies):
             known = ", ".join(marker or "an empty cell" for marker in self.cells.markers)

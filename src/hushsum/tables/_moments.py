@@ -325,9 +325,9 @@ class Moments(Basis):
         if self.ball.features > MOST_FEATURES:
             rule = f"take at most {MOST_FEATURES - 1} columns and a target"
             remedy = "select columns, or use the sketch"
-            raise UsageError("moments", rule, got=self.ball.columns - 1, remedy=remedy)
-        if self.columns is not None and len(self.columns) != self.ball.columns:
-            rule = f"must be {self.ball.columns} names, the target's last"
+            raise UsageError("moments", rule, got=self.ball.features - 1, remedy=remedy)
+        if self.columns is not None and len(self.columns) != self.ball.features:
+            rule = f"must be {self.ball.features} names, the target's last"
             raise UsageError("columns", rule, got=len(self.columns))
 
     bounds = None
