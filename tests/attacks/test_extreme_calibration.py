@@ -21,10 +21,9 @@ from mpmath import mpf
 
 from hushsum.errors import ClaimError
 from hushsum.methods import SCORE_SENSITIVITY, PublishedNoise, dependence_of_counts, fit_adaops, perturbation
-from hushsum.parties.summarization import (
-    SummaryFeatures,
+from hushsum.parties.summarization import SummaryFeatures, plan_terms
+from hushsum.parties.summarization._noisy_sums import (
     answers_rho,
-    plan_terms,
     record_squared,
     sum_squared,
     sum_variance,

@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from hushsum.errors import (
-    BudgetExhausted,
-    FileRefused,
-    UsageError,
-)
-from hushsum.ledger import Charge, DatasetTerms, Kind, Ledger, LedgerGuard, Receipt, Watermark, connect
+from hushsum.errors import BudgetExhausted, FileRefused, UsageError
+from hushsum.ledger import Charge, DatasetTerms, Kind, Ledger, Receipt, connect
+from hushsum.ledger._rollback_guard import LedgerGuard, Watermark
 from tests.contract.budget_databases import TENTH, BudgetPlace, InPostgreSQL, InSQLite
 from tests.ledger_fixtures import state
 

@@ -27,14 +27,7 @@ from typing import Any
 import numpy as np
 
 import hushsum as hs
-from hushsum.errors import (
-    DataRefused,
-    FileRefused,
-    HushsumError,
-    PeerRefused,
-    PublicAssumption,
-    UsageError,
-)
+from hushsum.errors import DataRefused, FileRefused, HushsumError, PeerRefused, PublicAssumption, UsageError
 from hushsum.files import canonical_json, encrypt
 from hushsum.files._encryption import CHUNK
 from hushsum.parties import ReportTerms, collect_reports, make_report
@@ -57,7 +50,8 @@ from hushsum.secret_functions._secret_function import (
     save_secret_functions,
 )
 from hushsum.secret_functions._served_function import SqliteStore, StoredAnswer
-from hushsum.streams import Stream, StreamFile
+from hushsum.streams import Stream
+from hushsum.streams._stream import StreamFile
 from hushsum.tally import Checkpoint, load_tally
 from tests.aggregation_runs import Run, small_terms, table_of
 from tests.fuzz.mutate import joined, mutated_bytes, mutated_container, mutated_hush, mutated_json, split

@@ -12,7 +12,8 @@ import pytest
 from hushsum.auditing import audit_separation
 from hushsum.auditing._statistics import separation_power
 from hushsum.privacy import IntegerNoise
-from hushsum.streams import FIRST, TWICE, PreparedStream, stream_pair
+from hushsum.streams import PreparedStream
+from hushsum.streams._audit_cases import FIRST, TWICE, stream_pair
 
 RELEASES = 4000
 FEWER = 400

@@ -19,20 +19,21 @@ from hushsum._types import Integers
 from hushsum.auditing import audit_gaussian
 from hushsum.parties.summarization import (
     AUCTION,
-    BID,
-    DELIVER,
     FRESH,
     THRESHOLD,
     Broadcast,
-    NoisySums,
     OwnerState,
     RunTerms,
     SummaryFeatures,
+    plan_terms,
+    release_target,
+)
+from hushsum.parties.summarization._messages import BID, DELIVER
+from hushsum.parties.summarization._noisy_sums import (
+    NoisySums,
     count_step,
     factored_coefficients,
-    plan_terms,
     record_squared,
-    release_target,
     sum_squared,
     sum_variance,
 )

@@ -5,23 +5,12 @@ PostgreSQL (a URL).
 """
 
 from hushsum.ledger._account import Account, Accounting, Charge, DatasetTerms, charge_for
-from hushsum.ledger._database import (
-    REVISION,
-    VERSION_TABLE,
-    WAIT_SECONDS,
-    Database,
-    connect,
-    file_of,
-    metadata,
-)
+from hushsum.ledger._database import WAIT_SECONDS, Database, connect, file_of, metadata
 from hushsum.ledger._disclosure_report import DisclosureReport
 from hushsum.ledger._events import Entry, Kind, Receipt, Verification
 from hushsum.ledger._ledger import DatasetBudget, Fence, Ledger, LedgerDebit
-from hushsum.ledger._rollback_guard import LedgerGuard, Watermark, WatermarkGuard
 
 __all__ = [
-    "REVISION",
-    "VERSION_TABLE",
     "WAIT_SECONDS",
     "Account",
     "Accounting",
@@ -35,11 +24,8 @@ __all__ = [
     "Kind",
     "Ledger",
     "LedgerDebit",
-    "LedgerGuard",
     "Receipt",
     "Verification",
-    "Watermark",
-    "WatermarkGuard",
     "charge_for",
     "connect",
     "file_of",

@@ -12,7 +12,7 @@ what must survive a crash is in a `StateFolder`.
 
 from __future__ import annotations
 
-from hushsum.parties._kept_state import EncryptedState, StateFolder
+from hushsum.parties._kept_state import StateFolder
 from hushsum.parties._local_reports import (
     CollectionRequest,
     ReportTerms,
@@ -23,7 +23,6 @@ from hushsum.parties._local_reports import (
     report_of,
 )
 from hushsum.parties._merge import are_functions, merge, merge_functions
-from hushsum.parties._messages import OwnRefusal
 from hushsum.parties._runtime import (
     Address,
     Coordinator,
@@ -31,52 +30,34 @@ from hushsum.parties._runtime import (
     ParticipantPatience,
     PartySpec,
     Patience,
-    RunSpending,
     listener,
     parse_address,
 )
-from hushsum.parties._tls import (
-    Identity,
-    TlsConnection,
-    connect,
-    fingerprint_of,
-    incoming,
-    peer_of,
-    secured,
-    short,
-    verify,
-)
+from hushsum.parties._tls import Identity, connect, incoming, short, verify
 
 __all__ = [
     "Address",
     "CollectionRequest",
     "Coordinator",
-    "EncryptedState",
     "Identity",
-    "OwnRefusal",
     "Participant",
     "ParticipantPatience",
     "PartySpec",
     "Patience",
     "ReportTerms",
-    "RunSpending",
     "StateFolder",
-    "TlsConnection",
     "are_functions",
     "collect_reports",
     "connect",
-    "fingerprint_of",
     "incoming",
     "listener",
     "make_report",
     "merge",
     "merge_functions",
     "parse_address",
-    "peer_of",
     "publish_terms",
     "release_reports",
     "report_of",
-    "secured",
     "short",
     "verify",
 ]

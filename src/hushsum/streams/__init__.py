@@ -1,12 +1,10 @@
 """Release over time: a function that is kept up to date at every step, under one claim paid at the start."""
 
 from hushsum.releases import StepCovariance, StreamStep, step_covariance
-from hushsum.streams._audit_cases import FIRST, TWICE, stream_pair
 from hushsum.streams._stream import (
     FILES_IN_TIME,
     PreparedStream,
     Stream,
-    StreamFile,
     StreamPlan,
     StreamRequest,
     open_stream,
@@ -17,12 +15,9 @@ from hushsum.streams._stream import (
 
 __all__ = [
     "FILES_IN_TIME",
-    "FIRST",
-    "TWICE",
     "PreparedStream",
     "StepCovariance",
     "Stream",
-    "StreamFile",
     "StreamPlan",
     "StreamRequest",
     "StreamStep",
@@ -31,5 +26,4 @@ __all__ = [
     "prepare_stream",
     "step_covariance",
     "stream",
-    "stream_pair",
 ]

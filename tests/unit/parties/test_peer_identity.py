@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.parties import Identity, fingerprint_of, peer_of
-from hushsum.parties._tls import _certificate
+from hushsum.parties import Identity
+from hushsum.parties._tls import _certificate, fingerprint_of, peer_of
 from tests.unit.parties.summarization.parties import identities
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from hushsum.errors import PeerLost, PeerRefused
-from hushsum.parties import TlsConnection, connect, incoming, secured
 from hushsum.parties import _tls as frames
+from hushsum.parties import connect, incoming
+from hushsum.parties._tls import TlsConnection, secured
 from tests.unit.parties.summarization.parties import identities, linked
 
 
