@@ -430,13 +430,13 @@ def _unit_moves(promise: Promise, change: UnitChange, count_share: Fraction, mec
     )
 
 
-def root_above(square: int) -> Fraction:
-    """A rational above the root of an integer, by 2⁻⁴⁰ at most.
+def root_above(square: Fraction | int) -> Fraction:
+    """A rational above the root of a number, by 2⁻⁴⁰ at most.
 
     >>> float(root_above(2)) - 2**0.5 < 1e-11
     True
     """
-    return Fraction(math.isqrt(square << 80) + 1, 1 << 40)
+    return Fraction(math.isqrt(math.ceil(square * (1 << 80))) + 1, 1 << 40)
 
 
 def gamma_noise(l2_squared: int, cells: int, epsilon: Fraction) -> IntegerNoise:

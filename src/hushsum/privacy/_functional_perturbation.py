@@ -16,8 +16,8 @@ from typing import NamedTuple
 from hushsum._types import Integers
 from hushsum.errors import Argument, ClaimError, Parameter, shown
 from hushsum.privacy._claim import Promise
+from hushsum.privacy._draws import release_noise
 from hushsum.privacy.accounting import analytic_gaussian_sigma, rounding_gap, zcdp_rho
-from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 
 ANALYTIC = "analytic"
 AS_PUBLISHED = "as-published"
@@ -127,6 +127,5 @@ def perturb_lattice(
     >>> perturb_lattice(np.zeros(2, np.int64), Fraction(1 << 40), insecure_noise_seed=1).shape
     (2,)
     """
-    with NoiseSource.for_release(insecure_noise_seed) as source:
-        noise = discrete_gaussian(values.size, variance, source).reshape(values.shape)
-    return values + noise
+    with release_noise(insecure_noise_seed) as noise:
+        return noise.integer_gaussian(values, variance)

@@ -99,6 +99,7 @@ from hushsum.privacy._calibration import (
     Sensitivity,
     UnitChange,
     calibrate,
+    root_above,
 )
 from hushsum.privacy._claim import Promise, Relation, exact
 from hushsum.privacy.accounting import proper_share, short_above, vector_delta, vector_variances, zcdp_rho
@@ -618,15 +619,9 @@ def _fitted(horizon: int, view: View, target: Floats, buffers: int) -> tuple[flo
 
 def length_above(linear_squared: Fraction | int, touched: int, bounds: FactorBounds) -> int:
     """The square of ‖c‖·√linear_squared + √touched·‖e‖, rounded upwards to an integer."""
-    linear = _root_above(bounds.column_squared * Fraction(linear_squared))
-    rounding = _root_above(Fraction(touched * bounds.rounding_squared))
+    linear = root_above(bounds.column_squared * Fraction(linear_squared))
+    rounding = root_above(touched * bounds.rounding_squared)
     return math.ceil((linear + rounding) ** 2)
-
-
-def _root_above(square: Fraction) -> Fraction:
-    """A rational above the root, by 2⁻⁴⁰ at most."""
-    whole = math.ceil(square * (1 << 80))
-    return Fraction(math.isqrt(whole) + 1, 1 << 40)
 
 
 MOST_STEPS = 1 << 14

@@ -80,16 +80,16 @@ def test_a_wrong_start_costs_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
             return factor * analytic_gaussian_sigma(epsilon, delta)
 
         monkeypatch.setattr(discrete_gaussian, "analytic_gaussian_sigma", wrong)
-        discrete_gaussian._smallest_variances.cache_clear()
+        discrete_gaussian.gaussian_variances.cache_clear()
         found = gaussian_variances(epsilon=0.7, delta=1e-7, cells=500, count_share=0.02)
         assert float(found.variance) == pytest.approx(float(right.variance), rel=1e-4)
 
 
 def test_a_calibration_is_computed_once() -> None:
-    discrete_gaussian._smallest_variances.cache_clear()
+    discrete_gaussian.gaussian_variances.cache_clear()
     found = [gaussian_variances(epsilon=0.9, delta=Fraction(1, 10**6), cells=50) for _ in range(3)]
     assert found[0] == found[1] == found[2]
-    assert discrete_gaussian._smallest_variances.cache_info().misses == 1
+    assert discrete_gaussian.gaussian_variances.cache_info().misses == 1
 
 
 def test_exact_fractions_are_not_rounded_in_the_wrong_direction() -> None:

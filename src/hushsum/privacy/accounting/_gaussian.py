@@ -470,6 +470,8 @@ def _unit_moves(cells: int, variance: float) -> Divergence:
     return Divergence(math.sqrt(cells / variance), above_zero)
 
 
+# A release is calibrated twice, for its claim and for its noise, and audits release thousands of times.
+@lru_cache(maxsize=256)
 def gaussian_variances(
     *, epsilon: Real, delta: Real, cells: int, count_share: Real | None = None
 ) -> Variances:
@@ -503,12 +505,7 @@ def gaussian_variances(
     target, bound = float_below(positive_epsilon(epsilon)), float_below(proper_delta(delta))
     cells = cell_count(cells)
     share = None if count_share is None else float(proper_share(count_share))
-    return _smallest_variances(target, bound, cells, share)
 
-
-# A release is calibrated twice, for its claim and for its noise, and audits release thousands of times.
-@lru_cache(maxsize=256)
-def _smallest_variances(target: float, bound: float, cells: int, share: float | None) -> Variances:
     def variances(log_scale: float) -> Variances:
         return Variances(*divided(cells, math.exp(log_scale), share, short_above))
 

@@ -58,9 +58,9 @@ its last place; ``_SLACK`` = 2⁻³⁰ of the size of what is summed is more tha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -137,6 +137,7 @@ def _binomial_moments(trials: int) -> Floats:
     return enlarged
 
 
+@lru_cache(maxsize=256)
 def binomial_trials(
     *, epsilon: Real, delta: Real, cells: int, count_share: Real | None = None
 ) -> tuple[int, int | None]:
@@ -155,12 +156,8 @@ def binomial_trials(
     (8218, None)
     """
     target, bound = float_below(positive_epsilon(epsilon)), float_below(proper_delta(delta))
-    share = None if count_share is None else float(Fraction(count_share))
-    return _fewest_trials(target, bound, cell_count(cells), share)
+    share, cells = None if count_share is None else float(Fraction(count_share)), cell_count(cells)
 
-
-@lru_cache(maxsize=256)
-def _fewest_trials(target: float, bound: float, cells: int, share: float | None) -> tuple[int, int | None]:
     def kept(scale: float) -> bool:
         table, count = divided(cells, scale, share, _even)
         if max(table, count or 0) > MOST_TRIALS:
@@ -220,6 +217,7 @@ def skellam_rho(*, cells: int, variance: Real, count_variance: Real | None = Non
     return max(largest, beyond) * (1 + _SLACK)
 
 
+@lru_cache(maxsize=256)
 def skellam_variances(
     *,
     cells: int,
@@ -231,7 +229,7 @@ def skellam_variances(
     """Return the smallest variances, to a relative 1e−4, whose Skellam noise keeps (ε, δ) or ρ.
 
     With ``count_share`` = s the count takes that share of the cost, as with Gaussian noise. What exactly
-    these variances spend has been checked.
+    these variances spend has been checked. Cached, because terms that are read again need the same values.
 
     Raises
     ------
@@ -241,45 +239,27 @@ def skellam_variances(
     >>> float(skellam_variances(epsilon=1.0, delta=1e-6, cells=1).variance) < 23.0
     True
     """
-    share = None if count_share is None else float(Fraction(count_share))
-    cells = cell_count(cells)
+    share, cells = None if count_share is None else float(Fraction(count_share)), cell_count(cells)
     if rho is not None:
-        return _for_rho(cells, share, float_below(positive_rho(rho)))
-    assert epsilon is not None
-    assert delta is not None
-    return _for_delta(cells, share, float_below(positive_epsilon(epsilon)), float_below(proper_delta(delta)))
+        target, most = 0.0, float_below(positive_rho(rho))
+        start = 1.0 / (2.0 * most)
+    else:
+        assert epsilon is not None
+        assert delta is not None
+        target, most = float_below(positive_epsilon(epsilon)), float_below(proper_delta(delta))
+        start = analytic_gaussian_sigma(target, most) ** 2
 
-
-@lru_cache(maxsize=256)
-def _for_rho(cells: int, share: float | None, most: float) -> Variances:
-    """Cached, because terms that are read again need the same values."""
-
-    def kept(pair: Variances) -> bool:
-        return skellam_rho(cells=cells, variance=pair[0], count_variance=pair[1]) <= most
-
-    return _least_variances(cells, share, 1.0 / (2.0 * most), kept)
-
-
-@lru_cache(maxsize=256)
-def _for_delta(cells: int, share: float | None, epsilon: float, bound: float) -> Variances:
-    def kept(pair: Variances) -> bool:
-        return skellam_delta(epsilon, cells=cells, variance=pair[0], count_variance=pair[1]) <= bound
-
-    return _least_variances(cells, share, analytic_gaussian_sigma(epsilon, bound) ** 2, kept)
-
-
-def _least_variances(
-    cells: int, share: float | None, start: float, kept: Callable[[Variances], bool]
-) -> Variances:
     def keeps(scale: float) -> bool:
-        pair = Variances(*divided(cells, scale, share, short_above))
-        if max(pair.variance, pair.count_variance or 0) > LARGEST_VARIANCE:
+        variance, of_count = divided(cells, scale, share, short_above)
+        if max(variance, of_count or 0) > LARGEST_VARIANCE:
             raise ClaimError(
                 f"Skellam noise must have a variance of at most {LARGEST_VARIANCE}",
                 got="more",
                 remedy="use discrete Gaussian noise",
             )
-        return kept(pair)
+        noise: dict[str, Any] = {"cells": cells, "variance": variance, "count_variance": of_count}
+        spent = skellam_delta(target, **noise) if rho is None else skellam_rho(**noise)
+        return spent <= most
 
     return Variances(*divided(cells, least_scale(start, keeps), share, short_above))
 
