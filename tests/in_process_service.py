@@ -27,6 +27,7 @@ from hushsum.service.http.app import create_app
 from hushsum.service.jobs.job_runner import JobRunner
 from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, Functions, Store
+from hushsum.service.store.schema import StoredFunction, now
 from tests.forked import fork_server_of_tests
 
 START_FORK_SERVER = compute_pool.start_fork_server
@@ -138,7 +139,7 @@ class Town:
             facts = describe_file(str(path)).as_json()
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         functions = Functions(Store.open(self.settings.place).database)
-        functions.add(id, dataset, name, sha256=digest, facts=facts, actor=Actor("test"))
+        functions.add(StoredFunction(id, dataset, name, digest, facts, now()), Actor("test"))
         return id
 
     def work(self) -> int:

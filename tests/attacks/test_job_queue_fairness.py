@@ -25,7 +25,7 @@ def queue_in(folder: Path) -> JobQueue:
 
 
 def submit(queue: JobQueue, owner: str, key: str) -> str:
-    return queue.submit("tally", dataset=f"ds_{owner}", key=key, request={}, actor=Actor(owner), most=1000).id
+    return queue.submit("tally", f"ds_{owner}", key, {}, Actor(owner), most=1000).id
 
 
 def served(queue: JobQueue, number: int) -> list[str]:

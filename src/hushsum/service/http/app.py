@@ -28,6 +28,7 @@ from hushsum.service.problem_types import MEDIA_TYPE
 from hushsum.service.schemas import Problem
 from hushsum.service.settings import Settings
 from hushsum.service.store import Accounts, Actor, Store
+from hushsum.service.store.accounts import new_token
 from hushsum.service.store.database import agree_on_folder, starting
 from hushsum.version import __version__
 
@@ -191,14 +192,9 @@ def first_administrator(settings: Settings, accounts: Accounts) -> None:
         )
     if found is not None and (given is None or known is not None):
         return
-    token = accounts.issue(
-        account.id,
-        scopes=SCOPES[ADMINISTRATOR],
-        days=settings.token_days,
-        label="first start" if given is None else "environment",
-        actor=Actor("service"),
-        token=given,
-    )
+    label = "first start" if given is None else "environment"
+    made = new_token(account.id, SCOPES[ADMINISTRATOR], days=settings.token_days, label=label, secret=given)
+    token = accounts.issue(made, Actor("service"))
     assert token is not None
     if given is None:
         print(

@@ -185,14 +185,9 @@ class Call:
         QuotaExceeded
             if the account has too many unfinished jobs.
         """
-        job = self.store.jobs.submit(
-            kind,
-            dataset=dataset.id,
-            key=key,
-            request=body.model_dump(mode="json", exclude_defaults=True),
-            actor=self.actor,
-            most=self.settings.owner_jobs,
-        )
+        request = body.model_dump(mode="json", exclude_defaults=True)
+        most = self.settings.owner_jobs
+        job = self.store.jobs.submit(kind, dataset.id, key, request, self.actor, most=most)
         self.context.worker_pool.wake()
         return job
 

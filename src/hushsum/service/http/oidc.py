@@ -311,19 +311,8 @@ class Person(NamedTuple):
     sub: str
 
 
-def identify(
-    token: str, *, provider: Provider, terms: ProviderSettings, nonce: str, started: float, now: float
-) -> Person:
-    """The person whom an ID token is about.
-
-    Parameters
-    ----------
-    token
-        as the provider's token endpoint sent it.
-    nonce
-        of the sign-in it must belong to.
-    started, now
-        when that sign-in began, and the time now, in seconds since 1970.
+def identify(token: str, provider: Provider, terms: ProviderSettings, flow: Flow, now: float) -> Person:
+    """The person whom an ID token is about, as the provider's token endpoint sent it for this sign-in.
 
     Raises
     ------
@@ -332,8 +321,8 @@ def identify(
     """
     claims = _signed(token, provider)
     _check_parties(claims, terms)
-    _check_times(claims, started, now)
-    if not hmac.compare_digest(_text(claims, "nonce").encode(), nonce.encode()):
+    _check_times(claims, flow.started, now)
+    if not hmac.compare_digest(_text(claims, "nonce").encode(), flow.nonce.encode()):
         raise not_proven("the nonce is another sign-in's")
     return Person(_subject(claims, terms.account_claim), _text(claims, "sub"))
 
@@ -658,15 +647,7 @@ class SignIn:
             if not 0 < len(code) <= _LONGEST_CODE:
                 raise not_proven("it gave no code")
             token = self.provider.exchange(code, flow.verifier)
-            identity = identify(
-                token,
-                provider=self.provider,
-                terms=self.terms,
-                nonce=flow.nonce,
-                started=flow.started,
-                now=now,
-            )
-        return flow, identity
+            return flow, identify(token, self.provider, self.terms, flow, now)
 
     @contextmanager
     def _place(self, *, strained: bool = False) -> Iterator[None]:

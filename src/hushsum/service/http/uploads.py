@@ -17,8 +17,9 @@ from hushsum.files import FileKind
 from hushsum.service.http.context import Call
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.store import Quota, Upload
-from hushsum.service.store.datasets import check_quota
+from hushsum.service.store.datasets import WAITING, check_quota
 from hushsum.service.store.rows import new_id
+from hushsum.service.store.schema import now
 
 FORMATS: Final = {
     "csv": b"",
@@ -82,9 +83,8 @@ async def receive_upload(call: Call, dataset: str, format: str, name: str | None
         with _new_file(call, format) as (id, stream, settle):
             await _write_body(call.request, partial(call.in_thread, _write, stream), FORMATS[format], grown)
             await call.in_thread(settle)
-            return await call.in_thread(
-                datasets.add_upload, id, found.id, format, size, call.actor, name=name, quota=quota
-            )
+            made = Upload(id, found.id, format, size, WAITING, now(), name)
+            return await call.in_thread(datasets.add_upload, made, call.actor, quota=quota)
     finally:
         _IN_PROGRESS[owner] -= size
         if not _IN_PROGRESS[owner]:
@@ -102,9 +102,8 @@ def store_upload(call: Call, dataset: str, content: bytes, format: str, name: st
     with _new_file(call, format) as (id, stream, settle):
         _write(stream, content)
         settle()
-        return call.store.datasets.add_upload(
-            id, dataset, format, len(content), call.actor, name=name, quota=call.settings.quota
-        )
+        made = Upload(id, dataset, format, len(content), WAITING, now(), name)
+        return call.store.datasets.add_upload(made, call.actor, quota=call.settings.quota)
 
 
 async def _write_body(

@@ -73,7 +73,7 @@ from hushsum.service.store.job_queue import (
     RUNNING,
     stop_problem,
 )
-from hushsum.service.store.schema import now
+from hushsum.service.store.schema import StoredFunction, now
 from hushsum.streams import Stream, open_stream
 from hushsum.tables import reading_as_json, reading_from_json
 from hushsum.tally import TallyPattern, load_tally, public_header
@@ -138,6 +138,24 @@ class RunningJob:
     def public(self, request: PublicRequest) -> PublicFile | None:
         """The upload that the request declares public, if there is one."""
         return public_file(self.store.datasets, self.settings, self.job.dataset, request)
+
+    def publish(
+        self,
+        function: str,
+        name: str,
+        file: Path,
+        facts: dict[str, Any] | None = None,
+        by: Actor | None = None,
+    ) -> None:
+        """Make a function known whose file is complete; ``facts`` are what is public of it, by default the
+        description of the file.
+        """
+        if facts is None:
+            facts = describe_file(str(file)).as_json()
+            del facts["source"]
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        made = StoredFunction(function, self.job.dataset, name, digest, facts, now())
+        self.store.functions.add(made, by or self.actor)
 
     @property
     def ledger(self) -> LedgerOptions:
@@ -543,7 +561,7 @@ def release(running: RunningJob) -> dict[str, Any]:
             _release_tally(running, request, output)
         else:
             _release_upload(running, request, output)
-        publish(running.store, job.function, job.dataset, request.name, running.actor, output)
+        running.publish(job.function, request.name, output)
     if request.upload is None:
         return {"function": job.function}
     running.use_up(request.upload)
@@ -588,25 +606,6 @@ def _release_upload(running: RunningJob, request: ConfirmedReleaseRequest, outpu
             approve=lambda claim, _: running.pay_confirmed(request, claim),
             ledger=running.ledger,
         )
-
-
-def publish(
-    store: Store,
-    function: str,
-    dataset: str,
-    name: str,
-    actor: Actor,
-    file: Path,
-    facts: dict[str, Any] | None = None,
-) -> None:
-    """Make a function known whose file is complete; ``facts`` are what is public of it, by default the
-    description of the file.
-    """
-    if facts is None:
-        facts = describe_file(str(file)).as_json()
-        del facts["source"]
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    store.functions.add(function, dataset, name, sha256=digest, facts=facts, actor=actor)
 
 
 def start_stream(running: RunningJob) -> dict[str, Any]:
@@ -721,7 +720,7 @@ def _publish_step(
     output = running.settings.path("functions", f"{function}.hush")
     with atomic_file(output) as file:
         file.write(buffer.getbuffer())
-    publish(running.store, function, running.job.dataset, f"{name} step {number}", actor, output)
+    running.publish(function, f"{name} step {number}", output, by=actor)
 
 
 def _stream_path(settings: Settings, stream: str) -> Path:

@@ -9,9 +9,10 @@ from contextlib import suppress
 from hushsum.errors import HushsumError
 from hushsum.operations import PublicFile, TrainingFiles, describe_exact, describe_model
 from hushsum.records import CellFormat, clipping_allowed
-from hushsum.service.jobs.job_runner import LeaseLost, RunningJob, delete_exact_model_files, publish
+from hushsum.service.jobs.job_runner import LeaseLost, RunningJob, delete_exact_model_files
 from hushsum.service.jobs.requests import choice_of, collect_parameter_warnings
 from hushsum.service.schemas import UPLOAD_NAME, ConfirmedModelRequest
+from hushsum.service.store.schema import StoredFunction, now
 
 
 def fit(running: RunningJob) -> dict[str, object]:
@@ -49,7 +50,7 @@ def _release(running: RunningJob, request: ConfirmedModelRequest) -> None:
     released = models.release_model(counted, approve=lambda claim, _: running.pay_confirmed(request, claim))
     assert released is not None
     facts = describe_model(released.function, target=request.target, size=released.size)
-    publish(running.store, job.function, job.dataset, request.name, running.actor, output, facts)
+    running.publish(job.function, request.name, output, facts)
 
 
 def _open(running: RunningJob, request: ConfirmedModelRequest) -> None:
@@ -84,9 +85,8 @@ def _open(running: RunningJob, request: ConfirmedModelRequest) -> None:
             if ledger.budget().find(job.ledger_key) is None:
                 delete_exact_model_files(running.settings, job.function)
         raise
-    running.store.functions.add(
-        job.function, job.dataset, request.name, sha256="", facts=facts, actor=running.actor
-    )
+    made = StoredFunction(job.function, job.dataset, request.name, "", facts, now())
+    running.store.functions.add(made, running.actor)
 
 
 def _files(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -66,54 +66,34 @@ class Accounts(Rows):
                 stop_jobs(connection, jobs.c.account == id, CLOSED, actor)
         return bool(done.rowcount)
 
-    def issue(
-        self,
-        account: str,
-        *,
-        scopes: tuple[str, ...],
-        days: float,
-        label: str,
-        actor: Actor,
-        token: str | None = None,
-        parent: str | None = None,
-        most: int | None = None,
-    ) -> IssuedToken | None:
-        """A new token.
+    def issue(self, made: IssuedToken, actor: Actor, *, most: int | None = None) -> IssuedToken | None:
+        """Store a new token.
 
-        Parameters
-        ----------
-        parent : str, optional
-            The id of the token that issues this one. The new one expires no later, and is revoked with it.
-            None is returned if the parent no longer works.
-        most : int, optional
-            How many tokens of the account may work at once.
+        One with a ``parent`` expires no later than that, and is revoked with it. None is returned if the
+        parent no longer works.
 
         Raises
         ------
         QuotaExceeded
-            if as many work already.
+            if ``most`` tokens of the account work already.
         """
-        expires = later(days=days)
         with self._database.writing() as connection:
-            maker = None
-            if parent is not None:
+            if made.parent is not None:
                 # Locked, so that it is not revoked between this look and the insertion.
-                query = sa.select(tokens).where(tokens.c.id == parent).with_for_update()
+                query = sa.select(tokens).where(tokens.c.id == made.parent).with_for_update()
                 row = connection.execute(query).one_or_none()
-                maker = None if row is None else value_of(Token, row)
-                if maker is None or not maker.works:
+                parent = None if row is None else value_of(Token, row)
+                if parent is None or not parent.works:
                     return None
-                expires = min(expires, maker.expires)
-            if most is not None and number_working(connection, account) >= most:
+                own = parent.signed_in and parent.account == made.account
+                made = replace(made, expires=min(made.expires, parent.expires), signed_in=own)
+            if most is not None and number_working(connection, made.account) >= most:
                 raise QuotaExceeded(
                     f"an account must have at most {most} valid tokens",
                     remedy="revoke one that is not needed",
                 )
-            signed_in = maker is not None and maker.signed_in and maker.account == account
-            made = new_token(
-                account, scopes, expires, label=label, signed_in=signed_in, parent=parent, secret=token
-            )
-            return insert_token(connection, made, actor)
+            insert_token(connection, made, actor)
+        return made
 
     def tokens_of(self, account: str) -> list[Token]:
         """An account's tokens, oldest first."""
@@ -176,25 +156,24 @@ def number_working(connection: sa.Connection, account: str) -> int:
 def new_token(
     account: str,
     scopes: tuple[str, ...],
-    expires: str,
     *,
+    days: float,
     label: str,
-    signed_in: bool,
+    signed_in: bool = False,
     parent: str | None = None,
     secret: str | None = None,
 ) -> IssuedToken:
     """A token that is not stored yet."""
-    secret = secret or "hs_" + secrets.token_urlsafe(32)
+    secret, expires = secret or "hs_" + secrets.token_urlsafe(32), later(days=days)
     return IssuedToken(new_id("tok"), account, label, scopes, now(), expires, None, signed_in, parent, secret)
 
 
-def insert_token(connection: sa.Connection, made: IssuedToken, actor: Actor) -> IssuedToken:
+def insert_token(connection: sa.Connection, made: IssuedToken, actor: Actor) -> None:
     """Store a new token with its log entry, in the caller's transaction."""
     values = asdict(made) | {"hash": hash_of(made.secret)}
     del values["secret"]
     connection.execute(sa.insert(tokens).values(values))
     write_log(connection, actor, "token issued", made.id)
-    return made
 
 
 TICKET_SECONDS: Final = 120
@@ -321,9 +300,10 @@ class Identities(Rows):
                 working = sa.select(tokens.c.id).where(*_working(found.id), tokens.c.signed_in.is_(True))
                 oldest = working.order_by(tokens.c.created).limit(1)
                 revoke_tokens(connection, tokens.c.id == oldest.scalar_subquery(), actor)
-            expires = later(days=TOKEN_HOURS / 24.0)
-            made = new_token(found.id, scopes[found.role], expires, label="sign-in", signed_in=True)
-            return insert_token(connection, made, actor)
+            allowed, days = scopes[found.role], TOKEN_HOURS / 24.0
+            made = new_token(found.id, allowed, days=days, label="sign-in", signed_in=True)
+            insert_token(connection, made, actor)
+        return made
 
 
 def _refusal(connection: sa.Connection, found: Any, sub: str, flow: str) -> str:

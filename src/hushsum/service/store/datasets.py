@@ -101,26 +101,15 @@ class Datasets(Rows):
         kept = self.kept_by(owner)
         check_quota(quota, Quota(kept.bytes + bytes, kept.cells + cells))
 
-    def add_upload(
-        self,
-        id: str,
-        dataset: str,
-        format: str,
-        size: int,
-        actor: Actor,
-        *,
-        name: str | None = None,
-        quota: Quota | None = None,
-    ) -> Upload:
-        """Remember an upload that is complete on the disk; ``name`` is what its owner calls the file.
+    def add_upload(self, made: Upload, actor: Actor, *, quota: Quota | None = None) -> Upload:
+        """Remember an upload that is complete on the disk.
 
         Raises
         ------
         QuotaExceeded
             if its owner then keeps too many bytes.
         """
-        made = Upload(id, dataset, format, size, WAITING, now(), name)
-        check = partial(_check_quota, quota, dataset, size, 0)
+        check = partial(_check_quota, quota, made.dataset, made.size, 0)
         self._add(uploads, made, actor, "upload received", check)
         return made
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from hushsum.errors import LedgerUnavailable, QuotaExceeded
 from hushsum.ledger import Database, Ledger
-from hushsum.service.store.rows import Actor, Rows, hash_of, new_id, value_of, write_log
+from hushsum.service.store.rows import Actor, Rows, hash_of, value_of, write_log
 from hushsum.service.store.schema import (
     Function,
     Share,
@@ -21,7 +21,6 @@ from hushsum.service.store.schema import (
     functions,
     grants,
     is_exact,
-    later,
     now,
     served,
     shares,
@@ -31,11 +30,8 @@ from hushsum.service.store.schema import (
 class Functions(Rows):
     """Functions and grants."""
 
-    def add(
-        self, id: str, dataset: str, name: str, *, sha256: str, facts: dict[str, Any], actor: Actor
-    ) -> None:
+    def add(self, made: StoredFunction, actor: Actor) -> None:
         """Store a published function; idempotent."""
-        made = StoredFunction(id, dataset, name, sha256, facts, now())
         self._add(functions, made, actor, "function released")
 
     def end(self, id: str, actor: Actor) -> None:
@@ -110,18 +106,8 @@ def _visible(account: str) -> sa.Select[Any]:
 class Shares(Rows):
     """Links and the functions behind them."""
 
-    def create(
-        self,
-        function: str,
-        *,
-        label: str,
-        origins: tuple[str, ...],
-        download: bool,
-        days: int | None,
-        actor: Actor,
-        most: int,
-    ) -> tuple[str, Share]:
-        """A new link: its key, which is returned only here, and its stored description.
+    def create(self, made: Share, actor: Actor, *, most: int) -> str:
+        """Store a new link; its key, which is returned only here.
 
         Raises
         ------
@@ -129,19 +115,18 @@ class Shares(Rows):
             if the function has ``most`` working links already.
         """
         key = secrets.token_urlsafe(32)
-        expires = None if days is None else later(days=days)
-        made = Share(new_id("sh"), function, label, origins, download, now(), expires, None)
         with self._database.writing() as connection:
             # Locked, so that two requests do not both take the last place.
-            connection.execute(sa.select(functions.c.id).where(functions.c.id == function).with_for_update())
-            rows = connection.execute(sa.select(shares).where(shares.c.function == function))
+            mine = sa.select(functions.c.id).where(functions.c.id == made.function)
+            connection.execute(mine.with_for_update())
+            rows = connection.execute(sa.select(shares).where(shares.c.function == made.function))
             if sum(value_of(Share, row).works for row in rows) >= most:
                 raise QuotaExceeded(
                     f"a function must have at most {most} valid links", remedy="revoke one that is not needed"
                 )
             connection.execute(sa.insert(shares).values(**asdict(made), hash=hash_of(key)))
-            write_log(connection, actor, "function shared", f"{function} {made.id}")
-        return key, made
+            write_log(connection, actor, "function shared", f"{made.function} {made.id}")
+        return key
 
     def of(self, function: str) -> list[Share]:
         """The links of a function, oldest first."""

@@ -45,14 +45,7 @@ class JobQueue(Rows):
     """The queue. A job belongs to one worker as long as that renews its lease."""
 
     def submit(
-        self,
-        kind: str,
-        *,
-        dataset: str,
-        key: str,
-        request: dict[str, Any],
-        actor: Actor,
-        most: int | None = None,
+        self, kind: str, dataset: str, key: str, request: dict[str, Any], actor: Actor, *, most: int
     ) -> Job:
         """Queue work, or find the job of this key. One that failed is queued again.
 
@@ -75,7 +68,7 @@ class JobQueue(Rows):
                 )
             if found is not None and found.state not in (FAILED, CANCELLED):
                 return value_of(Job, found)
-            if most is not None and _number_active(connection, actor.account) >= most:
+            if _number_active(connection, actor.account) >= most:
                 raise QuotaExceeded(
                     f"an account must have at most {most} jobs queued and running",
                     remedy="wait for one, or cancel it",

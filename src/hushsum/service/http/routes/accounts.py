@@ -24,7 +24,7 @@ from hushsum.service.schemas import (
     UsageResponse,
 )
 from hushsum.service.store import Account, Identity, IssuedToken, LogEntry, Token
-from hushsum.service.store.accounts import TICKET_SECONDS
+from hushsum.service.store.accounts import TICKET_SECONDS, new_token
 from hushsum.service.store.database import LAST_SEQUENCE, MOST_LINES
 
 if TYPE_CHECKING:
@@ -167,15 +167,8 @@ def _issue(
     days = longest if body.days is None else body.days
     if days > longest:
         raise UsageError("days", f"must be at most {longest}", remedy="request fewer")
-    made = call.store.accounts.issue(
-        account,
-        scopes=scopes,
-        days=days,
-        label=body.label,
-        actor=call.actor,
-        parent=parent,
-        most=call.settings.max_tokens,
-    )
+    token = new_token(account, scopes, days=days, label=body.label, parent=parent)
+    made = call.store.accounts.issue(token, call.actor, most=call.settings.max_tokens)
     if made is None:
         raise Refusal(401, "unauthorized", "the token in use was revoked or has expired; use another one")
     return made

@@ -276,16 +276,8 @@ async def _prepared_stream(call: Call, body: StreamClaimRequest) -> dict[str, An
 
 def _response(job: Job, functions: list[str]) -> StreamResponse:
     assert job.result is not None
-    return StreamResponse(
-        id=job.stream,
-        name=job.request["name"],
-        created=job.created,
-        horizon=job.request["horizon"],
-        released=len(functions),
-        shows=job.result["shows"],
-        claim=job.result["claim"],
-        functions=functions,
-    )
+    made = {"id": job.stream, "created": job.created, "released": len(functions), "functions": functions}
+    return StreamResponse(**{**job.request, **job.result, **made})
 
 
 models_router = APIRouter(tags=["models"], route_class=ThreadedRoute)

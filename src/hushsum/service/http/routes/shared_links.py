@@ -14,7 +14,9 @@ from hushsum.service.http.request_limits import address_group
 from hushsum.service.http.routes.functions import QUERY, answered, function_file
 from hushsum.service.http.routes.system import assets
 from hushsum.service.schemas import IssuedShareResponse, SharedFunctionResponse, ShareRequest, ShareResponse
-from hushsum.service.store import SharedFunction
+from hushsum.service.store import Share, SharedFunction
+from hushsum.service.store.rows import new_id
+from hushsum.service.store.schema import later, now
 
 router = APIRouter(tags=["shares"], route_class=ThreadedRoute)
 
@@ -39,15 +41,10 @@ def create_share(function: str, body: ShareRequest, call: Releaser) -> IssuedSha
             "a model in exact mode answers a limited number of points and cannot be shared; "
             "fit it in the mode file",
         )
-    key, made = call.store.shares.create(
-        found.id,
-        label=body.label,
-        origins=tuple(dict.fromkeys(body.origins)),
-        download=body.download,
-        days=body.days,
-        actor=call.actor,
-        most=call.settings.max_links,
-    )
+    origins = tuple(dict.fromkeys(body.origins))
+    expires = None if body.days is None else later(days=body.days)
+    made = Share(new_id("sh"), found.id, body.label, origins, body.download, now(), expires, None)
+    key = call.store.shares.create(made, call.actor, most=call.settings.max_links)
     described = ShareResponse.model_validate(made).model_dump()
     path = f"{call.settings.root_path}/shared/{key}"
     return IssuedShareResponse(**described, path=path, embed=f"{path}/embed" if made.origins else None)
