@@ -19,7 +19,7 @@ from hushsum.errors import DataRefused, FileRefused, HushsumError, UsageError
 from hushsum.operations import AnsweringModel, ExactModel
 from hushsum.records import pyarrow, read_stream
 from hushsum.releases import Bundle, ReleasedFunction, load_released
-from hushsum.service.schemas import QueryRequest, SetQueryRequest
+from hushsum.service.schemas import QueryParameters, QueryRequest, SetQueryRequest
 from hushsum.service.settings import Settings
 from hushsum.service.store import AnswerGuard
 
@@ -294,31 +294,22 @@ def read_points(body: bytes | bytearray, *, dim: int | None, request_type: str, 
     return points
 
 
-def answer(
-    function: Queryable,
-    points: Any,
-    *,
-    response_type: str,
-    of: str | None,
-    level: float,
-    only: str | None,
-    simultaneous: str,
-) -> bytes:
-    """The encoded answers at points; with ``of=None`` predictions of a model, else means.
+def answer(function: Queryable, points: Any, asked: QueryParameters, response_type: str) -> bytes:
+    """The encoded answers at points; unless ``of`` is given, predictions of a model, else means.
 
     Raises
     ------
     DataRefused
         if the points are not of this function.
     UsageError
-        if ``of`` does not fit the function.
+        if the parameters do not fit the function.
     """
     model = isinstance(function, AnsweringModel | ExactModel)
-    of = of or (PREDICT if model else "mean")
-    together = simultaneous == "true"
+    of, level = asked.of or (PREDICT if model else "mean"), asked.level
+    together = asked.simultaneous == "true"
     if model and together:
         raise UsageError("simultaneous", "is for functions", got="it for a model")
-    if model != (of == PREDICT) or (model and only):
+    if model != (of == PREDICT) or (model and asked.only):
         takes = (
             "only of=predict, since it is a model" if model else "of=mean or of=sum, since it is not a model"
         )
@@ -326,7 +317,7 @@ def answer(
     parts: dict[str, NDArray[Any]]
     if isinstance(function, AnsweringModel | ExactModel):
         parts = function.answers(points, level=level)
-    elif only:
+    elif asked.only:
         parts = {"value": function(points) if of == "mean" else function.sum(points)}
     else:
         answers = function.query(points, of=of, level=level, simultaneous=together)

@@ -27,6 +27,7 @@ from hushsum.service.schemas import (
     ModelClaimRequest,
     PlanRequest,
     PredictedErrorResponse,
+    QueryParameters,
     ReleaseClaimRequest,
     StreamClaimRequest,
     TallyRequest,
@@ -194,7 +195,8 @@ def query(about: dict[str, Any], body: bytes) -> Result:
     """The encoded answers of a query, and the number of its points."""
     function = _loaded(about["path"])
     points = read_points(body, dim=function.dim, **about["points"])
-    return {"points": len(points)}, answer(function, points, **about["options"])
+    asked = QueryParameters(**about["asked"])
+    return {"points": len(points)}, answer(function, points, asked, about["response_type"])
 
 
 def parse(about: dict[str, Any], body: bytes) -> Result:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from hushsum.service.http.oidc import SignIn
 
 V = TypeVar("V")
+Check = Callable[[], object]
+Confirmed = ConfirmedReleaseRequest | ConfirmedModelRequest | ConfirmedStreamRequest
 JobKind = Literal["release", "model", "stream"]
 """Jobs that spend a claim."""
 
@@ -196,13 +198,13 @@ class Call:
         kind: JobKind,
         dataset: Dataset,
         key: str,
-        body: ConfirmedReleaseRequest | ConfirmedModelRequest | ConfirmedStreamRequest,
+        body: Confirmed,
         claimed: dict[str, Any],
-        check: Callable[[], object] = lambda: None,
+        *checks: Check,
     ) -> Job:
         """Queue the job that spends a claim which the owner has confirmed, or find the one of this key.
 
-        ``check`` is called for a new job.
+        The ``checks`` are made for a new job.
 
         Raises
         ------
@@ -218,7 +220,8 @@ class Call:
             )
         self.check_booking()
         if self.store.jobs.of_key(dataset.id, kind, key) is None:
-            check()
+            for check in checks:
+                check()
             # An early check only: the debit decides. It avoids a job that is bound to fail.
             self.ledger.dataset(dataset.id).price(claim, called=dataset.name)
         return self.submit(kind, dataset, key, body)

@@ -11,12 +11,15 @@ from __future__ import annotations
 import shutil
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from hushsum.errors import HushsumError
-from hushsum.service.store import JobQueue
+
+if TYPE_CHECKING:
+    from hushsum.service.http.context import Context
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 _OWNERS = ("/datasets", "/jobs")
@@ -57,20 +60,18 @@ class Metrics:
         if not route.startswith(_OWNERS):
             self._seconds.labels(route).observe(seconds)
 
-    def text(
-        self, *, jobs: JobQueue, folder: Path, workers_alive: int, workers_configured: int, streams: int
-    ) -> bytes:
-        """All metrics in the Prometheus text format."""
+    def text(self, context: Context) -> bytes:
+        """All metrics of a running service in the Prometheus text format."""
         now: dict[str, float] = {
-            "hushsum_workers_alive": workers_alive,
-            "hushsum_workers_configured": workers_configured,
-            "hushsum_event_streams": streams,
-            "hushsum_disk_free_ratio": _free(folder),
+            "hushsum_workers_alive": context.worker_pool.alive(),
+            "hushsum_workers_configured": context.settings.workers,
+            "hushsum_event_streams": len(context.streams),
+            "hushsum_disk_free_ratio": _free(context.settings.path("")),
             "hushsum_database_up": 0,
         }
         # Without the database the jobs keep their last values.
         with suppress(HushsumError):
-            now["hushsum_jobs_waiting"], seconds = jobs.waiting()
+            now["hushsum_jobs_waiting"], seconds = context.store.jobs.waiting()
             now["hushsum_queue_age_seconds"] = seconds // _WAIT_STEP * _WAIT_STEP
             now["hushsum_database_up"] = 1
         for name, value in now.items():

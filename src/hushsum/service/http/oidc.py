@@ -499,20 +499,15 @@ class Provider:
         # The issuer in the document must be the configured one, or its tokens are another issuer's.
         if status != 200 or response.get("issuer") != self._terms.issuer:
             raise unavailable("does not describe itself as the configured issuer")
-        addresses = [response.get(name) for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")]
-        if not all(is_safe(each, local=self._terms.local) for each in addresses):
+        names = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+        addresses: dict[str, Any] = {name: response.get(name) for name in names}
+        if not all(is_safe(each, local=self._terms.local) for each in addresses.values()):
             raise unavailable("publishes an address that is not https")
         if "S256" not in _listed(response.get("code_challenge_methods_supported"), "S256"):
             raise unavailable("does not offer PKCE with S256")
-        authorization, token, jwks = map(str, addresses)
-        return Metadata(
-            authorization_endpoint=authorization,
-            token_endpoint=token,
-            jwks_uri=jwks,
-            basic="client_secret_basic"
-            in _listed(response.get("token_endpoint_auth_methods_supported"), "client_secret_basic"),
-            names_issuer=response.get("authorization_response_iss_parameter_supported") is True,
-        )
+        ways = _listed(response.get("token_endpoint_auth_methods_supported"), "client_secret_basic")
+        named = response.get("authorization_response_iss_parameter_supported") is True
+        return Metadata(**addresses, basic="client_secret_basic" in ways, names_issuer=named)
 
     def _read_keys(self) -> list[dict[str, Any]]:
         status, response = fetch("GET", self.metadata.get().jwks_uri)

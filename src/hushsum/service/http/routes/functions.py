@@ -181,7 +181,7 @@ async def answered(request: Request, context: Context, function: str, *, who: st
     most : int
         Points that are accepted.
     """
-    options = _query_parameters(request)
+    asked = _query_parameters(request)
     small = int(request.headers.get("content-length", _SMALL + 1)) <= _SMALL
     body = await read_body(request, _SMALL) if small else None
     opened = context.function_cache.get(function)
@@ -196,14 +196,13 @@ async def answered(request: Request, context: Context, function: str, *, who: st
         )
     response_type = ARROW if ARROW in request.headers.get("accept", "") else JSON
     limit = largest_body(opened, request_type, context.settings, most=most)
-    options["response_type"] = response_type
     form: dict[str, Any] = {"request_type": request_type, "most": most}
     declared = int(request.headers.get("content-length", limit))
     if declared > limit:
         raise too_large(limit)
     pool = context.large_queries
     # Simultaneous intervals draw the noise some hundred times, which takes as long as many points.
-    kind = f"{function} simultaneous" if options["simultaneous"] == "true" else function
+    kind = f"{function} simultaneous" if asked.simultaneous == "true" else function
     if isinstance(opened, ExactModel):
         # It stores its answers, and may have to wait for a lock.
         async with pool.place(who, kind, declared):
@@ -217,7 +216,7 @@ async def answered(request: Request, context: Context, function: str, *, who: st
             else:
                 body = await read_body(request, limit) if body is None else body
                 points = read_points(body, dim=opened.dim, **form)
-            encoded = await context.query_threads.run(who, answer, opened, points, **options)
+            encoded = await context.query_threads.run(who, answer, opened, points, asked, response_type)
         number = len(points)
     elif (
         body is not None
@@ -226,12 +225,14 @@ async def answered(request: Request, context: Context, function: str, *, who: st
     ):
         start = time.thread_time()
         points = read_points(body, dim=opened.dim, **form)
-        number, encoded = len(points), answer(opened, points, **options)
+        number, encoded = len(points), answer(opened, points, asked, response_type)
         pool.costs.learn(kind, time.thread_time() - start, len(body))
     else:
         async with pool.place(who, kind, declared):
             body = await read_body(request, limit) if body is None else body
-            about = {"path": function_path(function, context.settings), "points": form, "options": options}
+            path = function_path(function, context.settings)
+            asked_of = {"asked": asked.model_dump(), "response_type": response_type}
+            about = {"path": path, "points": form, **asked_of}
             work = pool.calculate("query", about, body, kind=kind, size=len(body))
             found, encoded = await unless_client_leaves(request, work)
         number = found["points"]
@@ -268,10 +269,10 @@ async def _opened(context: Context, function: str, who: str) -> Queryable | Heav
     return await context.query_threads.run(who, cache.load, function, settings)
 
 
-def _query_parameters(request: Request) -> dict[str, Any]:
-    """The parameters of `answer` that stand in the address of a query."""
+def _query_parameters(request: Request) -> QueryParameters:
+    """The parameters in the address of a query."""
     try:
-        return QueryParameters.model_validate(dict(request.query_params)).model_dump()
+        return QueryParameters.model_validate(dict(request.query_params))
     except ValidationError:
         raise UsageError(
             "a query takes of=mean, sum or predict, a level between 0 and 1, only=value, and "

@@ -108,14 +108,7 @@ def accept_restore(body: RestoreRequest, call: Admin) -> RestoreResponse:
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 def show_metrics(context: ContextDependency) -> Response:
     """Metrics for Prometheus; none depends on records."""
-    text = context.metrics.text(
-        jobs=context.store.jobs,
-        folder=context.settings.path(""),
-        workers_alive=context.worker_pool.alive(),
-        workers_configured=context.settings.workers,
-        streams=len(context.streams),
-    )
-    return Response(text, media_type=metrics.MEDIA_TYPE)
+    return Response(context.metrics.text(context), media_type=metrics.MEDIA_TYPE)
 
 
 page_router = APIRouter(tags=["system"], route_class=ThreadedRoute)
