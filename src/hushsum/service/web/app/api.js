@@ -154,7 +154,7 @@ export async function follow(job, report, signal) {
       await sleep(pauseAfter(++failures, error), signal);
     }
   }
-  if (last.state !== "done") throw new Problem(last.problem ?? {});
+  if (last.state !== "done") throw Object.assign(new Problem(last.problem ?? {}), { paid: last.paying });
   return last.result;
 }
 

@@ -73,8 +73,8 @@ export async function confirmStep(place, { dataset, terms, names = [], paths, si
       done(await worked(said, "Releasing", job, signal));
     }, (problem) => {
       agree.disabled = false;
-      // Of the records or the parameters: the form has what may be changed.
-      if (names.length && problem.status === 422) return back(problem);
+      // Of the records or the parameters: the form has what may be changed. What is paid for is only repeated.
+      if (names.length && problem.status === 422 && !problem.paid) return back(problem);
       if (problem.kind === "warnings") {
         // Nothing was spent. What is released in spite of them is another request.
         [key, stop] = [freshKey(), {}];

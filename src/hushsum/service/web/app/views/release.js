@@ -63,11 +63,14 @@ export async function releaseView(place, id, tallyId) {
 
   /** An uploaded tally is counted already; the service only checks it. */
   async function takeOver(upload) {
-    await trying(start, async () => {
+    await attempt(async () => {
       const key = { headers: { "idempotency-key": freshKey() } };
       const job = await post(`/datasets/${id}/tallies`, { upload: upload.id }, key);
       const made = await worked(body, "Checking the tally", job, journey.signal);
       choose({ tally: (await get(`/datasets/${id}/tallies`)).find((each) => each.id === made.tally) });
+    }, (problem) => {
+      start();
+      showProblem(problem, [], said);
     });
   }
 
@@ -101,13 +104,6 @@ export async function releaseView(place, id, tallyId) {
     announce("The function is released.");
     location.hash = `#/functions/${made}`;
   }
-
-  /** Do something; if it is refused, go back and say so there. */
-  const trying = (back, action) =>
-    attempt(action, (problem) => {
-      back();
-      showProblem(problem, [], said);
-    });
 
   const given = tallies.find((each) => each.id === tallyId);
   const sample = remembered(sampleKey(id));
