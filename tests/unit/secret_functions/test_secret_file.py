@@ -103,6 +103,21 @@ def test_reopening_gives_the_same_answers_and_never_opens_a_new_store(tmp_path: 
         reopen(functions()[1], SqliteStore(tmp_path / "a.db"), PROMISE, most_questions=3)
 
 
+def test_a_function_with_a_jitter_of_its_own_is_reopened_with_it(tmp_path: Path) -> None:
+    f, store = functions()[0], SqliteStore(tmp_path / "a.db")
+    jitter = 1e-6 * f.largest
+    answers = serve(f, store=store, jitter=jitter, **SPEND)([[0.1, 0.2]])
+    np.testing.assert_array_equal(reopen(f, store, PROMISE, jitter=jitter)([[0.1, 0.2]]), answers)
+    with pytest.raises(UsageError, match="another function"):
+        reopen(f, store, PROMISE)
+
+
+def test_a_misspelt_argument_is_refused_and_spends_nothing() -> None:
+    misspelt: dict[str, Any] = {"idempotency_kee": "spring"}
+    with pytest.raises(TypeError, match="idempotency_kee"):
+        serve(functions()[0], **SPEND, **misspelt)
+
+
 class Stalling(SqliteStore):
     """Holds up whoever draws until somebody else has failed, or a while has passed."""
 
