@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 import hushsum as hs
+from hushsum import methods
 from hushsum._types import Floats
 from hushsum.kernels import COLUMNS, Batch, ColumnKernel, ColumnProfile, Kernel, Profile, ProfileKernel
 from hushsum.kernels import _registry as kernels
-from hushsum.methods import Option, PredictionRequest, register_tally
+from hushsum.methods import Method, Option, PredictionRequest
 from hushsum.methods import _method as registry
 from hushsum.privacy import Relation, Sensitivity
 from hushsum.records import Bounds, DeclaredBounds, declared_bounds
@@ -151,9 +152,11 @@ def predict_reading(request: PredictionRequest, reading: Reading) -> list[Option
 def register_all() -> None:
     kernels.register(TriangleKernel)
     bases.register(Halves)
-    register_tally(
-        "halves", halves, role=COLUMNS, paper="none", most_columns=1, predict=predict,
-        predict_reading=predict_reading,
+    methods.register(
+        Method(
+            "halves", COLUMNS, "none", tally=halves, most_columns=1, predict=predict,
+            predict_reading=predict_reading,
+        )
     )  # fmt: skip
 
 

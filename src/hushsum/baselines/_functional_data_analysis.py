@@ -14,8 +14,8 @@ from hushsum._types import Floats, PathOrFile
 from hushsum.errors import UsageError
 from hushsum.files import FileKind, Header, write_container
 from hushsum.kernels import POSITIVE_DEFINITE, Batch, Kernel, positive_integer, positive_number
-from hushsum.methods import DeclaredBox, Method, OneCallRelease, ReleaseKeywords, register
-from hushsum.privacy import REAL_ARITHMETIC, REAL_GAUSSIAN, Mechanism, Relation, release_noise
+from hushsum.methods import DeclaredBox, Method, OneCallKeywords, OneCallRelease, register
+from hushsum.privacy import REAL_ARITHMETIC, REAL_GAUSSIAN, Mechanism, Relation
 from hushsum.records import DeclaredBounds
 from hushsum.releases import (
     COMMON_HEADER,
@@ -171,14 +171,11 @@ def pfda(
     kernel: Kernel,
     *,
     bounds: DeclaredBounds,
-    epsilon: float,
-    delta: float | None = 1e-6,
     penalty: float = 0.01,
     covariance: Kernel | None = None,
     steps: int = 1024,
-    relation: str | Relation = Relation.REPLACE,
     columns: Sequence[str] | None = None,
-    **keywords: Unpack[ReleaseKeywords],
+    **keywords: Unpack[OneCallKeywords],
 ) -> CurveFunction:
     """The mean of kernel curves as functional data, in one dimension. Spends ``epsilon`` and ``delta``.
 
@@ -200,10 +197,9 @@ def pfda(
         Covariance of the Gaussian process that is the noise, positive definite; default the kernel itself.
     steps : int
         Points of the grid; one decomposition of steps × steps, whatever the number of records.
-    relation : {"replace"}
-        The only one, since the mean divides by the number of records.
     columns, **keywords
-        As for `histogram`.
+        As for `histogram`. The default of ``delta`` is 1e-6. ``relation`` is ``"replace"``, the only one,
+        since the mean divides by the number of records.
 
     Raises
     ------
@@ -247,7 +243,7 @@ def pfda(
     number = positive_integer("steps", steps, at_most=MOST_STEPS)
     if number < 8:
         raise UsageError("steps", "must be at least 8", got=f"{number}", remedy="try 1024")
-    prepared = OneCallRelease.of(METHOD, epsilon=epsilon, delta=delta, relation=relation, **keywords)
+    prepared = OneCallRelease.of(METHOD, **keywords)
     rows = declared.records(X)
     low, high = (float(end - box.centre[0]) for end in (box.low[0], box.high[0]))
 
@@ -256,7 +252,7 @@ def pfda(
         space, vectors, furthest = _public_part(kernel, process, low, high, number, smoothing)
         place = np.rint((rows[:, 0].astype(np.float64) - low) * ((number - 1) / (high - low)))
         shares = np.bincount(np.clip(place, 0, number - 1).astype(np.int64), minlength=number) / len(rows)
-        with release_noise(prepared.insecure_noise_seed) as noise:
+        with prepared.noise() as noise:
             noisy, sigma = noise.gaussian(
                 shares @ vectors, furthest / len(rows), prepared.epsilon, prepared.delta
             )
@@ -303,7 +299,7 @@ METHOD = register(
     Method(
         name="pfda",
         role=POSITIVE_DEFINITE,
-        release=pfda,
+        one_call=pfda,
         pure=False,
         relations=(Relation.REPLACE,),
         mechanism=Mechanism.of(REAL_GAUSSIAN),

@@ -36,7 +36,8 @@ from hushsum.kernels import (
     row_words,
     uniforms,
 )
-from hushsum.methods import boxed_tally, register_tally
+from hushsum.methods import Method, boxed_tally
+from hushsum.methods import register as register_method
 from hushsum.privacy import Relation, Sensitivity
 from hushsum.records import Bounds, DeclaredBounds
 from hushsum.tables import (
@@ -641,11 +642,6 @@ def best_weights(kernel: Kernel, side: float, order: int) -> tuple[int, ...]:
     return tuple(int(step) * (DEFAULT_SCALE // _WEIGHT_STEPS) for step in steps)
 
 
-register_tally(
-    "hermite", hermite, role=PRODUCT, paper="Greengard and Strain 1991", most_columns=4, sized=True
-)
-
-
 def lsq_fgt(
     kernel: Kernel,
     *,
@@ -696,9 +692,6 @@ def lsq_fgt(
         )
 
     return boxed_tally("lsq_fgt", kernel, basis, bounds=bounds, columns=columns, max_per_unit=max_per_unit)
-
-
-register_tally("lsq_fgt", lsq_fgt, role=GAUSSIAN, paper="Wagner, Naamad and Mishra 2023", most_columns=4)
 
 
 MAX_DEGREE = 1 << 12
@@ -1018,9 +1011,6 @@ def bernstein(
     return _tally("bernstein", kernel, basis, bounds, columns, max_per_unit)
 
 
-register_tally("bernstein", bernstein, role=GAUSSIAN, paper="Aldà and Rubinstein 2017", most_columns=3)
-
-
 MAX_TERMS = 1 << 12
 _NODES_PER_WIDTH = 8
 _MAX_NODES = 1 << 14
@@ -1176,9 +1166,6 @@ def trigonometric(
     """
     basis = partial(TrigonometricPolynomials, terms=terms)
     return _tally("trigonometric", kernel, basis, bounds, columns, max_per_unit)
-
-
-register_tally("trigonometric", trigonometric, role=PRODUCT, paper="Wang et al. 2016", most_columns=3)
 
 
 MAX_FEATURES = 1 << 22
@@ -1364,9 +1351,6 @@ def lsq_rff(
     return _tally("lsq_rff", kernel, basis, box, columns, max_per_unit)
 
 
-register_tally("lsq_rff", lsq_rff, role=GAUSSIAN, paper="Wagner, Naamad and Mishra 2023", needs_bounds=False)
-
-
 def fourier_series(
     kernel: Kernel,
     *,
@@ -1421,6 +1405,14 @@ def fourier_series(
     return _tally("fourier_series", kernel, basis, bounds, columns, max_per_unit)
 
 
-register_tally(
-    "fourier_series", fourier_series, role=GAUSSIAN, paper="Hall, Rinaldo and Wasserman 2013", most_columns=3
-)
+_LSQ_PAPER = "Wagner, Naamad and Mishra 2023"
+_SERIES_PAPER = "Hall, Rinaldo and Wasserman 2013"
+for _each in (
+    Method("hermite", PRODUCT, "Greengard and Strain 1991", tally=hermite, most_columns=4, sized=True),
+    Method("lsq_fgt", GAUSSIAN, _LSQ_PAPER, tally=lsq_fgt, most_columns=4),
+    Method("lsq_rff", GAUSSIAN, _LSQ_PAPER, tally=lsq_rff, needs_bounds=False),
+    Method("bernstein", GAUSSIAN, "Aldà and Rubinstein 2017", tally=bernstein, most_columns=3),
+    Method("trigonometric", PRODUCT, "Wang et al. 2016", tally=trigonometric, most_columns=3),
+    Method("fourier_series", GAUSSIAN, _SERIES_PAPER, tally=fourier_series, most_columns=3),
+):
+    register_method(_each)

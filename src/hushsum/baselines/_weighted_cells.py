@@ -16,8 +16,8 @@ from hushsum.methods import (
     PUBLIC_POINTS,
     DeclaredBox,
     Method,
+    OneCallKeywords,
     OneCallRelease,
-    ReleaseKeywords,
     register,
     release_counted,
 )
@@ -26,9 +26,7 @@ from hushsum.privacy import (
     PERMUTE_AND_FLIP,
     Mechanism,
     Question,
-    Relation,
     ReleaseNoise,
-    release_noise,
 )
 from hushsum.records import Bounds, CellGrid, DeclaredBounds, bins_for_bandwidth
 from hushsum.releases import CoefficientFunction, PointsFunction, ReleasedFunction
@@ -72,12 +70,9 @@ def histogram(
     kernel: Kernel,
     *,
     bounds: DeclaredBounds,
-    epsilon: float,
-    delta: float | None = None,
     bins: int | Sequence[int] | None = None,
-    relation: str | Relation = Relation.ADD_REMOVE,
     columns: Sequence[str] | None = None,
-    **keywords: Unpack[ReleaseKeywords],
+    **keywords: Unpack[OneCallKeywords],
 ) -> PointsFunction:
     """The middles of bins, weighted by noisy counts. Spends ``epsilon``, and ``delta`` if given.
 
@@ -92,13 +87,11 @@ def histogram(
         Declared; records are clipped to it.
     bins : int or list of int, optional
         Bins along each column; default a quarter of the bandwidth wide, at most 2¹⁸ in all.
-    relation
-        As for ``Tally.release``.
     columns : list of str, optional
         What the columns are called, in their order; frames are then read by these names.
     **keywords
-        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
-        ``Tally.release``.
+        ``epsilon``, ``delta``, ``relation``, ``population``, ``allow_large_delta``, ``budget``,
+        ``idempotency_key`` and ``insecure_noise_seed`` as for ``Tally.release``.
 
     Raises
     ------
@@ -130,9 +123,6 @@ def histogram(
         HISTOGRAM,
         X,
         lambda: histogram_tally(kernel, bounds=bounds, bins=bins, columns=columns),
-        epsilon=epsilon,
-        delta=delta,
-        relation=relation,
         convert=points_of,
         **keywords,
     )
@@ -171,7 +161,7 @@ HISTOGRAM = register(
     Method(
         name="histogram",
         role=COLUMNS,
-        release=histogram,
+        one_call=histogram,
         mechanism=Mechanism.of(LAPLACE),
         paper="Dwork, McSherry, Nissim and Smith 2006",
         most_columns=3,
@@ -200,14 +190,11 @@ def mwem(
     kernel: Kernel,
     *,
     bounds: DeclaredBounds,
-    epsilon: float,
-    delta: float | None = None,
     rounds: int = 10,
     queries: object = None,
     bins: int | Sequence[int] | None = None,
-    relation: str | Relation = Relation.ADD_REMOVE,
     columns: Sequence[str] | None = None,
-    **keywords: Unpack[ReleaseKeywords],
+    **keywords: Unpack[OneCallKeywords],
 ) -> PointsFunction:
     """Multiplicative weights with the exponential mechanism, over kernel queries. Spends ``epsilon``.
 
@@ -231,7 +218,7 @@ def mwem(
         256 points.
     bins : int or list of int, optional
         Cells along each column; default a quarter of the bandwidth wide, at most 2¹⁵ in all.
-    relation, columns, **keywords
+    columns, **keywords
         As for `histogram`.
 
     Raises
@@ -269,14 +256,7 @@ def mwem(
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
     declared.refuse_private(queries, X, "queries")
-    prepared = OneCallRelease.of(
-        MWEM,
-        epsilon=epsilon,
-        delta=delta,
-        relation=relation,
-        assumptions=() if queries is None else (PUBLIC_POINTS,),
-        **keywords,
-    )
+    prepared = OneCallRelease.of(MWEM, *(() if queries is None else (PUBLIC_POINTS,)), **keywords)
     cells = _fine_bins(box, kernel, _MOST_DEFAULT_CELLS) if bins is None else bins
     grid = CellGrid.of(box, cells, most_cells=MOST_ENTRIES)
     points = _queries(queries, kernel, box)
@@ -290,7 +270,7 @@ def mwem(
     def make() -> PointsFunction:
         table = query_table(kernel, grid, points)
         exact = answers_of(grid.count(rows), table)
-        with release_noise(prepared.insecure_noise_seed) as noise:
+        with prepared.noise() as noise:
             count, count_variance, left = prepared.count(noise, len(rows))
             moved = SCALE * (2 if kernel.signed and not prepared.private_count else 1)
             weights = _fitted(exact, table, count, number, left / (2 * number), moved, noise)
@@ -381,7 +361,7 @@ MWEM = register(
     Method(
         name="mwem",
         role=COLUMNS,
-        release=mwem,
+        one_call=mwem,
         approximate=False,
         mechanism=Mechanism.of(PERMUTE_AND_FLIP, LAPLACE),
         paper="Hardt, Ligett and McSherry 2012",

@@ -32,8 +32,8 @@ from hushsum.methods import (
     SCORE_SENSITIVITY,
     DeclaredBox,
     Method,
+    OneCallKeywords,
     OneCallRelease,
-    ReleaseKeywords,
     exact_counts,
     part_of_budget,
     register,
@@ -47,7 +47,6 @@ from hushsum.privacy import (
     Question,
     Relation,
     ReleaseNoise,
-    release_noise,
 )
 from hushsum.records import Bounds, CellGrid, Codes, DeclaredBounds
 from hushsum.releases import PointsFunction, all_measured
@@ -154,16 +153,13 @@ def privbayes(
     kernel: Kernel,
     *,
     bounds: DeclaredBounds,
-    epsilon: float,
-    delta: float | None = None,
     bins: int | Sequence[int] = 16,
     degree: int | str = "auto",
     size: int = 20_000,
     network_share: float = 0.3,
     seed: int = 0,
-    relation: str | Relation = Relation.ADD_REMOVE,
     columns: Sequence[str] | None = None,
-    **keywords: Unpack[ReleaseKeywords],
+    **keywords: Unpack[OneCallKeywords],
 ) -> PointsFunction:
     """Synthetic points that keep the strongest dependences between columns. Spends ``epsilon``.
 
@@ -188,7 +184,7 @@ def privbayes(
     seed : int
         Public: which points are drawn from the network, which column comes first, and which candidates are
         looked at where there are more than a few thousand.
-    relation, columns, **keywords
+    columns, **keywords
         As for `histogram`.
 
     Raises
@@ -223,7 +219,7 @@ def privbayes(
     """
     declared = DeclaredBox.of(kernel, bounds, columns)
     box = declared.bounds
-    prepared = OneCallRelease.of(PRIVBAYES, epsilon=epsilon, delta=delta, relation=relation, **keywords)
+    prepared = OneCallRelease.of(PRIVBAYES, **keywords)
     grid = CellGrid.of(box, bins)
     given = _degree(degree, grid)
     points = positive_integer("size", size, at_most=MOST_DRAWN)
@@ -233,7 +229,7 @@ def privbayes(
     def make() -> PointsFunction:
         rng = np.random.default_rng(seed)
         codes = grid.codes(rows)
-        with release_noise(prepared.insecure_noise_seed) as noise:
+        with prepared.noise() as noise:
             count, count_variance, left = prepared.count(noise, len(rows))
             moved = 1 if prepared.private_count else 2
             parents = given if given is not None else useful_degree(grid, count, float(left), moved)
@@ -368,7 +364,7 @@ PRIVBAYES = register(
     Method(
         name="privbayes",
         role=COLUMNS,
-        release=privbayes,
+        one_call=privbayes,
         approximate=False,
         mechanism=Mechanism.of(PERMUTE_AND_FLIP, LAPLACE),
         paper="Zhang, Cormode, Procopiuc, Srivastava and Xiao 2017",
@@ -514,17 +510,14 @@ def kme(
     kernel: Kernel,
     *,
     bounds: DeclaredBounds,
-    epsilon: float,
-    delta: float | None = 1e-6,
     algorithm: str = "subspace",
     points: int | object = 1000,
     lattice: int | Sequence[int] | None = None,
     features: int = 1000,
     sensitivity: str = "published",
     seed: int = 0,
-    relation: str | Relation = Relation.REPLACE,
     columns: Sequence[str] | None = None,
-    **keywords: Unpack[ReleaseKeywords],
+    **keywords: Unpack[OneCallKeywords],
 ) -> PointsFunction:
     """Public points, weighted so that their kernel mean is the records'. Spends ``epsilon`` and ``delta``.
 
@@ -555,10 +548,9 @@ def kme(
         0; both times √sup k(x, x), which is 1 for a kernel without a weight.
     seed : int
         Public: of points and features.
-    relation : {"replace"}
-        The only one, since the mean divides by the number of records.
     columns, **keywords
-        As for `histogram`.
+        As for `histogram`. The default of ``delta`` is 1e-6. ``relation`` is ``"replace"``, the only one,
+        since the mean divides by the number of records.
 
     Raises
     ------
@@ -610,20 +602,13 @@ def kme(
     declared.refuse_private(given, X, "points")
     public = _public_points(points, kernel, box, seed) if cells is None else cells.centres() - box.centre
     number = positive_integer("features", features, at_most=MOST_FEATURES)
-    prepared = OneCallRelease.of(
-        KME,
-        epsilon=epsilon,
-        delta=delta,
-        relation=relation,
-        assumptions=() if given is None else (PUBLIC_POINTS,),
-        **keywords,
-    )
+    prepared = OneCallRelease.of(KME, *(() if given is None else (PUBLIC_POINTS,)), **keywords)
     rows = declared.records(X)
     # Before the debit: what is public can be refused there.
     root = None if algorithm == "features" or cells is not None else _root(public, kernel)
 
     def make() -> PointsFunction:
-        with release_noise(prepared.insecure_noise_seed) as noise:
+        with prepared.noise() as noise:
 
             def perturbed(mean: Floats, moved: float) -> tuple[Floats, float]:
                 return noise.gaussian(mean, moved / len(rows), prepared.epsilon, prepared.delta)
@@ -738,7 +723,7 @@ KME = register(
     Method(
         name="kme",
         role=POSITIVE_DEFINITE,
-        release=kme,
+        one_call=kme,
         pure=False,
         relations=(Relation.REPLACE,),
         mechanism=Mechanism.of(REAL_GAUSSIAN),

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from hushsum.kernels import SPECTRAL, Kernel, SpectralKernel
-from hushsum.methods._method import register_tally
+from hushsum.methods._method import Method, register
 from hushsum.methods._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.privacy import LAPLACE
 from hushsum.records import DeclaredBounds, declared_bounds
@@ -209,12 +209,14 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
     )
 
 
-register_tally(
-    FOURIER_FEATURES,
-    fourier_features,
-    role=SPECTRAL,
-    paper="Rahimi and Recht 2007",
-    needs_bounds=False,
-    predict=predict,
-    predict_reading=predict_reading,
+register(
+    Method(
+        name=FOURIER_FEATURES,
+        tally=fourier_features,
+        role=SPECTRAL,
+        paper="Rahimi and Recht 2007",
+        needs_bounds=False,
+        predict=predict,
+        predict_reading=predict_reading,
+    )
 )

@@ -12,7 +12,7 @@ import numpy as np
 from hushsum._types import Floats, is_number
 from hushsum.errors import UsageError, shown
 from hushsum.kernels import PROFILES, Kernel, ProfileKernel
-from hushsum.methods._method import boxed_tally, register_tally
+from hushsum.methods._method import Method, boxed_tally, register
 from hushsum.methods._prediction import (
     HEADER_BYTES,
     NORMAL_MEAN_ABSOLUTE,
@@ -334,13 +334,15 @@ def _repeated_shares(density: float, reading: GridReading) -> tuple[Floats, Floa
     return np.array([_HEAPED_NEAR * density * near]), np.ones(1)
 
 
-register_tally(
-    GRID,
-    grid,
-    role=PROFILES,
-    paper="Wand 1994, for the binning of kernel sums; Unser 1999, for splines and their duals",
-    most_columns=MAX_DIM,
-    shared=True,
-    predict=predict,
-    predict_reading=predict_reading,
+register(
+    Method(
+        name=GRID,
+        tally=grid,
+        role=PROFILES,
+        paper="Wand 1994, for the binning of kernel sums; Unser 1999, for splines and their duals",
+        most_columns=MAX_DIM,
+        shared=True,
+        predict=predict,
+        predict_reading=predict_reading,
+    )
 )

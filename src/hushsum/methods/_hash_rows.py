@@ -11,7 +11,7 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels import HASH_ROWS, Batch, HashableCombination, HashableKernel, Kernel, positive_integer
-from hushsum.methods._method import register_tally
+from hushsum.methods._method import Method, register
 from hushsum.methods._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.records import Bounds, DeclaredBounds, declared_bounds
 from hushsum.releases import ROUNDING_SHARE
@@ -197,15 +197,17 @@ def _option(
     )
 
 
-register_tally(
-    RACE,
-    race,
-    role=HASH_ROWS,
-    paper="Coleman and Shrivastava 2021",
-    needs_bounds=False,
-    predict=predict,
-    predict_reading=predict_reading,
-    undeclared_sizes={"rows": UNDECLARED_ROWS, "width": DEFAULT_WIDTH},
+register(
+    Method(
+        name=RACE,
+        tally=race,
+        role=HASH_ROWS,
+        paper="Coleman and Shrivastava 2021",
+        needs_bounds=False,
+        predict=predict,
+        predict_reading=predict_reading,
+        undeclared_sizes={"rows": UNDECLARED_ROWS, "width": DEFAULT_WIDTH},
+    )
 )
 
 

@@ -17,8 +17,8 @@ from hushsum.methods._method import (
     PUBLIC_POINTS,
     DeclaredBox,
     Method,
+    OneCallKeywords,
     OneCallRelease,
-    ReleaseKeywords,
     part_of_budget,
     register,
 )
@@ -35,7 +35,6 @@ from hushsum.privacy import (
     Mechanism,
     Relation,
     ReleaseNoise,
-    release_noise,
 )
 from hushsum.records import Bounds, CellGrid, DeclaredBounds, clipping_allowed
 from hushsum.releases import FeatureErrors, PointsFunction
@@ -510,15 +509,12 @@ def landmarks(
     kernel: Kernel,
     *,
     bounds: DeclaredBounds,
-    epsilon: float,
-    delta: float | None = None,
     points: int = DEFAULT_POINTS,
     public: object = None,
     location_share: float = float(_LOCATION_SHARE),
     seed: int = 0,
-    relation: str | Relation = Relation.ADD_REMOVE,
     columns: Sequence[str] | None = None,
-    **keywords: Unpack[ReleaseKeywords],
+    **keywords: Unpack[OneCallKeywords],
 ) -> PointsFunction:
     """Weighted public points placed where the records are. Spends ``epsilon``, in two steps.
 
@@ -546,12 +542,10 @@ def landmarks(
         The part of the budget that pays for the places of the points.
     seed : int
         Public: of the places.
-    relation
-        As for ``Tally.release``.
     columns : list of str, optional
         What the columns are called, in their order; frames are then read by these names.
     **keywords
-        ``budget``, ``idempotency_key``, ``insecure_noise_seed`` and ``allow_large_delta`` as for
+        ``epsilon``, ``relation``, ``budget``, ``idempotency_key`` and ``insecure_noise_seed`` as for
         ``Tally.release``.
 
     Raises
@@ -591,14 +585,7 @@ def landmarks(
     box = declared.bounds
     number = positive_integer("points", points, at_most=MOST_POINTS)
     share = part_of_budget("location_share", location_share)
-    prepared = OneCallRelease.of(
-        METHOD,
-        epsilon=epsilon,
-        delta=delta,
-        relation=relation,
-        assumptions=() if public is None else (PUBLIC_POINTS,),
-        **keywords,
-    )
+    prepared = OneCallRelease.of(METHOD, *(() if public is None else (PUBLIC_POINTS,)), **keywords)
     declared.refuse_private(public, X, "public")
     rng = np.random.default_rng(seed)
     given = None
@@ -608,7 +595,7 @@ def landmarks(
     rows = declared.records(X)
 
     def make() -> PointsFunction:
-        with release_noise(prepared.insecure_noise_seed) as noise:
+        with prepared.noise() as noise:
             count, count_variance, left = prepared.count(noise, len(rows), COUNT_PART)
             moved = 1 if prepared.private_count else 2
             tau = prior_variance()
@@ -699,7 +686,7 @@ METHOD = register(
     Method(
         name=LANDMARKS,
         role=SPECTRAL,
-        release=landmarks,
+        one_call=landmarks,
         approximate=False,
         mechanism=MECHANISM,
         paper="Zhang, Xiao and Xie 2016; Hardt and Talwar 2010",

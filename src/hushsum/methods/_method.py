@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Final, TypedDict, TypeVar, Unpack
+from typing import Any, Final, Required, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -19,16 +20,14 @@ from hushsum.privacy import (
     COUNT_SHARE,
     EXACT_INTEGERS,
     PURE_NOISE,
-    Booking,
     Budget,
     Claim,
     Mechanism,
-    Promise,
     Relation,
     ReleaseNoise,
     ReleaseRequest,
-    check_declared_delta,
     exact,
+    release_noise,
 )
 from hushsum.records import (
     Bounds,
@@ -44,14 +43,35 @@ from hushsum.tables import Basis, Reading, load_baselines
 from hushsum.tally import Tally
 from hushsum.version import PRODUCER
 
-Release = Callable[..., ReleasedFunction]
-"""``release(X, kernel, *, bounds, columns, epsilon, delta=None, ...)``."""
-
 MakeTally = Callable[..., Tally]
 """``make(kernel, *, bounds, columns, max_per_unit, ...)``: an empty tally."""
 
 Predict = Callable[[PredictionRequest], list[Option]]
 PredictReading = Callable[[PredictionRequest, Reading], list[Option]]
+
+DEFAULT_DELTA: Final = 1e-6
+"""Of a method that cannot promise pure ε."""
+
+
+class ReleaseKeywords(TypedDict, total=False):
+    """Where a release is recorded, and how its noise is drawn, as for ``Tally.release``;
+    ``allow_large_delta`` claims a delta above 1e-5 all the same.
+    """
+
+    budget: Budget | None
+    idempotency_key: str | None
+    insecure_noise_seed: int | None
+    allow_large_delta: bool
+
+
+class OneCallKeywords(ReleaseKeywords, total=False):
+    """The fields of a `ReleaseRequest` that every method can keep, by their names."""
+
+    epsilon: Required[float]
+    delta: float | None
+    relation: str | Relation
+    population: int | None
+
 
 _OF_EVERY_TALLY = ("kernel", "bounds", "columns", "max_per_unit", "records", "epsilon")
 
@@ -66,8 +86,9 @@ class Method:
         As in ``release(..., method=name)``.
     role : Role
         What it needs of a kernel. It takes every kernel that has the role.
-    release : callable
-        ``release(X, kernel, *, bounds, columns, epsilon, delta=None, ...)``, which spends what it is given.
+    one_call : callable, optional
+        ``one_call(X, kernel, *, bounds, columns, epsilon, ...)``, which spends what it is given; for methods
+        that do not release a tally as it is.
     pure, approximate : bool
         Whether it can promise pure ε, and whether it can promise (ε, δ).
     relations : tuple of Relation
@@ -88,7 +109,7 @@ class Method:
     predict_reading : callable, optional
         The options for a tally that exists; none where it is of another method.
     sized : bool
-        Whether ``release`` takes a declared number of ``records`` to choose its sizes by.
+        Whether the tally takes a declared number of ``records`` to choose its sizes by.
     shared : bool
         Whether one table answers every kernel that has the role, so that several share one release.
     undeclared_sizes : mapping
@@ -97,9 +118,9 @@ class Method:
 
     name: str
     role: Role
-    release: Release
-    mechanism: Mechanism
     paper: str
+    mechanism: Mechanism = PURE_NOISE
+    one_call: Callable[..., ReleasedFunction] | None = None
     pure: bool = True
     approximate: bool = True
     relations: tuple[Relation, ...] = tuple(Relation)
@@ -125,6 +146,47 @@ class Method:
         promised = self.approximate if delta else self.pure
         narrow = self.most_columns is None or kernel.dim is None or kernel.dim <= self.most_columns
         return promised and narrow and self.role.test(kernel)
+
+    def request(self, **keywords: Unpack[OneCallKeywords]) -> ReleaseRequest:
+        """What is requested by these names, with the method's own defaults, where it can promise it.
+
+        Raises
+        ------
+        ClaimError
+            if it takes no delta, or needs one, or does not protect such neighbours.
+        """
+        defaults: dict[str, Any] = {
+            "delta": None if self.pure else DEFAULT_DELTA,
+            "relation": self.relations[0],
+        }
+        request = ReleaseRequest(**{**defaults, **keywords})
+        if not (self.pure if request.promise.pure else self.approximate):
+            rule, got = ("a delta above 0", "none") if request.promise.pure else ("no delta", "one")
+            remedy = "try delta=1e-6" if request.promise.pure else "leave it out"
+            raise ClaimError(f"{self.name} takes {rule}", got=got, remedy=remedy)
+        request.check_delta()
+        neighbours = Relation.of(request.relation)
+        if neighbours not in self.relations:
+            rule = f"divides by the number of records, which is public under {self.relations[0]} alone"
+            raise ClaimError(f"{self.name} {rule}", got=neighbours, remedy="use another method")
+        return request
+
+    def release(self, X: object, kernel: Kernel, **given: Any) -> ReleasedFunction:
+        """The release of one batch of records, which spends what it is given.
+
+        Takes ``bounds``, ``columns``, what is requested of a release in one call (`OneCallKeywords`) and
+        the method's own options. A ``sized`` one is given a declared number of ``records``, and ε, to choose
+        its sizes by; the others do not use it.
+        """
+        if self.one_call is not None:
+            return self.one_call(X, kernel, **given)
+        make = self.tally
+        assert make is not None
+        requested: Any = {name: given.pop(name) for name in OneCallKeywords.__annotations__ if name in given}
+        records = given.pop("records", None)
+        if self.sized and records is not None:
+            given = {"records": records, "epsilon": requested["epsilon"], **given}
+        return release_counted(self, X, lambda: make(kernel, **given), **requested)
 
 
 _METHODS: dict[str, Method] = {}
@@ -217,77 +279,29 @@ def method_named(name: str) -> Method:
 F = TypeVar("F", bound=ReleasedFunction)
 
 
-class ReleaseKeywords(TypedDict, total=False):
-    """The keyword arguments that every one-call release passes on.
-
-    ``budget``, ``idempotency_key`` and ``insecure_noise_seed`` as for ``Tally.release``;
-    ``allow_large_delta`` claims a delta above 1e-5 all the same.
-    """
-
-    budget: Budget | None
-    idempotency_key: str | None
-    insecure_noise_seed: int | None
-    allow_large_delta: bool
-
-
 @dataclass(frozen=True, slots=True)
 class OneCallRelease:
-    """The claim of a method's release, known before anything is drawn, and where it is debited."""
+    """The claim of a method's release, known before anything is drawn, and what was requested."""
 
-    method: str
+    method: Method
+    request: ReleaseRequest
     claim: Claim
-    booking: Booking | None
-    insecure_noise_seed: int | None
 
     @classmethod
-    def of(
-        cls,
-        method: Method,
-        *,
-        epsilon: float,
-        delta: float | None,
-        relation: str | Relation,
-        mechanism: Mechanism | None = None,
-        arithmetic: str | None = None,
-        assumptions: Sequence[str] = (),
-        **keywords: Unpack[ReleaseKeywords],
-    ) -> OneCallRelease:
-        """Check that the method can promise this.
-
-        Raises
-        ------
-        ClaimError
-            if it takes no delta, or needs one, or does not protect such neighbours.
-        """
-        promise = Promise.of(epsilon=epsilon, delta=delta)
-        if not (method.pure if promise.pure else method.approximate):
-            rule, got = ("a delta above 0", "none") if promise.pure else ("no delta", "one")
-            remedy = "try delta=1e-6" if promise.pure else "leave it out"
-            raise ClaimError(f"{method.name} takes {rule}", got=got, remedy=f"{remedy}")
-        check_declared_delta(promise, None, allow_large_delta=keywords.get("allow_large_delta", False))
-        neighbours = Relation.of(relation)
-        if neighbours not in method.relations:
-            raise ClaimError(
-                (
-                    f"{method.name} divides by the number of records, which is public under "
-                    f"{method.relations[0]} alone"
-                ),
-                got=neighbours,
-                remedy="use another method",
-            )
-        seed = keywords.get("insecure_noise_seed")
+    def of(cls, method: Method, *assumptions: str, **keywords: Unpack[OneCallKeywords]) -> OneCallRelease:
+        """Check that the method can promise this; raises as `Method.request` does."""
+        request = method.request(**keywords)
         claim = Claim(
-            promise=promise,
+            promise=request.promise,
             unit="record",
             records_per_unit=1,
-            relation=neighbours,
-            mechanism=method.mechanism if mechanism is None else mechanism,
-            arithmetic=method.arithmetic if arithmetic is None else arithmetic,
-            secure=seed is None,
-            assumptions=tuple(assumptions),
+            relation=Relation.of(request.relation),
+            mechanism=method.mechanism,
+            arithmetic=method.arithmetic,
+            secure=request.insecure_noise_seed is None,
+            assumptions=assumptions,
         )
-        booking = Booking.of(keywords.get("budget"), keywords.get("idempotency_key"))
-        return cls(method.name, claim, booking, seed)
+        return cls(method, request, claim)
 
     @property
     def epsilon(self) -> Fraction:
@@ -339,14 +353,19 @@ class OneCallRelease:
             weight_variance=None,
             feature_errors=feature_errors,
             claim=self.claim,
-            method=self.method,
+            method=self.method.name,
             producer=PRODUCER,
             columns=box.columns,
         )
 
+    def noise(self) -> AbstractContextManager[ReleaseNoise]:
+        """What the release may draw."""
+        return release_noise(self.request.insecure_noise_seed)
+
     def released(self, make: Callable[[], F], **subject: object) -> F:
         """Make the function, debited first where there is a budget; a retry returns the staged one."""
-        return Prepared(self.claim, {"method": self.method, **subject}, make, self.booking).spend()
+        subject = {"method": self.method.name, **subject}
+        return Prepared(self.claim, subject, make, self.request.booking).spend()
 
 
 def part_of_budget(name: str, value: float) -> Fraction:
@@ -424,105 +443,17 @@ def boxed_tally(
     return Tally(make(Bounds.declared(box, dim, method), names), kernel, max_per_unit=max_per_unit)
 
 
-def register_tally(
-    name: str,
-    make: MakeTally,
-    *,
-    role: Role,
-    paper: str,
-    most_columns: int | None = None,
-    needs_bounds: bool = True,
-    sized: bool = False,
-    shared: bool = False,
-    predict: Predict | None = None,
-    predict_reading: PredictReading | None = None,
-    undeclared_sizes: Mapping[str, int] = MappingProxyType({}),
-) -> None:
-    """Make a kind of tally known as a method, which promises pure ε or (ε, δ) in exact integers."""
-    register(
-        Method(
-            name=name,
-            role=role,
-            release=_one_call(name, make, sized=sized),
-            mechanism=PURE_NOISE,
-            paper=paper,
-            most_columns=most_columns,
-            needs_bounds=needs_bounds,
-            shared=shared,
-            tally=make,
-            predict=predict,
-            predict_reading=predict_reading,
-            sized=sized,
-            undeclared_sizes=undeclared_sizes,
-        )
-    )
-
-
 def release_counted(
     method: Method,
     X: object,
     count: Callable[[], Tally],
     *,
-    epsilon: float,
-    delta: float | None,
-    relation: str | Relation,
     convert: Callable[[ReleasedFunction], ReleasedFunction] = lambda function: function,
-    **keywords: Unpack[ReleaseKeywords],
+    **keywords: Unpack[OneCallKeywords],
 ) -> ReleasedFunction:
     """Count records in the tally that ``count`` makes, and release it; the promise is checked first."""
-    request = ReleaseRequest(
-        epsilon=epsilon,
-        delta=delta,
-        relation=relation,
-        allow_large_delta=keywords.get("allow_large_delta", False),
-        insecure_noise_seed=keywords.get("insecure_noise_seed"),
-    )
-    tally = count()
-    claim = tally.prepare(request).claim
-    prepared = OneCallRelease.of(
-        method,
-        epsilon=epsilon,
-        delta=delta if claim.delta else None,
-        relation=relation,
-        mechanism=claim.mechanism,
-        **keywords,
-    )
+    request, tally = method.request(**keywords), count()
+    prepared = tally.prepare(request)
     tally.add(X)
-
-    def drawn() -> ReleasedFunction:
-        return convert(tally.prepare(request).spend())
-
-    return prepared.released(drawn, fingerprint=tally.fingerprint)
-
-
-def _one_call(name: str, make: MakeTally, *, sized: bool = False) -> Release:
-    """The release of one batch of records by a kind of tally, with the signature of every method.
-
-    Options that are none of the release's are the tally's own. A ``sized`` kind is given the declared number
-    of ``records``, and ε, to choose its sizes by; the others do not use it.
-    """
-
-    def release(
-        X: object,
-        kernel: Kernel,
-        *,
-        epsilon: float,
-        delta: float | None = None,
-        records: int | None = None,
-        relation: str | Relation = Relation.ADD_REMOVE,
-        **others: Any,
-    ) -> ReleasedFunction:
-        keywords: Any = {key: others.pop(key) for key in ReleaseKeywords.__annotations__ if key in others}
-        if sized and records is not None:
-            others = {"records": records, "epsilon": epsilon, **others}
-        return release_counted(
-            method_named(name),
-            X,
-            lambda: make(kernel, **others),
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            **keywords,
-        )
-
-    return release
+    subject = {"method": method.name, **prepared.subject}
+    return replace(prepared, subject=subject, make=lambda: convert(prepared.make())).spend()

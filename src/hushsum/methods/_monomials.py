@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hushsum.errors import UsageError
 from hushsum.kernels import INNER_PRODUCT, InnerProductKernel, Kernel
-from hushsum.methods._method import register_tally
+from hushsum.methods._method import Method, register
 from hushsum.methods._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.records import DeclaredBounds, OnnxTransform, Transform, declared_bounds
 from hushsum.tables import SQUARE_WEIGHT, Monomials, Reading
@@ -111,12 +111,14 @@ def _options(request: PredictionRequest, basis: Monomials) -> list[Option]:
     return [option] if option.size <= request.max_bytes else []
 
 
-register_tally(
-    MONOMIALS,
-    monomials,
-    role=INNER_PRODUCT,
-    paper="Dwork, Kenthapadi, McSherry, Mironov and Naor 2006",
-    needs_bounds=False,
-    predict=predict,
-    predict_reading=predict_reading,
+register(
+    Method(
+        name=MONOMIALS,
+        tally=monomials,
+        role=INNER_PRODUCT,
+        paper="Dwork, Kenthapadi, McSherry, Mironov and Naor 2006",
+        needs_bounds=False,
+        predict=predict,
+        predict_reading=predict_reading,
+    )
 )

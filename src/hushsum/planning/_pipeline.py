@@ -13,7 +13,15 @@ import numpy as np
 from hushsum.declaration import check_fields, picked
 from hushsum.errors import ClaimError, DataRefused, UsageError
 from hushsum.kernels import Kernel, error_in_words, in_scale, warn_of_bandwidth
-from hushsum.methods import DeclaredBox, Method, OneCallRelease, Option, all_methods, method_named
+from hushsum.methods import (
+    DeclaredBox,
+    Method,
+    OneCallKeywords,
+    OneCallRelease,
+    Option,
+    all_methods,
+    method_named,
+)
 from hushsum.planning._plan import MAX_BYTES, MAX_SECONDS, bounds_of_sample, kernel_of_sample, plan
 from hushsum.planning._requests import KernelSpec, MethodSpec, built, step_of_columns, takes_sets
 from hushsum.privacy import (
@@ -22,10 +30,8 @@ from hushsum.privacy import (
     GAUSSIAN,
     RECORD,
     Budget,
-    Promise,
     Relation,
     ReleaseRequest,
-    check_declared_delta,
     checked_unit,
 )
 from hushsum.records import (
@@ -309,14 +315,13 @@ class ReleaseRecords:
     ) -> Planned:
         method, request = method_named(option.method), self.request
         assert request.epsilon is not None
-        epsilon = float(request.epsilon)
-        claim = OneCallRelease.of(
-            method,
-            epsilon=epsilon,
-            delta=None,
-            relation=request.relation,
-            insecure_noise_seed=request.insecure_noise_seed,
-        ).claim
+        # The budget is debited here, for what the method then makes.
+        asked: OneCallKeywords = {
+            "epsilon": float(request.epsilon),
+            "relation": request.relation,
+            "insecure_noise_seed": request.insecure_noise_seed,
+        }
+        claim = OneCallRelease.of(method, **asked).claim
         records = source.in_memory(columns, DeclaredBox.of(kernel, self.bounds, columns))
 
         def make() -> ReleasedFunction:
@@ -327,10 +332,8 @@ class ReleaseRecords:
                     kernel,
                     bounds=self.bounds,
                     columns=columns,
-                    epsilon=epsilon,
-                    relation=request.relation,
                     seed=self.method.seed,
-                    insecure_noise_seed=request.insecure_noise_seed,
+                    **asked,
                     **option.sizes,
                 )
             assert function.claim == claim
@@ -564,14 +567,9 @@ insecure_noise_seed
         for name, usual in {"mechanism": None, "rows": AUTO, "count_share": None, "rounded": None}.items():
             if given[name] != usual:
                 raise UsageError(name, f"must be an option of the method {method!r}", got="no option of it")
-        # The δ of the others is checked here; a method that takes δ has the option itself.
-        check_declared_delta(
-            Promise.of(epsilon=epsilon, delta=delta), population, allow_large_delta=allow_large_delta
-        )
         dim, names = records_in_memory.shape(spec, bounds)
         chosen = built(spec, dim, names, bounds)
         warn_of_bandwidth(chosen, bounds, names)
-        large = {"allow_large_delta": True} if known.approximate else {}
         sized: dict[str, Any] = {"records": records} if known.sized else {}
         with clipping_allowed(allow_clipping):
             return known.release(
@@ -579,14 +577,8 @@ insecure_noise_seed
                 chosen,
                 bounds=bounds,
                 columns=names,
-                epsilon=epsilon,
-                delta=delta,
-                relation=relation,
-                budget=budget,
-                idempotency_key=idempotency_key,
-                insecure_noise_seed=insecure_noise_seed,
+                **{name: given[name] for name in OneCallKeywords.__annotations__},
                 **sized,
-                **large,
             )
     requested = ReleaseRecords(
         request=picked(ReleaseRequest, given),
