@@ -14,7 +14,7 @@ import pytest
 import hushsum as hs
 from hushsum.parties.secure_aggregation import AggregationTerms, released_sum
 from hushsum.privacy import GAUSSIAN, SECURE_AGGREGATION, IntegerNoise, ReleaseRequest, Trust
-from hushsum.releases import NoisyTable
+from hushsum.releases import NoisyTable, PublicFacts
 from hushsum.tally import sums_with_share
 from tests.aggregation_runs import identity
 from tests.reader.node import answered
@@ -65,13 +65,16 @@ def test_files_that_python_refuses_are_refused() -> None:
     function = aggregated({"epsilon": 1.0})
     assert function.claim.trust is not None
     wrong = [
-        replace(function, claim=replace(function.claim, trust=None)),
-        replace(function, claim=replace(function.claim, trust=replace(function.claim.trust, colluding=2))),
+        replace(function, facts=PublicFacts(replace(function.claim, trust=None))),
+        replace(
+            function,
+            facts=PublicFacts(replace(function.claim, trust=replace(function.claim.trust, colluding=2))),
+        ),
     ]
     gaussian, tiny = aggregated({"rho": 20.0}), IntegerNoise(GAUSSIAN, Fraction("0.00255"))
     many = IntegerNoise.sum_of([(1000, tiny)])
     trust = Trust(SECURE_AGGREGATION, 1000)
     claim = replace(gaussian.claim, trust=trust)
-    wrong.append(replace(gaussian, noise=many, count_noise=many, claim=claim))
+    wrong.append(replace(gaussian, noise=many, count_noise=many, facts=PublicFacts(claim)))
     found = answered([{"base64": spelled(each)} for each in wrong])
     assert all("refused" in each for each in found)

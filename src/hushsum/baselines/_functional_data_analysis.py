@@ -10,26 +10,24 @@ from typing import Unpack
 
 import numpy as np
 
-from hushsum._types import Floats, PathOrFile
+from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.files import FileKind, Header, write_container
+from hushsum.files import Header
 from hushsum.kernels import POSITIVE_DEFINITE, Batch, Kernel, positive_integer, positive_number
 from hushsum.methods import DeclaredBox, Method, OneCallKeywords, OneCallRelease, register
 from hushsum.privacy import REAL_ARITHMETIC, REAL_GAUSSIAN, Mechanism, Relation
 from hushsum.records import DeclaredBounds
 from hushsum.releases import (
-    COMMON_HEADER,
     MOST_NUMBERS,
     UNKNOWN_ERRORS,
     Answers,
     Detail,
+    Payload,
     Points,
+    PublicFacts,
     QueryOptions,
     RealFunction,
-    check_common,
-    check_names,
     common_fields,
-    common_header,
     decode_reals,
     encode_reals,
     encoded_reals,
@@ -37,7 +35,6 @@ from hushsum.releases import (
     stored_integer,
 )
 from hushsum.releases import register as register_kind
-from hushsum.version import PRODUCER
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,13 +54,15 @@ class CurveFunction(RealFunction):
         Of one column.
     bounds : Bounds
         Of one column; the first value is at its low end, the last at its high end.
-    count, count_variance, claim, method, producer, columns
+    count, count_variance, facts, method, columns
         As for `RealFunction`.
 
     Privacy
     -------
     The values were released together, so using them spends nothing.
     """
+
+    kind = "curve"
 
     values: Floats
     errors: Floats
@@ -108,10 +107,8 @@ class CurveFunction(RealFunction):
             Detail("error_bars", UNKNOWN_ERRORS, UNKNOWN_ERRORS, label="error bars"),
         )
 
-    def save(self, target: PathOrFile) -> None:
-        """Write a ``.hush`` file; to a path atomically."""
-        header = {**common_header(self, _CURVE), "values": len(self.values)}
-        write_container(target, FileKind.RELEASED, header, encode_reals([self.values, self.errors]))
+    def _payload(self) -> Payload:
+        return {"values": len(self.values)}, encode_reals(self.values, self.errors), None
 
     @cached_property
     def _places(self) -> Floats:
@@ -126,7 +123,6 @@ class CurveFunction(RealFunction):
         return np.interp(queries, self._places, numbers)
 
 
-_CURVE = "curve"
 MOST_STEPS = 4096
 _SMALLEST_EIGENVALUE = 1e-12
 """Relative to the largest: directions below it carry no curve, and are left out of curve and noise alike."""
@@ -264,9 +260,8 @@ def pfda(
             bounds=box,
             count=float(len(rows)),
             count_variance=0.0,
-            claim=prepared.claim,
+            facts=PublicFacts(prepared.claim),
             method=METHOD.name,
-            producer=PRODUCER,
             columns=declared.columns,
         )
 
@@ -316,14 +311,11 @@ def _curve_size(header: Header) -> int:
 
 
 def _curve(header: Header, payload: memoryview) -> CurveFunction:
-    check_names(header, *COMMON_HEADER, "values")
     number = stored_integer(header["values"], 1, MOST_NUMBERS)
     values, errors = decode_reals(payload, [(number,), (number,)])
     if (errors < 0.0).any():
         raise ValueError("errors")
-    function = CurveFunction(values=values, errors=errors, **common_fields(header))
-    check_common(header, function)
-    return function
+    return CurveFunction(values=values, errors=errors, **common_fields(header))
 
 
-register_kind(_CURVE, _curve_size, _curve)
+register_kind(CurveFunction.kind, _curve_size, _curve, "values")

@@ -144,9 +144,8 @@ def points_of(function: ReleasedFunction) -> PointsFunction:
         count_variance=function.count_stderr**2,
         weight_variance=function.cell_variance,
         cell_width=tuple(basis.grid.width.tolist()),
-        claim=function.claim,
+        facts=function.facts,
         method="histogram",
-        producer=function.producer,
         columns=basis.columns,
     )
 

@@ -38,10 +38,16 @@ from hushsum.records import (
     refuse_copied_rows,
     refuse_private_rows,
 )
-from hushsum.releases import FeatureErrors, PointsFunction, Prepared, ReleasedFunction, check_kernel
+from hushsum.releases import (
+    FeatureErrors,
+    PointsFunction,
+    Prepared,
+    PublicFacts,
+    ReleasedFunction,
+    check_kernel,
+)
 from hushsum.tables import Basis, Reading, load_baselines
 from hushsum.tally import Tally
-from hushsum.version import PRODUCER
 
 MakeTally = Callable[..., Tally]
 """``make(kernel, *, bounds, columns, max_per_unit, ...)``: an empty tally."""
@@ -352,9 +358,8 @@ class OneCallRelease:
             count_variance=count_variance,
             weight_variance=None,
             feature_errors=feature_errors,
-            claim=self.claim,
+            facts=PublicFacts(self.claim),
             method=self.method.name,
-            producer=PRODUCER,
             columns=box.columns,
         )
 

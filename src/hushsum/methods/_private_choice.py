@@ -369,7 +369,7 @@ def _check_run(function: object, share: Fraction, whole: Claim) -> None:
         raise UsageError(
             "run", "must return a released function", got=type(function).__name__, remedy="release a tally"
         )
-    if not any(field.name == "claim" for field in dataclasses.fields(cast(Any, function))):
+    if not any(field.name == "facts" for field in dataclasses.fields(cast(Any, function))):
         rule = "must return what one release made"
         remedy = "combine the chosen function with the sample afterwards"
         raise UsageError("run", rule, got="a function combined with a public sample", remedy=remedy)
@@ -404,5 +404,5 @@ def _check_run(function: object, share: Fraction, whole: Claim) -> None:
 def _encoded(function: ReleasedFunction, claim: Claim) -> str:
     """The function's file, with the claim of the whole choice in place of its own run's."""
     released: Any = function
-    whole = dataclasses.replace(released, claim=claim)
+    whole = dataclasses.replace(released, facts=dataclasses.replace(released.facts, claim=claim))
     return base64.b64encode(file_bytes(whole)).decode("ascii")

@@ -94,7 +94,7 @@ from hushsum.records import (
     column_names_of,
     level_outside,
 )
-from hushsum.releases import Bundle, Prepared, ReleasedFunction, load_released
+from hushsum.releases import Bundle, Prepared, PublicFacts, ReleasedFunction, load_released
 
 _KERNEL = "a kernel"
 _COLUMN = "a column"
@@ -953,7 +953,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     def _bundle(self, drawn: Drawn) -> Bundle:
         """A bundle of this model's facts and what was drawn."""
         about = {**self._described(), "seed": self._state.seed}
-        return Bundle(self._claim(self.n_features_in_), about, drawn.parts, drawn.arrays)
+        return Bundle(PublicFacts(self._claim(self.n_features_in_)), about, drawn.parts, drawn.arrays)
 
     def _made_of(self, function: ReleasedFunction, seed: int, drawn: Drawn, **parameters: Any) -> Self:
         """The model of what was computed from a released function: it carries that claim and spends nothing.
@@ -966,7 +966,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             delta = float(promise.delta) if promise.delta else None
             stored |= {"epsilon": float(promise.epsilon), "delta": delta}
         facts["parameters"] |= stored | {name: to_json(name, each) for name, each in parameters.items()}
-        bundle = Bundle(claim, {**facts, "seed": seed}, drawn.parts, drawn.arrays)
+        bundle = Bundle(PublicFacts(claim), {**facts, "seed": seed}, drawn.parts, drawn.arrays)
         self._state = ModelState(facts, seed, bundle)
         self._state.reading = self._as_counted()._open(bundle)
         return self

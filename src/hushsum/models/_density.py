@@ -62,7 +62,14 @@ from hushsum.privacy import (
     release_noise,
 )
 from hushsum.records import MOST_CELLS, Bounds, CellGrid
-from hushsum.releases import Answers, Bundle, CoefficientFunction, ReleasedFunction, normal_answers
+from hushsum.releases import (
+    Answers,
+    Bundle,
+    CoefficientFunction,
+    PublicFacts,
+    ReleasedFunction,
+    normal_answers,
+)
 from hushsum.tables import (
     MAX_FREQUENCY,
     MAX_SCALE,
@@ -75,7 +82,6 @@ from hushsum.tables import (
     pair_variance,
 )
 from hushsum.tally import Tally
-from hushsum.version import PRODUCER
 
 FUNCTIONAL = "functional"
 _FUNCTIONAL = ("for ", Argument("method", FUNCTIONAL))
@@ -248,11 +254,10 @@ class FunctionalSums(Secret):
             name: CoefficientFunction(
                 reading=_reading(basis),
                 cells=perturb_lattice(self._tables[name], variance),
-                claim=claim,
+                facts=PublicFacts(claim),
                 noise=IntegerNoise(GAUSSIAN, variance),
                 noisy_count=int(noisy[0]),
                 count_noise=count_noise,
-                producer=PRODUCER,
             )
             for (name, basis), variance in zip(self._bases.items(), variances, strict=True)
         }

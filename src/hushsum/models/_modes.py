@@ -16,7 +16,7 @@ from hushsum.kernels import COLUMNS, ColumnKernel, HashPartitions, Kernel
 from hushsum.models._base import declared, require
 from hushsum.models._table_model import KERNEL, KERNELS, TableModel, spread_points
 from hushsum.releases import Bundle, NoisyTable, TableFunction
-from hushsum.tables import HashRows, RowReading
+from hushsum.tables import HashRows
 
 Function = Callable[[Floats], Floats]
 
@@ -129,10 +129,7 @@ class HeldOut:
         if apart == 0 or blocks - apart < _FEWEST_ROWS:
             return cls(function, function, 0)
         first = (blocks - apart) * block
-        fewer = function.reading.basis.prefix(first).reading(function.reading.kernel)
-        assert isinstance(fewer, RowReading)
-        about = function.claim, function.noise, function.noisy_count, function.count_noise, function.producer
-        return cls(function, TableFunction(fewer, function.table[:first], *about), function.rows - first)
+        return cls(function, function.first_rows(first), function.rows - first)
 
     def heights(self, points: Floats) -> tuple[Floats, Floats]:
         """Mean kernel values at points that were found by ``searched``, and their standard errors; from the

@@ -44,9 +44,8 @@ from hushsum.privacy import (
 )
 from hushsum.privacy.accounting import shuffled_epsilon
 from hushsum.records import DeclaredBounds, declared_bounds
-from hushsum.releases import ReportedFunction
+from hushsum.releases import PublicFacts, ReportedFunction
 from hushsum.tables import HashRows, RowReading, basis_as_json, basis_from_json
-from hushsum.version import PRODUCER
 
 ONE_REPORT: Final = "every person sends one report, which is counted once: several reports of a person add up"
 SHUFFLED: Final = (
@@ -270,7 +269,7 @@ def collect_reports(
         raise UsageError("honest", "must be at least 1 and at most the number of reports", got=f"{sure}")
     table = _hadamard(sums)[:, : terms.basis.width].astype(np.int32)
     claim, reading = _claim(terms, sure, delta, secure=secure), RowReading(terms.basis, terms.basis.kernel)
-    return ReportedFunction(reading, table, number, sure, terms.epsilon, claim, PRODUCER)
+    return ReportedFunction(reading, table, number, sure, terms.epsilon, PublicFacts(claim))
 
 
 def _claim(terms: ReportTerms, honest: int, delta: float | None, *, secure: bool) -> Claim:

@@ -17,10 +17,9 @@ from hushsum.files import FileKind
 from hushsum.operations import check_function_output, kind_of
 from hushsum.privacy import PERSON, SITE_NOISE, Claim, IntegerNoise, Promise, Trust
 from hushsum.records import refuse_repeated
-from hushsum.releases import NoisyTable, function_type, load_function
+from hushsum.releases import NoisyTable, PublicFacts, function_type, load_function
 from hushsum.tables import Table
 from hushsum.tally import differing_parameters
-from hushsum.version import PRODUCER
 
 MOST_MERGED: Final = 1 << 14
 """Sites in one merged function: each is named in its file."""
@@ -85,11 +84,10 @@ def merge(*functions: Any, disjoint_units: bool = False) -> NoisyTable:
     return function_type(first.reading)(
         reading=first.reading,
         cells=narrowed(reduce(np.add, (each.table.astype(np.int64) for each in tables))),
-        claim=_claim(tables, disjoint_units=disjoint_units),
+        facts=PublicFacts(_claim(tables, disjoint_units=disjoint_units)),
         noise=IntegerNoise.sum_of([(1, each.noise) for each in tables]),
         noisy_count=sum(each.noisy_count for each in tables),
         count_noise=IntegerNoise.sum_of([(1, each.count_noise) for each in tables]),
-        producer=PRODUCER,
         step=first.step,
         parts=tuple(parts),
     )

@@ -69,10 +69,9 @@ from hushsum.privacy import (
     noise_shares,
     unit_in_words,
 )
-from hushsum.releases import UNSEEN_SHARE, NoisyTable, function_type, largest_step
+from hushsum.releases import UNSEEN_SHARE, NoisyTable, PublicFacts, function_type, largest_step
 from hushsum.tables import Basis, Reading, reading_as_json, reading_from_json
 from hushsum.tally import TableRelease, Tally, claimed_unit, differing_parameters, load_tally, sums_with_share
-from hushsum.version import PRODUCER
 
 Ring = NDArray[np.uint32] | NDArray[np.uint64]
 KEY_BYTES: Final = 32
@@ -1200,11 +1199,10 @@ def released_sum(terms: AggregationTerms, total: NDArray[np.int64], contribution
     function = function_type(terms.reading)(
         reading=terms.reading,
         cells=cells,
-        claim=terms.claim,
+        facts=PublicFacts(terms.claim),
         noise=noise,
         noisy_count=int(total[-1]),
         count_noise=count_noise,
-        producer=PRODUCER,
     )
     if not terms.basis.fractional:
         return function

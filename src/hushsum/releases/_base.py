@@ -7,18 +7,39 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypedDict, Unpack, runtime_checkable
+from typing import (
+    IO,
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    NamedTuple,
+    Protocol,
+    TypedDict,
+    Unpack,
+    runtime_checkable,
+)
 
 import numpy as np
 
 from hushsum import _html
 from hushsum._types import Floats, PathOrFile, RoleType, is_number
 from hushsum.errors import FileRefused, HushsumError, PerSurface, UsageError, shown
-from hushsum.files import FileKind, Header, build_from, read_container
+from hushsum.files import (
+    Buffer,
+    FileKind,
+    Header,
+    Section,
+    build_from,
+    check_spelling,
+    read_container,
+    write_container,
+)
 from hushsum.kernels import Kernel, counts_records, kernel_as_json, kernel_in_words, records_in_words
 from hushsum.privacy import Claim
 from hushsum.records import Bounds, as_sets, bounds_in_words, column_groups, names_in_words, numbers_of
-from hushsum.tables import load_baselines
+from hushsum.tables import Basis, Reading, load_baselines
+from hushsum.version import PRODUCER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -531,6 +552,71 @@ class Description:
         return "\n".join([self.claim.sentence(), "", *(f"{name:<{width}}  {value}" for name, value in rows)])
 
 
+@dataclass(frozen=True, slots=True)
+class PublicFacts:
+    """What every release states beside its answers; each kind holds one, and its file's header has it.
+
+    A further fact is a field here, with its entry in ``as_json`` and its reading in ``from_json``.
+    """
+
+    claim: Claim
+    producer: str = PRODUCER
+
+    def as_json(self) -> Header:
+        """For the header of a file."""
+        return {"claim": self.claim.as_json(), "producer": self.producer}
+
+    @classmethod
+    def from_json(cls, header: Header) -> PublicFacts:
+        """The facts of a file's header."""
+        return cls(Claim.from_json(header["claim"]), stored_text(header["producer"]))
+
+
+Payload = tuple[Header, Sequence[Buffer | Section], Section | None]
+"""How the arrays of a file are laid out, for its header; their bytes; and those that are read by pages."""
+
+
+class StoredRelease(ABC):
+    """What has a ``.hush`` file of its own: a kind says what its header states, and which arrays follow. It
+    is pickled as the bytes of that file, which are read as suspiciously as any other file.
+    """
+
+    kind: ClassVar[str]
+    """The type in the header of its files."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def facts(self) -> PublicFacts:
+            """What the release states beside its answers."""
+
+    @property
+    def claim(self) -> Claim:
+        """What the release promises."""
+        return self.facts.claim
+
+    @property
+    def producer(self) -> str:
+        """Which version of Hushsum made it."""
+        return self.facts.producer
+
+    def stated(self) -> Header:
+        """The header of its file, without the layout of the arrays."""
+        return {"type": self.kind, **self.facts.as_json()}
+
+    @abstractmethod
+    def _payload(self) -> Payload:
+        """What follows the header."""
+
+    def save(self, target: PathOrFile) -> None:
+        """Write a ``.hush`` file; to a path atomically."""
+        layout, sections, paged = self._payload()
+        write_container(target, FileKind.RELEASED, {**self.stated(), **layout}, sections, paged=paged)
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
+        return _from_bytes, (file_bytes(self),)
+
+
 if TYPE_CHECKING:
     _Declared = ReleasedFunction
 else:
@@ -538,10 +624,8 @@ else:
     _Declared = ABC
 
 
-class LocalFunction(Presented, _Declared):
-    """A released function that is in memory: a kind says how it answers, and how it is saved. It is pickled
-    as the bytes of its file, which are read as suspiciously as any other file.
-    """
+class LocalFunction(Presented, StoredRelease, _Declared):
+    """A released function that is in memory: a kind says how it answers, and what its file holds."""
 
     @property
     def dim(self) -> int | None:
@@ -586,22 +670,67 @@ class LocalFunction(Presented, _Declared):
     def _points(self, Q: object) -> Points:
         return query_points(Q, dim=self.dim, columns=self.columns)
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
-        return pickled(self)
+
+class LocalTable(LocalFunction):
+    """A released function that reads a table: it answers for the kernel and the columns of its reading."""
+
+    reading: Reading
+
+    @property
+    def basis(self) -> Basis:
+        """What the table counts."""
+        return self.reading.basis
+
+    @property
+    def kernel(self) -> Kernel:
+        """The similarity whose sums it answers."""
+        return self.reading.kernel
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """What the columns are called, in the order in which arrays give them; None if not declared."""
+        return self.basis.columns
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The declared box that holds the records; None if not declared."""
+        return self.basis.box
 
 
-Builder = Callable[[Header, memoryview], Released]
-Sizer = Callable[[Header], int]
-_CODECS: dict[str, tuple[Sizer, Builder]] = {}
+class _Codec(NamedTuple):
+    """How the files of a kind are read: the size of the payload that a header announces, what is built of
+    both, and the names of the header that describe the payload.
+    """
+
+    payload_size: Callable[[Header], int]
+    build: Callable[[Header, memoryview], StoredRelease]
+    layout: tuple[str, ...]
+
+    def read(self, header: Header, payload: memoryview) -> Released:
+        """What a file holds; ValueError unless its header is what would be written, so that it has no names
+        whose meaning is unknown.
+        """
+        found = self.build(header, payload)
+        layout = {name: header[name] for name in self.layout if name in header}
+        check_spelling(header, {**found.stated(), **layout})
+        return found
 
 
-def register(name: str, payload_size: Sizer, build: Builder) -> None:
-    """Make a kind of released function known, so that its files can be read."""
-    _CODECS[name] = (payload_size, build)
+_CODECS: dict[str, _Codec] = {}
+
+
+def register(
+    kind: str,
+    payload_size: Callable[[Header], int],
+    build: Callable[[Header, memoryview], StoredRelease],
+    *layout: str,
+) -> None:
+    """Make a kind of release known, so that its files can be read."""
+    _CODECS[kind] = _Codec(payload_size, build, layout)
 
 
 def check_names(values: Header, *names: str) -> None:
-    """ValueError unless a header has these values and no others, whose meaning would be unknown."""
+    """ValueError unless a part of a header has these values and no others, whose meaning would be unknown."""
     if set(values) != set(names):
         raise ValueError("names")
 
@@ -668,17 +797,12 @@ def file_bytes(released: Released) -> bytes:
     return buffer.getvalue()
 
 
-def pickled(released: Released) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
-    """For ``__reduce__``: a pickle holds the bytes of the file, and is read as suspiciously."""
-    return _from_bytes, (file_bytes(released),)
-
-
 def _from_bytes(payload: bytes) -> Released:
     return load_released(io.BytesIO(payload))
 
 
 def _read(source: PathOrFile, check: Callable[[object], None]) -> Released:
-    def codec(header: Header) -> tuple[Sizer, Builder]:
+    def codec(header: Header) -> _Codec:
         name = header.get("type")
         check(name)
         if name not in _CODECS:
@@ -690,5 +814,7 @@ def _read(source: PathOrFile, check: Callable[[object], None]) -> Released:
             )
         return _CODECS[name]
 
-    header, payload = read_container(source, FileKind.RELEASED, lambda header: codec(header)[0](header))
-    return build_from(header, payload, codec(header)[1])
+    header, payload = read_container(
+        source, FileKind.RELEASED, lambda header: codec(header).payload_size(header)
+    )
+    return build_from(header, payload, codec(header).read)

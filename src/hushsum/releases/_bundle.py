@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 from types import MappingProxyType
@@ -12,32 +12,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import PathOrFile
 from hushsum.files import (
     REAL,
-    FileKind,
     Header,
     canonical_json,
-    check_spelling,
     decode_array,
     encode_array,
     encoded_size,
     narrowest_type,
-    write_container,
 )
-from hushsum.privacy import Claim
 from hushsum.releases._base import (
-    Released,
+    Payload,
+    PublicFacts,
     ReleasedFunction,
+    StoredRelease,
     check_names,
     file_bytes,
     load_function,
-    pickled,
     register,
     stored_integer,
-    stored_text,
 )
-from hushsum.version import PRODUCER
 
 _MOST_ENTRIES = 4096
 _LONGEST_NAME = 200
@@ -46,7 +40,7 @@ _LARGEST = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
-class Bundle:
+class Bundle(StoredRelease):
     """Named released functions and small public arrays that were paid for together; public, frozen.
 
     A model releases one, so that a budget is debited once for all of it. Made by the models of
@@ -54,9 +48,9 @@ class Bundle:
 
     Attributes
     ----------
-    claim : Claim
-        What all parts together promise. The claims of the parts are those of their own noise: of parts that
-        saw different records each may be the whole claim, otherwise they add up to it.
+    facts : PublicFacts
+        The claim is what all parts together promise. The claims of the parts are those of their own noise:
+        of parts that saw different records each may be the whole claim, otherwise they add up to it.
     about : mapping
         Public facts as JSON values: which model, its parameters, the columns, and under which assumptions
         the claim holds.
@@ -70,11 +64,12 @@ class Bundle:
     Everything here is public, so using it spends nothing.
     """
 
-    claim: Claim
+    kind = "bundle"
+
+    facts: PublicFacts
     about: Mapping[str, Any]
     parts: Mapping[str, ReleasedFunction] = field(default_factory=dict)
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    producer: str = PRODUCER
 
     def __post_init__(self) -> None:
         canonical_json(dict(self.about))
@@ -88,15 +83,14 @@ class Bundle:
         inside = ", ".join([*self.parts, *self.arrays])
         return f"Bundle({self.about.get('model', 'no model')!r}: {inside}; claim={self.claim!r})"
 
-    def save(self, target: PathOrFile) -> None:
-        """Write a ``.hush`` file; to a path atomically."""
+    def stated(self) -> Header:
+        """The header of its file, without the layout of parts and arrays."""
+        return {**super().stated(), "about": dict(self.about)}
+
+    def _payload(self) -> Payload:
         parts = {name: file_bytes(part) for name, part in self.parts.items()}
         types = {name: _type_of(values) for name, values in self.arrays.items()}
-        header = {
-            "type": "bundle",
-            "claim": self.claim.as_json(),
-            "about": dict(self.about),
-            "producer": self.producer,
+        layout = {
             "parts": [{"name": name, "size": len(payload)} for name, payload in parts.items()],
             "arrays": [
                 {"name": name, "type": types[name], "shape": list(values.shape)}
@@ -104,10 +98,7 @@ class Bundle:
             ],
         }
         arrays = [encode_array(values, types[name]) for name, values in self.arrays.items()]
-        write_container(target, FileKind.RELEASED, header, [*parts.values(), *arrays])
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Released], tuple[bytes]]:
-        return pickled(self)
+        return layout, [*parts.values(), *arrays], None
 
 
 class _StoredParts(Mapping[str, ReleasedFunction]):
@@ -181,7 +172,6 @@ def _shape(entry: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _build(header: Header, payload: memoryview) -> Bundle:
-    check_names(header, "type", "claim", "about", "producer", "parts", "arrays")
     if not isinstance(header["about"], dict):
         raise TypeError("about")
     sizes = [*_part_sizes(header), *_array_sizes(header)]
@@ -193,9 +183,7 @@ def _build(header: Header, payload: memoryview) -> Bundle:
         if not np.isfinite(values).all():
             raise ValueError("not finite")
         arrays[entry["name"]] = values
-    claim = Claim.from_json(header["claim"])
-    check_spelling(header["claim"], claim.as_json())
-    return Bundle(claim, header["about"], _StoredParts(parts), arrays, stored_text(header["producer"]))
+    return Bundle(PublicFacts.from_json(header), header["about"], _StoredParts(parts), arrays)
 
 
-register("bundle", _payload_size, _build)
+register(Bundle.kind, _payload_size, _build, "parts", "arrays")

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats, PathOrFile
+from hushsum._types import Floats
 from hushsum.errors import FileRefused, UsageError, shown
 from hushsum.files import (
     Buffer,
-    FileKind,
     Header,
     PackedForm,
     PackedTable,
@@ -35,7 +34,6 @@ from hushsum.files import (
     narrowest_type,
     pack_integers,
     unpack_integers,
-    write_container,
 )
 from hushsum.kernels import Batch, Kernel, one_of
 from hushsum.privacy import (
@@ -60,12 +58,13 @@ from hushsum.privacy import (
     spent_rho,
 )
 from hushsum.privacy.accounting import skellam_rho
-from hushsum.records import Bounds
 from hushsum.releases._base import (
     Answers,
     Detail,
-    LocalFunction,
+    LocalTable,
+    Payload,
     Points,
+    PublicFacts,
     QueryOptions,
     Quotient,
     check_names,
@@ -73,7 +72,6 @@ from hushsum.releases._base import (
     normal_quantile,
     register,
     stored_integer,
-    stored_text,
 )
 from hushsum.tables import (
     Basis,
@@ -238,7 +236,7 @@ UNSEEN_SHARE = 0.001
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyTable(LocalFunction):
+class NoisyTable(LocalTable):
     """The noisy sum of a basis's vectors over records, and how it is read; public and frozen.
 
     Privacy
@@ -246,13 +244,14 @@ class NoisyTable(LocalFunction):
     Everything here is computed from noisy integers and public parameters, so using it spends nothing.
     """
 
+    kind = "table"
+
     reading: Reading
     cells: Cells
-    claim: Claim
+    facts: PublicFacts
     noise: IntegerNoise
     noisy_count: int
     count_noise: IntegerNoise
-    producer: str
     step: int = 1
     stream_step: StreamStep | None = None
     parts: tuple[str, ...] = ()
@@ -298,26 +297,6 @@ class NoisyTable(LocalFunction):
         """The number of records as the table itself tells it, and the variance of that; None if it does
         not.
         """
-
-    @property
-    def basis(self) -> Basis:
-        """What the table counts."""
-        return self.reading.basis
-
-    @property
-    def kernel(self) -> Kernel:
-        """The similarity whose sums it answers."""
-        return self.reading.kernel
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """What the columns are called, in the order in which arrays give them; None if not declared."""
-        return self.basis.columns
-
-    @property
-    def bounds(self) -> Bounds | None:
-        """The declared box that holds the records; None if not declared."""
-        return self.basis.box
 
     @property
     def cell_variance(self) -> float:
@@ -498,14 +477,25 @@ class NoisyTable(LocalFunction):
             return mixed_points(Q, dim=self.dim, columns=self.columns)
         return super()._points(Q)
 
-    def save(self, target: PathOrFile) -> None:
-        """Write a ``.hush`` file, packed where that is shorter; to a path atomically.
+    def stated(self) -> Header:
+        """The header of its file, without the layout of the cells."""
+        constants, step = self.reading.constants_as_json(), self.stream_step
+        return {
+            **super().stated(),
+            **reading_as_json(self.reading),
+            **({} if constants is None else {"constants": constants}),
+            **({} if step is None else {"stream": step.as_json()}),
+            **({"parts": list(self.parts)} if self.parts else {}),
+            "noise": self.noise.as_json(),
+            "count": {"value": self.noisy_count, "noise": self.count_noise.as_json()},
+        }
 
-        A table that is packed in memory keeps its fixed number of bits per cell, to be memory-mapped.
+    def _payload(self) -> Payload:
+        """Cells are packed where that is shorter. A table that is packed in memory keeps its fixed number of
+        bits per cell, to be memory-mapped.
         """
         if not isinstance(self.cells, np.ndarray):
-            _save_packed(self, self.cells, target)
-            return
+            return _packed_payload(self.cells, self.step)
         table, step = self.table, self.step
         type_name = narrowest_type(table)
         about: dict[str, Any] = {"type": type_name, "shape": list(self.basis.shape)}
@@ -519,7 +509,7 @@ class NoisyTable(LocalFunction):
                 payload = packed
         if step != 1:
             about["step"] = step
-        write_container(target, FileKind.RELEASED, _header(self, about), [payload])
+        return {"table": about}, [payload], None
 
 
 def largest_step(variance: float, share: float = ROUNDING_SHARE) -> int:
@@ -1030,35 +1020,17 @@ _WORTH_PACKING = 4096
 """Cells. Smaller tables are stored as they are, unless their cells are rounded."""
 
 
-def _save_packed(function: NoisyTable, cells: PackedTable, target: PathOrFile) -> None:
+def _packed_payload(cells: PackedTable, step: int) -> Payload:
     cells.verify()  # a damaged page must not get a new checksum
     about = {
         "shape": list(cells.shape),
-        "step": function.step,
+        "step": step,
         "cells": {**cells.form._asdict(), "exceptions": len(cells.exception_cells), "total": cells.total},
     }
     sections = [encode_array(cells.exception_cells, "int64"), encode_array(cells.exception_values, "int64")]
     data = cells.data.data
     paged = Section(len(data), lambda: (data[i : i + _WRITTEN] for i in range(0, len(data), _WRITTEN)))
-    write_container(target, FileKind.RELEASED, _header(function, about), sections, paged=paged)
-
-
-def _header(function: NoisyTable, about: dict[str, Any]) -> Header:
-    stream = {} if function.stream_step is None else {"stream": function.stream_step.as_json()}
-    parts = {"parts": list(function.parts)} if function.parts else {}
-    constants = function.reading.constants_as_json()
-    return {
-        **({} if constants is None else {"constants": constants}),
-        **stream,
-        **parts,
-        "type": "table",
-        **reading_as_json(function.reading),
-        "claim": function.claim.as_json(),
-        "noise": function.noise.as_json(),
-        "count": {"value": function.noisy_count, "noise": function.count_noise.as_json()},
-        "producer": function.producer,
-        "table": about,
-    }
+    return {"table": about}, sections, paged
 
 
 def _check_noise_later(function: NoisyTable) -> None:
@@ -1138,6 +1110,8 @@ def _payload_size(header: Header) -> int:
     check_spelling(header["table"]["shape"], list(shape))
     if "cells" in header["table"]:
         return sum(_packed_sizes(header, shape))
+    if "paged" in header:
+        raise ValueError("paged")
     size = encoded_size(shape, header["table"]["type"])
     if "packed" not in header["table"]:
         return size
@@ -1202,37 +1176,29 @@ def _parts(listed: object, claim: Claim) -> tuple[str, ...]:
 
 
 def _build(header: Header, payload: memoryview) -> NoisyTable:
-    names = ("type", "basis", "kernel", "claim", "noise", "count", "producer", "table")
-    paged = ("paged",) if "cells" in header["table"] else ()
-    more = [name for name in ("stream", "parts", "constants") if name in header]
-    check_names(header, *names, *paged, *more)
     count: dict[str, Any] = header["count"]
-    check_names(count, "value", "noise")
     reading = reading_from_json(header)
     if "constants" in header:
         reading = reading.with_constants(header["constants"])
-    claim = Claim.from_json(header["claim"])
+    facts = PublicFacts.from_json(header)
     function = function_type(reading)(
         reading=reading,
         cells=_table(header, payload, reading.basis.shape),
-        claim=claim,
+        facts=facts,
         noise=IntegerNoise.from_json(header["noise"]),
         noisy_count=stored_integer(count["value"], -_LARGEST_COUNT, _LARGEST_COUNT),
         count_noise=IntegerNoise.from_json(count["noise"]),
-        producer=stored_text(header["producer"]),
         step=stored_integer(header["table"].get("step", 1), 1, LARGEST_STEP),
         stream_step=StreamStep.from_json(header["stream"]) if "stream" in header else None,
-        parts=_parts(header.get("parts", []), claim),
+        parts=_parts(header.get("parts", []), facts.claim),
     )
     if function.count_noise.mechanism == NONE and function.noisy_count < 0:
         raise ValueError("a public number of records")
-    pages = {name: header[name] for name in paged}
-    check_spelling(header, {**_header(function, header["table"]), **pages})
-    relations = [claim.relation] if function.stream_step is None else list(Relation)
+    relations = [function.claim.relation] if function.stream_step is None else list(Relation)
     if any(function.basis.costly_sensitivity(each) for each in relations):
         return replace(function, unchecked=_check_noise_later)
     _check_noise(function)
     return function
 
 
-register("table", _payload_size, _build)
+register(NoisyTable.kind, _payload_size, _build, "table", "paged")

@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from hushsum._types import Floats, PathOrFile
+from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.files import FileKind, Header, check_spelling, write_container
+from hushsum.files import Header
 from hushsum.kernels import COLUMNS, Batch, Kernel, check_columns, kernel_as_json, kernel_from_json
-from hushsum.privacy import Claim
 from hushsum.records import Bounds
 from hushsum.releases._base import (
     UNKNOWN_ERRORS,
     Answers,
     Detail,
     LocalFunction,
+    Payload,
     Points,
+    PublicFacts,
     QueryOptions,
     Quotient,
-    check_names,
     register,
     stored_integer,
     stored_text,
@@ -157,11 +157,9 @@ class RealFunction(LocalFunction):
         The declared box.
     count, count_variance : float
         The estimated number of records, and the variance of that estimate; 0 where the number is public.
-    claim : Claim
+    facts : PublicFacts
     method : str
         The method that made it.
-    producer : str
-        The version of Hushsum that made it.
     columns : tuple of str, optional
         What the columns are called; frames of queries are read by these names.
     """
@@ -170,9 +168,8 @@ class RealFunction(LocalFunction):
     bounds: Bounds
     count: float
     count_variance: float
-    claim: Claim
+    facts: PublicFacts
     method: str
-    producer: str
     columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -188,6 +185,17 @@ class RealFunction(LocalFunction):
     def count_stderr(self) -> float:
         """The standard error of :attr:`count`."""
         return math.sqrt(self.count_variance)
+
+    def stated(self) -> Header:
+        """The header of its file, without the layout of the numbers."""
+        return {
+            **super().stated(),
+            "kernel": kernel_as_json(self.kernel),
+            "bounds": self.bounds.as_json(),
+            "columns": None if self.columns is None else list(self.columns),
+            "count": {"value": self.count, "variance": self.count_variance},
+            "method": self.method,
+        }
 
     def _shown(self, numbers: str) -> str:
         return f"ReleasedFunction({self.kernel!r}, method={self.method!r}, {numbers}, claim={self.claim!r})"
@@ -219,7 +227,7 @@ class PointsFunction(RealFunction):
         In the units of the data, inside ``bounds``.
     weights : array of shape (n_points,)
         They sum to about the number of records; some may be negative.
-    kernel, bounds, count, count_variance, claim, method, producer, columns
+    kernel, bounds, count, count_variance, facts, method, columns
         As for `RealFunction`.
     weight_variance : float or None
         The variance of the noise in every weight, where it is independent over the points; None otherwise.
@@ -236,6 +244,8 @@ class PointsFunction(RealFunction):
     -------
     Points and weights were computed from what was released, so using them spends nothing.
     """
+
+    kind = "points"
 
     points: Floats
     weights: Floats
@@ -298,16 +308,17 @@ class PointsFunction(RealFunction):
         check_kernel(kernel, self.bounds.dim)
         return self if kernel == self.kernel else replace(self, kernel=kernel, feature_errors=None)
 
-    def save(self, target: PathOrFile) -> None:
-        """Write a ``.hush`` file; to a path atomically."""
-        header = {
-            **common_header(self, POINTS),
+    def stated(self) -> Header:
+        """The header of its file, without the number of points."""
+        return {
+            **super().stated(),
             "weight_variance": self.weight_variance,
             "cell_width": None if self.cell_width is None else list(self.cell_width),
             "feature_errors": None if self.feature_errors is None else self.feature_errors.as_json(),
-            "points": list(self.points.shape),
         }
-        write_container(target, FileKind.RELEASED, header, encode_reals([self.points, self.weights]))
+
+    def _payload(self) -> Payload:
+        return {"points": list(self.points.shape)}, encode_reals(self.points, self.weights), None
 
     @cached_property
     def _live(self) -> tuple[Floats, Floats]:
@@ -363,10 +374,7 @@ class PointsFunction(RealFunction):
         return sums, gains
 
 
-POINTS = "points"
 MOST_NUMBERS = 1 << 28
-COMMON_HEADER = ("type", "kernel", "bounds", "columns", "claim", "count", "method", "producer")
-_POINT_ERRORS = ("weight_variance", "cell_width", "feature_errors")
 _LARGEST = 1e60
 """The largest number that is stored. Answers multiply a few of them, and must stay finite."""
 
@@ -384,10 +392,9 @@ def _points_size(header: Header) -> int:
 
 
 def _points(header: Header, payload: memoryview) -> PointsFunction:
-    check_names(header, *COMMON_HEADER, *_POINT_ERRORS, "points")
     number, dim = _points_shape(header)
     points, weights = decode_reals(payload, [(number, dim), (number,)])
-    noise, width, errors = (header[name] for name in _POINT_ERRORS)
+    noise, width, errors = (header[name] for name in ("weight_variance", "cell_width", "feature_errors"))
     if width is not None and (not isinstance(width, list) or len(width) != dim):
         raise ValueError("cell_width")
     function = PointsFunction(
@@ -398,7 +405,6 @@ def _points(header: Header, payload: memoryview) -> PointsFunction:
         feature_errors=None if errors is None else FeatureErrors.from_json(errors),
         **common_fields(header),
     )
-    check_common(header, function)
     low, high = np.array(function.bounds.low), np.array(function.bounds.high)
     if (points < low).any() or (points > high).any():
         raise ValueError("a point lies outside the bounds")
@@ -409,24 +415,8 @@ def _points(header: Header, payload: memoryview) -> PointsFunction:
     return function
 
 
-def common_header(function: RealFunction, kind: str) -> Header:
-    """Kernel, bounds, columns, claim, count, method and producer."""
-    return {
-        "type": kind,
-        "kernel": kernel_as_json(function.kernel),
-        "bounds": function.bounds.as_json(),
-        "columns": None if function.columns is None else list(function.columns),
-        "claim": function.claim.as_json(),
-        "count": {"value": function.count, "variance": function.count_variance},
-        "method": function.method,
-        "producer": function.producer,
-    }
-
-
 def common_fields(header: Header) -> dict[str, Any]:
-    """The inverse of `common_header`, as constructor's arguments; ValueError for what could not have been
-    written.
-    """
+    """What the header of a `RealFunction` states, as constructor's arguments."""
     columns = header["columns"]
     if not isinstance(columns, list | None):
         raise TypeError("columns")
@@ -434,17 +424,11 @@ def common_fields(header: Header) -> dict[str, Any]:
         "kernel": kernel_from_json(header["kernel"]),
         "bounds": Bounds.from_json(header["bounds"]),
         "columns": None if columns is None else tuple(columns),
-        "claim": Claim.from_json(header["claim"]),
+        "facts": PublicFacts.from_json(header),
         "count": _real(header["count"]["value"], at_least=1.0),
         "count_variance": _real(header["count"]["variance"]),
         "method": stored_text(header["method"]),
-        "producer": stored_text(header["producer"]),
     }
-
-
-def check_common(header: Header, function: RealFunction) -> None:
-    """ValueError unless the common part of a header is as it would be written."""
-    check_spelling({name: header[name] for name in COMMON_HEADER}, common_header(function, header["type"]))
 
 
 def _real(value: object, *, at_least: float = 0.0) -> float:
@@ -454,7 +438,7 @@ def _real(value: object, *, at_least: float = 0.0) -> float:
     return value
 
 
-def encode_reals(arrays: Sequence[Floats]) -> list[memoryview]:
+def encode_reals(*arrays: Floats) -> list[memoryview]:
     """Little-endian doubles, array after array."""
     return [np.ascontiguousarray(each, dtype="<f8").data.cast("B") for each in arrays]
 
@@ -478,4 +462,4 @@ def decode_reals(payload: memoryview, shapes: Sequence[tuple[int, ...]]) -> list
     ]
 
 
-register(POINTS, _points_size, _points)
+register(PointsFunction.kind, _points_size, _points, "points")

@@ -11,20 +11,20 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats, PathOrFile
+from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.files import REAL, FileKind, Header, decode_array, encode_array, encoded_size, write_container
+from hushsum.files import REAL, Header, decode_array, encode_array, encoded_size
 from hushsum.kernels import Batch, Kernel
-from hushsum.privacy import Claim
 from hushsum.records import Bounds
 from hushsum.releases._base import (
     Answers,
     Detail,
     LocalFunction,
+    Payload,
     Points,
+    PublicFacts,
     QueryOptions,
     ReleasedFunction,
-    check_names,
     file_bytes,
     load_table,
     normal_answers,
@@ -44,8 +44,6 @@ class ForwardedFacts(LocalFunction):
     that function. The points are read, and stored, as they are, so the claim states that they are public.
     """
 
-    kind: ClassVar[str]
-    """The type of its files."""
     joined: ClassVar[str]
     """How the function and the points go together, in words."""
 
@@ -56,12 +54,12 @@ class ForwardedFacts(LocalFunction):
         return f"{type(self).__name__}({self.function!r}, points={len(self.points)}, {self.claim!r})"
 
     @property
-    def claim(self) -> Claim:
-        """What the release promises, and that the public points are public."""
-        claim = self.function.claim
-        if PUBLIC_SAMPLE in claim.assumptions:
-            return claim
-        return replace(claim, assumptions=(*claim.assumptions, PUBLIC_SAMPLE))
+    def facts(self) -> PublicFacts:
+        """Those of the function; the claim states too that the public points are public."""
+        facts, known = self.function.facts, self.function.claim.assumptions
+        if PUBLIC_SAMPLE in known:
+            return facts
+        return replace(facts, claim=replace(facts.claim, assumptions=(*known, PUBLIC_SAMPLE)))
 
     @property
     def kernel(self) -> Kernel:
@@ -88,21 +86,19 @@ class ForwardedFacts(LocalFunction):
         """The declared box that records were clipped to; None if not declared."""
         return self.function.bounds
 
-    @property
-    def producer(self) -> str:
-        """Which version of Hushsum made the release."""
-        return self.function.producer
-
     def details(self) -> tuple[Detail, ...]:
         """The release, and the number of public points it is read with."""
         number = len(self.points)
         return (*self.function.details(), Detail("points", number, f"{self.joined} {number} public points"))
 
-    def save(self, target: PathOrFile) -> None:
-        """Write a ``.hush`` file that holds the release and the points; to a path atomically."""
+    def stated(self) -> Header:
+        """The facts are those of the release, whose file is in this one."""
+        return {"type": self.kind}
+
+    def _payload(self) -> Payload:
         release = file_bytes(self.function)
-        header = {"type": self.kind, "points": list(self.points.shape), "release": len(release)}
-        write_container(target, FileKind.RELEASED, header, [encode_array(self.points, REAL), release])
+        layout = {"points": list(self.points.shape), "release": len(release)}
+        return layout, [encode_array(self.points, REAL), release], None
 
 
 def _payload_size(header: Header) -> int:
@@ -115,7 +111,6 @@ def _read(header: Header, payload: memoryview) -> tuple[NoisyTable, NDArray[np.f
     """The released table and the points; ValueError for something else, or points that are not finite."""
     number, dim = header["points"]
     size = encoded_size((number, dim), REAL, reals=True)
-    check_names(header, "type", "points", "release")
     function = load_table(io.BytesIO(bytes(payload[size:])))
     points = decode_array(payload[:size], (number, dim), REAL).copy()
     if not isinstance(function, NoisyTable) or not np.isfinite(points).all():
@@ -275,7 +270,13 @@ def _check_points(points: Floats, dim: int | None) -> None:
         raise UsageError("public", rule, got=len(points), remedy="give a part of them, or leave it out")
 
 
-register(CombinedFunction.kind, _payload_size, lambda *file: CombinedFunction(*_read(*file)))
+register(
+    CombinedFunction.kind,
+    _payload_size,
+    lambda *file: CombinedFunction(*_read(*file)),
+    "points",
+    "release",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -363,7 +364,7 @@ def sharpen(function: CoefficientFunction, points: object) -> SharpenedFunction:
     return SharpenedFunction(function, rows)
 
 
-def _build_sharpened(header: Header, payload: memoryview) -> ReleasedFunction:
+def _build_sharpened(header: Header, payload: memoryview) -> SharpenedFunction:
     function, points = _read(header, payload)
     if not isinstance(function, CoefficientFunction):
         raise ValueError("points")
@@ -372,4 +373,4 @@ def _build_sharpened(header: Header, payload: memoryview) -> ReleasedFunction:
     return SharpenedFunction(function, points)
 
 
-register(SharpenedFunction.kind, _payload_size, _build_sharpened)
+register(SharpenedFunction.kind, _payload_size, _build_sharpened, "points", "release")

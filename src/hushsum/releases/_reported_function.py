@@ -10,45 +10,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats, PathOrFile
+from hushsum._types import Floats
 from hushsum.files import (
-    FileKind,
     Header,
-    check_spelling,
     decode_array,
     encode_array,
     encoded_size,
     narrowest_type,
     stored_rational,
-    write_container,
 )
-from hushsum.kernels import Kernel
 from hushsum.privacy import MECHANISM, SHUFFLED_MECHANISM, Claim, Relation, sign_gain
 from hushsum.privacy.accounting import shuffled_delta
-from hushsum.records import Bounds
 from hushsum.releases._base import (
     Answers,
     Detail,
-    LocalFunction,
+    LocalTable,
+    Payload,
     Points,
+    PublicFacts,
     QueryOptions,
     check_names,
     normal_answers,
     register,
     stored_integer,
-    stored_text,
 )
 from hushsum.tables import RowReading, reading_as_json, reading_from_json
 
 TYPE = "reports"
 _MOST_REPORTS = 2**31 - 1
-_NAMES = ("type", "basis", "kernel", "claim", "reports", "honest", "local_epsilon", "producer", "table")
 _RARE = 3.3
 """Standard errors that an answer exceeds once in a thousand times."""
 
 
 @dataclass(frozen=True, eq=False)
-class ReportedFunction(LocalFunction):
+class ReportedFunction(LocalTable):
     """Kernel sums of persons who each sent one noisy report; public, frozen, for any number of queries.
 
     Every person reported about one row of a sketch, so all rows together hold every person once: an answer
@@ -68,21 +63,21 @@ class ReportedFunction(LocalFunction):
         How many of them the claim of shuffled reports takes to follow the protocol.
     local_epsilon : Fraction
         What every report satisfies by itself.
-    claim : Claim
-    producer : str
+    facts : PublicFacts
 
     Privacy
     -------
     Everything here is computed from reports that are private already, so using it spends nothing.
     """
 
+    kind = TYPE
+
     reading: RowReading
     table: NDArray[np.int32]
     reports: int
     honest: int
     local_epsilon: Fraction
-    claim: Claim
-    producer: str
+    facts: PublicFacts
 
     def __post_init__(self) -> None:
         self.table.flags.writeable = False
@@ -95,11 +90,6 @@ class ReportedFunction(LocalFunction):
         )
 
     @property
-    def kernel(self) -> Kernel:
-        """The similarity whose sums it answers."""
-        return self.reading.kernel
-
-    @property
     def count(self) -> float:
         """The number of reports, which is public."""
         return float(self.reports)
@@ -108,16 +98,6 @@ class ReportedFunction(LocalFunction):
     def count_stderr(self) -> float:
         """0: the number of reports is public."""
         return 0.0
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """What the columns are called; None if not declared."""
-        return self.reading.basis.columns
-
-    @property
-    def bounds(self) -> Bounds | None:
-        """The declared box that holds the records; None if not declared."""
-        return self.reading.basis.box
 
     def sum(self, Q: object) -> Floats:
         """Kernel sums f(q) = Σ k(x, q), shape (n_queries,)."""
@@ -160,22 +140,20 @@ class ReportedFunction(LocalFunction):
             Detail("fingerprint", self.reading.basis.fingerprint, self.reading.basis.fingerprint),
         )
 
-    def save(self, target: PathOrFile) -> None:
-        """Write a ``.hush`` file; to a path atomically."""
-        kind = narrowest_type(self.table)
-        write_container(target, FileKind.RELEASED, self._header(kind), [encode_array(self.table, kind)])
-
-    def _header(self, kind: str) -> Header:
+    def stated(self) -> Header:
+        """The header of its file, without the layout of the table."""
         return {
-            "type": TYPE,
+            **super().stated(),
             **reading_as_json(self.reading),
-            "claim": self.claim.as_json(),
             "reports": self.reports,
             "honest": self.honest,
             "local_epsilon": str(self.local_epsilon),
-            "producer": self.producer,
-            "table": {"type": kind, "shape": list(self.table.shape)},
         }
+
+    def _payload(self) -> Payload:
+        numbers = narrowest_type(self.table)
+        about = {"type": numbers, "shape": list(self.table.shape)}
+        return {"table": about}, [encode_array(self.table, numbers)], None
 
     def _sums(self, points: Points, threads: int) -> tuple[Floats, Floats]:
         """Kernel sums, and their variance from the spread over the rows.
@@ -202,7 +180,6 @@ def _size(header: Header) -> int:
 
 
 def _build(header: Header, payload: memoryview) -> ReportedFunction:
-    check_names(header, *_NAMES)
     check_names(header["table"], "type", "shape")
     reading: Any = reading_from_json(header)
     shape = _shape(header)
@@ -213,13 +190,9 @@ def _build(header: Header, payload: memoryview) -> ReportedFunction:
     if honest > reports or (np.abs(table) > reports).any():
         raise ValueError("more than the reports")
     local = stored_rational(header["local_epsilon"])
-    claim = Claim.from_json(header["claim"])
-    _check_claim(claim, local, honest)
-    function = ReportedFunction(
-        reading, table.astype(np.int32), reports, honest, local, claim, stored_text(header["producer"])
-    )
-    check_spelling(header, function._header(header["table"]["type"]))
-    return function
+    facts = PublicFacts.from_json(header)
+    _check_claim(facts.claim, local, honest)
+    return ReportedFunction(reading, table.astype(np.int32), reports, honest, local, facts)
 
 
 def _check_claim(claim: Claim, local: Fraction, honest: int) -> None:
@@ -238,4 +211,4 @@ def _check_claim(claim: Claim, local: Fraction, honest: int) -> None:
         raise ValueError("the reports do not keep the claim")
 
 
-register(TYPE, _size, _build)
+register(TYPE, _size, _build, "table")

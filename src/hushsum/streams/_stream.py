@@ -60,7 +60,7 @@ from hushsum.privacy import (
     spend,
     stream_noise,
 )
-from hushsum.releases import NoisyTable, StreamStep, function_type, stream_unit
+from hushsum.releases import NoisyTable, PublicFacts, StreamStep, function_type, stream_unit
 from hushsum.tables import Basis, Table, basis_from_json
 from hushsum.tally import (
     Tally,
@@ -76,7 +76,6 @@ from hushsum.tally import (
     rounding_step,
     take_increment,
 )
-from hushsum.version import PRODUCER
 
 WARNING = "CONFIDENTIAL: exact sums of private records. Not for release; continue it with hushsum watch."
 _LARGEST_SHOWN = 2.0**62
@@ -450,11 +449,10 @@ class Stream:
         function = function_type(state.tally.reading)(
             reading=state.tally.reading,
             cells=cells,
-            claim=terms.claim,
+            facts=PublicFacts(terms.claim),
             noise=noise,
             noisy_count=int(numbers[-1]),
             count_noise=count_noise,
-            producer=PRODUCER,
             stream_step=StreamStep(terms.stream, state.step, terms.removals, terms.noise),
         )
         return function.rounded_at_release(rounding_step(basis, noise, rounded=terms.rounded))

@@ -32,9 +32,8 @@ from hushsum.privacy import (
     laplace_noise,
 )
 from hushsum.privacy.noise import NoiseSource
-from hushsum.releases import UNSEEN_SHARE, NoisyTable, function_type, largest_step, round_cells
+from hushsum.releases import UNSEEN_SHARE, NoisyTable, PublicFacts, function_type, largest_step, round_cells
 from hushsum.tables import LARGE_TABLE, Basis, Cells, LinearReading, RowReading, Table, slices
-from hushsum.version import PRODUCER
 
 if TYPE_CHECKING:
     from hushsum.tally._tally import Tally
@@ -189,11 +188,10 @@ class TableRelease:
         function = function_type(reading)(
             reading=reading,
             cells=cells,
-            claim=self.claim,
+            facts=PublicFacts(self.claim),
             noise=noise,
             noisy_count=noisy_count,
             count_noise=count_noise,
-            producer=PRODUCER,
             step=step if packed else 1,
         )
         return function if packed else function.rounded_at_release(step)

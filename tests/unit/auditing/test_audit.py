@@ -13,7 +13,7 @@ import hushsum as hs
 from hushsum.auditing import AuditReport, AuditRow, Half, report_of
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.privacy import NO_NOISE, IntegerNoise, Mechanism
-from hushsum.releases import TableFunction
+from hushsum.releases import PublicFacts, TableFunction
 
 PROMISES: list[dict[str, Any]] = [
     {"epsilon": 1.0},
@@ -70,7 +70,7 @@ def test_skellam_noise_of_a_variance_that_nothing_is_proven_for(
 ) -> None:
     function, noise = released(promise), IntegerNoise("skellam", variance)
     claim = replace(function.claim, mechanism=Mechanism.of("skellam"))
-    stated = replace(function, noise=noise, count_noise=noise, claim=claim)
+    stated = replace(function, noise=noise, count_noise=noise, facts=PublicFacts(claim))
     assert "stated noise" in broken(stated)
 
 

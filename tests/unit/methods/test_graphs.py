@@ -22,7 +22,7 @@ from hushsum.errors import ClaimError, IncompatibleTallies, UsageError
 from hushsum.privacy import Claim, Relation
 from hushsum.records import Graph
 from hushsum.records import _graph as edge_files
-from hushsum.releases import NoisyTable
+from hushsum.releases import NoisyTable, PublicFacts
 from hushsum.tables import AdjacencyRows, basis_as_json, basis_from_json
 from hushsum.tally import Tally
 from tests.exact_tallies import exact_table
@@ -169,7 +169,7 @@ class TestRefusals:
         stream = io.BytesIO()
         forged = Claim.from_json({**f.claim.as_json(), "unit": "edge"})
         assert isinstance(f, NoisyTable)
-        replace(f, claim=forged).save(stream)
+        replace(f, facts=PublicFacts(forged)).save(stream)
         stream.seek(0)
         with pytest.raises(hs.errors.FileRefused):
             hs.load(stream)

@@ -17,7 +17,7 @@ import hushsum as hs
 import hushsum.methods._private_choice as choose_release_module
 from hushsum.errors import BudgetExhausted, ClaimError, UsageError
 from hushsum.privacy import ReleaseRequest
-from hushsum.releases import ReleasedFunction
+from hushsum.releases import PublicFacts, ReleasedFunction
 from tests.memory_budget import MemoryBudget
 
 POINTS = np.random.default_rng(0).normal(size=(500, 1))
@@ -152,7 +152,9 @@ def test_runs_for_persons_make_a_choice_for_persons() -> None:
 
 def _real(width: float, epsilon: float) -> ReleasedFunction:
     function: Any = run(width, epsilon)
-    real: ReleasedFunction = replace(function, claim=replace(function.claim, arithmetic="real arithmetic"))
+    real: ReleasedFunction = replace(
+        function, facts=PublicFacts(replace(function.claim, arithmetic="real arithmetic"))
+    )
     return real
 
 

@@ -34,7 +34,7 @@ from hushsum.models._clusters import (
 )
 from hushsum.privacy import Promise, Relation
 from hushsum.records import Bounds
-from hushsum.releases import Bundle
+from hushsum.releases import Bundle, PublicFacts
 
 CENTRES = np.array([[-0.6, -0.5], [0.5, -0.4], [0.1, 0.6]])
 X = np.concatenate([c + 0.06 * np.random.default_rng(0).standard_normal((1000, 2)) for c in CENTRES])
@@ -188,13 +188,15 @@ def test_damaged_arrays_of_a_file_are_refused() -> None:
     ]
     for bundle, name, value in damages:
         buffer = io.BytesIO()
-        Bundle(bundle.claim, bundle.about, bundle.parts, {**bundle.arrays, name: value}).save(buffer)
+        Bundle(PublicFacts(bundle.claim), bundle.about, bundle.parts, {**bundle.arrays, name: value}).save(
+            buffer
+        )
         buffer.seek(0)
         model: Any = hs.load(buffer)
         with pytest.raises(FileRefused):
             model.predict(X)
     buffer = io.BytesIO()
-    Bundle(kmeans.claim, {**kmeans.about, "source": "elsewhere"}, {}, kmeans.arrays).save(buffer)
+    Bundle(PublicFacts(kmeans.claim), {**kmeans.about, "source": "elsewhere"}, {}, kmeans.arrays).save(buffer)
     buffer.seek(0)
     with pytest.raises(FileRefused):
         hs.load(buffer)

@@ -24,7 +24,7 @@ from hushsum.models._classifier import (
     split_promise,
 )
 from hushsum.privacy import Mechanism, Promise, table_noise
-from hushsum.releases import Bundle
+from hushsum.releases import Bundle, PublicFacts
 from hushsum.tables import ClassMoments
 from hushsum.tally import Tally
 
@@ -182,7 +182,9 @@ class TestTheClassifier:
     def test_a_file_without_its_quantiles_is_refused(self, arrays: dict[str, Any]) -> None:
         X, y = skewed(2000)
         found = model_of().fit(X, y).released_
-        read = hs.models.model_of(Bundle(found.claim, dict(found.about), dict(found.parts), arrays))
+        read = hs.models.model_of(
+            Bundle(PublicFacts(found.claim), dict(found.about), dict(found.parts), arrays)
+        )
         with pytest.raises(FileRefused, match="makes no sense"):
             cast(Any, read).predict(X)
 

@@ -30,7 +30,7 @@ from hushsum.privacy import (
     protecting_noises,
 )
 from hushsum.privacy.accounting import sum_distance
-from hushsum.releases import NoisyTable
+from hushsum.releases import NoisyTable, PublicFacts
 
 TRUST = Trust(SECURE_AGGREGATION, 6, dropouts=1, colluding=2)
 
@@ -141,9 +141,11 @@ def test_files_with_too_few_shares_or_too_little_noise_are_refused(
             function,
             noise=IntegerNoise.sum_of([(6, replace(table, parameter=table.parameter * Fraction(4, 5)))]),
         ),
-        replace(function, claim=replace(function.claim, trust=replace(terms.trust, colluding=3))),
-        replace(function, claim=replace(function.claim, trust=None)),
-        replace(function, claim=replace(function.claim, trust=Trust(SITE_NOISE, 6))),
+        replace(
+            function, facts=PublicFacts(replace(function.claim, trust=replace(terms.trust, colluding=3)))
+        ),
+        replace(function, facts=PublicFacts(replace(function.claim, trust=None))),
+        replace(function, facts=PublicFacts(replace(function.claim, trust=Trust(SITE_NOISE, 6)))),
     ]
     for number, each in enumerate(wrong):
         each.save(tmp_path / f"{number}.hush")
@@ -176,7 +178,9 @@ def test_many_tiny_gaussian_shares_are_not_one_discrete_gaussian(tmp_path: Path)
     _, function = aggregated(6, rho=20.0)
     tiny = IntegerNoise.sum_of([(1000, IntegerNoise(GAUSSIAN, Fraction("0.00255")))])
     trust = Trust(SECURE_AGGREGATION, 1000)
-    wrong = replace(function, noise=tiny, count_noise=tiny, claim=replace(function.claim, trust=trust))
+    wrong = replace(
+        function, noise=tiny, count_noise=tiny, facts=PublicFacts(replace(function.claim, trust=trust))
+    )
     assert protecting_noises(wrong.claim, tiny, tiny) == []
     wrong.save(tmp_path / "tiny.hush")
     with pytest.raises(FileRefused):

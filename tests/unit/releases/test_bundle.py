@@ -12,7 +12,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import FileRefused
 from hushsum.files import FileKind, write_container
-from hushsum.releases import Bundle, load_function, load_released
+from hushsum.releases import Bundle, PublicFacts, load_function, load_released
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,9 @@ def part() -> hs.ReleasedFunction:
 @pytest.fixture
 def bundle(part: hs.ReleasedFunction) -> Bundle:
     arrays = {"weights": np.array([[0.5, -1.25]]), "counts": np.array([3, -200])}
-    return Bundle(part.claim, {"model": "Test", "columns": ["a", "é"]}, {"one": part, "two": part}, arrays)
+    return Bundle(
+        PublicFacts(part.claim), {"model": "Test", "columns": ["a", "é"]}, {"one": part, "two": part}, arrays
+    )
 
 
 def file_bytes(bundle: Any) -> bytes:
@@ -82,11 +84,11 @@ def test_a_bundle_is_frozen(bundle: Bundle) -> None:
 
 def test_a_bundle_takes_arrays_of_numbers_alone(part: hs.ReleasedFunction) -> None:
     with pytest.raises(TypeError, match="numbers"):
-        Bundle(part.claim, {}, arrays={"names": np.array(["x"])})
+        Bundle(PublicFacts(part.claim), {}, arrays={"names": np.array(["x"])})
 
 
 def test_any_flipped_byte_is_refused(part: hs.ReleasedFunction) -> None:
-    payload = file_bytes(Bundle(part.claim, {}, arrays={"a": np.arange(3.0)}))
+    payload = file_bytes(Bundle(PublicFacts(part.claim), {}, arrays={"a": np.arange(3.0)}))
     for place in range(len(payload)):
         changed = bytearray(payload)
         changed[place] ^= 0x10
