@@ -20,7 +20,9 @@ import pytest
 from mpmath import mpf
 
 from hushsum.errors import ClaimError
-from hushsum.methods import SCORE_SENSITIVITY, PublishedNoise, dependence_of_counts, fit_adaops, perturbation
+from hushsum.methods import SCORE_SENSITIVITY, fit_adaops, perturbation
+from hushsum.methods._linear_models import PublishedNoise
+from hushsum.methods._marginals import dependence_of_counts
 from hushsum.parties.summarization import SummaryFeatures, plan_terms
 from hushsum.parties.summarization._noisy_sums import (
     answers_rho,

@@ -31,8 +31,9 @@ from hushsum.auditing._cases import NoiseCase, audited_kernels, noise_cases
 from hushsum.auditing._report import STATED_POWER
 from hushsum.auditing._sensitivity import audit_edges, audit_persons
 from hushsum.auditing._statistics import CASES, SmokeCase, audit_smoke
-from hushsum.kernels import HASHABLE, Batch, ColumnKernel, composed_names, named, parameter_names
+from hushsum.kernels import HASHABLE, Batch, ColumnKernel, named, parameter_names
 from hushsum.kernels import _registry as kernels
+from hushsum.kernels._registry import composed_names
 from hushsum.methods import all_methods
 from hushsum.privacy import PERSON, IntegerNoise, Relation, Sensitivity, UnitChange
 from hushsum.privacy import noise as samplers

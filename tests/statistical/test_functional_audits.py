@@ -33,7 +33,8 @@ from hushsum.auditing._statistics import (
     lattice_chances,
     separation_power,
 )
-from hushsum.methods import Machines, NoisyWeights, fit_machines, perturbed_machines, svm_sensitivity
+from hushsum.methods import Machines, fit_machines, perturbed_machines, svm_sensitivity
+from hushsum.methods._feature_functions import NoisyWeights
 from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _draws
 from hushsum.privacy import _functional_perturbation as functional_perturbation
 from hushsum.privacy._draws import standard_normal

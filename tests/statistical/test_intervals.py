@@ -10,7 +10,9 @@ import pytest
 
 import hushsum as hs
 from hushsum import baselines, methods
-from hushsum.releases import Quotient, noise_table, simultaneous_reach
+from hushsum.releases import simultaneous_reach
+from hushsum.releases._base import Quotient
+from hushsum.releases._noisy_table import noise_table
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from scipy.special import betaincinv
 
 import hushsum as hs
 from hushsum.auditing import audit_choice
-from hushsum.methods import TREE_SHARE, landmarks, private_leaves
+from hushsum.methods import landmarks
+from hushsum.methods._landmarks import TREE_SHARE, private_leaves
 from hushsum.privacy import ReleaseNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.records import Bounds

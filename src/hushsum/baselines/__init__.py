@@ -6,10 +6,6 @@ audits, and the registries import it where a name is looked up that is not in th
 
 from hushsum.baselines._functional_data_analysis import CurveFunction, pfda
 from hushsum.baselines._linear_tables import (
-    BernsteinLattice,
-    BoxPolynomials,
-    CosineFeatures,
-    TrigonometricPolynomials,
     bernstein,
     fourier_series,
     hermite,
@@ -21,7 +17,6 @@ from hushsum.baselines._weighted_cells import histogram, histogram_tally, mwem
 from hushsum.baselines._weighted_points import kme, privbayes
 
 __all__ = [
-    "BernsteinLattice", "BoxPolynomials", "CosineFeatures", "CurveFunction", "TrigonometricPolynomials",
-    "bernstein", "fourier_series", "hermite", "histogram", "histogram_tally", "kme", "lsq_fgt", "lsq_rff",
-    "mwem", "pfda", "privbayes", "trigonometric",
+    "CurveFunction", "bernstein", "fourier_series", "hermite", "histogram", "histogram_tally", "kme",
+    "lsq_fgt", "lsq_rff", "mwem", "pfda", "privbayes", "trigonometric",
 ]  # fmt: skip

@@ -10,17 +10,12 @@ import numpy as np
 
 import hushsum as hs
 from hushsum._types import Floats
-from hushsum.baselines import (
+from hushsum.baselines import bernstein, fourier_series, hermite, lsq_fgt, lsq_rff, trigonometric
+from hushsum.baselines._linear_tables import (
     BernsteinLattice,
     BoxPolynomials,
     CosineFeatures,
     TrigonometricPolynomials,
-    bernstein,
-    fourier_series,
-    hermite,
-    lsq_fgt,
-    lsq_rff,
-    trigonometric,
 )
 from hushsum.kernels import ColumnKernel
 from hushsum.tables import BoxBasis, FourierSeries, LinearReading

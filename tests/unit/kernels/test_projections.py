@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
 import hushsum as hs
-from hushsum.kernels import multiply_shift, normals, padded, row_words, structured_block, uniforms
+from hushsum.kernels import multiply_shift, normals, row_words, uniforms
+from hushsum.kernels._hashers import padded, structured_block
 from hushsum.tables import HashRows
 from tests.oracles.hashing import scatter
 

@@ -12,12 +12,8 @@ from sklearn.svm import LinearSVC
 from hushsum.errors import DataRefused
 from hushsum.methods import (
     TARGET_BITS,
-    FeatureGram,
-    HingeSolution,
     MatrixGram,
     allowed_gap,
-    certificate_error,
-    certified_gap,
     fit_machines,
     perturbed_machines,
     perturbed_posterior,
@@ -26,6 +22,7 @@ from hushsum.methods import (
     svm_sensitivity,
 )
 from hushsum.methods import _feature_functions as feature_functions
+from hushsum.methods._feature_functions import FeatureGram, HingeSolution, certificate_error, certified_gap
 from hushsum.privacy import Promise, lattice_variance
 
 Floats = NDArray[np.float64]

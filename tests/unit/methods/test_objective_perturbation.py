@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from hushsum.errors import UsageError
-from hushsum.methods import fit_logistic, fit_squares, minimum_in_ball, minimum_logistic, perturbation
+from hushsum.methods import fit_logistic, fit_squares, perturbation
+from hushsum.methods._linear_models import minimum_in_ball, minimum_logistic
 from hushsum.privacy import ReleaseNoise
 
 RNG = np.random.default_rng(6)

@@ -10,7 +10,8 @@ from scipy.special import ndtri
 from scipy.stats import ks_2samp
 
 from hushsum.errors import UsageError
-from hushsum.methods import Posterior, _linear_models, fit_adaops, fit_ops, sample_in_ball
+from hushsum.methods import _linear_models, fit_adaops, fit_ops
+from hushsum.methods._linear_models import Posterior, sample_in_ball
 from hushsum.privacy import ReleaseNoise, largest_leverage, largest_precision, release_noise
 from hushsum.privacy.accounting import analytic_gaussian_sigma
 

@@ -7,7 +7,8 @@ import pytest
 
 import hushsum as hs
 from hushsum.kernels import Kernel
-from hushsum.methods import LENGTH, PrincipalFeatures, best_number, fitted_weights, prior_variance
+from hushsum.methods import LENGTH
+from hushsum.methods._landmarks import PrincipalFeatures, best_number, fitted_weights, prior_variance
 
 KERNELS: tuple[Kernel, ...] = (
     hs.GaussianKernel(dim=4, bandwidth=0.3),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hushsum.methods import (
+from hushsum.methods._landmarks import (
     TREE_SHARE,
     ColumnHistograms,
     Leaves,

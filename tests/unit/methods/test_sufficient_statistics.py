@@ -10,15 +10,9 @@ from sklearn.linear_model import LinearRegression
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.methods import (
-    NoisyMoments,
-    PublishedNoise,
-    fit_as_published,
-    moments,
-    solve_adaptive,
-    solve_plain,
-)
+from hushsum.methods import NoisyMoments, fit_as_published, moments, solve_adaptive, solve_plain
 from hushsum.methods import _linear_models as sufficient_statistics
+from hushsum.methods._linear_models import PublishedNoise
 from hushsum.privacy import ReleaseNoise
 from hushsum.privacy.accounting import gaussian_delta
 

@@ -16,14 +16,13 @@ from hushsum.methods import (
     SketchedMoments,
     fit_classifier,
     fit_regression,
-    margin_loss,
     moments,
     regression_loss,
     regression_records,
     rows_for_moments,
-    search,
     surrogate_tally,
 )
+from hushsum.methods._linear_models import margin_loss, search
 from hushsum.tables import HashRows
 
 RNG = np.random.default_rng(9)

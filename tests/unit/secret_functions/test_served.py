@@ -27,7 +27,7 @@ from hushsum.errors import (
     UsageError,
 )
 from hushsum.files import NumberGuard
-from hushsum.methods import HingeSolution
+from hushsum.methods._feature_functions import HingeSolution
 from hushsum.privacy import Promise, path_scale
 from hushsum.secret_functions import (
     FreshAnswers,

@@ -10,7 +10,7 @@ import pytest
 import hushsum as hs
 from hushsum import _native
 from hushsum.errors import UsageError
-from hushsum.kernels import normal_lengths
+from hushsum.kernels._public_randomness import normal_lengths
 from hushsum.methods import Option
 from hushsum.privacy import Relation
 from hushsum.releases import CoefficientFunction
