@@ -134,13 +134,11 @@ def predict(request: PredictionRequest) -> list[Option]:
     if request.bounds is None:
         return []
     basis = Halves(request.bounds)
-    calibration = request.calibration(basis)
-    noise = calibration.table
+    noise = request.calibration(basis).table
     return [
-        Option.of(
-            request, method="halves", settings={}, mechanism=noise.mechanism, shape=(1, 2), size=1000,
+        Option(
+            "halves", request, settings={}, mechanism=noise.mechanism, shape=(1, 2), size=1000,
             noise=noise.variance**0.5 / request.records, approximation=0.2, error=0.2, seconds=0.001,
-            number=calibration.count.variance,
         )
     ]  # fmt: skip
 

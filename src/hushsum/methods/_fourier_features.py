@@ -194,16 +194,17 @@ def _option(request: PredictionRequest, basis: FourierFeatures) -> Option:
     densities, likely = request.densities()
     noise = np.hypot(found.noise, densities * of_count)
     chance = TYPICAL_CHANCE * np.array([chance_error(**sizes, density=float(each)) for each in densities])
-    return Option.of(
-        request,
+    mechanism = request.calibration(basis).table.mechanism
+    request = request.kept_by(mechanism)
+    return Option(
         method=FOURIER_FEATURES,
+        request=request,
         settings=settings,
-        mechanism=request.calibration(basis).table.mechanism,
+        mechanism=mechanism,
         shape=basis.shape,
         noise=float(likely @ noise),
         approximation=float(likely @ chance),
-        error=float(likely @ np.hypot(noise, chance)),
-        number=number_variance,
+        error=request.mean_reciprocal(number_variance) * float(likely @ np.hypot(noise, chance)),
         size=8 * number + HEADER_BYTES,
         seconds=request.records * number / groups * _nanoseconds(basis) * 1e-9,
     )

@@ -301,16 +301,16 @@ def _option(request: PredictionRequest, reading: GridReading, settings: dict[str
     uneven = weight * math.sqrt(request.density / nodes)
     packed = request.cell_bytes(noise, weight / 8.0, spread=uneven, rounding=UNSEEN_SHARE)
     weights = math.prod(degree + 1 for degree in basis.degrees)
-    return Option.of(
-        request,
+    request = request.kept_by(noise.mechanism)
+    return Option(
         method=GRID,
+        request=request,
         settings=settings,
         mechanism=noise.mechanism,
         shape=basis.shape,
         noise=NORMAL_MEAN_ABSOLUTE * drawn,
         approximation=NORMAL_MEAN_ABSOLUTE * math.sqrt(beyond * (beyond + 2.0 * drawn)),
-        error=NORMAL_MEAN_ABSOLUTE * (drawn + beyond),
-        number=number,
+        error=request.mean_reciprocal(number) * (NORMAL_MEAN_ABSOLUTE * (drawn + beyond)),
         size=round(nodes * packed) + HEADER_BYTES,
         seconds=request.records * weights * _NANOSECONDS_WEIGHT * 1e-9,
     )

@@ -181,17 +181,19 @@ def _option(
     uneven = records * float(variance.density.mean() / basis.width) ** 0.5
     rounding = ROUNDING_SHARE * rounded
     bytes_per_cell = request.cell_bytes(noise, records, spread=uneven, rounding=rounding)
+    drawn = noise_variance + noise_of_count
+    whole = np.sqrt(drawn + own_variance)
     settings = {"rows": rows, "width": basis.width, **({"rounded": True} if rounded else {})}
-    return Option.of(
-        request,
+    request = request.kept_by(noise.mechanism)
+    return Option(
         method=RACE,
+        request=request,
         settings=settings,
         mechanism=noise.mechanism,
         shape=basis.shape,
-        noise=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(noise_variance + noise_of_count).mean()) * peaked,
+        noise=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(drawn).mean()) * peaked,
         approximation=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(own_variance).mean()),
-        error=NORMAL_MEAN_ABSOLUTE * float(np.sqrt(noise_variance + own_variance + noise_of_count).mean()),
-        number=number_variance,
+        error=request.mean_reciprocal(number_variance) * NORMAL_MEAN_ABSOLUTE * float(whole.mean()),
         size=round(rows * basis.width * bytes_per_cell) + HEADER_BYTES,
         seconds=records * rows * (_NANOSECONDS_INCREMENT + _NANOSECONDS_PRODUCT * products) * 1e-9,
     )

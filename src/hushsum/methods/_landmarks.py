@@ -665,16 +665,15 @@ def predict(request: PredictionRequest) -> list[Option]:
     own = np.array([each.approximation for each in found])
     features = found[len(found) // 2].features
     return [
-        Option.of(
-            replace(request, count_share=COUNT_PART),
+        Option(
             method=LANDMARKS,
+            request=replace(request, count_share=COUNT_PART),
             settings={},
             mechanism=str(MECHANISM),
             shape=(features, 1),
             noise=float(likely @ noise),
             approximation=float(likely @ own),
-            error=float(likely @ np.hypot(noise, own)),
-            number=deviation**2,
+            error=request.mean_reciprocal(deviation**2) * float(likely @ np.hypot(noise, own)),
             size=8 * DEFAULT_POINTS * (bounds.dim + 1) + HEADER_BYTES,
             seconds=_SECONDS_TO_FIT
             + request.records * DEFAULT_POINTS * (features + bounds.dim) * _NANOSECONDS * 1e-9,

@@ -95,16 +95,16 @@ def _options(request: PredictionRequest, basis: Monomials) -> list[Option]:
     total = NORMAL_MEAN_ABSOLUTE * math.hypot(noise, counted)
     dim, cells = basis.kernel.dim, basis.shape[1]
     work = dim * _NANOSECONDS_NUMBER + (cells * _NANOSECONDS_PRODUCT if squares else 0.0)
-    option = Option.of(
-        request,
+    request = request.kept_by(drawn.mechanism)
+    option = Option(
         method=MONOMIALS,
+        request=request,
         settings={},
         mechanism=drawn.mechanism,
         shape=basis.shape,
         noise=total,
         approximation=0.0,
-        error=total,
-        number=number_variance,
+        error=request.mean_reciprocal(number_variance) * total,
         size=int(cells * request.cell_bytes(drawn, 0.0, rounding=0.001)) + HEADER_BYTES,
         seconds=request.records * work * 1e-9,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -149,12 +149,19 @@ class PredictionRequest:
 
         return replace(self, count_share=min(COUNT_SHARES, key=deviation))
 
-    def mean_reciprocal(self, number: CountError) -> float:
-        """The factor `mean_reciprocal` for a number of records with this error; one that is combined with a
-        table's own number is about normal.
+    def kept_by(self, mechanism: str) -> PredictionRequest:
+        """The same with the promise that noise of this distribution keeps: that of pure ε needs no δ."""
+        if mechanism not in PURE_MECHANISMS:
+            return self
+        return replace(self, promise=replace(self.promise, delta=Fraction(0)))
+
+    def mean_reciprocal(self, number: CountError | float) -> float:
+        """The factor `mean_reciprocal` for a number of records with this error, by which an error to the
+        first order in it is too small; one that is combined with a table's own number is about normal.
         """
-        laplace = self.promise.pure and not number.combined
-        return mean_reciprocal(number.variance, self.records, laplace=laplace)
+        error = number if isinstance(number, CountError) else CountError(number)
+        laplace = self.promise.pure and not error.combined
+        return mean_reciprocal(error.variance, self.records, laplace=laplace)
 
     def densities(self) -> tuple[Floats, Floats]:
         """Densities that queries may have, and their probabilities."""
@@ -248,69 +255,67 @@ class Option:
 
     Errors are mean absolute errors of the mean kernel value f(q)/N. ``noise`` is exact for the mechanism;
     ``approximation`` is the error of the method itself: for hash rows a bound at the stated density, or an
-    estimate from public data; ``error`` joins both, and includes the uncertainty of the number of records.
-    ``settings`` are the arguments that make the method's
-    tally, and whether its cells are to be rounded; ``rows`` and ``width`` the shape of its table. ``size`` is
-    the file's bytes, and ``seconds`` a rough time to count on one core. ``requested`` is false for options
-    that are shown for comparison only. ``count_share`` is the part of the budget for the number of records.
+    estimate from public data; ``error`` joins both, and includes the uncertainty of the number of records
+    (`PredictionRequest.mean_reciprocal`). ``request`` is what it answers, with the part of the budget for the
+    number of records that suits it. ``settings`` are the arguments that make the method's tally, and whether
+    its cells are to be rounded; ``shape`` is that of its table. ``size`` is the file's bytes, and ``seconds``
+    a rough time to count on one core.
     """
 
     method: str
+    request: PredictionRequest = field(repr=False)
+    settings: dict[str, Any]
     mechanism: str
-    epsilon: float | None
-    delta: float
-    rho: float | None
-    rows: int
-    width: int
+    shape: tuple[int, int]
     noise: float
     approximation: float
     error: float
     size: int
     seconds: float
-    requested: bool
-    settings: dict[str, Any]
-    count_share: float
 
-    @classmethod
-    def of(
-        cls,
-        request: PredictionRequest,
-        *,
-        method: str,
-        settings: dict[str, Any],
-        mechanism: str,
-        shape: tuple[int, int],
-        noise: float,
-        approximation: float,
-        error: float,
-        size: int,
-        seconds: float,
-        number: CountError | float = 0.0,
-    ) -> Option:
-        """An option that answers a request; ``error`` is to the first order in the error of the ``number`` of
-        records, whose variance suffices for a noisy count alone.
-        """
-        count = number if isinstance(number, CountError) else CountError(number)
-        if mechanism in PURE_MECHANISMS:
-            request = replace(request, promise=replace(request.promise, delta=Fraction(0)))
-        promise = request.promise
-        return cls(
-            method=method,
-            mechanism=mechanism,
-            epsilon=None if promise.epsilon is None else float(promise.epsilon),
-            delta=float(promise.delta),
-            rho=None if promise.rho is None else float(promise.rho),
-            rows=shape[0],
-            width=shape[1],
-            noise=noise,
-            approximation=approximation,
-            error=error * request.mean_reciprocal(count),
-            size=size,
-            seconds=seconds,
-            requested=request.requested,
-            settings=settings,
-            count_share=float(request.share),
-        )
+    @property
+    def epsilon(self) -> float | None:
+        """The ε of the promise."""
+        epsilon = self.request.promise.epsilon
+        return None if epsilon is None else float(epsilon)
+
+    @property
+    def delta(self) -> float:
+        """The δ of the promise."""
+        return float(self.request.promise.delta)
+
+    @property
+    def rho(self) -> float | None:
+        """The ρ of the promise."""
+        rho = self.request.promise.rho
+        return None if rho is None else float(rho)
+
+    @property
+    def rows(self) -> int:
+        """The rows of the table."""
+        return self.shape[0]
+
+    @property
+    def width(self) -> int:
+        """The width of the table."""
+        return self.shape[1]
+
+    @property
+    def requested(self) -> bool:
+        """False for an option that is shown for comparison only."""
+        return self.request.requested
+
+    @property
+    def count_share(self) -> float:
+        """The part of the budget for the number of records."""
+        return float(self.request.share)
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        about = {each.name: getattr(self, each.name) for each in fields(self)}
+        derived = ("epsilon", "delta", "rho", "rows", "width", "requested", "count_share")
+        del about["request"], about["shape"]
+        return {**about, **{name: getattr(self, name) for name in derived}}
 
     @property
     def rounded(self) -> bool:

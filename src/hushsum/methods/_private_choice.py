@@ -6,10 +6,10 @@ import base64
 import dataclasses
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,59 @@ _RECORDS_A_BLOCK = 128
 """A judge compares this many records of a block pairwise, the first ones: more would take more time."""
 
 
+class ChoiceKeywords(TypedDict, total=False):
+    """The keyword arguments that every private choice takes, as for ``Tally.release``."""
+
+    relation: str | Relation
+    max_per_unit: int | None
+    budget: Budget | None
+    idempotency_key: str | None
+    insecure_noise_seed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceRequest:
+    """A pure-ε choice: its claim, known before anything is drawn, and where it is debited."""
+
+    epsilon: Fraction
+    claim: Claim
+    booking: Booking | None
+    insecure_noise_seed: int | None
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: str,
+        epsilon: float,
+        *,
+        arithmetic: str = EXACT_INTEGERS,
+        assumptions: Sequence[str] = (),
+        **keywords: Unpack[ChoiceKeywords],
+    ) -> ChoiceRequest:
+        """Check what is requested; raises UsageError or ClaimError."""
+        promise, seed = Promise.of(epsilon=epsilon), keywords.get("insecure_noise_seed")
+        assert promise.epsilon is not None
+        claim = choice_claim(
+            promise,
+            mechanism,
+            relation=keywords.get("relation", Relation.ADD_REMOVE),
+            max_per_unit=keywords.get("max_per_unit"),
+            insecure_noise_seed=seed,
+            arithmetic=arithmetic,
+            assumptions=assumptions,
+        )
+        booking = Booking.of(keywords.get("budget"), keywords.get("idempotency_key"))
+        return cls(promise.epsilon, claim, booking, seed)
+
+    def positions(self, questions: Sequence[Question]) -> list[int]:
+        """The position that is chosen for each question."""
+        return choose_positions(questions, insecure_noise_seed=self.insecure_noise_seed)
+
+    def spend(self, subject: Mapping[str, object], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Debit the claim and make the result; a retry returns the staged one."""
+        return spend_json(self.booking, self.claim, subject, make)
+
+
 @dataclass(frozen=True, slots=True)
 class Choice(Generic[C]):
     """What was chosen, and what the choice promises; public."""
@@ -63,12 +116,8 @@ def choose_kernel(
     epsilon: float,
     density: float = 0.05,
     blocks: int | None = None,
-    relation: str | Relation = Relation.ADD_REMOVE,
     units: object = None,
-    max_per_unit: int | None = None,
-    budget: Budget | None = None,
-    idempotency_key: str | None = None,
-    insecure_noise_seed: int | None = None,
+    **keywords: Unpack[ChoiceKeywords],
 ) -> Choice[Kernel]:
     """Choose the kernel whose mean value between two records is nearest to ``density``. Spends ``epsilon``.
 
@@ -92,8 +141,8 @@ def choose_kernel(
         win with high probability.
     units, max_per_unit
         Give both to protect persons: all of a person's records are in one block, however many they are.
-    relation, budget, idempotency_key, insecure_noise_seed
-        As for ``Tally.release``.
+    **keywords
+        ``relation``, ``budget``, ``idempotency_key`` and ``insecure_noise_seed`` as for ``Tally.release``.
 
     Raises
     ------
@@ -122,17 +171,9 @@ def choose_kernel(
     _check_candidates(candidates)
     if not is_number(density) or not 0.0 < density < 1.0:
         raise UsageError("density", "must be above 0 and below 1", got=shown(density), remedy="try 0.05")
-    check_cap(units, max_per_unit)
-    promise = Promise.of(epsilon=epsilon)
-    assert promise.epsilon is not None
-    number = _blocks(blocks, promise.epsilon, len(candidates))
-    claim = choice_claim(
-        promise,
-        PERMUTE_AND_FLIP,
-        relation=relation,
-        max_per_unit=max_per_unit,
-        insecure_noise_seed=insecure_noise_seed,
-    )
+    check_cap(units, keywords.get("max_per_unit"))
+    request = ChoiceRequest.of(PERMUTE_AND_FLIP, epsilon, **keywords)
+    number = _blocks(blocks, request.epsilon, len(candidates))
     batch = candidates[0].prepare(X)
     if len(batch.arrays) != 1:
         raise UsageError(
@@ -144,10 +185,10 @@ def choose_kernel(
         return _nearest(block, candidates, math.log(density))
 
     def make() -> dict[str, object]:
-        places = random_places(int(unit.max()) + 1, number, insecure_noise_seed=insecure_noise_seed)
+        seed = request.insecure_noise_seed
+        places = random_places(int(unit.max()) + 1, number, insecure_noise_seed=seed)
         votes = count_votes(batch, places[unit], number, judge, len(candidates))
-        question = Question(votes, claim.promise.epsilon or Fraction(0), VOTE_SENSITIVITY)
-        return {"candidate": choose_positions([question], insecure_noise_seed=insecure_noise_seed)[0]}
+        return {"candidate": request.positions([Question(votes, request.epsilon, VOTE_SENSITIVITY)])[0]}
 
     subject: dict[str, object] = {
         "choice": "kernel",
@@ -155,8 +196,8 @@ def choose_kernel(
         "density": density,
         "blocks": number,
     }
-    index = int(spend_json(Booking.of(budget, idempotency_key), claim, subject, make)["candidate"])
-    return Choice(candidates[index], index, claim)
+    index = int(request.spend(subject, make)["candidate"])
+    return Choice(candidates[index], index, request.claim)
 
 
 def count_votes(
@@ -237,13 +278,9 @@ def choose(
     epsilon: float,
     runs: float | None = None,
     stopping: str = "geometric",
-    relation: str | Relation = Relation.ADD_REMOVE,
-    max_per_unit: int | None = None,
     arithmetic: str = EXACT_INTEGERS,
     assumptions: Sequence[str] = (),
-    budget: Budget | None = None,
-    idempotency_key: str | None = None,
-    insecure_noise_seed: int | None = None,
+    **keywords: Unpack[ChoiceKeywords],
 ) -> ChosenRelease[C]:
     """Release candidates taken at random, a random number of times, and keep the best. Spends ``epsilon``.
 
@@ -269,19 +306,17 @@ def choose(
     stopping : {"geometric", "logarithmic"}
         Geometric: each run gets ε/3. Logarithmic: ε/2, but one run or two are more likely than under
         geometric.
-    relation, max_per_unit
-        Whom the runs protect; every run's claim must have the same.
     arithmetic : {"exact integers", "real arithmetic"}
         Of the runs. One run in real arithmetic makes the whole choice one, whether it wins or not: declare it
         where a candidate may be released so (``claim.arithmetic``).
     assumptions : sequence of str
         All that the claims of runs assume (``claim.assumptions``), such as that a sample is public. The claim
         of the choice assumes it too, whichever candidate wins.
-    budget, idempotency_key
-        As for ``Tally.release``; debited before the first run. A retry with the same key returns the staged
-        winner.
-    insecure_noise_seed : int, optional
-        Repeats the order of the runs, for tests; the claim is marked.
+    **keywords
+        ``relation`` and ``max_per_unit``: whom the runs protect; every run's claim must have the same.
+        ``budget`` and ``idempotency_key`` as for ``Tally.release``; debited before the first run. A retry
+        with the same key returns the staged winner. ``insecure_noise_seed`` repeats the order of the runs,
+        for tests; the claim is marked.
 
     Raises
     ------
@@ -319,22 +354,14 @@ def choose(
     if isinstance(assumptions, str) or not all(isinstance(each, str) for each in assumptions):
         raise UsageError("assumptions", "must be a list of texts", got="something else")
     rule = Stopping.with_mean(stopping, 4.0 * len(candidates) if runs is None else runs)
-    promise = Promise.of(epsilon=epsilon)
-    assert promise.epsilon is not None
-    share = promise.epsilon / rule.cost
-    claim = choice_claim(
-        promise,
-        RANDOM_STOPPING,
-        relation=relation,
-        max_per_unit=max_per_unit,
-        insecure_noise_seed=insecure_noise_seed,
-        arithmetic=arithmetic,
-        assumptions=assumptions,
+    request = ChoiceRequest.of(
+        RANDOM_STOPPING, epsilon, arithmetic=arithmetic, assumptions=assumptions, **keywords
     )
+    share, claim, seed = request.epsilon / rule.cost, request.claim, request.insecure_noise_seed
 
     def make() -> dict[str, Any]:
         best: tuple[float, int, ReleasedFunction] | None = None
-        for index in draw_candidates(rule, len(candidates), insecure_noise_seed=insecure_noise_seed):
+        for index in draw_candidates(rule, len(candidates), insecure_noise_seed=seed):
             function = run(candidates[index], _at_most(share))
             _check_run(function, share, claim)
             value = float(score(function))
@@ -350,7 +377,7 @@ def choose(
         "stopping": rule.name,
         "gamma": str(rule.gamma),
     }
-    result = spend_json(Booking.of(budget, idempotency_key), claim, subject, make)
+    result = request.spend(subject, make)
     index = int(result["candidate"])
     function = load_function(io.BytesIO(base64.b64decode(result["function"])))
     return ChosenRelease(candidates[index], index, function)

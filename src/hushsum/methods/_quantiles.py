@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,18 +13,13 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels import check_cap
+from hushsum.methods._private_choice import ChoiceKeywords, ChoiceRequest
 from hushsum.privacy import (
     PERMUTE_AND_FLIP,
-    Booking,
-    Budget,
     Claim,
-    Promise,
     Question,
     Relation,
-    choice_claim,
-    choose_positions,
     exact,
-    spend_json,
 )
 from hushsum.records import Bounds, DeclaredBounds, ParameterCheck, UnitCap, column_names_of, numbers_of
 
@@ -111,17 +106,6 @@ class PrivateBounds(Sequence[Pair]):
         return self.pairs[index]
 
 
-class ChoiceKeywords(TypedDict, total=False):
-    """The keyword arguments that :func:`private_bounds` passes on."""
-
-    relation: str | Relation
-    units: object
-    max_per_unit: int | None
-    budget: Budget | None
-    idempotency_key: str | None
-    insecure_noise_seed: int | None
-
-
 def private_quantiles(
     X: object,
     q: float | Sequence[float],
@@ -129,12 +113,8 @@ def private_quantiles(
     bounds: DeclaredBounds,
     epsilon: float,
     grid: int | Sequence[float] | Floats = 1000,
-    relation: str | Relation = Relation.ADD_REMOVE,
     units: object = None,
-    max_per_unit: int | None = None,
-    budget: Budget | None = None,
-    idempotency_key: str | None = None,
-    insecure_noise_seed: int | None = None,
+    **keywords: Unpack[ChoiceKeywords],
 ) -> PrivateQuantiles:
     """Quantiles of every column, each a point of a declared grid. Spends ``epsilon``.
 
@@ -154,8 +134,11 @@ def private_quantiles(
     grid : int or list of float
         Even steps between the bounds, or the points themselves, the same for all columns (for instance
         ``np.geomspace(1, 1e9, 200)`` for incomes).
-    relation, units, max_per_unit, budget, idempotency_key, insecure_noise_seed
-        As for ``Tally.add`` and ``Tally.release``.
+    units
+        Whose records they are, as for ``Tally.add``; with ``max_per_unit``.
+    **keywords
+        ``relation``, ``max_per_unit``, ``budget``, ``idempotency_key`` and ``insecure_noise_seed`` as for
+        ``Tally.release``.
 
     Raises
     ------
@@ -182,18 +165,11 @@ def private_quantiles(
     bounds = _in_order(bounds, X)
     columns = _columns(X, bounds)
     grids = _grids(bounds, columns, grid)
-    promise = Promise.of(epsilon=epsilon)
-    assert promise.epsilon is not None
-    share = promise.epsilon / (columns * len(levels))
-    check_cap(units, max_per_unit)
-    claim = choice_claim(
-        promise,
-        PERMUTE_AND_FLIP,
-        relation=relation,
-        max_per_unit=max_per_unit,
-        insecure_noise_seed=insecure_noise_seed,
-    )
-    values = _values(X, columns, units, max_per_unit)
+    cap = keywords.get("max_per_unit")
+    check_cap(units, cap)
+    request = ChoiceRequest.of(PERMUTE_AND_FLIP, epsilon, **keywords)
+    claim, share = request.claim, request.epsilon / (columns * len(levels))
+    values = _values(X, columns, units, cap)
     ParameterCheck(Bounds.of(bounds, columns), columns=column_names_of(X)).warn(values)
 
     def make() -> dict[str, object]:
@@ -203,7 +179,7 @@ def private_quantiles(
             for each in levels:
                 moved = rank_sensitivity(each, claim.relation, claim.records_per_unit)
                 questions.append(Question(ranks.scores(each), share, moved))
-        chosen = iter(choose_positions(questions, insecure_noise_seed=insecure_noise_seed))
+        chosen = iter(request.positions(questions))
         return {
             "values": [_by_rank([float(points[next(chosen)]) for _ in levels], levels) for points in grids]
         }
@@ -213,7 +189,7 @@ def private_quantiles(
         "q": [str(each) for each in levels],
         "grid": [[float(points[0]), float(points[-1]), len(points)] for points in grids],
     }
-    result = spend_json(Booking.of(budget, idempotency_key), claim, subject, make)
+    result = request.spend(subject, make)
     return PrivateQuantiles(
         q=tuple(float(each) for each in levels),
         values=tuple(tuple(row) for row in result["values"]),
@@ -228,6 +204,7 @@ def private_bounds(
     epsilon: float,
     tail: float = 0.01,
     grid: int | Sequence[float] | Floats = 1000,
+    units: object = None,
     **keywords: Unpack[ChoiceKeywords],
 ) -> PrivateBounds:
     """Bounds for every column that leave about ``tail`` of the records out on each side. Spends ``epsilon``.
@@ -252,7 +229,7 @@ def private_bounds(
     if not 0 < share < Fraction(1, 2):
         raise UsageError("tail", "must be above 0 and below 0.5", got=f"{tail:g}", remedy="try 0.01")
     levels = [float(share), float(1 - share)]
-    found = private_quantiles(X, levels, bounds=within, epsilon=epsilon, grid=grid, **keywords)
+    found = private_quantiles(X, levels, bounds=within, epsilon=epsilon, grid=grid, units=units, **keywords)
     grids = _grids(within, len(found.values), grid)
     pairs = []
     for (low, high), points in zip(found.values, grids, strict=True):

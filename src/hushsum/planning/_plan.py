@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil, floor, log10
@@ -166,7 +166,7 @@ class Plan:
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """One dictionary for each option, for machines."""
-        return [asdict(option) for option in self.options]
+        return [option.as_json() for option in self.options]
 
     def shown(self, most: int = MOST_SHOWN) -> tuple[Option, ...]:
         """The best options of what was requested, and the best one of each promise shown for comparison.
@@ -518,6 +518,8 @@ class TrustModel:
         if self.name == SHUFFLED:
             epsilon = local_epsilon_for(epsilon, request.records, float(promise.delta))
         made = []
+        # The number of persons is public.
+        request = replace(request, count_share=Fraction(0))
         sizes = _ROWS if request.rows is None else request.rows
         for rows in [sizes] if isinstance(sizes, int) else sizes:
             basis = HashRows(kernel, rows, request.width or _WIDTH, 0)
@@ -526,20 +528,17 @@ class TrustModel:
             noise = keep / (sign_gain(exact("epsilon", epsilon)) * math.sqrt(request.records))
             hashing = float(np.sqrt(keep**2 * variance.row_variance / rows).mean())
             made.append(
-                replace(
-                    Option.of(
-                        request,
-                        method=_REPORTS,
-                        settings={"rows": rows, "width": basis.width, "local_epsilon": epsilon},
-                        mechanism=str(MECHANISM if self.name == LOCAL else SHUFFLED_MECHANISM),
-                        shape=basis.shape,
-                        noise=NORMAL_MEAN_ABSOLUTE * noise,
-                        approximation=NORMAL_MEAN_ABSOLUTE * hashing,
-                        error=NORMAL_MEAN_ABSOLUTE * math.hypot(noise, hashing),
-                        size=rows * basis.width * (2 if request.records < 2**15 else 4) + HEADER_BYTES,
-                        seconds=request.records * _NANOSECONDS_REPORT * 1e-9,
-                    ),
-                    count_share=0.0,
+                Option(
+                    method=_REPORTS,
+                    request=request,
+                    settings={"rows": rows, "width": basis.width, "local_epsilon": epsilon},
+                    mechanism=str(MECHANISM if self.name == LOCAL else SHUFFLED_MECHANISM),
+                    shape=basis.shape,
+                    noise=NORMAL_MEAN_ABSOLUTE * noise,
+                    approximation=NORMAL_MEAN_ABSOLUTE * hashing,
+                    error=NORMAL_MEAN_ABSOLUTE * math.hypot(noise, hashing),
+                    size=rows * basis.width * (2 if request.records < 2**15 else 4) + HEADER_BYTES,
+                    seconds=request.records * _NANOSECONDS_REPORT * 1e-9,
                 )
             )
         return made

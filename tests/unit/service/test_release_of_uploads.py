@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +78,7 @@ def test_plan_and_release_are_the_same_on_every_surface(case: str, town: Town, t
 
     assert shown["option"]["method"] == planned.best.method == by_command["method"]
     assert shown["option"]["error"] == pytest.approx(planned.best.error) == by_command["predicted_error"]
-    assert shown["option"]["settings"] == json.loads(json.dumps(asdict(planned.best)))["settings"]
+    assert shown["option"]["settings"] == json.loads(json.dumps(planned.best.as_json()))["settings"]
     assert facts["claim"] == by_command["claim"] == shown["claim"]
     listed = {"epsilon": [1.0], **({"rows": [terms["rows"]]} if "rows" in terms else {})}
     planning = {"records": 600, "dim": dim, **terms, **listed}

@@ -89,7 +89,7 @@ def _claim_of_records(request: ReleaseClaimRequest, public: str | None) -> dict[
         ).prepare(DeclaredRecords(request.columns))
     return {
         "claim": planned.prepared.claim.as_json(),
-        "option": asdict(planned.option),
+        "option": planned.option.as_json(),
         "cells": math.prod(planned.shape or (1,)),
         "advice": notes,
     }
