@@ -21,13 +21,7 @@ from hushsum.methods import (
     register,
     release_counted,
 )
-from hushsum.privacy import (
-    LAPLACE,
-    PERMUTE_AND_FLIP,
-    Mechanism,
-    Question,
-    ReleaseNoise,
-)
+from hushsum.privacy import LAPLACE, PERMUTE_AND_FLIP, Mechanism, Question, ReleaseNoise
 from hushsum.records import Bounds, CellGrid, DeclaredBounds, bins_for_bandwidth
 from hushsum.releases import CoefficientFunction, PointsFunction, ReleasedFunction
 from hushsum.tables import Bins

@@ -18,21 +18,8 @@ from hushsum.methods._feature_functions import (
 from hushsum.methods._fourier_features import FOURIER_FEATURES, fourier_features
 from hushsum.methods._graphs import count_graph, count_rows
 from hushsum.methods._grid import GRID, grid
-from hushsum.methods._hash_rows import (
-    BOUND,
-    DEFAULT_WIDTH,
-    RACE,
-    race,
-    row_variances,
-    row_width,
-)
-from hushsum.methods._landmarks import (
-    LANDMARKS,
-    LENGTH,
-    MOST_COLUMNS,
-    landmarks,
-    predicted_error,
-)
+from hushsum.methods._hash_rows import BOUND, DEFAULT_WIDTH, RACE, race, row_variances, row_width
+from hushsum.methods._landmarks import LANDMARKS, LENGTH, MOST_COLUMNS, landmarks, predicted_error
 from hushsum.methods._linear_models import (
     BITS,
     OBJECTIVE_PERTURBATION,

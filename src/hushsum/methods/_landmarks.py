@@ -29,13 +29,7 @@ from hushsum.methods._prediction import (
     Option,
     PredictionRequest,
 )
-from hushsum.privacy import (
-    GAMMA,
-    LAPLACE,
-    Mechanism,
-    Relation,
-    ReleaseNoise,
-)
+from hushsum.privacy import GAMMA, LAPLACE, Mechanism, Relation, ReleaseNoise
 from hushsum.records import Bounds, CellGrid, DeclaredBounds, clipping_allowed
 from hushsum.releases import FeatureErrors, PointsFunction
 from hushsum.tables import MAX_DIM

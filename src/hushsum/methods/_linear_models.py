@@ -479,12 +479,7 @@ def _tilt(posterior: Posterior, bound: float) -> float:
 
 
 def fit_adaops(
-    features: Floats,
-    target: Floats,
-    *,
-    epsilon: float,
-    delta: float,
-    insecure_noise_seed: int | None = None,
+    features: Floats, target: Floats, *, epsilon: float, delta: float, insecure_noise_seed: int | None = None
 ) -> Floats:
     """AdaOPS: a posterior sample as precise as the released least eigenvalue and residual bound allow.
 

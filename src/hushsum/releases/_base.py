@@ -149,11 +149,7 @@ class ReleasedFunction(Protocol, metaclass=RoleType):
     def describe(self) -> Description:
         """Its public facts, the same for every kind; print them, or take ``as_json()``."""
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        **keywords: Unpack[PlotKeywords],
-    ) -> Axes:
+    def plot(self, ax: Axes | None = None, **keywords: Unpack[PlotKeywords]) -> Axes:
         """Draw a curve with its error band, a heat map, or a slice of a function of more columns."""
 
     def save(self, target: PathOrFile) -> None:
@@ -390,11 +386,7 @@ class Presented:
         """Its public facts, the same for every kind; print them, or take ``as_json()``."""
         return Description(self, self.details(), _error_in_the_middle(self))
 
-    def plot(
-        self: ReleasedFunction,
-        ax: Axes | None = None,
-        **keywords: Unpack[PlotKeywords],
-    ) -> Axes:
+    def plot(self: ReleasedFunction, ax: Axes | None = None, **keywords: Unpack[PlotKeywords]) -> Axes:
         """Draw a curve with its error band, a heat map, or a slice of a function of more columns.
 
         Spends nothing, like every query.

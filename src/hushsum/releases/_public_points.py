@@ -271,11 +271,7 @@ def _check_points(points: Floats, dim: int | None) -> None:
 
 
 register(
-    CombinedFunction.kind,
-    _payload_size,
-    lambda *file: CombinedFunction(*_read(*file)),
-    "points",
-    "release",
+    CombinedFunction.kind, _payload_size, lambda *file: CombinedFunction(*_read(*file)), "points", "release"
 )
 
 

@@ -11,14 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.files import (
-    Header,
-    decode_array,
-    encode_array,
-    encoded_size,
-    narrowest_type,
-    stored_rational,
-)
+from hushsum.files import Header, decode_array, encode_array, encoded_size, narrowest_type, stored_rational
 from hushsum.privacy import MECHANISM, SHUFFLED_MECHANISM, Claim, Relation, sign_gain
 from hushsum.privacy.accounting import shuffled_delta
 from hushsum.releases._base import (
@@ -118,11 +111,7 @@ class ReportedFunction(LocalTable):
         largest = signs + keep**2 * self.reports * (most + folded) / self.table.shape[0]
         scale = 1.0 if options.of == "sum" else 1.0 / max(self.reports, 1)
         answers = normal_answers(
-            scale * sums,
-            scale * np.sqrt(variance),
-            options.level,
-            points,
-            simultaneous=options.simultaneous,
+            scale * sums, scale * np.sqrt(variance), options.level, points, simultaneous=options.simultaneous
         )
         return replace(answers, bound=scale * np.sqrt(np.maximum(largest, variance)))
 
