@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from hushsum._types import Floats, RoleType
 from hushsum.errors import UsageError
 from hushsum.kernels._hashers import Hasher as Hasher
+from hushsum.kernels._parameter_checks import check_parameters
 from hushsum.records import Batch as Batch
 from hushsum.records import Bounds, part_of
 from hushsum.records import dense_batch as dense_batch
@@ -70,6 +71,10 @@ class Kernel(Protocol, metaclass=RoleType):
 
         def __hash__(self) -> int:
             return 0
+
+    def __post_init__(self) -> None:
+        """Check and normalise the parameters that most kernels have; a dataclass calls it."""
+        check_parameters(self)
 
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments, as JSON values."""

@@ -12,6 +12,7 @@ import ast
 import itertools
 import math
 import operator
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Protocol, TypeVar, cast
@@ -19,7 +20,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Protocol, TypeV
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum._types import Floats, is_number
+from hushsum._types import Floats
 from hushsum.errors import Parameter, UsageError, shown
 from hushsum.files import canonical_json
 from hushsum.kernels._base import (
@@ -36,7 +37,7 @@ from hushsum.kernels._base import (
     dense_batch,
 )
 from hushsum.kernels._hashers import FACTOR_WIDTH, BlockwiseHasher, concatenated, derived_seed
-from hushsum.kernels._parameter_checks import MAX_DIM, MAX_POWER, positive_integer
+from hushsum.kernels._parameter_checks import MAX_DIM, MAX_POWER, as_float, positive_integer
 from hushsum.kernels._public_randomness import row_words, single_precision, uniforms
 from hushsum.kernels._registry import (
     COLUMNS,
@@ -73,12 +74,42 @@ class Component(NamedTuple, Generic[K]):
 
 
 class _Composed:
-    """A kernel whose class is made for the roles of its parts, and has no place in a module."""
+    """A kernel whose class is made for the roles of its parts, and has no place in a module. Its parts are
+    checked already.
+    """
 
     __slots__ = ()
 
+    def __post_init__(self) -> None:
+        pass
+
     def __reduce__(self) -> Any:
         return kernel_from_json, (kernel_as_json(cast("Kernel", self)),)
+
+
+class _ColumnsOfMembers(ColumnKernel):
+    """A kernel of columns that is made of others: its scales are the smallest of theirs."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def members(self) -> Sequence[ColumnKernel]:
+        """The kernels that are multiplied or added."""
+
+    @property
+    def bandwidth(self) -> float:
+        """The smallest of the members'."""
+        return min(kernel.bandwidth for kernel in self.members())
+
+    @property
+    def width(self) -> float:
+        """The smallest of the members'."""
+        return min(kernel.width for kernel in self.members())
+
+    @property
+    def smooth(self) -> bool:
+        """Whether all members are, where they are profiles."""
+        return all(isinstance(kernel, ProfileKernel) and kernel.smooth for kernel in self.members())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -124,9 +155,13 @@ class ProductKernel(_Composed, Kernel):
         """The product of the factors' bounds."""
         return math.prod(kernel.size_bound() for kernel in self.parts())
 
+    def members(self) -> list[Any]:
+        """The kernels of the factors."""
+        return [kernel for kernel, _ in self.factors]
+
     def parts(self) -> list[Kernel]:
         """The factors."""
-        return [kernel for kernel, _ in self.factors]
+        return self.members()
 
     def _prepared(self, data: object, box: Bounds | None, clip: bool, names: Sequence[str] | None) -> Batch:
         if isinstance(self, ColumnKernel):
@@ -181,23 +216,13 @@ class HashableProduct(ProductKernel, HashableKernel):
         return min(kernel.typical_row_variance() for kernel, _ in self.factors)
 
 
-class ColumnProduct(ProductKernel, ColumnKernel):
+class ColumnProduct(ProductKernel, _ColumnsOfMembers):
     """All factors compare numbers."""
 
     __slots__ = ()
 
     takes_bounds: ClassVar[bool] = True
     factors: tuple[Factor[ColumnKernel], ...]
-
-    @property
-    def bandwidth(self) -> float:
-        """The smallest of the factors'."""
-        return min(kernel.bandwidth for kernel, _ in self.factors)
-
-    @property
-    def width(self) -> float:
-        """The smallest of the factors'."""
-        return min(kernel.width for kernel, _ in self.factors)
 
     def integral(self) -> float:
         """The product of the factors' integrals; infinity where a column has no factor, or several."""
@@ -229,11 +254,6 @@ class ProfileProduct(ColumnProduct, ProfileKernel):
     __slots__ = ()
 
     factors: tuple[Factor[ProfileKernel], ...]
-
-    @property
-    def smooth(self) -> bool:
-        """Whether all factors are."""
-        return all(kernel.smooth for kernel, _ in self.factors)
 
     def column_widths(self) -> tuple[float, ...]:
         """Those of the factors."""
@@ -366,6 +386,10 @@ class CombinationKernel(_Composed, Kernel):
         """The sum of the components' bounds, times the sizes of their weights."""
         return math.fsum(abs(weight) * kernel.size_bound() for weight, kernel in self.components)
 
+    def members(self) -> list[Any]:
+        """The kernels of the components."""
+        return [kernel for _, kernel in self.components]
+
     def parts(self) -> list[Kernel]:
         """The components, and the factors of those that are products."""
         return [part for _, kernel in self.components for part in kernel.parts()]
@@ -409,7 +433,7 @@ class DividedCombination(CombinationKernel, HashableCombination):
         return self.components
 
 
-class ColumnCombination(CombinationKernel, ColumnKernel):
+class ColumnCombination(CombinationKernel, _ColumnsOfMembers):
     """All components compare numbers."""
 
     __slots__ = ()
@@ -421,16 +445,6 @@ class ColumnCombination(CombinationKernel, ColumnKernel):
     def dim(self) -> int:
         """The number of columns."""
         return self.components[0].kernel.dim
-
-    @property
-    def bandwidth(self) -> float:
-        """The smallest of the components'."""
-        return min(kernel.bandwidth for _, kernel in self.components)
-
-    @property
-    def width(self) -> float:
-        """The smallest of the components'."""
-        return min(kernel.width for _, kernel in self.components)
 
     def integral(self) -> float:
         """The combination of the integrals; infinity where one has none."""
@@ -465,11 +479,6 @@ class ProfileCombination(ColumnCombination, ProfileKernel):
     __slots__ = ()
 
     components: tuple[Component[ProfileKernel], ...]
-
-    @property
-    def smooth(self) -> bool:
-        """Whether all components are."""
-        return all(kernel.smooth for _, kernel in self.components)
 
     def column_widths(self) -> tuple[float, ...]:
         """The smallest of the components', in each column."""
@@ -940,10 +949,7 @@ def _components(kernel: Kernel) -> tuple[Component[Kernel], ...]:
 
 
 def _weight(value: float) -> float:
-    try:
-        number = float(value) if is_number(value) else math.nan
-    except OverflowError:
-        number = math.nan
+    number = as_float(value)
     if not math.isfinite(number) or abs(number) > 1e12 or 0.0 < abs(number) < _NEGLIGIBLE:
         rule = f"must be 0, or a finite number from {_NEGLIGIBLE:g} to 1e12 or its negative"
         remedy = "multiply kernels with numbers, or with kernels"
@@ -1082,26 +1088,21 @@ class KernelExpression:
                 _refuse("a number beyond all")
         if isinstance(node, ast.UnaryOp):
             value = self._value(node.operand, of, given)
-            return value if isinstance(node.op, ast.UAdd) else -1.0 * value
+            return value if isinstance(node.op, ast.UAdd) else -value
         if isinstance(node, ast.BinOp):
             left = self._value(node.left, of, given)
             if isinstance(node.op, ast.Pow):
                 if not isinstance(left, Kernel) or not isinstance(node.right, ast.Constant):
                     _refuse("a power that is not an integer")
                 return power_of(left, cast("int", node.right.value))
-            return _joined(node.op, left, self._value(node.right, of, given))
+            right = self._value(node.right, of, given)
+            if isinstance(node.op, ast.Mult):
+                return left * right
+            if not (isinstance(left, Kernel) and isinstance(right, Kernel)):
+                _refuse("a number that is added to a kernel")
+            return left + right if isinstance(node.op, ast.Add) else left - right
         name, columns, parameters = _atom(node)
         return _built(name, columns, {**given, **parameters}, parameters, of)
-
-
-def _joined(op: ast.operator, left: Kernel | float, right: Kernel | float) -> Kernel | float:
-    if isinstance(op, ast.Mult):
-        if isinstance(left, Kernel):
-            return product(left, right) if isinstance(right, Kernel) else combination((right, left))
-        return combination((left, right)) if isinstance(right, Kernel) else left * right
-    if not (isinstance(left, Kernel) and isinstance(right, Kernel)):
-        _refuse("a number that is added to a kernel")
-    return combination((1.0, left), (1.0 if isinstance(op, ast.Add) else -1.0, right))
 
 
 def _built(

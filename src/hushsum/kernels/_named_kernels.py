@@ -75,9 +75,6 @@ class GaussianKernel(SpectralKernel, GaussianProfileKernel):
     bandwidth: float
     power: int = 1
 
-    def __post_init__(self) -> None:
-        check_parameters(self)
-
     @property
     def width(self) -> float:
         """The standard deviation: bandwidth/√power."""
@@ -145,9 +142,6 @@ class LaplacianKernel(SpectralKernel, ProfileKernel):
     dim: int
     bandwidth: float
     power: int = 1
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     @property
     def width(self) -> float:
@@ -375,9 +369,6 @@ class ManhattanKernel(ProjectionKernel, ProfileKernel):
     dim: int
     bandwidth: float
     power: int = 1
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def projections(self) -> Projections:
         """Cauchy projections, scaled by the bandwidth."""
@@ -668,9 +659,6 @@ class DotProductKernel(InnerProductKernel):
     dim: int
     radius: float = 1.0
 
-    def __post_init__(self) -> None:
-        check_parameters(self)
-
     def inner_degree(self) -> int:
         """1."""
         return 1
@@ -759,9 +747,6 @@ class JaccardKernel(HashableKernel):
 
     power: int = 1
 
-    def __post_init__(self) -> None:
-        check_parameters(self)
-
     def _prepared(self, data: object, box: Bounds | None, clip: bool, names: Sequence[str] | None) -> Batch:
         """A list of sets of 64-bit integers."""
         sets = as_sets(data)
@@ -841,9 +826,6 @@ class HammingKernel(HashableKernel, CategoricalKernel):
 
     dim: int
     power: int = 1
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def _prepared(self, data: object, box: Bounds | None, clip: bool, names: Sequence[str] | None) -> Batch:
         """Rows of ``dim`` 32-bit codes."""

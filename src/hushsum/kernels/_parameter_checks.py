@@ -41,15 +41,20 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> None:
         raise UsageError(name, f"must be one of {', '.join(listed)}", got=shown(value))
 
 
+def as_float(value: object) -> float:
+    """A given number; NaN if it is none, or beyond all floats."""
+    try:
+        return float(value) if is_number(value) else math.nan
+    except OverflowError:
+        return math.nan
+
+
 def positive_number(
     name: str, value: float, *, remedy: str = "give the scale of the data in its units"
 ) -> float:
     """A finite number above 0."""
-    try:
-        number = float(value) if is_number(value) else math.nan
-    except OverflowError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
+    number = as_float(value)
+    if not 0.0 < number < math.inf:
         raise UsageError(name, "must be a finite number above 0", got=shown(value), remedy=remedy)
     return number
 
