@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +36,10 @@ from hushsum.kernels import (
     row_words,
     uniforms,
 )
-from hushsum.methods import Method, boxed_tally
+from hushsum.methods import BoxKeywords, Method, boxed_tally
 from hushsum.methods import register as register_method
 from hushsum.privacy import Relation, Sensitivity
-from hushsum.records import Bounds, DeclaredBounds
+from hushsum.records import Bounds
 from hushsum.tables import (
     DEFAULT_SCALE,
     HEAPED_SHARE,
@@ -69,22 +69,10 @@ _NOTHING = 2e-8
 
 
 def _tally(
-    method: str,
-    kernel: Kernel,
-    basis: Callable[..., Basis],
-    bounds: DeclaredBounds,
-    columns: Sequence[str] | None,
-    max_per_unit: int | None,
+    method: str, kernel: Kernel, basis: Callable[..., Basis], **declared: Unpack[BoxKeywords]
 ) -> Tally:
     """An empty tally of a basis that lacks its declared box alone."""
-    return boxed_tally(
-        method,
-        kernel,
-        lambda box, names: basis(bounds=box, columns=names),
-        bounds=bounds,
-        columns=columns,
-        max_per_unit=max_per_unit,
-    )
+    return boxed_tally(method, kernel, lambda box, names: basis(bounds=box, columns=names), **declared)
 
 
 def column_profile(kernel: Kernel, asker: str) -> ColumnProfile:
@@ -517,13 +505,11 @@ _MOST_CELLS = 1 << 23
 def hermite(
     kernel: Kernel,
     *,
-    bounds: DeclaredBounds,
     order: int | None = None,
     side: float | None = None,
     records: int | None = None,
     epsilon: float | None = None,
-    columns: Sequence[str] | None = None,
-    max_per_unit: int | None = None,
+    **declared: Unpack[BoxKeywords],
 ) -> Tally:
     """An empty tally of polynomials of each record's offset in its box: a fast Gauss transform; 1–4 columns.
 
@@ -535,8 +521,6 @@ def hermite(
     kernel : Kernel
         Gaussian or Laplacian in any dimension; Euclidean or Manhattan in one. The released function answers
         other bandwidths too (``f.with_kernel``), best wider ones.
-    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
-        Declared, never read off the data. Records are clipped to it.
     order : int, optional
         Highest degree, over all columns together. 0 is a histogram, which has the least noise.
     side : float, optional
@@ -544,8 +528,9 @@ def hermite(
     records, epsilon : int and float, optional
         About how many records there will be, declared and not counted, and the ε to be released with: order
         and side are then chosen by :func:`predicted_error`. Without them order 2 and side 1.
-    columns, max_per_unit
-        As for :func:`hushsum.race`.
+    **declared
+        ``bounds``, never read off the data, to which records are clipped; ``columns`` and ``max_per_unit`` as
+        for :func:`hushsum.race`.
 
     Examples
     --------
@@ -573,7 +558,7 @@ def hermite(
             bounds=box, columns=names, side=width, order=degree, weights=best_weights(kernel, width, degree)
         )
 
-    return boxed_tally("hermite", kernel, basis, bounds=bounds, columns=columns, max_per_unit=max_per_unit)
+    return boxed_tally("hermite", kernel, basis, **declared)
 
 
 def predicted_error(
@@ -645,10 +630,8 @@ def best_weights(kernel: Kernel, side: float, order: int) -> tuple[int, ...]:
 def lsq_fgt(
     kernel: Kernel,
     *,
-    bounds: DeclaredBounds,
     order: int = 3,
-    columns: Sequence[str] | None = None,
-    max_per_unit: int | None = None,
+    **declared: Unpack[BoxKeywords],
 ) -> Tally:
     """An empty tally of monomials in boxes of √2 bandwidths, as published; low dimension.
 
@@ -657,12 +640,11 @@ def lsq_fgt(
     Parameters
     ----------
     kernel : GaussianKernel
-    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
-        Declared, never read off the data. Records are clipped to it.
     order : int
         ρ: degrees 0, …, ρ − 1 in each column, and boxes within √ρ sides of a query are read.
-    columns, max_per_unit
-        As for :func:`hushsum.race`.
+    **declared
+        ``bounds``, never read off the data, to which records are clipped; ``columns`` and ``max_per_unit`` as
+        for :func:`hushsum.race`.
 
     Examples
     --------
@@ -691,7 +673,7 @@ def lsq_fgt(
             every_column=True,
         )
 
-    return boxed_tally("lsq_fgt", kernel, basis, bounds=bounds, columns=columns, max_per_unit=max_per_unit)
+    return boxed_tally("lsq_fgt", kernel, basis, **declared)
 
 
 MAX_DEGREE = 1 << 12
@@ -965,12 +947,10 @@ def _endless_sum(spacing: float, most: float) -> float:
 def bernstein(
     kernel: Kernel,
     *,
-    bounds: DeclaredBounds,
     degree: int = 19,
     iterations: int = 2,
     as_published: bool = False,
-    columns: Sequence[str] | None = None,
-    max_per_unit: int | None = None,
+    **declared: Unpack[BoxKeywords],
 ) -> Tally:
     """An empty tally of kernel sums at the points of a lattice, read through Bernstein polynomials.
 
@@ -980,16 +960,15 @@ def bernstein(
     Parameters
     ----------
     kernel : GaussianKernel
-    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
-        Declared, never read off the data. Records are clipped to it; so are queries.
     degree : int
         The lattice has degree + 1 points in each column.
     iterations : int
         The order h of the iterated polynomials.
     as_published : bool
         Noise for a sensitivity of 1 at every lattice point, instead of what a record can really add up to.
-    columns, max_per_unit
-        As for :func:`hushsum.race`.
+    **declared
+        ``bounds``, never read off the data, to which records are clipped; ``columns`` and ``max_per_unit`` as
+        for :func:`hushsum.race`.
 
     Examples
     --------
@@ -1008,7 +987,7 @@ def bernstein(
     basis = partial(
         BernsteinLattice, kernel=kernel, degree=degree, iterations=iterations, as_published=as_published
     )
-    return _tally("bernstein", kernel, basis, bounds, columns, max_per_unit)
+    return _tally("bernstein", kernel, basis, **declared)
 
 
 MAX_TERMS = 1 << 12
@@ -1129,10 +1108,8 @@ class TrigonometricReading(ProductReading, BoxReading):
 def trigonometric(
     kernel: Kernel,
     *,
-    bounds: DeclaredBounds,
     terms: int = 16,
-    columns: Sequence[str] | None = None,
-    max_per_unit: int | None = None,
+    **declared: Unpack[BoxKeywords],
 ) -> Tally:
     """An empty tally of trigonometric polynomials, from which every smooth query on the box is read.
 
@@ -1143,12 +1120,11 @@ def trigonometric(
     ----------
     kernel : Kernel
         Gaussian or Laplacian in any dimension; Euclidean or Manhattan in one.
-    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
-        Declared, never read off the data. Records are clipped to it.
     terms : int
         In each column; terms^dim coefficients share the budget.
-    columns, max_per_unit
-        As for :func:`hushsum.race`.
+    **declared
+        ``bounds``, never read off the data, to which records are clipped; ``columns`` and ``max_per_unit`` as
+        for :func:`hushsum.race`.
 
     Examples
     --------
@@ -1165,7 +1141,7 @@ def trigonometric(
     noise on coefficients in fixed point.
     """
     basis = partial(TrigonometricPolynomials, terms=terms)
-    return _tally("trigonometric", kernel, basis, bounds, columns, max_per_unit)
+    return _tally("trigonometric", kernel, basis, **declared)
 
 
 MAX_FEATURES = 1 << 22
@@ -1262,20 +1238,14 @@ class CosineReading(SampledReading):
 
     def evaluate(self, table: Table, batch: Batch, *, threads: int) -> Floats:
         """The mean over features of √2·cos at the query times the records' sum of √2·cos."""
-        sums = table[0] * (2.0 / self.basis.scale / self.basis.features)
-        return self._of_cosines(batch, lambda cosine: cosine @ sums)
+        return self.spread(table, batch, threads=threads).mean
 
     def noise_gain(self, batch: Batch) -> Floats:
         """Σ (2·cos/(F·I))²."""
-        gain = self._of_cosines(batch, lambda cosine: (cosine * cosine).sum(axis=1))
-        return gain * (2.0 / self.basis.scale / self.basis.features) ** 2
-
-    def _of_cosines(self, batch: Batch, value: Callable[[Floats], Floats]) -> Floats:
-        """One number for each query, from the cosines at some queries at a time."""
-        values = np.empty(len(batch))
+        gain = np.empty(len(batch))
         for start, stop in blocks(len(batch), self.basis.numbers_per_record()):
-            values[start:stop] = value(self.basis.cosines(queries_of(batch)[start:stop]))
-        return values
+            gain[start:stop] = np.square(self.basis.cosines(queries_of(batch)[start:stop])).sum(axis=1)
+        return gain * (2.0 / self.basis.scale / self.basis.features) ** 2
 
     def noise_covariance(self, batch: Batch) -> Floats:
         """Inner products of the same coefficients."""
@@ -1311,11 +1281,9 @@ _ANYWHERE = (-1e38, 1e38)
 def lsq_rff(
     kernel: Kernel,
     *,
-    bounds: DeclaredBounds | None = None,
     features: int = 200,
     seed: int = 0,
-    columns: Sequence[str] | None = None,
-    max_per_unit: int | None = None,
+    **declared: Unpack[BoxKeywords],
 ) -> Tally:
     """An empty tally of random cosine features, one phase each, as published; any dimension.
 
@@ -1324,14 +1292,13 @@ def lsq_rff(
     Parameters
     ----------
     kernel : GaussianKernel
-    bounds : (low, high) for all columns, a list of them, or a dictionary by column name, optional
-        Records are clipped to it. Features are bounded without.
     features : int
         I: the error of the method is about 1/√I, that of the noise about I^½/(ε·n).
     seed : int
         Public seed of frequencies and phases. Tallies that shall merge need the same one.
-    columns, max_per_unit
-        As for :func:`hushsum.race`.
+    **declared
+        ``bounds``, never read off the data, to which records are clipped; ``columns`` and ``max_per_unit`` as
+        for :func:`hushsum.race`.
 
     Examples
     --------
@@ -1346,20 +1313,20 @@ def lsq_rff(
     -----
     Wagner, Naamad and Mishra, ICML 2023. With exact integer noise on features in fixed point.
     """
-    box = _ANYWHERE if bounds is None else bounds
     basis = partial(CosineFeatures, kernel=kernel, features=features, seed=seed)
-    return _tally("lsq_rff", kernel, basis, box, columns, max_per_unit)
+    if declared.get("bounds") is None:
+        # Features are bounded without.
+        declared["bounds"] = _ANYWHERE
+    return _tally("lsq_rff", kernel, basis, **declared)
 
 
 def fourier_series(
     kernel: Kernel,
     *,
-    bounds: DeclaredBounds,
     frequencies: int = 10,
     padding: float = 4.0,
     tapered: bool = False,
-    columns: Sequence[str] | None = None,
-    max_per_unit: int | None = None,
+    **declared: Unpack[BoxKeywords],
 ) -> Tally:
     """An empty tally of Fourier coefficients on a box: the orthogonal series, or spectral, estimate.
 
@@ -1369,8 +1336,6 @@ def fourier_series(
     Parameters
     ----------
     kernel : GaussianKernel
-    bounds : (low, high) for all columns, a list of them, or a dictionary by column name
-        Declared, never read off the data. Records are clipped to it.
     frequencies : int
         The highest frequency in each column.
     padding : float
@@ -1378,8 +1343,9 @@ def fourier_series(
     tapered : bool
         Divide the budget among the coefficients by what they matter to an answer. The published method
         divides equally.
-    columns, max_per_unit
-        As for :func:`hushsum.race`.
+    **declared
+        ``bounds``, never read off the data, to which records are clipped; ``columns`` and ``max_per_unit`` as
+        for :func:`hushsum.race`.
 
     Examples
     --------
@@ -1402,7 +1368,7 @@ def fourier_series(
         padding=padding,
         taper=2.0 / 3.0 if tapered else 0.0,
     )
-    return _tally("fourier_series", kernel, basis, bounds, columns, max_per_unit)
+    return _tally("fourier_series", kernel, basis, **declared)
 
 
 _LSQ_PAPER = "Wagner, Naamad and Mishra 2023"

@@ -79,6 +79,16 @@ class OneCallKeywords(ReleaseKeywords, total=False):
     population: int | None
 
 
+class BoxKeywords(TypedDict, total=False):
+    """What every tally of a declared box is made with: ``bounds``, which are needed, ``columns`` and
+    ``max_per_unit``.
+    """
+
+    bounds: DeclaredBounds | None
+    columns: Sequence[str] | None
+    max_per_unit: int | None
+
+
 _OF_EVERY_TALLY = ("kernel", "bounds", "columns", "max_per_unit", "records", "epsilon")
 
 
@@ -145,7 +155,12 @@ class Method:
         """What the tally can be made with, beside what every tally has."""
         if self.tally is None:
             return ()
-        return tuple(each for each in inspect.signature(self.tally).parameters if each not in _OF_EVERY_TALLY)
+        own = inspect.signature(self.tally).parameters.values()
+        return tuple(
+            each.name
+            for each in own
+            if each.name not in _OF_EVERY_TALLY and each.kind is not each.VAR_KEYWORD
+        )
 
     def suits(self, kernel: Kernel, *, delta: float | None = None) -> bool:
         """Whether it takes this kernel, and can promise ε alone or with this δ."""
@@ -434,18 +449,16 @@ def boxed_tally(
     method: str,
     kernel: Kernel,
     make: Callable[[Bounds, tuple[str, ...] | None], Basis],
-    *,
-    bounds: DeclaredBounds | None,
-    columns: Sequence[str] | None,
-    max_per_unit: int | None,
+    **declared: Unpack[BoxKeywords],
 ) -> Tally:
     """An empty tally of a method that needs bounds: of the basis that ``make`` returns for the box and the
     names of its columns.
     """
     method_named(method).role.check(kernel, method)
     dim = kernel.dim or 1
-    box, names = declared_bounds(bounds, dim=dim, columns=columns)
-    return Tally(make(Bounds.declared(box, dim, method), names), kernel, max_per_unit=max_per_unit)
+    box, names = declared_bounds(declared.get("bounds"), dim=dim, columns=declared.get("columns"))
+    basis = make(Bounds.declared(box, dim, method), names)
+    return Tally(basis, kernel, max_per_unit=declared.get("max_per_unit"))
 
 
 def release_counted(

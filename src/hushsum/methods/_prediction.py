@@ -263,7 +263,7 @@ class Option:
     """
 
     method: str
-    request: PredictionRequest = field(repr=False)
+    request: PredictionRequest = field(repr=False, compare=False)
     settings: dict[str, Any]
     mechanism: str
     shape: tuple[int, int]
