@@ -12,7 +12,7 @@ import hushsum as hs
 from hushsum import baselines, methods
 from hushsum.releases import simultaneous_reach
 from hushsum.releases._base import Quotient
-from hushsum.releases._noisy_table import noise_table
+from hushsum.releases._table_functions import noise_table
 
 
 @pytest.fixture

@@ -627,12 +627,7 @@ def best_weights(kernel: Kernel, side: float, order: int) -> tuple[int, ...]:
     return tuple(int(step) * (DEFAULT_SCALE // _WEIGHT_STEPS) for step in steps)
 
 
-def lsq_fgt(
-    kernel: Kernel,
-    *,
-    order: int = 3,
-    **declared: Unpack[BoxKeywords],
-) -> Tally:
+def lsq_fgt(kernel: Kernel, *, order: int = 3, **declared: Unpack[BoxKeywords]) -> Tally:
     """An empty tally of monomials in boxes of √2 bandwidths, as published; low dimension.
 
     Kept as a peer to compare with: :func:`hushsum.baselines.hermite` cuts less off for the same noise.
@@ -1105,12 +1100,7 @@ class TrigonometricReading(ProductReading, BoxReading):
         return float(table[0, 0]) / self.basis.scale, 1.0 / self.basis.scale**2
 
 
-def trigonometric(
-    kernel: Kernel,
-    *,
-    terms: int = 16,
-    **declared: Unpack[BoxKeywords],
-) -> Tally:
+def trigonometric(kernel: Kernel, *, terms: int = 16, **declared: Unpack[BoxKeywords]) -> Tally:
     """An empty tally of trigonometric polynomials, from which every smooth query on the box is read.
 
     The released function answers other kernels and bandwidths too (``f.with_kernel``), as far as so few terms
@@ -1278,13 +1268,7 @@ class CosineReading(SampledReading):
 _ANYWHERE = (-1e38, 1e38)
 
 
-def lsq_rff(
-    kernel: Kernel,
-    *,
-    features: int = 200,
-    seed: int = 0,
-    **declared: Unpack[BoxKeywords],
-) -> Tally:
+def lsq_rff(kernel: Kernel, *, features: int = 200, seed: int = 0, **declared: Unpack[BoxKeywords]) -> Tally:
     """An empty tally of random cosine features, one phase each, as published; any dimension.
 
     Kept as a peer to compare with: paired features of one frequency have half the noise and no random phase.

@@ -3,6 +3,7 @@
 Importing this package registers every kind.
 """
 
+from hushsum.releases import _table_file as _table_file  # registers the kind
 from hushsum.releases._base import (
     COMMON_FACTS,
     UNKNOWN_ERRORS,
@@ -34,18 +35,13 @@ from hushsum.releases._base import (
 from hushsum.releases._bundle import Bundle
 from hushsum.releases._neighbour_density import NeighbourDensity, neighbour_density
 from hushsum.releases._noisy_table import (
-    ESTIMATORS,
     ROUNDING_SHARE,
     UNSEEN_SHARE,
-    CoefficientFunction,
     NoisyTable,
     StepCovariance,
     StreamStep,
-    TableFunction,
-    function_type,
     largest_step,
     round_cells,
-    simultaneous_reach,
     step_covariance,
     stream_unit,
 )
@@ -73,6 +69,13 @@ from hushsum.releases._public_points import (
     sample_points,
 )
 from hushsum.releases._reported_function import ReportedFunction
+from hushsum.releases._table_functions import (
+    ESTIMATORS,
+    CoefficientFunction,
+    TableFunction,
+    function_type,
+    simultaneous_reach,
+)
 
 __all__ = [
     "COMMON_FACTS", "ESTIMATORS", "FEWEST_POINTS", "MOST_NUMBERS", "MOST_POINTS", "PUBLIC_SAMPLE",

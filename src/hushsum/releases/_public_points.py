@@ -32,7 +32,8 @@ from hushsum.releases._base import (
     register,
     stored_integer,
 )
-from hushsum.releases._noisy_table import CoefficientFunction, NoisyTable
+from hushsum.releases._noisy_table import NoisyTable
+from hushsum.releases._table_functions import CoefficientFunction
 from hushsum.tables import Explained, FeatureReading, explain
 
 PUBLIC_SAMPLE: Final = "the sample that parameters and answers were derived from is public"
@@ -313,7 +314,7 @@ class SharpenedFunction(ForwardedFacts):
         return self._explained.share
 
     def __call__(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
-        """Mean kernel values f(q)/N̂, shape (n_queries,)."""
+        """Mean kernel values f(q)/N̂, shape (n_queries,); parameters as for ``sum``."""
         return self.sum(Q, nonnegative=nonnegative, threads=threads) / max(self.count, 1.0)
 
     def sum(self, Q: object, *, nonnegative: bool = False, threads: int = 1) -> Floats:
