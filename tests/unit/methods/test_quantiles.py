@@ -12,7 +12,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import BudgetExhausted, ClaimError, DataRefused, UsageError
 from hushsum.methods import Ranks, rank_sensitivity
-from hushsum.methods import _quantiles as quantiles
+from hushsum.methods import _private_choice as private_choice
 from hushsum.privacy import Question, Relation
 from tests.memory_budget import MemoryBudget
 
@@ -72,7 +72,7 @@ def captured(monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Question]:
         requested.extend(questions)
         return [0] * len(questions)
 
-    monkeypatch.setattr(quantiles, "choose_positions", listen)
+    monkeypatch.setattr(private_choice, "choose_positions", listen)
     hs.private_quantiles([[0.1, 5.0], [0.2, 6.0]] * 5, bounds=(0, 10), **options)
     return requested
 
