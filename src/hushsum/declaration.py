@@ -398,3 +398,31 @@ def check_fields(request: object) -> None:
     for field, _, declared in declared_fields_of(kind):
         if declared is not None and getattr(request, field) is not declared.default:
             declared.check(getattr(request, field), of_model=False)
+
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+def shows_keywords(keywords: type[Mapping[str, Any]], **defaults: object) -> Callable[[C], C]:
+    """Makes ``help()`` of a function list the names in the typed dictionary that its ``**keywords`` are, with
+    these defaults, or None.
+
+    >>> class Seeded(typing.TypedDict, total=False):
+    ...     seed: int
+    >>> @shows_keywords(Seeded, seed=0)
+    ... def draw(size: int, **keywords: typing.Unpack[Seeded]) -> None: ...
+    >>> list(inspect.signature(draw).parameters)
+    ['size', 'seed']
+    """
+
+    def shown(call: C) -> C:
+        signature = inspect.signature(call)
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name))
+            for name in keywords.__annotations__
+        ]
+        vars(call)["__signature__"] = signature.replace(parameters=[*own, *more])
+        return call
+
+    return shown

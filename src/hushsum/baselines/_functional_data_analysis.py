@@ -11,10 +11,11 @@ from typing import Unpack
 import numpy as np
 
 from hushsum._types import Floats
+from hushsum.declaration import shows_keywords
 from hushsum.errors import UsageError
 from hushsum.files import Header
 from hushsum.kernels import POSITIVE_DEFINITE, Batch, Kernel, positive_integer, positive_number
-from hushsum.methods import DeclaredBox, Method, OneCallKeywords, OneCallRelease, register
+from hushsum.methods import DEFAULT_DELTA, DeclaredBox, Method, OneCallKeywords, OneCallRelease, register
 from hushsum.privacy import REAL_ARITHMETIC, REAL_GAUSSIAN, Mechanism, Relation
 from hushsum.records import DeclaredBounds
 from hushsum.releases import (
@@ -162,6 +163,7 @@ class CurveSpace:
         return self.curves * (np.sqrt(self.eigenvalues) / (self.eigenvalues + penalty))
 
 
+@shows_keywords(OneCallKeywords, relation=Relation.REPLACE, delta=DEFAULT_DELTA)
 def pfda(
     X: object,
     kernel: Kernel,

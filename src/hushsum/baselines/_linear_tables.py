@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
+from hushsum.declaration import shows_keywords
 from hushsum.errors import PerSurface, UsageError
 from hushsum.kernels import (
     GAUSSIAN,
@@ -502,6 +503,7 @@ _SIDES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
 _MOST_CELLS = 1 << 23
 
 
+@shows_keywords(BoxKeywords)
 def hermite(
     kernel: Kernel,
     *,
@@ -627,6 +629,7 @@ def best_weights(kernel: Kernel, side: float, order: int) -> tuple[int, ...]:
     return tuple(int(step) * (DEFAULT_SCALE // _WEIGHT_STEPS) for step in steps)
 
 
+@shows_keywords(BoxKeywords)
 def lsq_fgt(kernel: Kernel, *, order: int = 3, **declared: Unpack[BoxKeywords]) -> Tally:
     """An empty tally of monomials in boxes of √2 bandwidths, as published; low dimension.
 
@@ -939,6 +942,7 @@ def _endless_sum(spacing: float, most: float) -> float:
     return min(1.0 + 2.0 * math.fsum(np.exp(-0.5 * j * j).tolist()), most)
 
 
+@shows_keywords(BoxKeywords)
 def bernstein(
     kernel: Kernel,
     *,
@@ -1100,6 +1104,7 @@ class TrigonometricReading(ProductReading, BoxReading):
         return float(table[0, 0]) / self.basis.scale, 1.0 / self.basis.scale**2
 
 
+@shows_keywords(BoxKeywords)
 def trigonometric(kernel: Kernel, *, terms: int = 16, **declared: Unpack[BoxKeywords]) -> Tally:
     """An empty tally of trigonometric polynomials, from which every smooth query on the box is read.
 
@@ -1268,6 +1273,7 @@ class CosineReading(SampledReading):
 _ANYWHERE = (-1e38, 1e38)
 
 
+@shows_keywords(BoxKeywords)
 def lsq_rff(kernel: Kernel, *, features: int = 200, seed: int = 0, **declared: Unpack[BoxKeywords]) -> Tally:
     """An empty tally of random cosine features, one phase each, as published; any dimension.
 
@@ -1304,6 +1310,7 @@ def lsq_rff(kernel: Kernel, *, features: int = 200, seed: int = 0, **declared: U
     return _tally("lsq_rff", kernel, basis, **declared)
 
 
+@shows_keywords(BoxKeywords)
 def fourier_series(
     kernel: Kernel,
     *,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
+from hushsum.declaration import shows_keywords
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels import COLUMNS, Batch, ColumnKernel, Kernel, positive_integer
 from hushsum.methods import (
@@ -21,7 +22,7 @@ from hushsum.methods import (
     register,
     release_counted,
 )
-from hushsum.privacy import LAPLACE, PERMUTE_AND_FLIP, Mechanism, Question, ReleaseNoise
+from hushsum.privacy import LAPLACE, PERMUTE_AND_FLIP, Mechanism, Question, Relation, ReleaseNoise
 from hushsum.records import Bounds, CellGrid, DeclaredBounds, bins_for_bandwidth
 from hushsum.releases import CoefficientFunction, PointsFunction, ReleasedFunction
 from hushsum.tables import Bins
@@ -59,6 +60,7 @@ def histogram_tally(
     return Tally(basis, kernel, max_per_unit=max_per_unit)
 
 
+@shows_keywords(OneCallKeywords, relation=Relation.ADD_REMOVE)
 def histogram(
     X: object,
     kernel: Kernel,
@@ -178,6 +180,7 @@ _LARGEST_STEP = 2.0
 _SMALLEST_VARIANCE = 1e-9
 
 
+@shows_keywords(OneCallKeywords, relation=Relation.ADD_REMOVE)
 def mwem(
     X: object,
     kernel: Kernel,

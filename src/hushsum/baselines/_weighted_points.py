@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, Rows
+from hushsum.declaration import shows_keywords
 from hushsum.errors import Argument, Parameter, UsageError, shown
 from hushsum.kernels import (
     COLUMNS,
@@ -27,6 +28,7 @@ from hushsum.kernels import (
     positive_integer,
 )
 from hushsum.methods import (
+    DEFAULT_DELTA,
     FINENESS,
     PUBLIC_POINTS,
     SCORE_SENSITIVITY,
@@ -148,6 +150,7 @@ MOST_CELLS = 1 << 24
 MOST_DRAWN = 1 << 24
 
 
+@shows_keywords(OneCallKeywords, relation=Relation.ADD_REMOVE)
 def privbayes(
     X: object,
     kernel: Kernel,
@@ -505,6 +508,7 @@ MOST_FEATURES = 1 << 16
 _CELLS_AT_A_TIME = 1 << 21
 
 
+@shows_keywords(OneCallKeywords, relation=Relation.REPLACE, delta=DEFAULT_DELTA)
 def kme(
     X: object,
     kernel: Kernel,

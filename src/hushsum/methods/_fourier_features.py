@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Unpack
 
 import numpy as np
 
+from hushsum.declaration import shows_keywords
 from hushsum.kernels import SPECTRAL, Kernel, SpectralKernel
-from hushsum.methods._method import Method, register
+from hushsum.methods._method import BoxKeywords, Method, declared_box, register
 from hushsum.methods._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.privacy import LAPLACE
-from hushsum.records import DeclaredBounds, declared_bounds
 from hushsum.tables import (
     FeatureError,
     FourierFeatures,
@@ -46,17 +46,16 @@ _NANOSECONDS_PRODUCT = 0.0115
 _NANOSECONDS_ROUND = 0.065
 
 
+@shows_keywords(BoxKeywords)
 def fourier_features(
     kernel: Kernel,
     *,
     features: int = DEFAULT_FEATURES,
     seed: int = 0,
     orthogonal: bool = True,
-    bounds: DeclaredBounds | None = None,
-    columns: Sequence[str] | None = None,
     groups: int = 1,
     structured: bool = False,
-    max_per_unit: int | None = None,
+    **declared: Unpack[BoxKeywords],
 ) -> Tally:
     """An empty tally of random Fourier features, to be filled by ``add`` and made public by ``release``.
 
@@ -103,9 +102,9 @@ def fourier_features(
     -----
     Rahimi and Recht, NIPS 2007; Yu et al., NIPS 2016; with integer features and exact integer noise.
     """
-    box, names = declared_bounds(bounds, dim=kernel.dim or 1, columns=columns)
+    box, names = declared_box(kernel, declared)
     basis = FourierFeatures(kernel, features, seed, orthogonal, box, names, groups, structured)
-    return Tally(basis, max_per_unit=max_per_unit)
+    return Tally(basis, max_per_unit=declared.get("max_per_unit"))
 
 
 def predict(request: PredictionRequest) -> list[Option]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Unpack
 
 import numpy as np
 
 from hushsum._types import Floats
+from hushsum.declaration import shows_keywords
 from hushsum.errors import UsageError
 from hushsum.kernels import HASH_ROWS, Batch, HashableCombination, HashableKernel, Kernel, positive_integer
-from hushsum.methods._method import Method, register
+from hushsum.methods._method import BoxKeywords, Method, declared_box, register
 from hushsum.methods._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
-from hushsum.records import Bounds, DeclaredBounds, declared_bounds
+from hushsum.records import Bounds
 from hushsum.releases import ROUNDING_SHARE
 from hushsum.tables import DividedRows, HashRows, Reading, rows_for_laplace
 from hushsum.tally import Tally
@@ -45,15 +47,14 @@ _ESTIMATION_ROWS = 2000
 _MOST_QUERIES = 1000
 
 
+@shows_keywords(BoxKeywords)
 def race(
     kernel: Kernel,
     *,
     rows: int = DEFAULT_ROWS,
     width: int = DEFAULT_WIDTH,
     seed: int = 0,
-    bounds: DeclaredBounds | None = None,
-    columns: Sequence[str] | None = None,
-    max_per_unit: int | None = None,
+    **declared: Unpack[BoxKeywords],
 ) -> Tally:
     """An empty tally of hash rows, to be filled by ``add`` and made public by ``release``.
 
@@ -90,8 +91,8 @@ def race(
     Coleman and Shrivastava, CCS 2021, Algorithms 1 and 2, with exact integer noise in place of a rounded
     real one.
     """
-    box, names = declared_bounds(bounds, dim=kernel.dim or 1, columns=columns)
-    return Tally(hash_basis(kernel, rows, width, seed, box, names), max_per_unit=max_per_unit)
+    basis = hash_basis(kernel, rows, width, seed, *declared_box(kernel, declared))
+    return Tally(basis, max_per_unit=declared.get("max_per_unit"))
 
 
 def hash_basis(

@@ -12,6 +12,7 @@ from typing import Unpack
 import numpy as np
 
 from hushsum._types import Floats, Integers, Rows
+from hushsum.declaration import shows_keywords
 from hushsum.kernels import SPECTRAL, Batch, Kernel, SpectralKernel, positive_integer
 from hushsum.methods._method import (
     PUBLIC_POINTS,
@@ -498,6 +499,7 @@ COUNT_PART = Fraction(1, 10)
 """
 
 
+@shows_keywords(OneCallKeywords, relation=Relation.ADD_REMOVE)
 def landmarks(
     X: object,
     kernel: Kernel,

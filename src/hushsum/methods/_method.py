@@ -445,6 +445,11 @@ class DeclaredBox:
         return rows
 
 
+def declared_box(kernel: Kernel, declared: BoxKeywords) -> tuple[Bounds | None, tuple[str, ...] | None]:
+    """The declared box and the names of the columns."""
+    return declared_bounds(declared.get("bounds"), dim=kernel.dim or 1, columns=declared.get("columns"))
+
+
 def boxed_tally(
     method: str,
     kernel: Kernel,
@@ -455,9 +460,8 @@ def boxed_tally(
     names of its columns.
     """
     method_named(method).role.check(kernel, method)
-    dim = kernel.dim or 1
-    box, names = declared_bounds(declared.get("bounds"), dim=dim, columns=declared.get("columns"))
-    basis = make(Bounds.declared(box, dim, method), names)
+    box, names = declared_box(kernel, declared)
+    basis = make(Bounds.declared(box, kernel.dim or 1, method), names)
     return Tally(basis, kernel, max_per_unit=declared.get("max_per_unit"))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import is_number
+from hushsum.declaration import shows_keywords
 from hushsum.errors import Argument, ClaimError, DataRefused, Parameter, UsageError, Words, shown
 from hushsum.kernels import Batch, Kernel, check_cap, kernel_as_json, one_of, positive_integer
 from hushsum.privacy import (
@@ -109,6 +110,7 @@ class Choice(Generic[C]):
     claim: Claim
 
 
+@shows_keywords(ChoiceKeywords, relation=Relation.ADD_REMOVE)
 def choose_kernel(
     X: object,
     candidates: Sequence[Kernel],
@@ -270,6 +272,7 @@ class ChosenRelease(Generic[C]):
         return self.function.claim
 
 
+@shows_keywords(ChoiceKeywords, relation=Relation.ADD_REMOVE)
 def choose(
     candidates: Sequence[C],
     run: Callable[[C, float], ReleasedFunction],

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
+from hushsum.declaration import shows_keywords
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels import check_cap
 from hushsum.methods._private_choice import ChoiceKeywords, ChoiceRequest
@@ -100,6 +101,7 @@ class PrivateBounds(Sequence[Pair]):
         return self.pairs[index]
 
 
+@shows_keywords(ChoiceKeywords, relation=Relation.ADD_REMOVE)
 def private_quantiles(
     X: object,
     q: float | Sequence[float],
@@ -191,6 +193,7 @@ def private_quantiles(
     )
 
 
+@shows_keywords(ChoiceKeywords, relation=Relation.ADD_REMOVE)
 def private_bounds(
     X: object,
     *,
