@@ -17,7 +17,7 @@ from scipy.special import betaincinv
 import hushsum as hs
 from hushsum.auditing import audit_choice
 from hushsum.methods import landmarks
-from hushsum.methods._landmarks import TREE_SHARE, private_leaves
+from hushsum.methods._landmarks import TREE_SHARE, PlaceSearch, private_leaves
 from hushsum.privacy import ReleaseNoise
 from hushsum.privacy.noise import NoiseSource
 from hushsum.records import Bounds
@@ -47,9 +47,7 @@ def path_lengths(count: int, epsilon: float, source: NoiseSource) -> Callable[[i
     noise = ReleaseNoise(source)
 
     def one() -> int:
-        leaves = private_leaves(
-            rows, LINE, widths=[0.5], epsilon=Fraction(epsilon), moved=1, noise=noise, count=10.0
-        )
+        leaves = private_leaves(rows, PlaceSearch(LINE, [0.5], Fraction(epsilon), 1, noise, 10.0))
         around = int(np.argmin(leaves.low[:, 0]))
         return round(-math.log2(float(leaves.high[around, 0] - leaves.low[around, 0])))
 

@@ -29,13 +29,11 @@ from hushsum.releases import (
     QueryOptions,
     RealFunction,
     common_fields,
-    decode_reals,
     encode_reals,
-    encoded_reals,
     normal_answers,
+    register_reals,
     stored_integer,
 )
-from hushsum.releases import register as register_kind
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -307,17 +305,14 @@ METHOD = register(
 )
 
 
-def _curve_size(header: Header) -> int:
-    number = stored_integer(header["values"], 1, MOST_NUMBERS)
-    return encoded_reals(number, number)
+def _shapes(header: Header) -> list[tuple[int, ...]]:
+    return [(stored_integer(header["values"], 1, MOST_NUMBERS),)] * 2
 
 
-def _curve(header: Header, payload: memoryview) -> CurveFunction:
-    number = stored_integer(header["values"], 1, MOST_NUMBERS)
-    values, errors = decode_reals(payload, [(number,), (number,)])
+def _curve(header: Header, values: Floats, errors: Floats) -> CurveFunction:
     if (errors < 0.0).any():
         raise ValueError("errors")
     return CurveFunction(values=values, errors=errors, **common_fields(header))
 
 
-register_kind(CurveFunction.kind, _curve_size, _curve, "values")
+register_reals(CurveFunction.kind, "values", _shapes, _curve)

@@ -55,28 +55,38 @@ class Leaves:
     weights: Floats
 
 
-def private_leaves(
-    rows: Rows,
-    bounds: Bounds,
-    *,
-    widths: Sequence[float],
-    epsilon: Fraction,
-    moved: int,
-    noise: ReleaseNoise,
-    count: float,
-) -> Leaves:
+@dataclass(frozen=True, slots=True)
+class PlaceSearch:
+    """What both looks at the places of records take: public numbers, and the noise.
+
+    Attributes
+    ----------
+    widths : sequence of float
+        The bandwidth along each column.
+    epsilon : Fraction
+        Of each look.
+    moved : int
+        1 under add/remove, 2 under replace.
+    count : float
+        The public number of records, which weights and histograms are fitted to.
+    """
+
+    bounds: Bounds
+    widths: Sequence[float]
+    epsilon: Fraction
+    moved: int
+    noise: ReleaseNoise
+    count: float
+
+
+def private_leaves(rows: Rows, search: PlaceSearch) -> Leaves:
     """Boxes that are small where records are dense, halved until they are half a bandwidth wide.
 
     Parameters
     ----------
     rows : array of shape (n, columns)
         Records, centred on the box; secret.
-    widths : sequence of float
-        The bandwidth along each column.
-    moved : int
-        1 under add/remove, 2 under replace.
-    count : float
-        The public number of records, which the weights of the leaves are fitted to.
+    search : PlaceSearch
 
     Privacy
     -------
@@ -100,6 +110,7 @@ def private_leaves(
     -----
     Zhang, Xiao and Xie, *PrivTree*, SIGMOD 2016, with two children per box, and with integer noise.
     """
+    bounds, epsilon, moved, noise = search.bounds, search.epsilon, search.moved, search.noise
     low = np.array([bounds.low], np.float64) - bounds.centre
     high = np.array([bounds.high], np.float64) - bounds.centre
     shape_epsilon = TREE_SHARE * epsilon
@@ -110,7 +121,7 @@ def private_leaves(
     depth = 0
     while len(low):
         inside = np.bincount(place, minlength=len(low)).astype(np.int64)
-        sides = (high[0] - low[0]) / np.array(widths)
+        sides = (high[0] - low[0]) / np.array(search.widths)
         column = int(np.argmax(sides))
         split = np.zeros(len(low), bool)
         if sides[column] > 1.0 / CELLS_PER_BANDWIDTH:
@@ -130,7 +141,7 @@ def private_leaves(
             place += rows[index, column].astype(np.float64) >= low[place + 1, column]
         depth += 1
     noisy, _ = noise.laplace(np.concatenate(counts), moved, epsilon - shape_epsilon)
-    return Leaves(np.concatenate(lows), np.concatenate(highs), nearest_shares(noisy, count))
+    return Leaves(np.concatenate(lows), np.concatenate(highs), nearest_shares(noisy, search.count))
 
 
 def depth_penalty(epsilon: Fraction, moved: int) -> int:
@@ -156,16 +167,7 @@ class ColumnHistograms:
     steps: tuple[Floats, ...]
 
 
-def column_histograms(
-    rows: Rows,
-    bounds: Bounds,
-    *,
-    widths: Sequence[float],
-    epsilon: Fraction,
-    moved: int,
-    noise: ReleaseNoise,
-    count: float,
-) -> ColumnHistograms:
+def column_histograms(rows: Rows, search: PlaceSearch) -> ColumnHistograms:
     """Noisy histograms with cells half a bandwidth wide, fitted to the public number of records.
 
     Privacy
@@ -173,15 +175,16 @@ def column_histograms(
     Pure ε, exact integers. A record is in one cell of every column, so Δ1 is the number of columns, and twice
     that under replace.
     """
+    bounds = search.bounds
     spans = np.array(bounds.high) - np.array(bounds.low)
-    wanted = np.ceil(spans / np.array(widths) * CELLS_PER_BANDWIDTH)
+    wanted = np.ceil(spans / np.array(search.widths) * CELLS_PER_BANDWIDTH)
     bins = np.clip(wanted, 1, _MOST_BINS).astype(int).tolist()
     codes = CellGrid.of(bounds, bins).codes(rows)
     edges, steps = [], []
     for column, number in enumerate(bins):
         counts = np.bincount(codes[:, column], minlength=number).astype(np.int64)
-        noisy, _ = noise.laplace(counts, moved * bounds.dim, epsilon)
-        cells = (1.0 - _SPREAD) * nearest_shares(noisy, count) + _SPREAD / number
+        noisy, _ = search.noise.laplace(counts, search.moved * bounds.dim, search.epsilon)
+        cells = (1.0 - _SPREAD) * nearest_shares(noisy, search.count) + _SPREAD / number
         low = bounds.low[column] - bounds.centre[column]
         edges.append(low + spans[column] * np.linspace(0.0, 1.0, number + 1))
         steps.append(np.concatenate([[0.0], np.cumsum(cells)]))
@@ -597,13 +600,8 @@ def landmarks(
             tau = prior_variance()
             if given is None:
                 half, left = left * share / 2, left * (1 - share)
-                widths = kernel.column_widths()
-                leaves = private_leaves(
-                    rows, box, widths=widths, epsilon=half, moved=moved, noise=noise, count=count
-                )
-                histograms = column_histograms(
-                    rows, box, widths=widths, epsilon=half, moved=moved, noise=noise, count=count
-                )
+                search = PlaceSearch(box, kernel.column_widths(), half, moved, noise, count)
+                leaves, histograms = private_leaves(rows, search), column_histograms(rows, search)
                 places = draw_points(leaves, histograms, number, rng)
                 tau = prior_variance(depth_penalty(half, moved) / count)
             else:

@@ -310,16 +310,20 @@ def minimum_in_ball(gram: Floats, cross: Floats, ridge: float, bound: float) -> 
     def theta(multiplier: float) -> Floats:
         return np.asarray(along / (height + multiplier))
 
-    low, high = 0.0, 0.0
-    if np.linalg.norm(theta(0.0)) > bound:
-        high = float(np.linalg.norm(cross)) / bound
-        for _ in range(200):
-            middle = (low + high) / 2.0
-            if np.linalg.norm(theta(middle)) > bound:
-                low = middle
-            else:
-                high = middle
-    return np.asarray(vectors @ theta(high))
+    least = _least(lambda each: float(np.linalg.norm(theta(each))) <= bound)
+    return np.asarray(vectors @ theta(least))
+
+
+def _least(enough: Callable[[float], bool]) -> float:
+    """The least number from 0 on that is enough, up to rounding; every larger one is."""
+    if enough(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while high < math.inf and not enough(high):
+        low, high = high, 2.0 * high
+    while low < (middle := (low + high) / 2.0) < high:
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def fit_logistic(
@@ -457,25 +461,13 @@ def sample_in_ball(posterior: Posterior, bound: float, noise: ReleaseNoise) -> F
     ‖θ‖²)/2). The product of both densities is that of the restricted one, for every μ. With E‖θ‖² = bound²
     about one proposal in (bound·√(γμ)) is kept, wherever its centre lies.
     """
-    tilt = _tilt(posterior, bound)
+    tilt = _least(lambda each: posterior.mean_square(each) <= bound**2)
     for _ in range(_PROPOSALS):
         theta = posterior.draw(noise, tilt)
         room = bound**2 - float(theta @ theta)
         if room >= 0.0 and noise.coin(posterior.precision * tilt * room / 2.0):
             return np.asarray(posterior.vectors @ theta)
     raise UsageError("theta_bound", "is too small for a posterior sample", remedy="declare a larger one")
-
-
-def _tilt(posterior: Posterior, bound: float) -> float:
-    if posterior.mean_square(0.0) <= bound**2:
-        return 0.0
-    low, high = 0.0, 1.0
-    while posterior.mean_square(high) > bound**2:
-        low, high = high, 2.0 * high
-    for _ in range(100):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if posterior.mean_square(middle) > bound**2 else (low, middle)
-    return high
 
 
 def fit_adaops(

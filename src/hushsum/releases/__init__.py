@@ -53,9 +53,8 @@ from hushsum.releases._points import (
     all_measured,
     check_kernel,
     common_fields,
-    decode_reals,
     encode_reals,
-    encoded_reals,
+    register_reals,
 )
 from hushsum.releases._prepared import Prepared
 from hushsum.releases._public_points import (
@@ -85,8 +84,8 @@ __all__ = [
     "Presented", "PublicFacts", "QueryOptions", "Range", "RealFunction", "Released", "ReleasedFunction",
     "ReportedFunction", "SharpenedFunction", "StepCovariance", "StreamStep", "TableFunction",
     "all_measured", "check_kernel", "check_level", "check_question", "combine", "common_fields",
-    "decode_reals", "encode_reals", "encoded_reals", "file_bytes", "function_in", "function_type",
-    "largest_step", "load_function", "load_released", "neighbour_density", "normal_answers",
-    "normal_quantile", "query_points", "register", "round_cells", "sample_points", "simultaneous_reach",
-    "step_covariance", "stored_integer", "stream_unit",
+    "encode_reals", "file_bytes", "function_in", "function_type", "largest_step", "load_function",
+    "load_released", "neighbour_density", "normal_answers", "normal_quantile", "query_points", "register",
+    "register_reals", "round_cells", "sample_points", "simultaneous_reach", "step_covariance",
+    "stored_integer", "stream_unit",
 ]  # fmt: skip

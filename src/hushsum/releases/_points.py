@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -381,19 +381,13 @@ _LARGEST = 1e60
 _BYTES = 8
 
 
-def _points_shape(header: Header) -> tuple[int, int]:
-    number, dim = header["points"]
-    return stored_integer(number, 1, MOST_NUMBERS), stored_integer(dim, 1, MOST_NUMBERS)
+def _shapes(header: Header) -> list[tuple[int, ...]]:
+    number, dim = (stored_integer(each, 1, MOST_NUMBERS) for each in header["points"])
+    return [(number, dim), (number,)]
 
 
-def _points_size(header: Header) -> int:
-    number, dim = _points_shape(header)
-    return encoded_reals(number * dim, number)
-
-
-def _points(header: Header, payload: memoryview) -> PointsFunction:
-    number, dim = _points_shape(header)
-    points, weights = decode_reals(payload, [(number, dim), (number,)])
+def _points(header: Header, points: Floats, weights: Floats) -> PointsFunction:
+    number, dim = points.shape
     noise, width, errors = (header[name] for name in ("weight_variance", "cell_width", "feature_errors"))
     if width is not None and (not isinstance(width, list) or len(width) != dim):
         raise ValueError("cell_width")
@@ -443,14 +437,30 @@ def encode_reals(*arrays: Floats) -> list[memoryview]:
     return [np.ascontiguousarray(each, dtype="<f8").data.cast("B") for each in arrays]
 
 
-def encoded_reals(*sizes: int) -> int:
-    """How many bytes arrays of these sizes take; refuses more than any method writes."""
-    if sum(sizes) > MOST_NUMBERS:
-        raise ValueError("size")
-    return _BYTES * sum(sizes)
+def register_reals(
+    kind: str,
+    layout: str,
+    shapes: Callable[[Header], list[tuple[int, ...]]],
+    build: Callable[..., RealFunction],
+) -> None:
+    """Make a kind of function known whose file holds arrays of real numbers, of the ``shapes`` that the entry
+    ``layout`` of its header states; ``build`` takes the header and the arrays.
+    """
+
+    def size(header: Header) -> int:
+        numbers = sum(map(math.prod, shapes(header)))
+        if numbers > MOST_NUMBERS:
+            # More than any method writes.
+            raise ValueError("size")
+        return _BYTES * numbers
+
+    def built(header: Header, payload: memoryview) -> RealFunction:
+        return build(header, *_decoded(payload, shapes(header)))
+
+    register(kind, size, built, layout)
 
 
-def decode_reals(payload: memoryview, shapes: Sequence[tuple[int, ...]]) -> list[Floats]:
+def _decoded(payload: memoryview, shapes: Sequence[tuple[int, ...]]) -> list[Floats]:
     """The arrays back; ValueError unless every number is within ±`_LARGEST`."""
     numbers = np.frombuffer(payload, dtype="<f8").astype(np.float64)
     if not (np.abs(numbers) <= _LARGEST).all():
@@ -462,4 +472,4 @@ def decode_reals(payload: memoryview, shapes: Sequence[tuple[int, ...]]) -> list
     ]
 
 
-register(PointsFunction.kind, _points_size, _points, "points")
+register_reals(PointsFunction.kind, "points", _shapes, _points)

@@ -42,9 +42,9 @@ def spent(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
     def watch(name: str) -> None:
         step = getattr(module, name)
 
-        def watched(*arguments: Any, **options: Any) -> Any:
-            found["places"].append((options["epsilon"], options["moved"]))
-            return step(*arguments, **options)
+        def watched(rows: Any, search: Any) -> Any:
+            found["places"].append((search.epsilon, search.moved))
+            return step(rows, search)
 
         monkeypatch.setattr(module, name, watched)
 

@@ -14,6 +14,7 @@ from hushsum.methods._landmarks import (
     TREE_SHARE,
     ColumnHistograms,
     Leaves,
+    PlaceSearch,
     column_histograms,
     draw_points,
     nearest_shares,
@@ -32,18 +33,14 @@ def leaves_of(
 ) -> Leaves:
     """Of records in the unit cube, relative to its centre."""
     dim, count = rows.shape[1], float(len(rows))
-    return private_leaves(
-        rows, box(dim), widths=[width] * dim, epsilon=epsilon, moved=moved, noise=noise, count=count
-    )
+    return private_leaves(rows, PlaceSearch(box(dim), [width] * dim, epsilon, moved, noise, count))
 
 
 def histograms_of(
     rows: Any, noise: ReleaseNoise, *, width: float, epsilon: Fraction = Fraction(1), moved: int = 1
 ) -> ColumnHistograms:
     dim, count = rows.shape[1], float(len(rows))
-    return column_histograms(
-        rows, box(dim), widths=[width] * dim, epsilon=epsilon, moved=moved, noise=noise, count=count
-    )
+    return column_histograms(rows, PlaceSearch(box(dim), [width] * dim, epsilon, moved, noise, count))
 
 
 def survival(above: int, scale: float) -> float:
