@@ -8,7 +8,7 @@ import typer
 
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without, command_group
-from hushsum.cli.output import tell, warn, write_facts, write_json, write_result
+from hushsum.cli.output import tell, warn, write_result
 from hushsum.cli.summarize import show_secret_file
 from hushsum.declaration import common
 from hushsum.kernels import kernel_in_words
@@ -88,11 +88,9 @@ def show(
     hushsum federate show run.terms
     """
     agreed = read_terms(file)
-    if json:
-        write_json(terms_as_json(agreed))
-        return
     rows, width = agreed.basis.shape
-    write_facts(
+    write_result(
+        terms_as_json(agreed),
         [
             ("run", agreed.run),
             ("digest", agreed.digest.hex()),
@@ -104,7 +102,8 @@ def show(
             ("colluding", f"{agreed.colluding} of {len(agreed.sites)} sites may collude"),
             *(("site", each) for each in agreed.sites),
             ("claim", agreed.claim.sentence()),
-        ]
+        ],
+        as_json=json,
     )
 
 
@@ -194,13 +193,10 @@ def site(
         log=tell,
         approve=approve,
     )
-    if json:
-        write_json(ended.as_json())
-        return
     facts = [("run", ended.run), ("claim", ended.claim.sentence())]
     if ended.idempotency_key is not None:
         facts.append(("ledger entry", ended.idempotency_key))
-    write_facts(facts)
+    write_result(ended, facts, as_json=json)
 
 
 federate = command_group(

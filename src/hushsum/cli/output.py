@@ -20,6 +20,7 @@ from hushsum.cli.interrupts import exit_if_interrupted, interruptible_input
 from hushsum.errors import PublicAssumption, RepeatedRecords, SuspiciousParameter, UsageError
 from hushsum.files import atomic_file
 from hushsum.operations import STANDARD, AnsweredPoints, Progress
+from hushsum.privacy import Claim
 from hushsum.records import clipping_allowed
 
 if TYPE_CHECKING:
@@ -51,11 +52,16 @@ def write_json(value: object) -> None:
     write(as_text(value))
 
 
-def write_result(result: Any, text: str | Iterable[tuple[str, str]], *, as_json: bool) -> None:
-    """Print a result: as JSON, or else as a line, or labels and values."""
+def write_result(
+    result: Any, text: str | Iterable[tuple[str, str]], *, as_json: bool, claim: Claim | None = None
+) -> None:
+    """Print a result: as JSON, or else as a line, or labels and values below the sentence of a claim."""
     if as_json:
         write_json(result.as_json() if hasattr(result, "as_json") else result)
-    elif isinstance(text, str):
+        return
+    if claim is not None:
+        write(claim.sentence() + "\n")
+    if isinstance(text, str):
         write(text)
     else:
         write_facts(text)

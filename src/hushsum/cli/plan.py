@@ -194,20 +194,10 @@ def _brief(number: str) -> str:
 
 def benchmark(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Public records: CSV, Parquet or Arrow.")],
-    epsilon: Annotated[str, common("ε, or several.", metavar="E[,E...]")],
+    terms: BenchmarkTerms,
     public: Annotated[bool, common("Declare that these records are public; required.")] = False,
-    delta: options.Delta = None,
     kernel: Annotated[KernelSpec, Without("radius")] = KernelSpec(),  # noqa: B008  # frozen
     records: Annotated[RecordFiles, Without("unit_column", "max_per_unit", "set_column")] = RecordFiles(),  # noqa: B008
-    methods: Annotated[
-        str | None,
-        common(
-            "auto, or names such as race, grid, mwem; default: all that can release the kernel.",
-            metavar="NAMES",
-        ),
-    ] = None,
-    queries: Annotated[int, common("Queries, drawn from the records.")] = 500,
-    repeats: Annotated[int, common("Releases to average over.")] = 3,
     json: options.Json = False,
 ) -> None:
     """Benchmark methods on public data: true errors, times and sizes. Refused for private data.
@@ -217,18 +207,10 @@ def benchmark(
 
     hushsum benchmark skin.parquet --public --columns R,G,B --epsilon 0.1,1 --bandwidth 3.5 --bounds 0:255
     """
-    terms = BenchmarkTerms(
-        epsilons=options.numbers(epsilon, "epsilon"),
-        delta=delta,
-        bounds=records.bounds,
-        methods=options.names(methods, "methods"),
-        queries=queries,
-        repeats=repeats,
-    )
     with progress_bar("benchmarking") as progress:
         measured = benchmark_methods(
             PublicFile(file, records.columns, cells=records.cells),
-            terms,
+            replace(terms, bounds=records.bounds),
             kernel=kernel,
             public=public,
             progress=progress,

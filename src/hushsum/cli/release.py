@@ -19,9 +19,6 @@ from hushsum.cli.output import (
     tell,
     warn,
     warnings_printed,
-    write,
-    write_facts,
-    write_json,
     write_result,
 )
 from hushsum.cli.release_report import Confirmation, declined, released_file, warn_if_insecure
@@ -300,11 +297,8 @@ def choose(
     if chosen is None:
         declined("Nothing was chosen, and nothing was spent.")
     warn_if_insecure(chosen.claim, "choice")
-    if json:
-        write_json(chosen.as_json())
-        return
-    write(chosen.claim.sentence() + "\n")
-    write_facts([*chosen.facts, ("claim", repr(chosen.claim))])
+    facts = [*chosen.facts, ("claim", repr(chosen.claim))]
+    write_result(chosen, facts, as_json=json, claim=chosen.claim)
 
 
 def _approve_choice(claim: Claim) -> bool:

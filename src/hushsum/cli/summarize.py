@@ -9,7 +9,7 @@ import typer
 
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without, command_group
-from hushsum.cli.output import progress_bar, tell, warn, write, write_facts, write_json
+from hushsum.cli.output import progress_bar, tell, warn, write, write_json, write_result
 from hushsum.declaration import common
 from hushsum.operations import check_output
 from hushsum.parties import Identity, ParticipantPatience, Patience, parse_address
@@ -17,7 +17,6 @@ from hushsum.parties.summarization import (
     CuratorRequest,
     HashSecret,
     OwnerRequest,
-    Summarized,
     ValidationRequest,
     collect_summary,
     offer_records,
@@ -94,19 +93,9 @@ def owner(
     if request.ledger.given() is None:
         warn(_NO_LEDGER.format("run"))
     ended = offer_records(request, file, where, patience=waiting, log=tell)
-    if json:
-        write_json(ended.as_json())
-        return
-    write(ended.claim.sentence() + "\n")
-    write_facts(
-        [
-            ("run", ended.run),
-            ("rule", ended.rule),
-            ("points sent", str(ended.points_sent)),
-            ("claim", repr(ended.claim)),
-            *_entry(ended.idempotency_key),
-        ]
-    )
+    facts = [("run", ended.run), ("rule", ended.rule), ("points sent", str(ended.points_sent))]
+    facts += [("claim", repr(ended.claim)), *_entry(ended.idempotency_key)]
+    write_result(ended, facts, as_json=json, claim=ended.claim)
 
 
 def curator(
@@ -154,25 +143,19 @@ def curator(
             f"{len(made.summary.points)} of {size} points requested; give more --rounds, a larger ε, or more "
             "records of the owners and for --validation, or request fewer. Another run spends again."
         )
-    write_json(made.as_json()) if json else _write(made, size)
-
-
-def _write(made: Summarized, size: int) -> None:
     summary = made.summary
-    write(made.together.sentence() + "\n")
-    write_facts(
-        [
-            ("summary", f"{made.output}: {len(summary.points)} of {size} points"),
-            ("rule", f"{made.terms.rule}, {made.terms.rounds} rounds"),
-            ("all messages", repr(made.together)),
-            ("owners' records", f"rho={summary.claims.owners.rho:.6g} of it"),
-            ("validation records", f"rho={summary.claims.validation.rho:.6g} of it"),
-            ("points seen", f"{summary.seen}, {summary.parsimony:.2f} times what is needed"),
-            ("by owner", ", ".join(f"{name[:12]}… {count}" for name, count in made.by_owner.items())),
-            ("lost owners", ", ".join(f"{name[:12]}…" for name in summary.lost) or "none"),
-            *_entry(made.idempotency_key),
-        ]
-    )
+    facts = [
+        ("summary", f"{made.output}: {len(summary.points)} of {size} points"),
+        ("rule", f"{made.terms.rule}, {made.terms.rounds} rounds"),
+        ("all messages", repr(made.together)),
+        ("owners' records", f"rho={summary.claims.owners.rho:.6g} of it"),
+        ("validation records", f"rho={summary.claims.validation.rho:.6g} of it"),
+        ("points seen", f"{summary.seen}, {summary.parsimony:.2f} times what is needed"),
+        ("by owner", ", ".join(f"{name[:12]}… {count}" for name, count in made.by_owner.items())),
+        ("lost owners", ", ".join(f"{name[:12]}…" for name in summary.lost) or "none"),
+        *_entry(made.idempotency_key),
+    ]
+    write_result(made, facts, as_json=json, claim=made.together)
 
 
 def _entry(key: str | None) -> list[tuple[str, str]]:
@@ -196,19 +179,9 @@ def validation(
     if request.ledger.given() is None:
         warn(_NO_LEDGER.format("release"))
     made = release_validation(request, file, output)
-    if json:
-        write_json(made.as_json())
-        return
-    write(made.claim.sentence() + "\n")
-    write_facts(
-        [
-            ("release", made.output),
-            ("columns", ", ".join(made.columns)),
-            ("secret's check", made.check),
-            ("claim", repr(made.claim)),
-            *_entry(made.idempotency_key),
-        ]
-    )
+    facts = [("release", made.output), ("columns", ", ".join(made.columns)), ("secret's check", made.check)]
+    facts += [("claim", repr(made.claim)), *_entry(made.idempotency_key)]
+    write_result(made, facts, as_json=json, claim=made.claim)
 
 
 summarize = command_group(

@@ -73,7 +73,14 @@ from hushsum.operations._files import (
 )
 from hushsum.operations._mixed_tables import ARROW, PARQUET, mixed_batches, write_table
 from hushsum.operations._pictures import MapChoice, draw_heat_map, is_released, make_heat_map, plot_function
-from hushsum.operations._watch import StepClock, StepWritten, Watch, Watcher, start_or_continue
+from hushsum.operations._watch import (
+    StepClock,
+    StepWritten,
+    Watch,
+    Watcher,
+    count_whole_file,
+    start_or_continue,
+)
 
 __all__ = [
     "ARROW",
@@ -119,6 +126,7 @@ __all__ = [
     "choose_bandwidth",
     "choose_bounds",
     "compare_functions",
+    "count_whole_file",
     "declared_or_public",
     "describe_exact",
     "describe_file",

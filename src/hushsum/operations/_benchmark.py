@@ -7,17 +7,18 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushsum.declaration import check_fields, common
 from hushsum.errors import Argument, HushsumError, SuspiciousParameter, UsageError
-from hushsum.kernels import GaussianProfileKernel, Kernel, kernel_as_json, positive_integer
+from hushsum.kernels import GaussianProfileKernel, Kernel, kernel_as_json
 from hushsum.methods import method_named, method_names, planned_methods
 from hushsum.operations._files import Progress, PublicFile
 from hushsum.planning import KernelSpec, plan, release
-from hushsum.privacy import AUTO
+from hushsum.privacy import AUTO, DELTA
 from hushsum.records import DeclaredBounds, clipping_allowed, read_columns
 from hushsum.releases import ReleasedFunction
 
@@ -33,12 +34,18 @@ class BenchmarkTerms:
     drawn from the records; ``repeats`` is how many releases with fresh noise are averaged over.
     """
 
-    epsilons: tuple[float, ...]
-    delta: float | None = None
+    epsilon: Annotated[tuple[float, ...], common("ε, or several.", above=0, below=1e9, metavar="E[,E...]")]
+    delta: Annotated[float | None, DELTA] = None
     bounds: DeclaredBounds | None = None
-    methods: tuple[str, ...] | None = None
-    queries: int = 500
-    repeats: int = 3
+    methods: Annotated[
+        tuple[str, ...] | None,
+        common(
+            "auto, or names such as race, grid, mwem; default: all that can release the kernel.",
+            metavar="NAMES",
+        ),
+    ] = None
+    queries: Annotated[int, common("Queries, drawn from the records.", at_least=1, at_most=1 << 20)] = 500
+    repeats: Annotated[int, common("Releases to average over.", at_least=1, at_most=1 << 20)] = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +126,13 @@ def benchmark_methods(
         )
     if kernel.takes_sets:
         raise UsageError("kernel", "must compare columns of numbers", got=repr(kernel.name))
-    number = positive_integer("queries", terms.queries, at_most=1 << 20)
-    positive_integer("repeats", terms.repeats, at_most=1 << 20)
-    if not terms.epsilons:
-        raise UsageError("epsilon", "must hold at least one value", got="none", remedy="try 0.1,1")
+    check_fields(terms)
     for name in terms.methods or ():
         if name != AUTO:
             method_named(name)
     X, names = _read(records)
     made = kernel.build(X.shape[1], names, terms.bounds)
-    queries = X[np.random.default_rng(0).choice(len(X), min(number, len(X)), replace=False)]
+    queries = X[np.random.default_rng(0).choice(len(X), min(terms.queries, len(X)), replace=False)]
     race = _Benchmark(X, made, queries, terms)
     measured, left_out = [], {}
     runs = list(_runs(made, terms))
@@ -145,7 +149,7 @@ def benchmark_methods(
             measured.append(race.run(name, epsilon, repeated))
         except HushsumError as error:
             left_out[name] = str(error)
-    order = sorted(measured, key=lambda each: (terms.epsilons.index(each.epsilon), each.error))
+    order = sorted(measured, key=lambda each: (terms.epsilon.index(each.epsilon), each.error))
     return MethodsBenchmarked(len(X), float(race.truth.mean()), made, tuple(order), race.exact, left_out)
 
 
@@ -153,7 +157,7 @@ def _runs(kernel: Kernel, terms: BenchmarkTerms) -> Iterator[tuple[str, float]]:
     fitting = [name for name in method_names() if _suits(name, kernel, terms)]
     names: Sequence[str] = terms.methods or [AUTO, *fitting]
     for name in dict.fromkeys(names):
-        for epsilon in terms.epsilons:
+        for epsilon in terms.epsilon:
             yield name, epsilon
 
 

@@ -25,7 +25,7 @@ from hushsum.errors import (
 )
 from hushsum.files import FileKind, atomic_file, canonical_json, declared_fields
 from hushsum.operations._deliver import LedgerOptions, release_key
-from hushsum.operations._files import RecordFiles, check_columns, check_output, kind_of, open_file
+from hushsum.operations._files import Progress, RecordFiles, check_columns, check_output, kind_of, open_file
 from hushsum.planning import KernelSpec, TableSpec, empty_tally
 from hushsum.privacy import Claim
 from hushsum.records import is_url
@@ -315,7 +315,8 @@ class Watcher:
             digest = _digest(path)
             if known is None:
                 self._check_new(path, digest, [*counted.values(), *fresh.values()])
-                self._count(path, threads)
+                records = replace(self._watch.records, paths=(str(path),))
+                count_whole_file(self.stream, self._watch.pattern(), records, threads=threads)
             if (known is not None and known["sha256"] != digest) or _digest(path) != digest:
                 raise DataRefused(
                     (FilePath(path, quoted=True), " was changed after it was counted"),
@@ -337,19 +338,29 @@ class Watcher:
             )
             warnings.warn(said, RepeatedRecords, stacklevel=2)
 
-    def _count(self, path: Path, threads: int | None) -> None:
-        """A whole file, or nothing of it: it is counted apart first, which checks every record."""
-        records = replace(self._watch.records, paths=(str(path),))
-        apart = TallyPattern.of(self._watch.pattern()).empty()
-        for pass_over in ("check", "count") if apart.max_per_unit is not None else ("check",):
-            with open_file(records, str(path), records.columns, may_be_empty=True) as opened:
-                for batch, units in opened:
-                    if pass_over == "check":
-                        apart.add(batch, units=units, threads=threads)
-                    else:
-                        self.stream.add(batch, units=units, threads=threads)
-        if apart.max_per_unit is None:
-            self.stream.merge(apart)
+
+def count_whole_file(
+    stream: Stream,
+    pattern: Tally,
+    records: RecordFiles,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Add a whole file to a stream, or nothing of it: it is counted apart first, which checks every record.
+
+    One without records is counted like any other: its only record must not decide whether a step is taken.
+    """
+    apart = TallyPattern.of(pattern).empty()
+    capped = apart.max_per_unit is not None
+    for counting in (False, True) if capped else (False,):
+        with open_file(records, records.paths[0], records.columns, may_be_empty=True) as opened:
+            for batch, units in opened:
+                if progress is not None:
+                    progress(opened.progress)
+                (stream if counting else apart).add(batch, units=units, threads=threads)
+    if not capped:
+        stream.merge(apart)
 
 
 def files_of(source: str) -> list[Path]:

@@ -30,11 +30,11 @@ from hushsum.operations import (
     LedgerOptions,
     PublicFile,
     RecordFiles,
+    count_whole_file,
     declared_or_public,
     describe_file,
     dimension,
     first_batch,
-    open_file,
     refuse_private_file,
     release_records,
     release_tally,
@@ -76,7 +76,7 @@ from hushsum.service.store.job_queue import (
 from hushsum.service.store.schema import StoredFunction, now
 from hushsum.streams import Stream, open_stream
 from hushsum.tables import reading_as_json, reading_from_json
-from hushsum.tally import TallyPattern, load_tally, public_header
+from hushsum.tally import load_tally, public_header
 
 PATIENCE_SECONDS = 5.0
 """How long a job may take to reach its next step after it was stopped."""
@@ -664,7 +664,9 @@ def take_step(running: RunningJob) -> dict[str, Any]:
                 )
             counted.extend(request.uploads)
             for upload in request.uploads:
-                _count_in_step(running, stream, terms, running.source(upload))
+                paths = (str(running.source(upload)),)
+                records = replace(terms.states(RecordFiles), paths=paths, name=UPLOAD_NAME)
+                count_whole_file(stream, terms.pattern(), records, progress=running.report_progress)
             running.report_progress(None)
             stream.notes["jobs"][job.id] = stream.released + 1
             stream.step()
@@ -677,24 +679,6 @@ def take_step(running: RunningJob) -> dict[str, Any]:
     for upload in request.uploads:
         running.use_up(upload)
     return {"stream": request.stream, "step": number, "function": job.function}
-
-
-def _count_in_step(running: RunningJob, stream: Stream, terms: ConfirmedStreamRequest, source: Path) -> None:
-    """A whole upload, or nothing of it: it is counted apart first, which checks every record.
-
-    One without records is counted like any other: its only record must not decide whether a step is
-    taken.
-    """
-    records = replace(terms.states(RecordFiles), paths=(str(source),), name=UPLOAD_NAME)
-    apart = TallyPattern.of(terms.pattern()).empty()
-    capped = apart.max_per_unit is not None
-    for counting in (False, True) if capped else (False,):
-        with open_file(records, str(source), records.columns, may_be_empty=True) as opened:
-            for batch, units in opened:
-                running.report_progress(opened.progress)
-                (stream if counting else apart).add(batch, units=units)
-    if not capped:
-        stream.merge(apart)
 
 
 def _publish_last(running: RunningJob, stream: Stream, name: str) -> None:
