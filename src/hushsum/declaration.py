@@ -139,7 +139,7 @@ class Parameter:
         raise UsageError(
             self.name,
             f"must be {self.rule(none=of_model if none is None else none)}",
-            got=shown(value),
+            got="an empty list" if isinstance(value, list | tuple) and not value else shown(value),
             remedy="see the help of the model" if of_model else None,
         )
 

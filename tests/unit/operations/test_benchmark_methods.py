@@ -71,7 +71,7 @@ def test_all_that_suit_run_and_the_others_say_why_not(file: PublicFile) -> None:
     ("terms", "kernel", "words"),
     [
         (BenchmarkTerms((1.0,), methods=("magic",)), GAUSSIAN, "method must be one of"),
-        (BenchmarkTerms(()), GAUSSIAN, "at least one"),
+        (BenchmarkTerms(()), GAUSSIAN, "got an empty list"),
         (BenchmarkTerms((1.0,), queries=0), GAUSSIAN, "queries"),
         (BenchmarkTerms((1.0,), repeats=0), GAUSSIAN, "repeats"),
         (BenchmarkTerms((1.0,)), KernelSpec(kernel="jaccard"), "columns of numbers"),
