@@ -118,4 +118,4 @@ def test_exact_fractions_are_not_rounded_in_the_wrong_direction() -> None:
 def test_refuses_what_is_no_parameter(arguments: dict[str, float], name: str) -> None:
     given_arguments = {"epsilon": 1.0, "delta": 1e-6, "cells": 4} | arguments
     with pytest.raises(ClaimError, match=rf"^{name} must .*got .*; "):
-        gaussian_variances(**given_arguments)  # type: ignore[arg-type]
+        gaussian_variances(**given_arguments)
