@@ -145,17 +145,11 @@ class Entry(Stored):
                 remedy="see which with: hushsum ledger verify",
             )
         return cls(
-            event.key,
-            event.dataset,
-            event.sequence,
-            event.at,
-            body["who"],
-            body["to"],
-            body["part"],
-            body["subject"],
-            Claim.from_json(body["claim"]),
-            Charge.from_json(body["charge"]),
-            event.kind,
+            **{name: getattr(event, name) for name in ("key", "dataset", "sequence", "at")},
+            **{name: body[name] for name in ("who", "to", "part", "subject")},
+            claim=Claim.from_json(body["claim"]),
+            charge=Charge.from_json(body["charge"]),
+            step=event.kind,
         )
 
     def refuse_again(self) -> None:

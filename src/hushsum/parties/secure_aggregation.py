@@ -61,7 +61,6 @@ from hushsum.privacy import (
     Claim,
     IntegerNoise,
     Mechanism,
-    Promise,
     Relation,
     ReleaseRequest,
     Trust,
@@ -350,11 +349,6 @@ class AggregationTerms(Message):
         return self.request.unit
 
     @property
-    def promise(self) -> Promise:
-        """ε, δ and ρ of the sum."""
-        return self.request.promise
-
-    @property
     def basis(self) -> Basis:
         """What is counted: the published rows."""
         return self.reading.basis
@@ -376,7 +370,7 @@ class AggregationTerms(Message):
     @cached_property
     def _release(self) -> TableRelease:
         # Shares of noise are of distributions that add up, which the Gamma radius does not.
-        mechanism = LAPLACE if self.promise.pure else GAUSSIAN
+        mechanism = LAPLACE if self.request.promise.pure else GAUSSIAN
         return TableRelease.of(
             replace(self.request, mechanism=mechanism),
             self.reading.basis,
@@ -402,7 +396,7 @@ class AggregationTerms(Message):
     def shares(self) -> Calibration:
         """The noise that each site adds to its cells, and to its number of records."""
         return noise_shares(
-            self.promise,
+            self.request.promise,
             self._release.change,
             cells=self.cells,
             count_share=self._release.count_share,

@@ -144,6 +144,13 @@ def plan_of(claim: Claim, basis: Basis, noise: StreamNoise, count_share: Fractio
     )
 
 
+def shapes_of(basis: Basis, noise: StreamNoise) -> tuple[tuple[int, ...], ...]:
+    """The shapes of the secret, public, shown and kept tables of a stream."""
+    rows, width = basis.shape
+    size, tables = rows * width + 1, noise.strategy.tables
+    return ((tables, size), (tables, size), (size,), (noise.view.kept(noise.horizon), size))
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class StreamState:
     """The tables of a stream. All have one number per cell and, at the end, one for the number of records.
@@ -180,16 +187,9 @@ class StreamState:
     @classmethod
     def empty(cls, tally: Tally, noise: StreamNoise) -> StreamState:
         """The state before the first step."""
-        rows, width = tally.basis.shape
-        size, strategy = rows * width + 1, noise.strategy
-        return cls(
-            tally=tally,
-            removed=0,
-            secret=np.zeros((strategy.tables, size), np.int64),
-            public=np.zeros((strategy.tables, size)),
-            shown=np.zeros(size),
-            kept=np.zeros((noise.view.kept(noise.horizon), size)),
-        )
+        secret, *real = shapes_of(tally.basis, noise)
+        public, shown, kept = map(np.zeros, real)
+        return cls(tally, 0, np.zeros(secret, np.int64), public, shown, kept)
 
     def advance(self, noise: StreamNoise, *, insecure_noise_seed: int | None, threads: int) -> None:
         """One step: new noise, and what it shows. Nothing has left this process before `step` has grown."""
@@ -623,12 +623,7 @@ def _step(header: Header) -> StreamStep:
 
 
 def _shapes(header: Header) -> tuple[tuple[int, ...], ...]:
-    """The shapes of the secret, public, shown and kept tables."""
-    noise = _step(header).noise
-    rows, width = basis_from_json(header["tally"]["basis"]).shape
-    size = rows * width + 1
-    strategy = noise.strategy
-    return ((strategy.tables, size), (strategy.tables, size), (size,), (noise.view.kept(noise.horizon), size))
+    return shapes_of(basis_from_json(header["tally"]["basis"]), _step(header).noise)
 
 
 def _sizes(header: Header) -> tuple[int, ...]:
