@@ -58,6 +58,7 @@ from hushsum.privacy import (
     another_release,
     calibrate,
     spend,
+    stated_mechanism,
     stream_noise,
 )
 from hushsum.releases import NoisyTable, PublicFacts, StreamStep, function_type, stream_unit
@@ -95,7 +96,8 @@ class StreamPlan:
     count_deviations : array of shape (horizon,)
         The same of the number of records.
     one_release : float
-        The standard deviation of a cell in one release of everything, under the same claim.
+        The standard deviation of a cell in one release of everything, under the same claim; with δ, of one
+        with Gaussian noise, as steps have.
     state_bytes : int
         The size of the secret state, without counters of persons; it does not grow with the steps.
     """
@@ -134,7 +136,10 @@ def plan_of(claim: Claim, basis: Basis, noise: StreamNoise, count_share: Fractio
     rows, width = basis.shape
     tables = 2 + 2 * noise.strategy.tables + noise.view.kept(noise.horizon)
     change = basis.unit_change(claim.unit, claim.records_per_unit, claim.relation)
-    once = calibrate(claim.promise, change, cells=rows * width, count_share=count_share).table
+    mechanism = stated_mechanism(claim.promise)
+    once = calibrate(
+        claim.promise, change, cells=rows * width, count_share=count_share, mechanism=mechanism
+    ).table
     return StreamPlan(
         claim=claim,
         deviations=math.sqrt(noise.table.variance) * gains,
