@@ -41,8 +41,7 @@ def records(seed: int, number: int = 300) -> bytes:
 def started(town: Town, dataset: str, **more: Any) -> str:
     terms = {**TERMS, **more}
     claim = town.ok("olga", "POST", f"/datasets/{dataset}/streams/claims", json=terms)
-    # At this ε, one release has the noise of pure ε, which is less than a stream's.
-    assert 1.5 < claim["ratio"] < 3.0
+    assert 1.5 < claim["ratio"] < 2.0
     job = town.job(f"/datasets/{dataset}/streams", {**terms, "confirm": claim["confirm"]}, key="start")
     assert job["state"] == "done", job
     return str(job["result"]["stream"])
