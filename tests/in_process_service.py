@@ -22,12 +22,10 @@ from starlette.routing import Route
 
 from hushsum.models import PrivateModel
 from hushsum.operations import describe_file, describe_model
-from hushsum.service.http import compute_pool
-from hushsum.service.http.app import create_app
-from hushsum.service.jobs.job_runner import JobRunner
+from hushsum.service.http import compute_pool, create_app
+from hushsum.service.jobs import JobRunner
 from hushsum.service.settings import Settings
-from hushsum.service.store import Actor, Functions, Store
-from hushsum.service.store.schema import StoredFunction, now
+from hushsum.service.store import Actor, Functions, Store, StoredFunction, now
 from tests.forked import fork_server_of_tests
 
 START_FORK_SERVER = compute_pool.start_fork_server

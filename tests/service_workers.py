@@ -7,8 +7,7 @@ import os
 import resource
 from pathlib import Path
 
-from hushsum.service.jobs.job_runner import JobRunner
-from hushsum.service.jobs.worker import limit_memory
+from hushsum.service.jobs import JobRunner, worker
 from hushsum.service.settings import Settings
 from hushsum.service.store import Store
 from tests.ledger_workers import die_at
@@ -23,7 +22,7 @@ def work_once(
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 2)
     reported = Settings(**json.loads(settings))
-    limit_memory(reported.worker_memory_bytes)
+    worker.limit_memory(reported.worker_memory_bytes)
     work = JobRunner(reported, Store.open(reported.place))
     if largest is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))

@@ -206,7 +206,7 @@ def model_parameters() -> str:
 
 def service() -> FastAPI:
     """A service on a folder that is gone afterwards, of use for its description alone."""
-    from hushsum.service.http.app import create_app
+    from hushsum.service.http import create_app
     from hushsum.service.settings import Settings
 
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, HUSHSUM_STATE=f"{folder}/state"):

@@ -12,10 +12,7 @@ import sqlalchemy as sa
 from docs.hooks.reference import service
 from fastapi import APIRouter
 
-from hushsum.service.http.app import describe
-from hushsum.service.http.authentication import SCOPES
-from hushsum.service.http.middleware import SIGN_IN, is_public
-from hushsum.service.http.routes import ROUTERS
+from hushsum.service.http import ROUTERS, SCOPES, SIGN_IN, describe, is_public
 from hushsum.service.store import Store
 from tests.in_process_service import ADMIN, Town
 

@@ -17,7 +17,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import DataRefused
 from hushsum.service import queries as answering
-from hushsum.service.http.compute_pool import ComputePool
+from hushsum.service.http import ComputePool
 from hushsum.service.queries import BYTES_AROUND, dense_points, largest_json, set_points
 from tests.forked import fork_server_pid
 from tests.in_process_service import Town

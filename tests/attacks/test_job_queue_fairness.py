@@ -13,9 +13,8 @@ import pytest
 
 from hushsum.ledger import LedgerDebit
 from hushsum.operations import release_tally
-from hushsum.service.jobs import job_runner
+from hushsum.service.jobs import JobRunner, job_runner
 from hushsum.service.jobs import job_runner as running_job
-from hushsum.service.jobs.job_runner import JobRunner
 from hushsum.service.store import Actor, JobQueue, Store
 from tests.in_process_service import SMALL, Town, records
 

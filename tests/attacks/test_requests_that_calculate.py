@@ -23,12 +23,16 @@ import httpx
 import psutil
 import pytest
 
-from hushsum.service.compute.fork_server import FRAME, READY, encoded
-from hushsum.service.http import compute_pool
-from hushsum.service.http.compute_pool import LONGEST_QUEUE_SECONDS, ComputePool, CostEstimates
-from hushsum.service.http.context import Context
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import RateLimit
+from hushsum.service.compute import fork_server
+from hushsum.service.http import (
+    LONGEST_QUEUE_SECONDS,
+    ComputePool,
+    Context,
+    CostEstimates,
+    RateLimit,
+    Refusal,
+    compute_pool,
+)
 from tests.attacks.test_streams_and_connections import client, connected, eventually
 from tests.forked import fork_server_pid
 from tests.in_process_service import START_FORK_SERVER, Town
@@ -303,11 +307,11 @@ def test_the_processes_that_calculate_get_no_setting(monkeypatch: pytest.MonkeyP
     assert [name for name in psutil.Process(process.pid).environ() if name.startswith("HUSHSUM_")] == []
     with link:
         link.setblocking(True)
-        for piece in encoded({"calculation": "list_models", "about": {}, "extensions": []}, b""):
+        for piece in fork_server.encoded({"calculation": "list_models", "about": {}, "extensions": []}, b""):
             link.sendall(piece)
         with link.makefile("rb") as answers:
-            assert answers.read(len(READY)) == READY
-            length, _ = FRAME.unpack(answers.read(FRAME.size))
+            assert answers.read(len(fork_server.READY)) == fork_server.READY
+            length, _ = fork_server.FRAME.unpack(answers.read(fork_server.FRAME.size))
             assert json.loads(answers.read(length))["result"]["models"]
     assert server._control is not None
     server._control.close()

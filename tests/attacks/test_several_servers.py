@@ -14,16 +14,15 @@ import sqlalchemy as sa
 
 from hushsum.errors import FileRefused
 from hushsum.ledger import connect
-from hushsum.service.http.app import create_app
-from hushsum.service.store import Store, schema
-from hushsum.service.store.database import FOLDER_FILE, agreements
+from hushsum.service.http import create_app
+from hushsum.service.store import FOLDER_FILE, Store, agreements, schema
 from tests.e2e.cli_process import environment
 from tests.in_process_service import Town
 from tests.postgres_server import postgres_server
 
 START = """
 import sys
-from hushsum.service.http.app import create_app
+from hushsum.service.http import create_app
 from hushsum.service.settings import Settings
 
 settings = Settings(folder=sys.argv[1], database=sys.argv[2], workers=0)

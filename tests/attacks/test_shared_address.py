@@ -10,7 +10,7 @@ import pytest
 
 from hushsum.errors import UsageError
 from hushsum.service import logs
-from hushsum.service.http.request_limits import address_group
+from hushsum.service.http import address_group
 from hushsum.service.settings import Settings
 from hushsum.service.trusted_proxies import TrustedProxies
 from tests.in_process_service import Town

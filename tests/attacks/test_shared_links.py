@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 import hushsum as hs
 from hushsum.service import logs
-from hushsum.service.http.app import create_app
+from hushsum.service.http import create_app
 from hushsum.service.store import SharedFunction, Shares, Store
 from tests.in_process_service import SECRET, Town
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 import uvicorn
 
-from hushsum.service.http.connection_limits import LONGEST_HEAD, GuardedConnections
+from hushsum.service.http import LONGEST_HEAD, GuardedConnections
 from hushsum.service.trusted_proxies import TrustedProxies
 from tests.in_process_service import SMALL, Town
 

@@ -9,9 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 import hushsum as hs
-from hushsum.service.http.app import create_app
-from hushsum.service.store import Accounts, Function, Functions, Store
-from hushsum.service.store.schema import later
+from hushsum.service.http import create_app
+from hushsum.service.store import Accounts, Function, Functions, Store, later
 from tests.in_process_service import Town
 
 

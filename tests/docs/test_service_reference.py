@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from docs.hooks import reference
 
-from hushsum.service.http.authentication import SCOPES
+from hushsum.service.http import SCOPES
 from hushsum.service.settings import PREFIX, Settings
 
 from .pages import DOCS

@@ -170,7 +170,7 @@ def test_terms_with_another_key_are_refused_before_anything_is_spent(hospitals: 
 
 
 def test_a_ledger_entry_is_closed_although_the_site_crashed_after_its_debit(hospitals: Hospitals) -> None:
-    from hushsum.operations._deliver import LedgerOptions
+    from hushsum.operations import LedgerOptions
     from hushsum.parties.secure_aggregation import (
         read_terms,
         site_spending,

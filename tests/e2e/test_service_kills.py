@@ -19,7 +19,7 @@ from tests.ledger_workers import start
 from tests.service_workers import work_once
 
 from hushsum.ledger import Charge, Kind, Ledger
-from hushsum.service.jobs.job_runner import JobRunner
+from hushsum.service.jobs import JobRunner
 from hushsum.service.store import Store
 
 __all__ = ["postgres", "server", "state"]

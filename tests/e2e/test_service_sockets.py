@@ -12,7 +12,7 @@ import psutil
 import pytest
 from tests.e2e.service_process import ADMIN, ServiceProcess
 
-from hushsum.service.http.connection_limits import LONGEST_HEAD
+from hushsum.service.http import LONGEST_HEAD
 
 CANARY = b"canary-27182818"
 TOKEN = f"Authorization: Bearer {ADMIN}".encode()

@@ -13,8 +13,7 @@ import pytest
 from tests.ledger_fixtures import state
 from tests.summarize_parties import Market, market, wait_for
 
-from hushsum.ledger import Charge, DatasetTerms, Ledger
-from hushsum.ledger._events import Kind
+from hushsum.ledger import Charge, DatasetTerms, Kind, Ledger
 from hushsum.parties.summarization import HashSecret, SummaryFeatures
 
 __all__ = ["state"]

@@ -44,12 +44,13 @@ from hushsum.parties.summarization import (
 from hushsum.privacy import Relation
 from hushsum.records import PLAIN, Bounds, CellFormat, as_dense, as_sets, open_batches, read_stream
 from hushsum.releases import load_function
-from hushsum.secret_functions._secret_function import (
+from hushsum.secret_functions import (
     SecretFunction,
+    SqliteStore,
+    StoredAnswer,
     load_secret_functions,
     save_secret_functions,
 )
-from hushsum.secret_functions._served_function import SqliteStore, StoredAnswer
 from hushsum.streams import Stream
 from hushsum.streams._stream import StreamFile
 from hushsum.tally import Checkpoint, load_tally

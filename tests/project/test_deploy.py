@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 import yaml
 
-from hushsum.service.http.app import create_app
+from hushsum.service.http import create_app
 from hushsum.service.settings import FILE, PREFIX, Settings
 from tests.in_process_service import Town
 from tests.postgres_server import own_postgres_server

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.stats import beta, chi2
 
 import hushsum as hs
+from hushsum.privacy import Stopping
 from hushsum.privacy.noise import (
     NoiseSource,
-    Stopping,
     draw_runs,
     exponential_choice,
     exponential_distribution,

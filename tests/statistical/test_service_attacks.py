@@ -10,8 +10,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import SecretRefused, UsageError
 from hushsum.privacy import Promise
-from hushsum.secret_functions import FreshAnswers, answer_once, density_function, serve
-from hushsum.secret_functions._served_function import laplace_rate
+from hushsum.secret_functions import FreshAnswers, answer_once, density_function, laplace_rate, serve
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.2)
 X = np.random.default_rng(3).uniform(0.0, 1.0, size=(300, 1))

@@ -22,21 +22,16 @@ from hushsum.parties.summarization import (
     FRESH,
     THRESHOLD,
     Broadcast,
+    NoisySums,
     OwnerState,
     RunTerms,
     SummaryFeatures,
+    factored_coefficients,
     plan_terms,
     release_target,
 )
 from hushsum.parties.summarization._messages import BID, DELIVER
-from hushsum.parties.summarization._noisy_sums import (
-    NoisySums,
-    count_step,
-    factored_coefficients,
-    record_squared,
-    sum_squared,
-    sum_variance,
-)
+from hushsum.parties.summarization._noisy_sums import count_step, record_squared, sum_squared, sum_variance
 from tests.unit.parties.summarization.neighbouring_runs import sums_under, terms_of
 
 CIRCLE = SummaryFeatures(dim=1, bandwidth=1.0, features=1, seed=3)

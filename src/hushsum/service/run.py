@@ -14,7 +14,7 @@ from types import FrameType
 from typing import cast
 
 from hushsum.errors import Parameter, UsageError
-from hushsum.service.http.app import create_app
+from hushsum.service.http import create_app
 from hushsum.service.logs import log_event, start_logs
 from hushsum.service.settings import Settings
 
@@ -35,7 +35,7 @@ def serve(settings: Settings) -> None:
     """
     import uvicorn
 
-    from hushsum.service.http.connection_limits import GuardedConnections, available_connections
+    from hushsum.service.http import GuardedConnections, available_connections
 
     start_logs(settings.log_level)
     app = create_app(settings)

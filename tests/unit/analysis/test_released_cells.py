@@ -11,7 +11,7 @@ import pytest
 import hushsum as hs
 from hushsum.analysis import Cells, Sketch, released_cells
 from hushsum.analysis._cells import _distance, _overlap, _packed
-from hushsum.baselines._weighted_cells import histogram
+from hushsum.baselines import histogram
 from hushsum.errors import UsageError
 
 CENTRES = np.array([[-0.6, -0.5], [0.5, -0.4], [0.1, 0.6]])

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.baselines._linear_tables import trigonometric
+from hushsum.baselines import trigonometric
 from hushsum.errors import ClaimError, UsageError
 from hushsum.methods._hash_rows import bounded_row_variance, estimated_row_variance
 from hushsum.planning import Option

@@ -11,8 +11,7 @@ import pytest
 import hushsum as hs
 from hushsum import _native
 from hushsum.errors import FileRefused, UsageError
-from hushsum.releases import MOST_POINTS, CoefficientFunction
-from hushsum.releases._public_points import SharpenedFunction
+from hushsum.releases import MOST_POINTS, CoefficientFunction, SharpenedFunction
 from hushsum.tables import FourierFeatures, explain
 
 RNG = np.random.default_rng(4)

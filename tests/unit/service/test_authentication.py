@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import sqlalchemy as sa
 
-from hushsum.service.http.middleware import PUBLIC
+from hushsum.service.http import PUBLIC
 from hushsum.service.store import Store
 from tests.in_process_service import ADMIN, SMALL, Town
 
@@ -252,7 +252,7 @@ def test_the_first_start_tells_a_token_once(
 ) -> None:
     from dataclasses import replace
 
-    from hushsum.service.http.app import create_app
+    from hushsum.service.http import create_app
 
     settings = replace(found_town().settings, admin_token="", folder=f"{tmp_path}/fresh")
     create_app(settings)

@@ -19,7 +19,7 @@ from schemathesis.generation import GenerationMode
 
 from hushsum.operations import amount
 from hushsum.service import logs
-from hushsum.service.http.middleware import is_public
+from hushsum.service.http import is_public
 from tests.in_process_service import SECRET, Town
 
 PEOPLE = ("olga", "admin", "anna")

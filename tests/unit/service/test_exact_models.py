@@ -19,7 +19,7 @@ from hushsum.errors import QuestionsSpent, ServiceRefused, UsageError
 from hushsum.ledger import Ledger, LedgerDebit
 from hushsum.operations import TrainingFiles
 from hushsum.operations.models import EXACT, ModelChoice, SecretModel, secret_model
-from hushsum.service.http.app import create_app
+from hushsum.service.http import create_app
 from hushsum.service.store import Functions
 from tests.in_process_service import SECRET, Town, listening
 from tests.unit.service.test_models import POINTS, confirmed, fitted, people, replaced, terms

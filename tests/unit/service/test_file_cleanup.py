@@ -13,9 +13,8 @@ import sqlalchemy as sa
 
 from hushsum.errors import LedgerUnavailable
 from hushsum.ledger import LedgerDebit
-from hushsum.service.jobs.job_runner import GRACE_SECONDS, JobRunner, delete_orphaned_files
-from hushsum.service.store import Actor, Datasets, Functions, Store
-from hushsum.service.store.job_queue import MOST_ATTEMPTS
+from hushsum.service.jobs import GRACE_SECONDS, JobRunner, delete_orphaned_files
+from hushsum.service.store import MOST_ATTEMPTS, Actor, Datasets, Functions, Store
 from tests.in_process_service import SMALL, Town, records
 from tests.unit.service.test_models import confirmed, fitted, people, replaced, terms
 

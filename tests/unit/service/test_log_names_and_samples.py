@@ -7,7 +7,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import ServiceRefused, UsageError
-from hushsum.service.http.routes.datasets import SAMPLE_NAME, sample_records
+from hushsum.service.http import SAMPLE_NAME, sample_records
 from hushsum.service.settings import Settings
 from tests.in_process_service import Town, listening
 

@@ -9,8 +9,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 import hushsum.service.store.migrations
-from hushsum.service.store import Store
-from hushsum.service.store.schema import REVISION, VERSION_TABLE, metadata
+from hushsum.service.store import REVISION, VERSION_TABLE, Store, metadata
 
 SCRIPTS = Path(str(hushsum.service.store.migrations.__file__)).parent
 

@@ -11,7 +11,7 @@ import pytest
 import hushsum.service
 from hushsum.plotting import reader_folder
 from hushsum.records import ENCODINGS, UNITS
-from hushsum.service.http.routes.system import READER, assets
+from hushsum.service.http import READER, assets
 from tests.in_process_service import Town
 
 WEB = Path(hushsum.service.__file__).parent / "web"

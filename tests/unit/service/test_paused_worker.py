@@ -10,8 +10,7 @@ import pytest
 from hushsum.errors import UsageError
 from hushsum.ledger import DatasetBudget, LedgerDebit
 from hushsum.operations import tally_records
-from hushsum.service.jobs import job_runner
-from hushsum.service.jobs.job_runner import JobRunner
+from hushsum.service.jobs import JobRunner, job_runner
 from hushsum.service.store import Store
 from tests.in_process_service import SMALL, Town
 from tests.unit.service.test_streams import TERMS

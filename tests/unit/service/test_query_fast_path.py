@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hushsum.service.http.middleware import QUERY, QueryFastPath, queried_function
+from hushsum.service.http import QUERY, QueryFastPath, queried_function
 from tests.in_process_service import Town
 
 

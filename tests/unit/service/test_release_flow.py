@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.service.http.app import create_app
-from hushsum.service.jobs.job_runner import JobRunner
+from hushsum.service.http import create_app
+from hushsum.service.jobs import JobRunner
 from hushsum.service.store import Store
 from tests.in_process_service import SMALL, Town
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.service.http.app import create_app
+from hushsum.service.http import create_app
 from hushsum.service.http.oidc import ProviderSettings, flow_of, is_safe, new_cookie
 from hushsum.service.settings import Settings
 from hushsum.service.store import Store

@@ -10,9 +10,8 @@ import httpx
 import pytest
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
-from hushsum.service.http.app import create_app
+from hushsum.service.http import Refusal, create_app
 from hushsum.service.http.oidc import CachedDocument
-from hushsum.service.http.problem_responses import Refusal
 from tests.in_process_service import Town
 from tests.oidc_provider import TestProvider, running
 from tests.unit.service.oidc_service import SignInTown, ends, lying, one_town, provider, settings_for, signing

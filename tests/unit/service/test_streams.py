@@ -14,7 +14,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.releases import NoisyTable
-from hushsum.service.jobs.job_runner import JobRunner
+from hushsum.service.jobs import JobRunner
 from hushsum.service.store import JobQueue, Store
 from tests.in_process_service import Town, listening
 

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from hushsum.service.jobs import worker_pool
-from hushsum.service.jobs.worker_pool import HEALTHY_SECONDS, LONGEST_PAUSE_SECONDS, WorkerPool, WorkerSlot
+from hushsum.service.jobs import HEALTHY_SECONDS, LONGEST_PAUSE_SECONDS, WorkerPool, WorkerSlot, worker_pool
 from hushsum.service.settings import Settings
 
 Start = Callable[..., "subprocess.Popen[bytes]"]

@@ -24,8 +24,8 @@ from hushsum.service.http.compute_pool import ComputePool, unless_client_leaves
 from hushsum.service.http.metrics import Metrics
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import ConcurrencyLimit, FairThreads, RateLimit, address_group
+from hushsum.service.jobs import WorkerPool
 from hushsum.service.jobs.requests import confirmation, public_file
-from hushsum.service.jobs.worker_pool import WorkerPool
 from hushsum.service.queries import FunctionCache
 from hushsum.service.schemas import (
     ConfirmedModelRequest,

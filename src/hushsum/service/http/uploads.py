@@ -16,10 +16,9 @@ from hushsum.errors import DataRefused
 from hushsum.files import FileKind
 from hushsum.service.http.context import Call
 from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.store import Quota, Upload
+from hushsum.service.store import Quota, Upload, now
 from hushsum.service.store.datasets import WAITING, check_quota
 from hushsum.service.store.rows import new_id
-from hushsum.service.store.schema import now
 
 FORMATS: Final = {
     "csv": b"",

@@ -62,18 +62,19 @@ from hushsum.service.schemas import (
     TallyRequest,
 )
 from hushsum.service.settings import FOLDERS, Settings
-from hushsum.service.store import Actor, Datasets, Job, Quota, Store, StoredTally
-from hushsum.service.store.datasets import DELETED, STATE_BYTES, USED
-from hushsum.service.store.job_queue import (
-    CANCELLED,
-    CLOSED,
-    FAILED,
+from hushsum.service.store import (
     MOST_ATTEMPTS,
-    QUEUED,
-    RUNNING,
-    stop_problem,
+    Actor,
+    Datasets,
+    Job,
+    Quota,
+    Store,
+    StoredFunction,
+    StoredTally,
+    now,
 )
-from hushsum.service.store.schema import StoredFunction, now
+from hushsum.service.store.datasets import DELETED, STATE_BYTES, USED
+from hushsum.service.store.job_queue import CANCELLED, CLOSED, FAILED, QUEUED, RUNNING, stop_problem
 from hushsum.streams import Stream, open_stream
 from hushsum.tables import reading_as_json, reading_from_json
 from hushsum.tally import load_tally, public_header

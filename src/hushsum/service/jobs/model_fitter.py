@@ -12,7 +12,7 @@ from hushsum.records import CellFormat, clipping_allowed
 from hushsum.service.jobs.job_runner import LeaseLost, RunningJob, delete_exact_model_files
 from hushsum.service.jobs.requests import choice_of, collect_parameter_warnings
 from hushsum.service.schemas import UPLOAD_NAME, ConfirmedModelRequest
-from hushsum.service.store.schema import StoredFunction, now
+from hushsum.service.store import StoredFunction, now
 
 
 def fit(running: RunningJob) -> dict[str, object]:

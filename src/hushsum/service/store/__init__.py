@@ -1,12 +1,14 @@
 """The service's database: accounts, tokens, datasets, jobs, functions, and the audit log."""
 
 from hushsum.service.store.accounts import Accounts, Identities
-from hushsum.service.store.database import LogEntry, Store
+from hushsum.service.store.database import FOLDER_FILE, LogEntry, Store, agreements
 from hushsum.service.store.datasets import Datasets, Quota
 from hushsum.service.store.functions import AnswerGuard, Functions, Shares
-from hushsum.service.store.job_queue import JobQueue
+from hushsum.service.store.job_queue import MOST_ATTEMPTS, JobQueue
 from hushsum.service.store.rows import Actor
 from hushsum.service.store.schema import (
+    REVISION,
+    VERSION_TABLE,
     Account,
     Dataset,
     Function,
@@ -17,34 +19,18 @@ from hushsum.service.store.schema import (
     ListedUpload,
     Share,
     SharedFunction,
+    StoredFunction,
     StoredTally,
     Token,
     Upload,
+    later,
+    metadata,
+    now,
 )
 
 __all__ = [
-    "Account",
-    "Accounts",
-    "Actor",
-    "AnswerGuard",
-    "Dataset",
-    "Datasets",
-    "Function",
-    "Functions",
-    "Identities",
-    "Identity",
-    "IssuedToken",
-    "Job",
-    "JobQueue",
-    "JobState",
-    "ListedUpload",
-    "LogEntry",
-    "Quota",
-    "Share",
-    "SharedFunction",
-    "Shares",
-    "Store",
-    "StoredTally",
-    "Token",
-    "Upload",
-]
+    "FOLDER_FILE", "MOST_ATTEMPTS", "REVISION", "VERSION_TABLE", "Account", "Accounts", "Actor",
+    "AnswerGuard", "Dataset", "Datasets", "Function", "Functions", "Identities", "Identity", "IssuedToken",
+    "Job", "JobQueue", "JobState", "ListedUpload", "LogEntry", "Quota", "Share", "SharedFunction", "Shares",
+    "Store", "StoredFunction", "StoredTally", "Token", "Upload", "agreements", "later", "metadata", "now",
+]  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import HushsumError, PeerLost, PeerRefused
 from hushsum.ledger import DatasetTerms, Ledger
-from hushsum.operations._deliver import LedgerOptions
+from hushsum.operations import LedgerOptions
 from hushsum.parties import Address, Coordinator, Identity, PartySpec, Patience, listener
 from hushsum.parties.secure_aggregation import (
     MASKED,

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from hushsum.errors import UsageError
-from hushsum.privacy.noise import NoiseSource, Stopping, draw_runs
+from hushsum.privacy import Stopping
+from hushsum.privacy.noise import NoiseSource, draw_runs
 from hushsum.privacy.noise._choice import MOST_RUNS
 
 NAMES = ["geometric", "logarithmic"]

@@ -14,9 +14,8 @@ from hushsum.service.http.request_limits import address_group
 from hushsum.service.http.routes.functions import QUERY, answered, function_file
 from hushsum.service.http.routes.system import assets
 from hushsum.service.schemas import IssuedShareResponse, SharedFunctionResponse, ShareRequest, ShareResponse
-from hushsum.service.store import Share, SharedFunction
+from hushsum.service.store import Share, SharedFunction, later, now
 from hushsum.service.store.rows import new_id
-from hushsum.service.store.schema import later, now
 
 router = APIRouter(tags=["shares"], route_class=ThreadedRoute)
 
