@@ -1,14 +1,13 @@
 """Parameters as data: what each may be, what it means, and where surfaces show it.
 
-A request declares its parameters once, as the fields of a frozen dataclass with a `Parameter` in the
-annotation of each, or made by `setting`, as those of models are. The checks, the options of the command line,
-the bodies and forms of the service, docstrings and reference pages are made from that. A release is declared
-in `hushsum.privacy`; records, kernels, tables and plans in `hushsum.planning`; what only commands do in
-`hushsum.operations`.
+A request declares its parameters once, as the fields of a frozen dataclass, and so does a model: `setting`
+makes a field that is declared. The checks, the options of the command line, the bodies and forms of the
+service, docstrings and reference pages are made from that. A release is declared in `hushsum.privacy`;
+records, kernels, tables and plans in `hushsum.planning`; what only commands do in `hushsum.operations`.
 
 >>> @dataclass(frozen=True)
 ... class Smoothing:
-...     bandwidth: Annotated[float | None, Parameter(help="Scale of the kernel.", above=0)] = None
+...     bandwidth: float | None = setting(None, "Scale of the kernel.", above=0)
 >>> [(each.name, each.type, each.optional) for each in parameters_of(Smoothing)]
 [('bandwidth', 'number', True)]
 >>> check_fields(Smoothing(-1.0))
@@ -19,7 +18,6 @@ hushsum.errors.UsageError: bandwidth must be a number above 0, got -1.0
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import math
 import sys
@@ -27,10 +25,10 @@ import textwrap
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache, wraps
-from typing import Annotated, Any, Final, Literal, ParamSpec, TypeVar
+from typing import Any, Final, Literal, ParamSpec, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -44,7 +42,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 P = ParamSpec("P")
 
-RELEASE, RECORDS, SETTING, OWNER = "release", "records", "setting", "owner"
+RELEASE, RECORDS, SETTING, OWNER = "release", "records", "", "owner"
 MOST_LISTED: Final = 64
 FROM_PUBLIC: Final = "public"
 """The word in place of a number or of bounds that leaves the parameter to public rows."""
@@ -52,7 +50,7 @@ FROM_PUBLIC: Final = "public"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter, declared. In the annotation of a field, name, type and default are those of the field.
+    """One parameter, declared. What `setting` declares has the name, type and default of its field.
 
     Parameters
     ----------
@@ -75,9 +73,9 @@ class Parameter:
     kernel : bool
         Whether a `Kernel` may be given in place of a name.
     group : str
-        Of a model: ``"release"`` (ε and δ), ``"records"`` (bounds and classes), ``"setting"``, or ``"owner"``
-        for what is not stored with the model: the budget, and a generator. Of a request: the heading under
-        which help lists it; ``""`` for what most people need, ``None`` for what no help lists.
+        Of a model: ``"release"`` (ε and δ), ``"records"`` (bounds and classes), ``""`` for its settings, or
+        ``"owner"`` for what is not stored with the model: the budget, and a generator. Of a request: the
+        heading under which help lists it; ``""`` for what most people need, ``None`` for what no help lists.
     suggestions : callable, optional
         Values of a text that a shell completes, where others are allowed too.
     metavar : str, optional
@@ -233,14 +231,9 @@ class Parameter:
         )
 
 
-def common(help: str, **rules: Any) -> Parameter:
-    """A parameter that most people need, which help lists without a heading."""
-    return Parameter(help=help, group="", **rules)
-
-
-def setting(default: Any, declared: str | Parameter, *, kw_only: bool = True, **rules: Any) -> Any:
-    """A dataclass field that declares a parameter: its default, what it means, and rules of `Parameter`; or
-    another declaration, with other rules.
+def setting(default: Any, declared: str | Parameter, *, kw_only: Any = MISSING, **rules: Any) -> Any:
+    """A field that declares a parameter: its default, what it means, and rules of `Parameter`. In place of
+    the text another declaration may stand, of which the rules change some parts.
 
     >>> @dataclass
     ... class Model:
@@ -250,8 +243,25 @@ def setting(default: Any, declared: str | Parameter, *, kw_only: bool = True, **
     """
     if isinstance(declared, str):
         declared = Parameter(help=declared)
-    metadata = {"parameter": replace(declared, **rules)}
-    return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
+    return field(default=default, kw_only=kw_only, metadata={"parameter": replace(declared, **rules)})
+
+
+def required(declared: str | Parameter, **rules: Any) -> Any:
+    """The same for a parameter that must be given."""
+    return setting(MISSING, declared, **rules)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(required,))
+def request(kind: type[T]) -> type[T]:
+    """A class decorator: a frozen dataclass, whose fields are given by name.
+
+    >>> @request
+    ... class Square:
+    ...     side: float = required("Length.", above=0)
+    >>> Square(side=1.0)
+    Square(side=1.0)
+    """
+    return dataclass(frozen=True, slots=True, kw_only=True)(kind)
 
 
 def _is_finite(value: object) -> bool:
@@ -291,24 +301,17 @@ def declared_fields_of(request: Any) -> tuple[tuple[str, Any, Parameter | None],
         ]
         if requests and each.default is not None:
             found.append((each.name, requests[0], None))
-        declared = declared_as(hint, each.name, each.default, each.metadata.get("parameter"))
-        if declared is not None:
+        if (declared := declaration(each, each.name, hint)) is not None:
             found.append((each.name, hint, declared))
     return tuple(found)
 
 
-def declared_as(hint: Any, name: str, default: object, beside: object = None) -> Parameter | None:
-    """The declaration in an annotation, or ``beside`` it, with the name, type and default of what it is of.
-
-    >>> declared_as(Annotated[int | None, Parameter(help="Public seed.")], "seed", None).type
-    'integer'
-    """
-    plain, *notes = typing.get_args(hint) if typing.get_origin(hint) is Annotated else [hint]
-    for one in (*notes, beside):
-        if isinstance(one, Parameter):
-            given = MISSING if default is inspect.Parameter.empty else default
-            return replace(_typed(one, plain), name=one.name or name, default=given)
-    return None
+def declaration(made: object, name: str, hint: Any) -> Parameter | None:
+    """What `setting` declared, with the name, type and default of the field; None for anything else."""
+    if not isinstance(made, Field) or "parameter" not in made.metadata:
+        return None
+    declared = made.metadata["parameter"]
+    return replace(_typed(declared, hint), name=declared.name or name, default=made.default)
 
 
 def _evaluated(each: Field[Any], request: type) -> Any:
@@ -346,7 +349,7 @@ def taking_fields_of(request: Callable[P, R]) -> Callable[[Callable[[R], T]], Ca
 
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Square:
-    ...     side: Annotated[float, Parameter(help="Length.", above=0)] = 1.0
+    ...     side: float = setting(1.0, "Length.", above=0)
     >>> @taking_fields_of(Square)
     ... def area(request: Square) -> float:
     ...     return request.side**2
@@ -378,11 +381,11 @@ def build(
     """
     kind: Any = request
     declared = declared_fields_of(kind)
-    found = {field: build(hint, values, read) for field, hint, each in declared if each is None}
+    found = {place: build(hint, values, read) for place, hint, each in declared if each is None}
     inner = dict(found)
-    for field, _, each in declared:
+    for place, _, each in declared:
         if each is not None and values.get(each.name) is not None:
-            found[field] = read(each, values[each.name], inner)
+            found[place] = read(each, values[each.name], inner)
     return request(**found)
 
 
@@ -395,9 +398,9 @@ def check_fields(request: object) -> None:
         naming the parameter, what it must be, and what was given.
     """
     kind: Any = type(request)
-    for field, _, declared in declared_fields_of(kind):
-        if declared is not None and getattr(request, field) is not declared.default:
-            declared.check(getattr(request, field), of_model=False)
+    for place, _, declared in declared_fields_of(kind):
+        if declared is not None and getattr(request, place) is not declared.default:
+            declared.check(getattr(request, place), of_model=False)
 
 
 C = TypeVar("C", bound=Callable[..., Any])

@@ -10,7 +10,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without, command_group
 from hushsum.cli.output import write_facts, write_json, write_result
-from hushsum.declaration import common
+from hushsum.declaration import required, setting
 from hushsum.errors import UsageError
 from hushsum.parties import CollectionRequest, publish_terms, release_reports, report_of
 
@@ -36,12 +36,8 @@ def reports(
         typer.Argument(metavar="REPORTS...", help="Files with one report per line; - is standard input."),
     ],
     output: options.ReleaseOutput,
-    delta: Annotated[
-        float | None, common("Declare that the reports were shuffled: claim the smaller (ε, δ).")
-    ] = None,
-    honest: Annotated[
-        int | None, common("With --delta: how many reports follow the protocol; default: all.")
-    ] = None,
+    delta: float | None = setting(None, "Declare that the reports were shuffled: claim the smaller (ε, δ)."),
+    honest: int | None = setting(None, "With --delta: how many reports follow the protocol; default: all."),
     json: options.Json = False,
 ) -> None:
     """Release a function of all reports. Nothing further is spent: every report is private already.
@@ -67,13 +63,10 @@ collect = command_group(
 
 def report(
     terms: Annotated[str, typer.Argument(metavar="TERMS", help="The terms that the collector published.")],
-    at: Annotated[
-        str,
-        common(
-            "This person's values, or the members of a set; - reads them from standard input.",
-            metavar="VALUES",
-        ),
-    ],
+    at: str = required(
+        "This person's values, or the members of a set; - reads them from standard input.",
+        metavar="VALUES",
+    ),
     insecure_noise_seed: options.InsecureNoiseSeed = None,
     json: options.Json = False,
 ) -> None:

@@ -27,7 +27,7 @@ from hushsum.declaration import (
     Parameter,
     build,
     check_fields,
-    declared_as,
+    declaration,
     parameters_of,
 )
 from hushsum.errors import UsageError, shown
@@ -84,7 +84,7 @@ def with_declared_options(command: F) -> F:
     grouped = False
     for each in signature.parameters.values():
         if each.name not in requests:
-            stated = declared_as(hints[each.name], each.name, each.default)
+            stated = declaration(each.default, each.name, hints[each.name])
             if stated is None:
                 parameters.append(each.replace(annotation=hints[each.name], kind=_KEYWORD))
             else:

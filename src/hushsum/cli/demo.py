@@ -12,17 +12,17 @@ import typer
 
 from hushsum.cli import options
 from hushsum.cli.output import progress_bar, write, write_facts, write_json, write_table
-from hushsum.declaration import common
+from hushsum.declaration import setting
 from hushsum.operations import BANDWIDTH, DemoDone, run_demo
 
 
 def demo(
-    records: Annotated[int, common("People on the synthetic payroll.")] = 200_000,
-    epsilon: Annotated[float, common("ε of the release.")] = 1.0,
+    records: int = setting(200_000, "People on the synthetic payroll."),
+    epsilon: float = setting(1.0, "ε of the release."),
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="Folder to write to.")
     ] = "demo",
-    seed: Annotated[int, common("Public seed of the payroll.")] = 0,
+    seed: int = setting(0, "Public seed of the payroll."),
     json: options.Json = False,
 ) -> None:
     """Release the salaries of a synthetic payroll, send some queries, and compare with the exact answers.

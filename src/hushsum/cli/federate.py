@@ -10,7 +10,7 @@ from hushsum.cli import options
 from hushsum.cli.declared_options import Without, command_group
 from hushsum.cli.output import tell, warn, write_result
 from hushsum.cli.summarize import show_secret_file
-from hushsum.declaration import common
+from hushsum.declaration import required
 from hushsum.kernels import kernel_in_words
 from hushsum.operations import read_key
 from hushsum.parties import Identity, ParticipantPatience, PartySpec, Patience, parse_address
@@ -108,7 +108,8 @@ def show(
 
 
 def server(
-    terms: Annotated[str, common("The terms that all have agreed to.", metavar="FILE")],
+    *,
+    terms: str = required("The terms that all have agreed to.", metavar="FILE"),
     listen: options.Listen,
     output: Annotated[str, typer.Option("--output", "-o", help="The .hush file to write.")],
     party: PartySpec,
@@ -145,7 +146,8 @@ def server(
 
 def site(
     tally: Annotated[str, typer.Argument(metavar="TALLY", help="This site's tally.")],
-    server: Annotated[str, common("Where the server listens, and its key.", metavar="HOST:PORT@FINGERPRINT")],
+    *,
+    server: str = required("Where the server listens, and its key.", metavar="HOST:PORT@FINGERPRINT"),
     request: Annotated[SiteRequest, Without("idempotency_key", "to", "part")],
     waiting: ParticipantPatience,
     sites: Annotated[

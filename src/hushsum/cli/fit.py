@@ -14,7 +14,7 @@ from hushsum.cli.declared_options import Reworded, Without, option_name
 from hushsum.cli.error_wording import Command
 from hushsum.cli.output import counting, reader_may_leave, refused_strictly, tell, warn, warnings_printed
 from hushsum.cli.release_report import Confirmation, released_file
-from hushsum.declaration import ANY, Parameter, common
+from hushsum.declaration import ANY, Parameter, required, setting
 from hushsum.operations import LedgerOptions, RecordFiles, TrainingFiles
 from hushsum.records import names_in_words
 
@@ -47,17 +47,15 @@ def fit(
         ),
     ],
     ledger: LedgerOptions,
-    epsilon: Annotated[float, common("ε of the release.")],
-    delta: Annotated[float | None, common("δ; default: that of the model, shown in the claim.")] = None,
-    public: Annotated[
-        str | None,
-        common(
-            "Public rows with these columns: they decide bounds, and what else a model leaves to them, "
-            "where that is not given. The claim states that they were assumed to be public.",
-            metavar="FILE",
-        ),
-    ] = None,
-    seed: Annotated[int | None, common("Public seed of the hash functions; default: random.")] = None,
+    epsilon: float = required("ε of the release."),
+    delta: float | None = setting(None, "δ; default: that of the model, shown in the claim."),
+    public: str | None = setting(
+        None,
+        "Public rows with these columns: they decide bounds, and what else a model leaves to them, "
+        "where that is not given. The claim states that they were assumed to be public.",
+        metavar="FILE",
+    ),
+    seed: int | None = setting(None, "Public seed of the hash functions; default: random."),
     yes: options.Yes = False,
     strict: options.Strict = False,
     allow_clipping: options.AllowClipping = False,
@@ -248,13 +246,11 @@ def synthesize(
         Without(*("columns", "bounds", "set_column"), *("dates", "date_format", "date_unit", "date_origin")),
     ],
     ledger: LedgerOptions,
-    epsilon: Annotated[float, common("ε of the release.")],
-    delta: Annotated[
-        float | None, common("δ; with it the noise is smaller. Without it the claim is pure ε.")
-    ] = None,
-    declare: Annotated[
-        str | None, common("JSON file with a declaration of each column, by its name.", metavar="FILE")
-    ] = None,
+    epsilon: float = required("ε of the release."),
+    delta: float | None = setting(None, "δ; with it the noise is smaller. Without it the claim is pure ε."),
+    declare: str | None = setting(
+        None, "JSON file with a declaration of each column, by its name.", metavar="FILE"
+    ),
     number: Annotated[
         list[str] | None,
         typer.Option(
@@ -269,14 +265,10 @@ def synthesize(
     flag: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A column of true and false; may be repeated.")
     ] = None,
-    marginals: Annotated[str, common("Pairs to release: all, tree (chosen privately), or auto.")] = "auto",
-    rows: Annotated[
-        int | None, common("How many records to draw; default: the released number.", at_least=1)
-    ] = None,
-    model: Annotated[
-        str | None, common("Where to keep the model; default: beside the table.", metavar="FILE")
-    ] = None,
-    seed: Annotated[int | None, common("Public seed of the fit and the draws; default: random.")] = None,
+    marginals: str = setting("auto", "Pairs to release: all, tree (chosen privately), or auto."),
+    rows: int | None = setting(None, "How many records to draw; default: the released number.", at_least=1),
+    model: str | None = setting(None, "Where to keep the model; default: beside the table.", metavar="FILE"),
+    seed: int | None = setting(None, "Public seed of the fit and the draws; default: random."),
     yes: options.Yes = False,
     json: options.Json = False,
 ) -> None:

@@ -23,7 +23,7 @@ from hushsum.cli.output import (
     write_table,
 )
 from hushsum.cli.release_report import account_in_words
-from hushsum.declaration import common
+from hushsum.declaration import required, setting
 from hushsum.errors import FileRefused, UsageError
 from hushsum.files import atomic_file
 from hushsum.operations import DatasetStatus, amount, check_output, status_of
@@ -59,15 +59,13 @@ def init(
             listed=True,
         ),
     ],
-    accounting: Annotated[
-        str | None, common("pure, basic or zcdp; default: determined by the options given.")
-    ] = None,
-    max_per_unit: Annotated[
-        int | None, common("Maximum number of records per person, to convert claims for records.")
-    ] = None,
-    partition: Annotated[
-        str | None, common("Disjoint parts of the data, separated by commas.", metavar="NAMES")
-    ] = None,
+    accounting: str | None = setting(None, "pure, basic or zcdp; default: determined by the options given."),
+    max_per_unit: int | None = setting(
+        None, "Maximum number of records per person, to convert claims for records."
+    ),
+    partition: str | None = setting(
+        None, "Disjoint parts of the data, separated by commas.", metavar="NAMES"
+    ),
     json: options.Json = False,
 ) -> None:
     """Set the total budget of a dataset. The ledger is created if it does not exist.
@@ -250,7 +248,8 @@ def accept_restore(ledger: options.Ledger, reason: Reason, json: options.Json = 
 
 def move_guard(
     ledger: options.Ledger,
-    to: Annotated[str, common("File, or URL of another PostgreSQL database.", metavar="PLACE")],
+    *,
+    to: str = required("File, or URL of another PostgreSQL database.", metavar="PLACE"),
     reason: Reason,
     json: options.Json = False,
 ) -> None:
@@ -269,9 +268,9 @@ def write_off(
     ledger: options.Ledger,
     dataset: options.Dataset,
     reason: Reason,
-    epsilon: Annotated[float | None, common("ε to charge; may be 0.")] = None,
-    delta: Annotated[float | None, common("δ to charge.")] = None,
-    rho: Annotated[float | None, common("ρ to charge.")] = None,
+    epsilon: float | None = setting(None, "ε to charge; may be 0."),
+    delta: float | None = setting(None, "δ to charge."),
+    rho: float | None = setting(None, "ρ to charge."),
     json: options.Json = False,
 ) -> None:
     """Charge what was spent outside the ledger, or lost from it, and unfreeze the dataset.

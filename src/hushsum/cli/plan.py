@@ -13,7 +13,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without
 from hushsum.cli.output import progress_bar, tell, write, write_json, write_table
-from hushsum.declaration import common
+from hushsum.declaration import setting
 from hushsum.methods import method_named
 from hushsum.operations import (
     BenchmarkTerms,
@@ -37,9 +37,7 @@ _DEFAULTS: Mapping[str, object] = {"rows": 1000, "width": 1000}
 
 def plan(
     request: PlanRequest,
-    public: Annotated[
-        str | None, common("Public records that resemble the private ones.", metavar="FILE")
-    ] = None,
+    public: str | None = setting(None, "Public records that resemble the private ones.", metavar="FILE"),
     records_of_public: Annotated[
         RecordFiles,
         Without(
@@ -195,7 +193,7 @@ def _brief(number: str) -> str:
 def benchmark(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Public records: CSV, Parquet or Arrow.")],
     terms: BenchmarkTerms,
-    public: Annotated[bool, common("Declare that these records are public; required.")] = False,
+    public: bool = setting(False, "Declare that these records are public; required."),
     kernel: Annotated[KernelSpec, Without("radius")] = KernelSpec(),  # noqa: B008  # frozen
     records: Annotated[RecordFiles, Without("unit_column", "max_per_unit", "set_column")] = RecordFiles(),  # noqa: B008
     json: options.Json = False,

@@ -28,7 +28,7 @@ from hushsum.cli.output import (
 )
 from hushsum.cli.release_report import warn_if_insecure
 from hushsum.cli.tally import write_tally
-from hushsum.declaration import common
+from hushsum.declaration import setting
 from hushsum.errors import Parameter, UsageError
 from hushsum.operations import (
     ARROW,
@@ -64,16 +64,12 @@ def query(
             metavar="VALUES", help="A point such as 120,80,60, or the members of a set; may be repeated."
         ),
     ] = None,
-    points: Annotated[
-        str | None, common("Points in CSV, Parquet or Arrow; - reads CSV.", metavar="FILE")
-    ] = None,
+    points: str | None = setting(None, "Points in CSV, Parquet or Arrow; - reads CSV.", metavar="FILE"),
     node: Annotated[
         list[str] | None,
         typer.Option(metavar="ID", help="A node of the graph given by --graph; may be repeated."),
     ] = None,
-    graph: Annotated[
-        str | None, common("Public edge list, in which --node is looked up.", metavar="FILE")
-    ] = None,
+    graph: str | None = setting(None, "Public edge list, in which --node is looked up.", metavar="FILE"),
     *,
     edges: Annotated[EdgeColumns, Without("nodes", "sorted")],
     records: Annotated[RecordFiles, Without("bounds", "unit_column", "max_per_unit", "drop_missing")],
@@ -128,7 +124,7 @@ def predict(
     records: Annotated[
         RecordFiles, Without("bounds", "unit_column", "max_per_unit", "set_column", "drop_missing")
     ],
-    json: Annotated[bool, common("Write JSON instead of CSV.")] = False,
+    json: bool = setting(False, "Write JSON instead of CSV."),
 ) -> None:
     """Predict with a released model at the points of a file. This spends nothing.
 
@@ -152,8 +148,8 @@ def sample(
             "--output", "-o", help="The file to write: .parquet, .arrow, or else CSV; - is standard output."
         ),
     ] = "-",
-    seed: Annotated[int | None, common("Repeats the same sample.")] = None,
-    json: Annotated[bool, common("Write JSON instead of CSV.")] = False,
+    seed: int | None = setting(None, "Repeats the same sample."),
+    json: bool = setting(False, "Write JSON instead of CSV."),
 ) -> None:
     """Draw synthetic records from a released function, density, sampler or synthesizer. This spends nothing.
 
@@ -305,10 +301,10 @@ def compare(
             help="A public point to compare at, such as 120,80,60; repeat it. Default: chosen points.",
         ),
     ] = None,
-    significance: Annotated[float, common("Level of the test.", metavar="NUMBER")] = 0.05,
-    cluster_size: Annotated[
-        float, common("Average number of correlated records, such as those of one person.", metavar="NUMBER")
-    ] = 1.0,
+    significance: float = setting(0.05, "Level of the test.", metavar="NUMBER"),
+    cluster_size: float = setting(
+        1.0, "Average number of correlated records, such as those of one person.", metavar="NUMBER"
+    ),
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", help="Draw the difference to this file: .png, .svg or .pdf."),
@@ -340,32 +336,28 @@ def compare(
 def plot(
     file: options.ReleasedFile,
     output: Annotated[str, typer.Option("--output", "-o", help="The image to write: .png, .svg or .pdf.")],
-    range: Annotated[
-        str | None, common("Range to plot; default: the declared bounds.", metavar="LOW:HIGH[,...]")
-    ] = None,
-    axes: Annotated[
-        str | None,
-        common(
-            "Columns to draw, numbers from 0 or names, the first across; default: the first two.",
-            metavar="I[,J]",
-        ),
-    ] = None,
-    at: Annotated[
-        str | None,
-        common(
-            "Values of the other columns, or one for all; default: the middle of the bounds.",
-            metavar="VALUES",
-        ),
-    ] = None,
-    labels: Annotated[str | None, common("Names of the axes.", metavar="NAMES")] = None,
+    range: str | None = setting(
+        None, "Range to plot; default: the declared bounds.", metavar="LOW:HIGH[,...]"
+    ),
+    axes: str | None = setting(
+        None,
+        "Columns to draw, numbers from 0 or names, the first across; default: the first two.",
+        metavar="I[,J]",
+    ),
+    at: str | None = setting(
+        None,
+        "Values of the other columns, or one for all; default: the middle of the bounds.",
+        metavar="VALUES",
+    ),
+    labels: str | None = setting(None, "Names of the axes.", metavar="NAMES"),
     *,
     terms: Annotated[
         QueryTerms,
         Without("estimator", "threads"),
         Reworded({"simultaneous": "Intervals that hold at all points together; the default for heat maps."}),
     ],
-    pointwise: Annotated[bool, common("Intervals that hold at each point; the default for curves.")] = False,
-    log: Annotated[bool, common("Logarithmic colours of a heat map.")] = False,
+    pointwise: bool = setting(False, "Intervals that hold at each point; the default for curves."),
+    log: bool = setting(False, "Logarithmic colours of a heat map."),
     dates: Annotated[
         DateFormat,
         Without("date_format"),
@@ -411,15 +403,12 @@ def _columns(text: str | None) -> tuple[int | str, ...] | None:
 def page(
     function: Annotated[str, typer.Argument(metavar="FILE", help="A .hush file: a function or a model.")],
     output: Annotated[str, typer.Option("--output", "-o", help="The page to write: .html.")],
-    title: Annotated[str | None, common("Title of the page; default: the name of the file.")] = None,
-    range: Annotated[
-        str | None,
-        common("What to draw of each column; default: the declared bounds.", metavar="LOW:HIGH[,...]"),
-    ] = None,
-    labels: Annotated[str | None, common("Names of the columns.", metavar="NAMES")] = None,
-    mean: Annotated[
-        bool, common("Show the share of all records first, not the number near a point.")
-    ] = False,
+    title: str | None = setting(None, "Title of the page; default: the name of the file."),
+    range: str | None = setting(
+        None, "What to draw of each column; default: the declared bounds.", metavar="LOW:HIGH[,...]"
+    ),
+    labels: str | None = setting(None, "Names of the columns.", metavar="NAMES"),
+    mean: bool = setting(False, "Show the share of all records first, not the number near a point."),
     json: options.Json = False,
 ) -> None:
     """Write one HTML file that shows a released function and answers queries offline, in any browser.
@@ -445,9 +434,7 @@ def audit(
         str | None,
         typer.Argument(help="A .hush file; - is standard input. Without one, all mechanisms are audited."),
     ] = None,
-    thorough: Annotated[
-        bool, common("More neighbours, noise levels and releases: minutes, not seconds.")
-    ] = False,
+    thorough: bool = setting(False, "More neighbours, noise levels and releases: minutes, not seconds."),
     json: options.Json = False,
 ) -> None:
     """Test claims statistically, and report the power of each test.

@@ -22,7 +22,7 @@ from hushsum.cli.output import (
     write_result,
 )
 from hushsum.cli.release_report import Confirmation, declined, released_file, warn_if_insecure
-from hushsum.declaration import common, parameters_of
+from hushsum.declaration import parameters_of, setting
 from hushsum.errors import UsageError
 from hushsum.kernels import error_in_words, kernel_in_words
 from hushsum.operations import (
@@ -60,14 +60,12 @@ def release(
     kernel: KernelSpec,
     method: MethodSpec,
     ledger: LedgerOptions,
-    public: Annotated[
-        str | None,
-        common(
-            "Public records like the private ones: they decide bandwidth and bounds where these are not "
-            "given, and are combined with the release.",
-            metavar="FILE",
-        ),
-    ] = None,
+    public: str | None = setting(
+        None,
+        "Public records like the private ones: they decide bandwidth and bounds where these are not "
+        "given, and are combined with the release.",
+        metavar="FILE",
+    ),
     yes: options.Yes = False,
     strict: options.Strict = False,
     allow_clipping: options.AllowClipping = False,
@@ -176,12 +174,11 @@ def heatmap(
     ],
     method: Annotated[MethodSpec, Without("method", "width", "steps", "seed")],
     ledger: LedgerOptions,
-    bandwidth: Annotated[
-        float | None,
-        common("Distance over which points are smoothed: metres, or units of the columns with --plane."),
-    ] = None,
-    plane: Annotated[bool, common("The columns lie in a plane; they are no longitude and latitude.")] = False,
-    size: Annotated[int, common("Pixels along each side of pictures and rasters.")] = 512,
+    bandwidth: float | None = setting(
+        None, "Distance over which points are smoothed: metres, or units of the columns with --plane."
+    ),
+    plane: bool = setting(False, "The columns lie in a plane; they are no longitude and latitude."),
+    size: int = setting(512, "Pixels along each side of pictures and rasters."),
     level: options.Level = 0.95,
     yes: options.Yes = False,
     allow_clipping: options.AllowClipping = False,
@@ -249,19 +246,15 @@ def choose(
     kernel: Annotated[
         KernelSpec, Without("bandwidth", "scale", "bits", "projection", "smoothness", "radius")
     ],
-    within: Annotated[
-        str | None,
-        common(
-            "For bounds: the widest possible range, of all columns or of each; declared.",
-            metavar="LOW:HIGH[,...]",
-        ),
-    ] = None,
-    tail: Annotated[float, common("For bounds: the fraction of the records outside on either side.")] = 0.01,
-    grid: Annotated[int, common("For bounds: number of equal steps of the range.")] = 1000,
-    candidates: Annotated[
-        str | None, common("For a bandwidth: declared candidates.", metavar="NUMBERS")
-    ] = None,
-    density: Annotated[float, common("For a bandwidth: the mean kernel value of two records.")] = 0.05,
+    within: str | None = setting(
+        None,
+        "For bounds: the widest possible range, of all columns or of each; declared.",
+        metavar="LOW:HIGH[,...]",
+    ),
+    tail: float = setting(0.01, "For bounds: the fraction of the records outside on either side."),
+    grid: int = setting(1000, "For bounds: number of equal steps of the range."),
+    candidates: str | None = setting(None, "For a bandwidth: declared candidates.", metavar="NUMBERS"),
+    density: float = setting(0.05, "For a bandwidth: the mean kernel value of two records."),
     yes: options.Yes = False,
     json: options.Json = False,
 ) -> None:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Annotated
 
-from hushsum.declaration import common
+from hushsum.declaration import setting
 from hushsum.errors import UsageError
 
 NEEDED = ("fastapi", "uvicorn", "pydantic", "prometheus_client")
 
 
 def serve(
-    host: Annotated[str | None, common("Address to listen on. [default: 127.0.0.1]")] = None,
-    port: Annotated[int | None, common("Port to listen on. [default: 8000]")] = None,
-    database: Annotated[
-        str | None, common("SQLite file, or PostgreSQL URL. [default: in the folder]", metavar="PATH|URL")
-    ] = None,
-    folder: Annotated[
-        str | None, common("For uploads, tallies and functions. [default: hushsum-service]")
-    ] = None,
+    host: str | None = setting(None, "Address to listen on. [default: 127.0.0.1]"),
+    port: int | None = setting(None, "Port to listen on. [default: 8000]"),
+    database: str | None = setting(
+        None, "SQLite file, or PostgreSQL URL. [default: in the folder]", metavar="PATH|URL"
+    ),
+    folder: str | None = setting(None, "For uploads, tallies and functions. [default: hushsum-service]"),
 ) -> None:
     """Run the service: owners upload and release, analysts query, over HTTP and with a web page.
 

@@ -10,7 +10,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.declared_options import Without, command_group
 from hushsum.cli.output import progress_bar, tell, warn, write, write_json, write_result
-from hushsum.declaration import common
+from hushsum.declaration import required
 from hushsum.operations import check_output
 from hushsum.parties import Identity, ParticipantPatience, Patience, parse_address
 from hushsum.parties.summarization import (
@@ -73,9 +73,8 @@ def show_secret_file(file: str, kind: Any, public: str, warning: str, *, json: b
 
 def owner(
     file: Annotated[str, typer.Argument(help="The records: CSV, Parquet or Arrow.")],
-    curator: Annotated[
-        str, common("Where the curator listens, and its key.", metavar="HOST:PORT@FINGERPRINT")
-    ],
+    *,
+    curator: str = required("Where the curator listens, and its key.", metavar="HOST:PORT@FINGERPRINT"),
     request: Annotated[OwnerRequest, _OWN_ENTRY],
     waiting: ParticipantPatience,
     json: options.Json = False,

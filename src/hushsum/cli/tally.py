@@ -13,7 +13,7 @@ import typer
 from hushsum.cli import options
 from hushsum.cli.interrupts import signals_at_progress
 from hushsum.cli.output import counting, progress_bar, tell, warn, write_facts, write_json, write_result
-from hushsum.declaration import common
+from hushsum.declaration import setting
 from hushsum.kernels import bandwidth_warnings, kernel_in_words
 from hushsum.operations import (
     CheckpointChoice,
@@ -112,10 +112,9 @@ def merge(
         list[str], typer.Argument(metavar="FILE...", help="Two or more .tally or .hush files.")
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="The .tally or .hush file to write.")],
-    disjoint_units: Annotated[
-        bool,
-        common("Declare that no person (of graphs: no edge or no node) is in two of them, else limits add."),
-    ] = False,
+    disjoint_units: bool = setting(
+        False, "Declare that no person (of graphs: no edge or no node) is in two of them, else limits add."
+    ),
     encryption_key_file: options.EncryptionKeyFile = None,
     json: options.Json = False,
 ) -> None:

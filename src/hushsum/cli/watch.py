@@ -13,7 +13,7 @@ from hushsum.cli import options
 from hushsum.cli.declared_options import Without
 from hushsum.cli.output import ask, tell, warnings_printed, write, write_json
 from hushsum.cli.release_report import declined
-from hushsum.declaration import common
+from hushsum.declaration import required, setting
 from hushsum.operations import (
     LedgerOptions,
     RecordFiles,
@@ -40,14 +40,15 @@ def watch(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="Folder for the .hush files of the steps.")
     ],
-    state: Annotated[str, common("Confidential .stream file that the watch continues from.", metavar="PATH")],
-    every: Annotated[str, common("Time between two steps: day, week, month, hour, 6h, ….", metavar="PERIOD")],
+    *,
+    state: str = required("Confidential .stream file that the watch continues from.", metavar="PATH"),
+    every: str = required("Time between two steps: day, week, month, hour, 6h, ….", metavar="PERIOD"),
     records: RecordFiles,
     kernel: KernelSpec,
     size: TableSpec,
     stream: Annotated[StreamRequest, Without("unit", "mechanism", "rows")],
     ledger: LedgerOptions,
-    once: Annotated[bool, common("Take the steps that are due and exit, as for cron.")] = False,
+    once: bool = setting(False, "Take the steps that are due and exit, as for cron."),
     yes: options.Yes = False,
     threads: options.Threads = None,
     encryption_key_file: options.EncryptionKeyFile = None,

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.analysis import Comparison, compare
-from hushsum.declaration import check_fields, common
+from hushsum.declaration import check_fields, setting
 from hushsum.errors import Argument, DataRefused, HushsumError, UsageError, shown
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import FileKind, RollbackGuard
@@ -54,15 +54,13 @@ ANSWERS: Final = ("value", "stderr", "lower", "upper")
 class QueryTerms:
     """The quantity to compute, f(q)/N or the ``sum`` f(q), the level and the estimator."""
 
-    sum: Annotated[bool, common(help="Kernel sums f(q), instead of mean kernel values f(q)/N.")] = False
-    level: Annotated[float, common(help="Level of the intervals.", above=0, below=1)] = 0.95
-    estimator: Annotated[
-        str, common(help="mean, or median-of-means with the bound of its theorem.", choices=ESTIMATORS)
-    ] = "mean"
-    simultaneous: Annotated[bool, common(help="Intervals that hold at all points together, not at each.")] = (
-        False
+    sum: bool = setting(False, "Kernel sums f(q), instead of mean kernel values f(q)/N.")
+    level: float = setting(0.95, "Level of the intervals.", above=0, below=1)
+    estimator: str = setting(
+        "mean", "mean, or median-of-means with the bound of its theorem.", choices=ESTIMATORS
     )
-    threads: Annotated[int, common(help="Number of threads.")] = 1
+    simultaneous: bool = setting(False, "Intervals that hold at all points together, not at each.")
+    threads: int = setting(1, "Number of threads.")
 
     @property
     def of(self) -> Literal["sum", "mean"]:

@@ -7,12 +7,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.declaration import check_fields, common
+from hushsum.declaration import check_fields, request, required, setting
 from hushsum.errors import Argument, HushsumError, SuspiciousParameter, UsageError
 from hushsum.kernels import GaussianProfileKernel, Kernel, kernel_as_json
 from hushsum.methods import method_named, method_names, planned_methods
@@ -26,7 +26,7 @@ _LEAST_TRUTH = 1e-12
 _SKLEARN_QUERIES = 20
 
 
-@dataclass(frozen=True, slots=True)
+@request
 class BenchmarkTerms:
     """The promises, queries and repetitions of a comparison of methods.
 
@@ -34,18 +34,16 @@ class BenchmarkTerms:
     drawn from the records; ``repeats`` is how many releases with fresh noise are averaged over.
     """
 
-    epsilon: Annotated[tuple[float, ...], common("ε, or several.", above=0, below=1e9, metavar="E[,E...]")]
-    delta: Annotated[float | None, DELTA] = None
+    epsilon: tuple[float, ...] = required("ε, or several.", above=0, below=1e9, metavar="E[,E...]")
+    delta: float | None = setting(None, DELTA)
     bounds: DeclaredBounds | None = None
-    methods: Annotated[
-        tuple[str, ...] | None,
-        common(
-            "auto, or names such as race, grid, mwem; default: all that can release the kernel.",
-            metavar="NAMES",
-        ),
-    ] = None
-    queries: Annotated[int, common("Queries, drawn from the records.", at_least=1, at_most=1 << 20)] = 500
-    repeats: Annotated[int, common("Releases to average over.", at_least=1, at_most=1 << 20)] = 3
+    methods: tuple[str, ...] | None = setting(
+        None,
+        "auto, or names such as race, grid, mwem; default: all that can release the kernel.",
+        metavar="NAMES",
+    )
+    queries: int = setting(500, "Queries, drawn from the records.", at_least=1, at_most=1 << 20)
+    repeats: int = setting(3, "Releases to average over.", at_least=1, at_most=1 << 20)
 
 
 @dataclass(frozen=True, slots=True)

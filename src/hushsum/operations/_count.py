@@ -8,9 +8,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from hushsum.declaration import Parameter, check_fields
+from hushsum.declaration import check_fields, setting
 from hushsum.errors import Argument, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import declared_fields
@@ -44,7 +44,7 @@ from hushsum.records import (
 from hushsum.tables import LARGE_TABLE, AdjacencyRows, HashRows, Reading, reading_from_json
 from hushsum.tally import DEFAULT_SECONDS, Checkpoint, Tally, load_tally, public_header
 
-of_long_counts = partial(Parameter, group="Long counts")
+of_long_counts = partial(setting, group="Long counts")
 ENGINES: Final = ("processes", "dask", "spark")
 
 
@@ -54,22 +54,18 @@ class EngineChoice:
     the master URL of Spark.
     """
 
-    engine: Annotated[
-        str | None,
-        of_long_counts(
-            help="processes of this machine, or a dask or spark cluster. Default: threads of this process.",
-            choices=ENGINES,
-            metavar="NAME",
-        ),
-    ] = None
-    workers: Annotated[
-        int | None,
-        of_long_counts(help="Number of processes of --engine processes.", at_least=1, at_most=1024),
-    ] = None
-    address: Annotated[
-        str | None,
-        of_long_counts(help="Address of the scheduler of --engine dask, or master URL of --engine spark."),
-    ] = None
+    engine: str | None = of_long_counts(
+        None,
+        "processes of this machine, or a dask or spark cluster. Default: threads of this process.",
+        choices=ENGINES,
+        metavar="NAME",
+    )
+    workers: int | None = of_long_counts(
+        None, "Number of processes of --engine processes.", at_least=1, at_most=1024
+    )
+    address: str | None = of_long_counts(
+        None, "Address of the scheduler of --engine dask, or master URL of --engine spark."
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -89,20 +85,19 @@ class EngineChoice:
 class CheckpointChoice:
     """Where a count that is not finished is kept, if it is, and how often it is written."""
 
-    path: Annotated[
-        str,
-        of_long_counts(
-            "checkpoint",
-            help="Confidential file from which the same command continues if it is interrupted.",
-            metavar="PATH",
-        ),
-    ] = ""
-    every: Annotated[
-        float,
-        of_long_counts(
-            "checkpoint_every", help="Time between two checkpoints.", at_least=0, metavar="SECONDS"
-        ),
-    ] = DEFAULT_SECONDS
+    path: str = of_long_counts(
+        "",
+        "Confidential file from which the same command continues if it is interrupted.",
+        name="checkpoint",
+        metavar="PATH",
+    )
+    every: float = of_long_counts(
+        DEFAULT_SECONDS,
+        "Time between two checkpoints.",
+        name="checkpoint_every",
+        at_least=0,
+        metavar="SECONDS",
+    )
 
     def given(self) -> CheckpointChoice | None:
         """The checkpoint, if there is one."""

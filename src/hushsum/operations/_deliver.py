@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from hushsum._types import Floats
-from hushsum.declaration import Parameter, common
+from hushsum.declaration import setting
 from hushsum.errors import AlreadyPublished, DataRefused, FilePath, LedgerUnavailable, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import atomic_file, canonical_json, declared_fields, state_folder
@@ -136,7 +136,7 @@ def _make(path: Path) -> None:
 
 R = TypeVar("R", bound=Released)
 
-of_ledger = partial(Parameter, group="Ledger")
+of_ledger = partial(setting, group="Ledger")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +148,15 @@ class LedgerOptions:
     the rollback guard is, and ``fence`` may refuse the debit; see ``Ledger``.
     """
 
-    ledger: Annotated[str | None, common(help="Ledger: a file, or a PostgreSQL URL.", metavar="PATH|URL")] = (
-        None
+    ledger: str | None = setting(None, "Ledger: a file, or a PostgreSQL URL.", metavar="PATH|URL")
+    dataset: str | None = setting(None, "Name of the dataset in the ledger.")
+    idempotency_key: str | None = of_ledger(
+        None, "Name of this release in the ledger, so that a retry does not spend again."
     )
-    dataset: Annotated[str | None, common(help="Name of the dataset in the ledger.")] = None
-    idempotency_key: Annotated[
-        str | None,
-        of_ledger(help="Name of this release in the ledger, so that a retry does not spend again."),
-    ] = None
-    to: Annotated[str | None, of_ledger(help="Recipient, recorded in the ledger.")] = None
-    part: Annotated[
-        str | None,
-        of_ledger(help="Declared part of the dataset to which the records belong, for the ledger."),
-    ] = None
+    to: str | None = of_ledger(None, "Recipient, recorded in the ledger.")
+    part: str | None = of_ledger(
+        None, "Declared part of the dataset to which the records belong, for the ledger."
+    )
     who: str | None = None
     guard: str | None = None
     fence: Fence | None = None

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from hushsum.declaration import Parameter, common
+from hushsum.declaration import setting
 from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import KEY_BYTES, FileKind
@@ -185,38 +185,31 @@ def open_function(source: str) -> ReleasedFunction:
     return load_function(sys.stdin.buffer if source == STANDARD else source)
 
 
-of_records = partial(Parameter, group="Records")
-of_graph = partial(Parameter, group="Graph")
+of_records = partial(setting, group="Records")
+of_graph = partial(setting, group="Graph")
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeColumns:
     """How files list the edges of a graph; see :func:`hushsum.records.read_edges`."""
 
-    columns: Annotated[
-        tuple[str, ...] | None,
-        of_graph(
-            "edges",
-            help="The two columns of an edge list, such as src,dst, or 1,2 in a text file: records are the "
-            "nodes (jaccard).",
-            metavar="NAMES",
-        ),
-    ] = None
-    directed: Annotated[bool, of_graph(help="A node's neighbours are those that its edges lead to.")] = False
-    nodes: Annotated[
-        int | None,
-        of_graph(
-            help="Nodes are 0 to NODES - 1, and all are records, also without edges.",
-            at_least=1,
-            at_most=1 << 40,
-        ),
-    ] = None
-    sorted: Annotated[
-        bool,
-        of_graph(
-            help="Edges that are sorted by their first node already; undirected ones in both directions."
-        ),
-    ] = False
+    columns: tuple[str, ...] | None = of_graph(
+        None,
+        "The two columns of an edge list, such as src,dst, or 1,2 in a text file: records are the "
+        "nodes (jaccard).",
+        name="edges",
+        metavar="NAMES",
+    )
+    directed: bool = of_graph(False, "A node's neighbours are those that its edges lead to.")
+    nodes: int | None = of_graph(
+        None,
+        "Nodes are 0 to NODES - 1, and all are records, also without edges.",
+        at_least=1,
+        at_most=1 << 40,
+    )
+    sorted: bool = of_graph(
+        False, "Edges that are sorted by their first node already; undirected ones in both directions."
+    )
 
     def given(self) -> EdgeColumns | None:
         """These options, or None where records are not the nodes of a graph."""
@@ -242,22 +235,17 @@ class RecordFiles:
     """
 
     paths: tuple[str, ...] = ()
-    columns: Annotated[
-        tuple[str, ...] | None,
-        common(help="Columns of a record, separated by commas; default: all.", metavar="NAMES"),
-    ] = None
-    bounds: Annotated[DeclaredBounds | None, BOUNDS] = None
-    unit_column: Annotated[
-        str | None,
-        of_records(help="Column with the id of the person; the unit is then the person.", metavar="NAME"),
-    ] = None
-    max_per_unit: Annotated[
-        int | None,
-        of_records(help="Count at most this many records per person.", at_least=1, at_most=1 << 20),
-    ] = None
-    set_column: Annotated[
-        str | None, of_records(help="Column of sets (jaccard): lists of integers.", metavar="NAME")
-    ] = None
+    columns: tuple[str, ...] | None = setting(
+        None, "Columns of a record, separated by commas; default: all.", metavar="NAMES"
+    )
+    bounds: DeclaredBounds | None = setting(None, BOUNDS)
+    unit_column: str | None = of_records(
+        None, "Column with the id of the person; the unit is then the person.", metavar="NAME"
+    )
+    max_per_unit: int | None = of_records(
+        None, "Count at most this many records per person.", at_least=1, at_most=1 << 20
+    )
+    set_column: str | None = of_records(None, "Column of sets (jaccard): lists of integers.", metavar="NAME")
     cells: CellFormat = PLAIN
     name: str | None = None
     edges: EdgeColumns | None = None
@@ -278,11 +266,10 @@ class TrainingFiles(RecordFiles):
     text. ``public`` is a file of public rows with the same columns; one of the target is left out.
     """
 
-    target: Annotated[str | None, common(help="Column to predict from the others.", metavar="NAME")] = None
-    classes: Annotated[
-        tuple[str, ...] | None,
-        common(help="All labels, declared, separated by commas.", metavar="LABELS"),
-    ] = None
+    target: str | None = setting(None, "Column to predict from the others.", metavar="NAME")
+    classes: tuple[str, ...] | None = setting(
+        None, "All labels, declared, separated by commas.", metavar="LABELS"
+    )
     public: PublicFile | None = None
 
 

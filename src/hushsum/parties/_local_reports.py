@@ -18,18 +18,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushsum.declaration import BOUNDS_TYPE, common, setting
+from hushsum.declaration import request, required, setting
 from hushsum.errors import FilePath, FileRefused, UsageError
 from hushsum.files import atomic_file, canonical_json, stored_rational
 from hushsum.kernels import HashableKernel, Kernel
 from hushsum.operations import STANDARD, check_function_output, check_output
 from hushsum.parties._runtime import Result
-from hushsum.planning._requests import SEED, KernelSpec, of_table
+from hushsum.planning._requests import BOUNDS, SEED, KernelSpec, of_table
 from hushsum.privacy import (
     MECHANISM,
     RECORD,
@@ -352,28 +352,20 @@ class ReportsReleased(Result):
     local_epsilon: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class CollectionRequest:
     """Terms of reports, before the number of columns is known."""
 
-    epsilon: Annotated[
-        float, common("ε that each person spends by reporting.", above=0, at_most=_MOST_EPSILON)
-    ]
+    epsilon: float = required("ε that each person spends by reporting.", above=0, at_most=_MOST_EPSILON)
     columns: tuple[str, ...] | None = setting(
-        None, common("Columns of a record, separated by commas."), metavar="NAMES"
+        None, "Columns of a record, separated by commas.", metavar="NAMES"
     )
-    dim: Annotated[int | None, common("Number of columns, where they have no names.", at_least=1)] = None
+    dim: int | None = setting(None, "Number of columns, where they have no names.", at_least=1)
     kernel: KernelSpec = _NO_KERNEL
-    bounds: DeclaredBounds | None = setting(
-        None,
-        common("Declared range of all columns, or of each; records are clipped to it."),
-        type=BOUNDS_TYPE,
-        optional=True,
-        metavar="LOW:HIGH[,...]",
-    )
-    rows: Annotated[int, of_table(help="Rows of the sketch.", at_least=1)] = 1000
-    width: Annotated[int, of_table(help="Cells of a row.", at_least=2)] = 1000
-    seed: Annotated[int, SEED] = 0
+    bounds: DeclaredBounds | None = setting(None, BOUNDS)
+    rows: int = of_table(1000, "Rows of the sketch.", at_least=1)
+    width: int = of_table(1000, "Cells of a row.", at_least=2)
+    seed: int = setting(0, SEED)
 
     def terms(self) -> ReportTerms:
         """The terms; UsageError for a kernel that has no hash functions."""

@@ -16,9 +16,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Final, NoReturn, Protocol
+from functools import partial
+from typing import Any, Final, NoReturn, Protocol
 
-from hushsum.declaration import Parameter, common, setting
+from hushsum.declaration import request, required, setting
 from hushsum.errors import AlreadyPublished, FileRefused, HushsumError, PeerLost, PeerRefused, UsageError
 from hushsum.operations import LedgerOptions
 from hushsum.parties import _messages as messages
@@ -50,8 +51,7 @@ class Address:
     fingerprint: str = ""
 
 
-def _waiting(help: str, name: str = "") -> Parameter:
-    return Parameter(name, help=help, group="Waiting", metavar="SECONDS")
+_waiting = partial(setting, group="Waiting", metavar="SECONDS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class Patience:
     message to pass.
     """
 
-    wait: float = setting(3600.0, _waiting("How long to wait for the others to start."), above=0)
-    lost: float = setting(60.0, _waiting("Continue without a party that is away for this time.", "patience"))
+    wait: float = _waiting(3600.0, "How long to wait for the others to start.", above=0)
+    lost: float = _waiting(60.0, "Continue without a party that is away for this time.", name="patience")
     transfer: float = 120.0
 
 
@@ -69,7 +69,7 @@ class Patience:
 class ParticipantPatience(Patience):
     """The same for one that connects: the other side may be started again by people."""
 
-    lost: float = setting(600.0, _waiting("Give up when the other side is away for this time.", "patience"))
+    lost: float = _waiting(600.0, "Give up when the other side is away for this time.", name="patience")
 
 
 class Result:
@@ -152,13 +152,13 @@ def _nothing() -> bytes:
     raise UsageError("the ledger holds nothing that this run staged")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class PartySpec:
     """What the process of every party needs."""
 
-    key: Annotated[str, common("This party's key file.", metavar="FILE")]
+    key: str = required("This party's key file.", metavar="FILE")
     state: str | None = setting(
-        None, common("Folder for the state of runs. [default: beside the file]", metavar="DIR")
+        None, "Folder for the state of runs. [default: beside the file]", metavar="DIR"
     )
 
 

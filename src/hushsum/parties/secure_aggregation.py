@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
-from hushsum.declaration import check_fields, common, setting
+from hushsum.declaration import check_fields, request, required, setting
 from hushsum.errors import FileRefused, HushsumError, PeerLost, PeerRefused, SecretRefused, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import atomic_file, pack, unpack
@@ -1206,7 +1206,7 @@ def released_sum(terms: AggregationTerms, total: NDArray[np.int64], contribution
 KEYS_COMMAND = "hushsum federate keys"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class TermsRequest:
     """What the released sum promises, and against whom.
 
@@ -1216,11 +1216,9 @@ class TermsRequest:
 
     release: ReleaseRequest
     colluding: int = setting(
-        1,
-        common("Number of colluding sites against which the claim holds, alone or with the server."),
-        at_least=0,
+        1, "Number of colluding sites against which the claim holds, alone or with the server.", at_least=0
     )
-    dropouts: int = setting(0, common("Number of sites that may leave before the sum is opened."), at_least=0)
+    dropouts: int = setting(0, "Number of sites that may leave before the sum is opened.", at_least=0)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -1310,11 +1308,11 @@ def run_server(
     return Aggregated(output, terms, machine.survivors)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class SiteRequest:
     """What a site takes part with: the terms it has agreed to, its key, state and ledger."""
 
-    terms: Annotated[str, common("The terms that all have agreed to.", metavar="FILE")]
+    terms: str = required("The terms that all have agreed to.", metavar="FILE")
     party: PartySpec
     ledger: LedgerOptions = NO_LEDGER
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil, floor, log10
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from hushsum import _html
 from hushsum._types import Floats
-from hushsum.declaration import Parameter, common, taking_fields_of
+from hushsum.declaration import request, required, setting, taking_fields_of
 from hushsum.errors import DataRefused, Part, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.kernels import (
@@ -417,7 +417,7 @@ FEDERATED: Final = "federated"
 SITES: Final = "sites"
 SHUFFLED: Final = "shuffled"
 LOCAL: Final = "local"
-of_trust = partial(Parameter, group="Trust")
+of_trust = partial(setting, group="Trust")
 TRUST_MODELS: Final = (CENTRAL, FEDERATED, SITES, SHUFFLED, LOCAL)
 _REPORTS: Final = "reports"
 _ROWS: Final = (100, 200, 500, 1000, 2000, 5000)
@@ -431,25 +431,18 @@ class TrustModel:
     or with the server.
     """
 
-    name: Annotated[
-        str,
-        of_trust(
-            "trust",
-            help="Who sees records: central, federated, sites, shuffled or local.",
-            choices=TRUST_MODELS,
-            metavar="MODEL",
-        ),
-    ] = CENTRAL
-    sites: Annotated[
-        int | None, of_trust(help="Number of sites that count.", at_least=1, at_most=1 << 20)
-    ] = None
-    dropouts: Annotated[
-        int, of_trust(help="Sites that may fail, with --trust federated.", at_least=0, at_most=1 << 20)
-    ] = 0
-    colluding: Annotated[
-        int | None,
-        of_trust(help="Colluding sites, with --trust federated. [default: 1]", at_least=0, at_most=1 << 20),
-    ] = None
+    name: str = of_trust(
+        CENTRAL,
+        "Who sees records: central, federated, sites, shuffled or local.",
+        name="trust",
+        choices=TRUST_MODELS,
+        metavar="MODEL",
+    )
+    sites: int | None = of_trust(None, "Number of sites that count.", at_least=1, at_most=1 << 20)
+    dropouts: int = of_trust(0, "Sites that may fail, with --trust federated.", at_least=0, at_most=1 << 20)
+    colluding: int | None = of_trust(
+        None, "Colluding sites, with --trust federated. [default: 1]", at_least=0, at_most=1 << 20
+    )
 
     def __post_init__(self) -> None:
         one_of("trust", self.name, TRUST_MODELS)
@@ -547,59 +540,47 @@ class TrustModel:
 COMPARISON_DELTA = 1e-6
 FEW_COLUMNS = 2
 """Of which nobody leaves one out to make a table smaller."""
-of_privacy = partial(Parameter, group=PRIVACY)
+of_privacy = partial(setting, group=PRIVACY)
 MAX_BYTES = 64_000_000
 MAX_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class PlanRequest:
     """What is planned: a release of a declared number of records; its fields are the keywords of
     :func:`plan`.
     """
 
-    records: Annotated[
-        int,
-        common(
-            help="Number of records, declared or guessed; the true number is private.",
-            at_least=1,
-            at_most=1 << 50,
-        ),
-    ]
-    dim: Annotated[int | None, common(help="Columns of a record.", at_least=1, at_most=1 << 20)] = None
+    records: int = required(
+        "Number of records, declared or guessed; the true number is private.",
+        at_least=1,
+        at_most=1 << 50,
+    )
+    dim: int | None = setting(None, "Columns of a record.", at_least=1, at_most=1 << 20)
     kernel: KernelSpec | Kernel | str | None = field(default_factory=KernelSpec)
     bandwidth: float | None = None
     scale: str | None = None
-    epsilon: Annotated[
-        tuple[float, ...] | Sequence[float] | float | None,
-        common(help="ε, or several to compare.", above=0, below=1e9, metavar="E[,E...]"),
-    ] = None
-    error: Annotated[
-        float | None, common(help="Find the smallest ε with this predicted mean error.", above=0)
-    ] = None
-    delta: Annotated[float | None, DELTA] = None
-    rho: Annotated[float | None, RHO] = None
-    bounds: Annotated[DeclaredBounds | None, BOUNDS] = None
-    method: Annotated[str, METHOD] = AUTO
-    rows: Annotated[
-        tuple[int, ...] | Sequence[int] | int | None,
-        of_table(
-            help="Rows of a race table, or several to compare.", at_least=1, at_most=10**8, metavar="R[,R...]"
-        ),
-    ] = None
-    width: Annotated[int | None, WIDTH] = None
-    steps: Annotated[DeclaredSteps | None, STEPS] = None
+    epsilon: tuple[float, ...] | Sequence[float] | float | None = setting(
+        None, "ε, or several to compare.", above=0, below=1e9, metavar="E[,E...]"
+    )
+    error: float | None = setting(None, "Find the smallest ε with this predicted mean error.", above=0)
+    delta: float | None = setting(None, DELTA)
+    rho: float | None = setting(None, RHO)
+    bounds: DeclaredBounds | None = setting(None, BOUNDS)
+    method: str = setting(AUTO, METHOD)
+    rows: tuple[int, ...] | Sequence[int] | int | None = of_table(
+        None, "Rows of a race table, or several to compare.", at_least=1, at_most=10**8, metavar="R[,R...]"
+    )
+    width: int | None = setting(None, WIDTH)
+    steps: DeclaredSteps | None = setting(None, STEPS)
     seed: int = 0
-    density: Annotated[
-        float | None,
-        of_table(
-            help="Mean kernel value at the queries of interest. [default: a typical one]", above=0, at_most=1
-        ),
-    ] = None
-    relation: Annotated[str | Relation, RELATION] = Relation.ADD_REMOVE
-    max_per_unit: Annotated[
-        int | None, of_privacy(help="Maximum number of records per person.", at_least=1, at_most=1 << 20)
-    ] = None
+    density: float | None = of_table(
+        None, "Mean kernel value at the queries of interest. [default: a typical one]", above=0, at_most=1
+    )
+    relation: str | Relation = setting(Relation.ADD_REMOVE, RELATION)
+    max_per_unit: int | None = of_privacy(
+        None, "Maximum number of records per person.", at_least=1, at_most=1 << 20
+    )
     trust: TrustModel | str = CENTRAL
     sites: int | None = None
     dropouts: int = 0

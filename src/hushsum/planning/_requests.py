@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from hushsum.declaration import BOUNDS_TYPE, NUMBER, Parameter, common
+from hushsum.declaration import BOUNDS_TYPE, NUMBER, Parameter, request, setting
 from hushsum.errors import UsageError
 from hushsum.kernels import (
     SCALES,
@@ -25,67 +25,53 @@ from hushsum.privacy import AUTO
 from hushsum.records import PLAIN, CellFormat, DeclaredBounds, DeclaredSteps
 from hushsum.tally import Tally
 
-of_kernel = partial(Parameter, group="Kernel")
-of_table = partial(Parameter, group="Table")
+TABLE: Final = "Table"
+"""A heading of help."""
+of_kernel = partial(setting, group="Kernel")
+of_table = partial(setting, group=TABLE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class KernelSpec:
     """A kernel's name, or several in an expression, and the parameters given for it; None leaves a parameter
     at the kernel's default.
     """
 
-    kernel: Annotated[
-        str | None,
-        common(
-            help="gaussian, laplacian, matern, euclidean, manhattan, angular, jaccard or hamming; or "
-            "several, with their columns: 'euclidean(age, bandwidth=10) * hamming(town)'. [default: "
-            "gaussian; where hash rows are requested, euclidean; for sets, jaccard]",
-            suggestions=kernel_names,
-        ),
-    ] = None
-    bandwidth: Annotated[
-        float | None,
-        common(help="How near records must be to count as similar; chosen without looking at them.", above=0),
-    ] = None
-    scale: Annotated[
-        str | None,
-        of_kernel(
-            help="What the bandwidth is measured in: the units of the data, or the declared range of each "
-            "column, of which it is then a fraction. [default: bounds if the ranges differ by more than 10 "
-            "times]",
-            choices=SCALES,
-            metavar="units|bounds",
-        ),
-    ] = None
-    power: Annotated[
-        int | None,
-        of_kernel(help="Power of the similarity; a larger power decreases faster.", at_least=1, at_most=256),
-    ] = None
-    bits: Annotated[
-        int | None, of_kernel(help="Sign bits of the angular kernel.", at_least=1, at_most=64)
-    ] = None
-    projection: Annotated[
-        str | None,
-        of_kernel(
-            help="dense, or structured: faster from about 512 columns on.", choices=("dense", "structured")
-        ),
-    ] = None
-    smoothness: Annotated[
-        float | None,
-        of_kernel(
-            help="Smoothness of the matern kernel: 0.5, 1.5 or 2.5. [default: 1.5]", at_least=0.5, at_most=2.5
-        ),
-    ] = None
-    radius: Annotated[
-        float | None,
-        of_kernel(
-            help="For the dot-product and polynomial kernels: longer records are shortened to this length. "
-            "[default: 1]",
-            at_least=1e-15,
-            at_most=1e15,
-        ),
-    ] = None
+    kernel: str | None = setting(
+        None,
+        "gaussian, laplacian, matern, euclidean, manhattan, angular, jaccard or hamming; or "
+        "several, with their columns: 'euclidean(age, bandwidth=10) * hamming(town)'. [default: "
+        "gaussian; where hash rows are requested, euclidean; for sets, jaccard]",
+        suggestions=kernel_names,
+    )
+    bandwidth: float | None = setting(
+        None, "How near records must be to count as similar; chosen without looking at them.", above=0
+    )
+    scale: str | None = of_kernel(
+        None,
+        "What the bandwidth is measured in: the units of the data, or the declared range of each "
+        "column, of which it is then a fraction. [default: bounds if the ranges differ by more than 10 "
+        "times]",
+        choices=SCALES,
+        metavar="units|bounds",
+    )
+    power: int | None = of_kernel(
+        None, "Power of the similarity; a larger power decreases faster.", at_least=1, at_most=256
+    )
+    bits: int | None = of_kernel(None, "Sign bits of the angular kernel.", at_least=1, at_most=64)
+    projection: str | None = of_kernel(
+        None, "dense, or structured: faster from about 512 columns on.", choices=("dense", "structured")
+    )
+    smoothness: float | None = of_kernel(
+        None, "Smoothness of the matern kernel: 0.5, 1.5 or 2.5. [default: 1.5]", at_least=0.5, at_most=2.5
+    )
+    radius: float | None = of_kernel(
+        None,
+        "For the dot-product and polynomial kernels: longer records are shortened to this length. "
+        "[default: 1]",
+        at_least=1e-15,
+        at_most=1e15,
+    )
 
     @property
     def name(self) -> str:
@@ -128,18 +114,21 @@ class KernelSpec:
         return named(self.name, dim=dim, columns=columns, bandwidth=bandwidth, **given)
 
 
-BOUNDS: Final = common(
+BOUNDS: Final = Parameter(
     type=BOUNDS_TYPE,
     help="Declared range of all columns, or of each; records are clipped to it.",
     metavar="LOW:HIGH[,...]",
 )
-METHOD: Final = common(
+METHOD: Final = Parameter(
     help="auto compares all methods that can release the kernel; or one of them.",
     choices=lambda: (AUTO, *planned_methods()),
     metavar="NAME",
 )
-SEED: Final = of_table(help="Public seed of the random functions.", at_least=0, at_most=(1 << 63) - 1)
-STEPS: Final = of_table(
+SEED: Final = Parameter(
+    group=TABLE, help="Public seed of the random functions.", at_least=0, at_most=(1 << 63) - 1
+)
+STEPS: Final = Parameter(
+    group=TABLE,
     type=NUMBER,
     several=True,
     help="For columns whose values are multiples of a step, such as 0.5: grid nodes lie on these values. One "
@@ -147,31 +136,28 @@ STEPS: Final = of_table(
     at_least=0,
     metavar="STEP[,...]",
 )
-WIDTH: Final = of_table(help="Cells per row of a race table. [default: 1000]", at_least=2, at_most=10**8)
+WIDTH: Final = Parameter(
+    group=TABLE, help="Cells per row of a race table. [default: 1000]", at_least=2, at_most=10**8
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class MethodSpec:
     """How records are released: what a person declares for the plan; all of it is public.
 
     ``records`` is the declared number of records. ``width`` is for hash rows, ``steps`` for grids.
     """
 
-    method: Annotated[str, METHOD] = AUTO
-    records: Annotated[
-        int | None,
-        common(
-            help="Declared number of records, for the plan; the true one is private.",
-            at_least=1,
-            at_most=10**12,
-        ),
-    ] = None
-    width: Annotated[int | None, WIDTH] = None
-    steps: Annotated[DeclaredSteps | None, STEPS] = None
-    seed: Annotated[int, SEED] = 0
+    method: str = setting(AUTO, METHOD)
+    records: int | None = setting(
+        None, "Declared number of records, for the plan; the true one is private.", at_least=1, at_most=10**12
+    )
+    width: int | None = setting(None, WIDTH)
+    steps: DeclaredSteps | None = setting(None, STEPS)
+    seed: int = setting(0, SEED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class TableSpec:
     """The public shape of a tally: tallies that are to be merged need the same one.
 
@@ -181,56 +167,38 @@ class TableSpec:
     (:func:`hushsum.methods._method.default_method`).
     """
 
-    method: Annotated[
-        str | None,
-        common(
-            help="race: kernels with hash functions; grid: 1 to 4 columns with bounds; fourier_features: "
-            "gaussian, laplacian, matern; or another that counts in a tally. [default: the first of these "
-            "that takes the kernel]",
-            choices=tally_methods,
-            metavar="NAME",
-        ),
-    ] = None
-    rows: Annotated[
-        int | None,
-        of_table(
-            help="Rows of a race table; a release may publish fewer. [default: 1000]",
-            at_least=1,
-            at_most=10**8,
-        ),
-    ] = None
-    width: Annotated[int | None, WIDTH] = None
-    spacing: Annotated[
-        float | None, of_table(help="Distance between grid nodes, in bandwidths. [default: 0.75]", above=0)
-    ] = None
-    degree: Annotated[
-        int | None,
-        of_table(
-            help="Degree of the weights on a grid, 2 to 5. [default: by columns]", at_least=2, at_most=5
-        ),
-    ] = None
-    steps: Annotated[DeclaredSteps | None, STEPS] = None
-    features: Annotated[
-        int | None,
-        of_table(
-            help="Number of random frequencies of fourier_features. [default: 4000]",
-            at_least=1,
-            at_most=10**8,
-        ),
-    ] = None
-    groups: Annotated[
-        int | None,
-        of_table(
-            help="Groups of fourier_features; a record is counted in one of them: less time, more noise. "
-            "[default: 1]",
-            at_least=1,
-            at_most=1 << 10,
-        ),
-    ] = None
-    structured: Annotated[
-        bool | None, of_table(help="Frequencies of fourier_features by fast transforms, for many columns.")
-    ] = None
-    seed: Annotated[int, SEED] = 0
+    method: str | None = setting(
+        None,
+        "race: kernels with hash functions; grid: 1 to 4 columns with bounds; fourier_features: "
+        "gaussian, laplacian, matern; or another that counts in a tally. [default: the first of these "
+        "that takes the kernel]",
+        choices=tally_methods,
+        metavar="NAME",
+    )
+    rows: int | None = of_table(
+        None, "Rows of a race table; a release may publish fewer. [default: 1000]", at_least=1, at_most=10**8
+    )
+    width: int | None = setting(None, WIDTH)
+    spacing: float | None = of_table(
+        None, "Distance between grid nodes, in bandwidths. [default: 0.75]", above=0
+    )
+    degree: int | None = of_table(
+        None, "Degree of the weights on a grid, 2 to 5. [default: by columns]", at_least=2, at_most=5
+    )
+    steps: DeclaredSteps | None = setting(None, STEPS)
+    features: int | None = of_table(
+        None, "Number of random frequencies of fourier_features. [default: 4000]", at_least=1, at_most=10**8
+    )
+    groups: int | None = of_table(
+        None,
+        "Groups of fourier_features; a record is counted in one of them: less time, more noise. [default: 1]",
+        at_least=1,
+        at_most=1 << 10,
+    )
+    structured: bool | None = of_table(
+        None, "Frequencies of fourier_features by fast transforms, for many columns."
+    )
+    seed: int = setting(0, SEED)
 
     def __post_init__(self) -> None:
         if self.method is None:

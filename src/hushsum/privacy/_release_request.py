@@ -6,11 +6,11 @@ of its client are made. ``Tally.release`` and ``hs.release`` spell it out, for e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
-from typing import Annotated, Final
+from typing import Final
 
-from hushsum.declaration import Parameter
+from hushsum.declaration import Parameter, request, setting
 from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.privacy._calibration import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE, PURE_MECHANISMS
 from hushsum.privacy._claim import Mechanism, Promise, Relation, exact
@@ -59,7 +59,7 @@ RELATION: Final = Parameter(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class ReleaseRequest:
     """Everything that may be requested of the release of a tally. Nothing is checked before it is prepared.
 
@@ -107,70 +107,55 @@ class ReleaseRequest:
     Promise(epsilon=Fraction(1, 2), delta=Fraction(0, 1), rho=None)
     """
 
-    epsilon: Annotated[
-        float | Fraction | None, Parameter(help="ε; pure unless δ is given.", group="", above=0, below=1e9)
-    ] = None
-    delta: Annotated[float | Fraction | None, DELTA] = None
-    rho: Annotated[float | Fraction | None, RHO] = None
-    relation: Annotated[str | Relation, RELATION] = Relation.ADD_REMOVE
-    unit: Annotated[
-        str | None,
-        Parameter(
-            help="Unit of the claim for a graph: 'adjacency row', 'edge' or 'directed edge', as counted.",
-            group=PRIVACY,
-            metavar="NAME",
-        ),
-    ] = None
-    mechanism: Annotated[
-        str | None,
-        Parameter(
-            help="'discrete laplace' or 'gamma radius', under pure ε; 'discrete gaussian', under δ or ρ; "
-            "'binomial': fair coins, under ε and δ, where one unit changes each cell by at most 1. "
-            "[default: the one with the least noise]",
-            group=PRIVACY,
-            choices=MECHANISMS,
-            metavar="NAME",
-        ),
-    ] = None
-    rows: Annotated[
-        int | str,
-        Parameter(
-            help="Rows to publish; auto chooses the best number for the budget.",
-            group=PRIVACY,
-            choices=(AUTO,),
-            at_least=1,
-            at_most=10**8,
-            metavar="auto|N",
-        ),
-    ] = AUTO
-    count_share: Annotated[
-        float | Fraction | None,
-        Parameter(
-            help="Fraction of the budget for the noisy count. [default: as planned; 0.02 for a tally]",
-            group=PRIVACY,
-            above=0,
-            below=1,
-        ),
-    ] = None
-    rounded: Annotated[
-        bool | None,
-        Parameter(help="Round cells: a smaller file, and 2 % more variance of the noise.", group=PRIVACY),
-    ] = None
-    population: Annotated[
-        int | None,
-        Parameter(
-            help="Declared number of records or persons, for the rule on δ.",
-            group=PRIVACY,
-            at_least=1,
-            at_most=10**12,
-        ),
-    ] = None
-    allow_large_delta: Annotated[
-        bool, Parameter(help="Accept a δ of 1/(10 × population) or more.", group=PRIVACY)
-    ] = False
+    epsilon: float | Fraction | None = setting(None, "ε; pure unless δ is given.", above=0, below=1e9)
+    delta: float | Fraction | None = setting(None, DELTA)
+    rho: float | Fraction | None = setting(None, RHO)
+    relation: str | Relation = setting(Relation.ADD_REMOVE, RELATION)
+    unit: str | None = setting(
+        None,
+        "Unit of the claim for a graph: 'adjacency row', 'edge' or 'directed edge', as counted.",
+        group=PRIVACY,
+        metavar="NAME",
+    )
+    mechanism: str | None = setting(
+        None,
+        "'discrete laplace' or 'gamma radius', under pure ε; 'discrete gaussian', under δ or ρ; "
+        "'binomial': fair coins, under ε and δ, where one unit changes each cell by at most 1. "
+        "[default: the one with the least noise]",
+        group=PRIVACY,
+        choices=MECHANISMS,
+        metavar="NAME",
+    )
+    rows: int | str = setting(
+        AUTO,
+        "Rows to publish; auto chooses the best number for the budget.",
+        group=PRIVACY,
+        choices=(AUTO,),
+        at_least=1,
+        at_most=10**8,
+        metavar="auto|N",
+    )
+    count_share: float | Fraction | None = setting(
+        None,
+        "Fraction of the budget for the noisy count. [default: as planned; 0.02 for a tally]",
+        group=PRIVACY,
+        above=0,
+        below=1,
+    )
+    rounded: bool | None = setting(
+        None, "Round cells: a smaller file, and 2 % more variance of the noise.", group=PRIVACY
+    )
+    population: int | None = setting(
+        None,
+        "Declared number of records or persons, for the rule on δ.",
+        group=PRIVACY,
+        at_least=1,
+        at_most=10**12,
+    )
+    allow_large_delta: bool = setting(False, "Accept a δ of 1/(10 × population) or more.", group=PRIVACY)
     budget: Budget | None = None
     idempotency_key: str | None = None
-    insecure_noise_seed: Annotated[int | None, Parameter(group=None)] = None
+    insecure_noise_seed: int | None = setting(None, "", group=None)
 
     @property
     def promise(self) -> Promise:

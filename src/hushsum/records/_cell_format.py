@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from hushsum.declaration import Parameter
+from hushsum.declaration import setting
 from hushsum.error_text import parts_of
 from hushsum.errors import Argument, DataRefused, FilePath, Part, UsageError, Words, shown
 from hushsum.records._arrow import pyarrow
@@ -31,7 +31,7 @@ UNITS: Final = {
 EPOCH: Final = "1970-01-01"
 # The heading of help for everything about cells.
 FILE_FORMAT: Final = "File format"
-_option = partial(Parameter, group=FILE_FORMAT)
+_option = partial(setting, group=FILE_FORMAT)
 _LONGEST_FORMAT: Final = 64
 _ISO: Final = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}(:\d{2}){1,2}(\.\d+)?)?$"
 
@@ -57,30 +57,23 @@ class DateFormat:
     guessed.
     """
 
-    columns: Annotated[
-        tuple[str, ...],
-        _option(
-            "dates", help="Columns of dates, which become numbers; ranges may be dates too.", metavar="NAMES"
-        ),
-    ] = ()
-    pattern: Annotated[
-        str | None,
-        _option(
-            "date_format",
-            help="How dates are written, such as %d.%m.%Y. [default: as 2024-05-31]",
-            metavar="FORMAT",
-        ),
-    ] = None
-    unit: Annotated[
-        str,
-        _option(
-            "date_unit",
-            help="Dates are seconds, minutes, hours, days, weeks or years since the origin.",
-            choices=tuple(UNITS),
-            metavar="UNIT",
-        ),
-    ] = "days"
-    origin: Annotated[str, _option("date_origin", help="The date that is 0.", metavar="DATE")] = EPOCH
+    columns: tuple[str, ...] = _option(
+        (), "Columns of dates, which become numbers; ranges may be dates too.", name="dates", metavar="NAMES"
+    )
+    pattern: str | None = _option(
+        None,
+        "How dates are written, such as %d.%m.%Y. [default: as 2024-05-31]",
+        name="date_format",
+        metavar="FORMAT",
+    )
+    unit: str = _option(
+        "days",
+        "Dates are seconds, minutes, hours, days, weeks or years since the origin.",
+        name="date_unit",
+        choices=tuple(UNITS),
+        metavar="UNIT",
+    )
+    origin: str = _option(EPOCH, "The date that is 0.", name="date_origin", metavar="DATE")
     _zero: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -220,29 +213,18 @@ class CellFormat:
     which is public and exact under replace: so records are dropped for claims under add/remove alone.
     """
 
-    decimal: Annotated[
-        str,
-        _option(
-            help="Decimal sign of numbers in CSV files: . or a comma.", choices=(".", ","), metavar="SIGN"
-        ),
-    ] = "."
-    drop_missing: Annotated[
-        bool, _option(help="Leave out records with a missing value, instead of refusing them.")
-    ] = False
+    decimal: str = _option(
+        ".", "Decimal sign of numbers in CSV files: . or a comma.", choices=(".", ","), metavar="SIGN"
+    )
+    drop_missing: bool = _option(False, "Leave out records with a missing value, instead of refusing them.")
     dates: DateFormat = NO_DATES
-    sheet: Annotated[
-        str | None, _option(help="Sheet of a workbook. [default: the first]", metavar="NAME")
-    ] = None
-    encoding: Annotated[
-        str, _option(help="Encoding of CSV files, such as windows-1252 or utf-16.", metavar="NAME")
-    ] = "utf-8"
-    missing: Annotated[
-        tuple[str, ...],
-        _option(
-            help="Cells that stand for a missing value, such as k.A.,999, beside empty cells and NA.",
-            metavar="MARKERS",
-        ),
-    ] = ()
+    sheet: str | None = _option(None, "Sheet of a workbook. [default: the first]", metavar="NAME")
+    encoding: str = _option("utf-8", "Encoding of CSV files, such as windows-1252 or utf-16.", metavar="NAME")
+    missing: tuple[str, ...] = _option(
+        (),
+        "Cells that stand for a missing value, such as k.A.,999, beside empty cells and NA.",
+        metavar="MARKERS",
+    )
 
     def __post_init__(self) -> None:
         if self.decimal not in (".", ","):

@@ -60,7 +60,7 @@ def stream_pair(
             relation=relation,
             insecure_noise_seed=seed,
         )
-        return change(prepare_stream(tally, StreamRequest(request, STEPS, removals=removals)))
+        return change(prepare_stream(tally, StreamRequest(release=request, horizon=STEPS, removals=removals)))
 
     fresh, repeatable = prepare(None), prepare(0)
 

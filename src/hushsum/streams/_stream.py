@@ -18,12 +18,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn, Self, cast
+from typing import Any, Final, NoReturn, Self, cast
 
 import numpy as np
 
 from hushsum._types import Floats, Integers
-from hushsum.declaration import common, picked, setting
+from hushsum.declaration import picked, request, required, setting
 from hushsum.errors import Argument, FileRefused, SecretRefused, StreamInUse, UsageError
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import (
@@ -712,7 +712,7 @@ STEPS: Final = "Steps"
 REMOVED_ONCE = "every record is added once and removed at most once"
 
 
-@dataclass(frozen=True, slots=True)
+@request
 class StreamRequest:
     """What may be requested of a stream: a release request, the horizon, and what the steps show.
 
@@ -731,7 +731,7 @@ class StreamRequest:
     """
 
     release: ReleaseRequest
-    horizon: Annotated[int, common("How many steps the claim covers.", at_least=1, at_most=MOST_STEPS)]
+    horizon: int = required("How many steps the claim covers.", at_least=1, at_most=MOST_STEPS)
     window: int | None = setting(
         None, "Show the last WINDOW steps instead of all.", group=STEPS, at_least=1, at_most=MOST_STEPS
     )

@@ -25,11 +25,15 @@ def file(tmp_path: Path) -> PublicFile:
 
 def test_private_data_are_refused_before_they_are_read() -> None:
     with pytest.raises(UsageError, match=r"leak.*hushsum plan"):
-        benchmark_methods(PublicFile("missing.csv"), BenchmarkTerms((1.0,)), kernel=GAUSSIAN, public=False)
+        benchmark_methods(
+            PublicFile("missing.csv"), BenchmarkTerms(epsilon=(1.0,)), kernel=GAUSSIAN, public=False
+        )
 
 
 def test_errors_are_those_of_the_released_functions(file: PublicFile) -> None:
-    terms = BenchmarkTerms((1.0, 50.0), bounds=(-2.0, 2.0), methods=("auto", "grid", "mwem"), queries=200)
+    terms = BenchmarkTerms(
+        epsilon=(1.0, 50.0), bounds=(-2.0, 2.0), methods=("auto", "grid", "mwem"), queries=200
+    )
     heard: list[float | None] = []
     compared = benchmark_methods(file, terms, kernel=GAUSSIAN, public=True, progress=heard.append)
     assert [(each.epsilon, each.method) for each in compared.measured][-1] == (50.0, "mwem")
@@ -52,13 +56,13 @@ def test_errors_are_those_of_the_released_functions(file: PublicFile) -> None:
 
 
 def test_all_that_suit_run_and_the_others_say_why_not(file: PublicFile) -> None:
-    terms = BenchmarkTerms((1.0,), delta=1e-6, queries=20, repeats=1)
+    terms = BenchmarkTerms(epsilon=(1.0,), delta=1e-6, queries=20, repeats=1)
     compared = benchmark_methods(file, terms, kernel=GAUSSIAN, public=True)
     assert {each.method for each in compared.measured} == {"auto", "fourier_features", "lsq_rff"}
     assert "bounds" in compared.left_out["histogram"]
     hashed = benchmark_methods(
         file,
-        BenchmarkTerms((1.0,), bounds=(-2.0, 2.0), queries=20, repeats=1),
+        BenchmarkTerms(epsilon=(1.0,), bounds=(-2.0, 2.0), queries=20, repeats=1),
         kernel=KernelSpec(kernel="euclidean", bandwidth=0.2),
         public=True,
     )
@@ -70,11 +74,11 @@ def test_all_that_suit_run_and_the_others_say_why_not(file: PublicFile) -> None:
 @pytest.mark.parametrize(
     ("terms", "kernel", "words"),
     [
-        (BenchmarkTerms((1.0,), methods=("magic",)), GAUSSIAN, "method must be one of"),
-        (BenchmarkTerms(()), GAUSSIAN, "got an empty list"),
-        (BenchmarkTerms((1.0,), queries=0), GAUSSIAN, "queries"),
-        (BenchmarkTerms((1.0,), repeats=0), GAUSSIAN, "repeats"),
-        (BenchmarkTerms((1.0,)), KernelSpec(kernel="jaccard"), "columns of numbers"),
+        (BenchmarkTerms(epsilon=(1.0,), methods=("magic",)), GAUSSIAN, "method must be one of"),
+        (BenchmarkTerms(epsilon=()), GAUSSIAN, "got an empty list"),
+        (BenchmarkTerms(epsilon=(1.0,), queries=0), GAUSSIAN, "queries"),
+        (BenchmarkTerms(epsilon=(1.0,), repeats=0), GAUSSIAN, "repeats"),
+        (BenchmarkTerms(epsilon=(1.0,)), KernelSpec(kernel="jaccard"), "columns of numbers"),
     ],
 )
 def test_senseless_comparisons_are_refused(
@@ -88,5 +92,5 @@ def test_records_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
     (tmp_path / "w.csv").write_text("a\nnan\n1.0\n")
     with pytest.raises(DataRefused, match="finite"):
         benchmark_methods(
-            PublicFile(str(tmp_path / "w.csv")), BenchmarkTerms((1.0,)), kernel=GAUSSIAN, public=True
+            PublicFile(str(tmp_path / "w.csv")), BenchmarkTerms(epsilon=(1.0,)), kernel=GAUSSIAN, public=True
         )

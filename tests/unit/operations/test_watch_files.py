@@ -40,7 +40,7 @@ def watch(tmp_path: Path) -> Watch:
         records=RecordFiles((), ("x",), bounds=BOUNDS),
         kernel=KernelSpec(kernel="gaussian", bandwidth=0.1),
         size=TableSpec(method="grid"),
-        stream=StreamRequest(ReleaseRequest(epsilon=100.0, delta=1e-6), 12),
+        stream=StreamRequest(release=ReleaseRequest(epsilon=100.0, delta=1e-6), horizon=12),
     )
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.declaration import Parameter, check_fields, common, setting
+from hushsum.declaration import Parameter, check_fields, request, required, setting
 from hushsum.errors import (
     AlreadyPublished,
     Argument,
@@ -70,11 +70,11 @@ from hushsum.records import PLAIN, CellFormat, ColumnBlocks, pyarrow, read_colum
 HASHES = "hashes"
 """The column of a summary's file that holds hashes."""
 
-COLUMNS = common("Columns that are compared, separated by commas; default: all.", metavar="NAMES")
+COLUMNS = Parameter(help="Columns that are compared, separated by commas; default: all.", metavar="NAMES")
 DEBIT_RHO = Parameter(help="Debit the validation set's release in ρ, not in ε and δ.", group="Ledger")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class CuratorRequest:
     """What the owners are compared with, and what is collected.
 
@@ -84,16 +84,16 @@ class CuratorRequest:
     """
 
     party: PartySpec
-    validation: Annotated[str, common("Records that the summary should resemble.", metavar="FILE")]
+    validation: str = required("Records that the summary should resemble.", metavar="FILE")
     run: RunSpec
-    columns: Annotated[tuple[str, ...] | None, COLUMNS] = None
+    columns: tuple[str, ...] | None = setting(None, COLUMNS)
     carry: tuple[str, ...] = setting(
-        (), common("Columns that are sent and not compared, such as a label.", metavar="NAMES")
+        (), "Columns that are sent and not compared, such as a label.", metavar="NAMES"
     )
-    pace: float = setting(1.0, common("Time between the starts of rounds."), at_least=0, metavar="SECONDS")
+    pace: float = setting(1.0, "Time between the starts of rounds.", at_least=0, metavar="SECONDS")
     cells: CellFormat = PLAIN
     ledger: LedgerOptions = NO_LEDGER
-    debit_rho: Annotated[bool, DEBIT_RHO] = False
+    debit_rho: bool = setting(False, DEBIT_RHO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,16 +411,16 @@ def _columns(validation: _Validation, carried: tuple[str, ...], summary: Summary
     return {**compared, **{name: summary.extra[:, [i]] for i, name in enumerate(carried)}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class ValidationRequest:
     """The consumer's release of a validation set under the owners' secret, for one run."""
 
-    hashes: Annotated[str, common("The secret shared by owners and consumer.", metavar="FILE")]
+    hashes: str = required("The secret shared by owners and consumer.", metavar="FILE")
     comparison: Comparison
-    columns: Annotated[tuple[str, ...] | None, COLUMNS] = None
+    columns: tuple[str, ...] | None = setting(None, COLUMNS)
     cells: CellFormat = PLAIN
     ledger: LedgerOptions = NO_LEDGER
-    debit_rho: Annotated[bool, DEBIT_RHO] = False
+    debit_rho: bool = setting(False, DEBIT_RHO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -652,17 +652,17 @@ class OwnerMachine:
         return self._secret.features(opening.terms.features)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class OwnerRequest:
     """What an owner offers, and its own limits, which hold for every request of a curator."""
 
     party: PartySpec
     columns: tuple[str, ...] | None = setting(
-        None, common("Columns that may be sent, separated by commas; default: all."), metavar="NAMES"
+        None, "Columns that may be sent, separated by commas; default: all.", metavar="NAMES"
     )
-    cap: int | None = setting(None, common("Maximum number of points that are sent in total."), at_least=1)
+    cap: int | None = setting(None, "Maximum number of points that are sent in total.", at_least=1)
     hashes: str | None = setting(
-        None, common("Send hashes under this secret instead of points, or nothing."), metavar="FILE"
+        None, "Send hashes under this secret instead of points, or nothing.", metavar="FILE"
     )
     cells: CellFormat = PLAIN
     ledger: LedgerOptions = NO_LEDGER

@@ -7,13 +7,13 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushsum._types import Floats, Integers
-from hushsum.declaration import check_fields, common, picked, setting
+from hushsum.declaration import check_fields, picked, request, required, setting
 from hushsum.errors import ClaimError, UsageError
 from hushsum.parties._runtime import Result
 from hushsum.parties.summarization._curator import CuratorState
@@ -335,7 +335,7 @@ def split_budget(
     return whole - of_validation, of_validation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class Comparison:
     """What a run and the release of its validation set have in common; nothing is read off private records.
 
@@ -343,17 +343,12 @@ class Comparison:
     the release of the validation set.
     """
 
-    epsilon: Annotated[float, common("ε of all messages of the run together.", above=0, at_most=1e3)]
-    delta: Annotated[float, common("δ, below 1/(10 × number of records).", above=0, below=1)]
-    bandwidth: Annotated[
-        float, common("Scale of the Gaussian kernel in the units of the data; public.", above=0)
-    ]
-    features: int = setting(500, common("Number of random frequencies."), at_least=1, at_most=MAX_WIDTH // 2)
+    epsilon: float = required("ε of all messages of the run together.", above=0, at_most=1e3)
+    delta: float = required("δ, below 1/(10 × number of records).", above=0, below=1)
+    bandwidth: float = required("Scale of the Gaussian kernel in the units of the data; public.", above=0)
+    features: int = setting(500, "Number of random frequencies.", at_least=1, at_most=MAX_WIDTH // 2)
     validation_share: float = setting(
-        VALIDATION_SHARE,
-        common("Fraction of the budget for the release of the validation set."),
-        above=0,
-        below=1,
+        VALIDATION_SHARE, "Fraction of the budget for the release of the validation set.", above=0, below=1
     )
 
     def __post_init__(self) -> None:
@@ -368,24 +363,24 @@ class Comparison:
         return split_budget(self.epsilon, self.delta, self.validation_share)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@request
 class RunSpec:
     """What a run promises and how long it is. ``hashes``: owners send hashes under a secret seed."""
 
     comparison: Comparison
-    size: Annotated[int, common("Number of points of the summary.", at_least=1)]
-    rule: Annotated[str, common("threshold, fresh or auction.", choices=RULES)] = DEFAULT_RULE
+    size: int = required("Number of points of the summary.", at_least=1)
+    rule: str = setting(DEFAULT_RULE, "threshold, fresh or auction.", choices=RULES)
     rounds: int | None = setting(
-        None, common("Number of rounds. [default: depends on the rule]"), at_least=1, at_most=MAX_ROUNDS
+        None, "Number of rounds. [default: depends on the rule]", at_least=1, at_most=MAX_ROUNDS
     )
     reach: int | None = setting(
-        None, common("Total number of points to be sent. [default: 3 × the size]"), at_least=1
+        None, "Total number of points to be sent. [default: 3 × the size]", at_least=1
     )
-    seed: Annotated[int, common("Public seed of the features.")] = 0
-    cap: Annotated[int | None, common("Maximum number of points from one owner.", at_least=1)] = None
-    rate: float | None = setting(None, common("Decrease of the log-odds per rank, for the auction."), above=0)
+    seed: int = setting(0, "Public seed of the features.")
+    cap: int | None = setting(None, "Maximum number of points from one owner.", at_least=1)
+    rate: float | None = setting(None, "Decrease of the log-odds per rank, for the auction.", above=0)
     hashes: bool = setting(
-        False, common("Owners send hashes; --validation is a file from hushsum summarize validation.")
+        False, "Owners send hashes; --validation is a file from hushsum summarize validation."
     )
 
     def __post_init__(self) -> None:
