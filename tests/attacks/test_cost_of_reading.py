@@ -25,8 +25,7 @@ from hushsum.models import load_model, model_of
 from hushsum.parties import ReportTerms
 from hushsum.releases import load_function, load_released
 from hushsum.secret_functions import load_secret_functions
-from hushsum.streams import Stream
-from hushsum.streams._stream import StreamFile
+from hushsum.streams import Stream, StreamFile
 from hushsum.tables import FourierSeries, basis_from_json
 from hushsum.tables import _fourier_features as fourier_feature_diameter
 from hushsum.tally import Checkpoint, load_tally

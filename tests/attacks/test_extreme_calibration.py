@@ -20,12 +20,12 @@ import pytest
 from mpmath import mpf
 
 from hushsum.errors import ClaimError
-from hushsum.methods import SCORE_SENSITIVITY, fit_adaops, perturbation
+from hushsum.methods import SCORE_SENSITIVITY, dependence_of_counts, fit_adaops, perturbation
 from hushsum.methods._linear_models import PublishedNoise
-from hushsum.methods._marginals import dependence_of_counts
-from hushsum.parties.summarization import SummaryFeatures, plan_terms
-from hushsum.parties.summarization._noisy_sums import (
+from hushsum.parties.summarization import (
+    SummaryFeatures,
     answers_rho,
+    plan_terms,
     record_squared,
     sum_squared,
     sum_variance,
@@ -46,9 +46,9 @@ from hushsum.privacy import (
     root_above,
     rounded,
     rounded_reach,
+    sample_delta,
+    standard_normal,
 )
-from hushsum.privacy._draws import standard_normal
-from hushsum.privacy._posterior_sample import sample_delta
 from hushsum.privacy.accounting import (
     DiscreteGaussian,
     LaplaceTable,

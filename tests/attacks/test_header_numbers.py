@@ -13,8 +13,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import ClaimError, FileRefused
-from hushsum.files import stored_rational
-from hushsum.files._encoding import MOST_DIGITS
+from hushsum.files import MOST_DIGITS, stored_rational
 from hushsum.ledger import Charge, DatasetTerms
 from hushsum.parties.summarization import NoisyTarget, Opening, RunTerms
 from hushsum.privacy import Claim, exact

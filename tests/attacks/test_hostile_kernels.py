@@ -10,8 +10,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import HushsumError, UsageError
-from hushsum.kernels import kernel_as_json, kernel_from_json
-from hushsum.kernels._expressions import KernelExpression
+from hushsum.kernels import KernelExpression, kernel_as_json, kernel_from_json
 from tests.in_process_service import Town
 
 REFUSED = (HushsumError, ValueError, TypeError, KeyError, ArithmeticError)

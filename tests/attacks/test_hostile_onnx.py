@@ -9,7 +9,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records._onnx import operations_of
+from hushsum.records import operations_of
 
 FLOAT, INT64 = 1, 7
 

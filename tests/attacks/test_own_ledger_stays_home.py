@@ -15,12 +15,10 @@ import pytest
 
 from hushsum.errors import FileRefused, LedgerUnavailable
 from hushsum.ledger import DatasetTerms, Ledger
-from hushsum.parties import Address, Participant, StateFolder, _runtime
+from hushsum.parties import Address, Participant, RunSpending, StateFolder, _runtime
 from hushsum.parties import _messages as control_messages
-from hushsum.parties._runtime import RunSpending
 from hushsum.parties.secure_aggregation import MASKED, SiteState
-from hushsum.parties.summarization import OwnerMachine, RunTerms
-from hushsum.parties.summarization._runs import owner_spending
+from hushsum.parties.summarization import OwnerMachine, RunTerms, owner_spending
 from hushsum.privacy import Booking, stage
 from tests.aggregation_runs import Run, small_terms
 from tests.unit.parties.summarization.parties import identities, opening_for, records, terms_for

@@ -18,7 +18,7 @@ import hushsum as hs
 from hushsum.baselines import kme, mwem
 from hushsum.errors import UsageError
 from hushsum.methods import landmarks
-from hushsum.records._data_derived_parameters import are_copies
+from hushsum.records import are_copies
 from tests.e2e.cli_process import Shell
 
 RNG = np.random.default_rng(1)

@@ -19,8 +19,7 @@ import pytest
 from hushsum.parties.summarization import AUCTION, CuratorState, SummaryFeatures, plan_terms, release_target
 from hushsum.privacy import _draws as draws
 from hushsum.privacy import release_noise
-from hushsum.privacy.noise import NoiseSource, flip, independent_places, log_odds_coins
-from hushsum.privacy.noise._choice import flip_log_odds
+from hushsum.privacy.noise import NoiseSource, flip, flip_log_odds, independent_places, log_odds_coins
 from tests.source_trees import source_trees
 
 WORD = 1 << 64

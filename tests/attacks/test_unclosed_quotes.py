@@ -11,8 +11,8 @@ import pytest
 
 from hushsum.errors import DataRefused
 from hushsum.operations import mixed_batches
-from hushsum.records import NumberColumn
-from hushsum.records._csv import CountedLines, CsvSource
+from hushsum.records import NumberColumn, open_source
+from hushsum.records._csv import CountedLines
 
 LINES = ["1,Ann,1.0", "2,Bob,2.0", "3,Cid,3.0", '4,"Dora",4.0', "5,Eve,5.0"]
 
@@ -24,7 +24,7 @@ def _file(folder: Path, lines: list[str], end: str = "\n") -> Path:
 
 
 def _by_number(path: Path) -> list[Any]:
-    source = CsvSource(path, path.name, 1 << 16)
+    source = open_source(path, path.name, 1 << 16)
     try:
         source.choose(["pay"], numbers=["pay"])
         return [value for batch in source.batches() for value in batch.column(0).to_pylist()]

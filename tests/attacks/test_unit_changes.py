@@ -19,8 +19,7 @@ from hushsum.auditing import audited_bases, basis_cases, basis_in_words, counted
 from hushsum.baselines._weighted_cells import SCALE, answers_of
 from hushsum.baselines._weighted_points import Family, dependence_score
 from hushsum.kernels import Batch
-from hushsum.methods import SCORE_SENSITIVITY, Ranks, rank_sensitivity
-from hushsum.methods._private_choice import VOTE_SENSITIVITY, count_votes
+from hushsum.methods import SCORE_SENSITIVITY, VOTE_SENSITIVITY, Ranks, count_votes, rank_sensitivity
 from hushsum.privacy import PERSON, Relation, ReleaseRequest, Sensitivity
 from hushsum.records import Bounds
 from hushsum.tables import Basis, FourierFeatures, HashRows

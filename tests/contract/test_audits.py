@@ -18,29 +18,30 @@ import pytest
 
 import hushsum as hs
 from hushsum.auditing import (
+    STATED_POWER,
     Half,
+    NoiseCase,
+    audit_edges,
+    audit_persons,
     audit_sensitivity,
     audit_steps,
     audited_bases,
+    audited_kernels,
     basis_cases,
     basis_in_words,
     neighbours,
+    noise_cases,
     pool_for,
 )
-from hushsum.auditing._cases import NoiseCase, audited_kernels, noise_cases
-from hushsum.auditing._report import STATED_POWER
-from hushsum.auditing._sensitivity import audit_edges, audit_persons
 from hushsum.auditing._statistics import CASES, SmokeCase, audit_smoke
-from hushsum.kernels import HASHABLE, Batch, ColumnKernel, named, parameter_names
+from hushsum.kernels import HASHABLE, Batch, ColumnKernel, composed_names, named, parameter_names
 from hushsum.kernels import _registry as kernels
-from hushsum.kernels._registry import composed_names
 from hushsum.methods import all_methods
 from hushsum.privacy import PERSON, IntegerNoise, Relation, Sensitivity, UnitChange
 from hushsum.privacy import noise as samplers
 from hushsum.privacy.noise import NoiseSource
 from hushsum.records import Graph, UnitCap
-from hushsum.tables import AdjacencyRows, Basis, HashRows
-from hushsum.tables._base import all_bases
+from hushsum.tables import AdjacencyRows, Basis, HashRows, all_bases
 
 EXAMPLES = [basis for name in audited_bases() for basis in basis_cases(name).examples]
 HASHED = basis_cases(HashRows.name).examples

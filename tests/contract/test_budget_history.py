@@ -10,8 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from hushsum.errors import BudgetExhausted, FileRefused, UsageError
-from hushsum.ledger import Charge, DatasetTerms, Kind, Ledger, Receipt, connect
-from hushsum.ledger._rollback_guard import LedgerGuard, Watermark
+from hushsum.ledger import Charge, DatasetTerms, Kind, Ledger, LedgerGuard, Receipt, Watermark, connect
 from tests.contract.budget_databases import TENTH, BudgetPlace, InPostgreSQL, InSQLite
 from tests.ledger_fixtures import state
 

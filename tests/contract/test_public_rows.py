@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
 import hushsum as hs
-from hushsum.cli.fit import fit as fit_command
 from hushsum.cli.main import application
-from hushsum.cli.release import release as release_command
 from hushsum.errors import DataRefused, UsageError
-from hushsum.models._public_rows import PUBLIC_PARAMETERS, median_distance, visible_bandwidth
+from hushsum.models import PUBLIC_PARAMETERS, median_distance, visible_bandwidth
 from hushsum.operations.models import ModelChoice, model_names
 from hushsum.planning import plan, release
 from hushsum.service.schemas import ModelClaimRequest, PlanRequest, ReleaseClaimRequest, TallyRequest
@@ -144,8 +143,11 @@ def test_several_bandwidths_may_contain_the_public_one() -> None:
 
 
 def test_the_surfaces_call_them_by_one_name() -> None:
-    for call in (plan, release, release_command, fit_command):
+    for call in (plan, release):
         assert inspect.signature(call).parameters["public"].default is None
+    commands: Any = typer.main.get_command(app)
+    for name in ("plan", "release", "fit"):
+        assert {each.name: each.default for each in commands.commands[name].params}["public"] is None
     for body in (ReleaseClaimRequest, TallyRequest, PlanRequest, ModelClaimRequest):
         assert body.model_fields["public"].default is None
     for kind in MODELS:

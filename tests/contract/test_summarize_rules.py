@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hushsum.parties.summarization import CuratorState
-from hushsum.parties.summarization._messages import BID, RULES
-from hushsum.parties.summarization._noisy_sums import answers_rho, sum_squared, sum_variance
-from hushsum.parties.summarization._summary import claims_of
+from hushsum.parties.summarization import (
+    BID,
+    RULES,
+    CuratorState,
+    answers_rho,
+    claims_of,
+    sum_squared,
+    sum_variance,
+)
 from tests.unit.parties.summarization.neighbouring_runs import parties, terms_of
 
 

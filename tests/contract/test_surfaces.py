@@ -25,8 +25,7 @@ import hushsum as hs
 from hushsum.cli.main import application
 from hushsum.kernels import ColumnKernel, named, parameter_names
 from hushsum.methods import Method, all_methods
-from hushsum.releases import ReleasedFunction, load_function, load_released
-from hushsum.releases._base import Description
+from hushsum.releases import Description, ReleasedFunction, load_function, load_released
 from tests.contract.fitted_models import MODELS, fitted
 from tests.released_cases import ALL_RELEASES, PLANE, RELEASES
 

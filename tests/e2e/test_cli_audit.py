@@ -7,8 +7,7 @@ from tests.e2e.cli_process import Shell
 from tests.e2e.conftest import QuickShell
 
 import hushsum as hs
-from hushsum.auditing import Step, audit_steps
-from hushsum.auditing._audit import noise_steps, smoke_steps
+from hushsum.auditing import Step, audit_steps, noise_steps, smoke_steps
 
 
 def test_a_release_is_audited(shell: Shell) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.e2e.conftest import QuickShell
 from typer.testing import CliRunner
 
 import hushsum as hs
-from hushsum.cli.error_wording import sentence_of
 from hushsum.cli.main import application
 from hushsum.errors import DataRefused, HushsumError, UsageError
 
@@ -255,28 +255,20 @@ def test_the_disclosure_report_says_what_was_released(folder: Path) -> None:
         ("5k", "must be an integer, got '5k'; see hushsum plan --help"),
     ],
 )
-def test_integers_are_typed_as_integers(typed: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_integers_are_typed_as_integers(typed: str, says: str, quick: QuickShell) -> None:
     """A parser may take 6.000 for 6, a thousandth of what is meant."""
     for words in (["--records", typed], [f"--records={typed}"]):
-        command = ["plan", *words, "--dim", "2", "--bandwidth", "5", "--epsilon", "1"]
-        monkeypatch.setattr("sys.argv", ["hushsum", *command])
-        error = CliRunner().invoke(app, command, standalone_mode=False).exception
-        assert error is not None
-        assert says in (str(error) if isinstance(error, UsageError) else sentence_of(error))
+        assert says in quick.run("plan", *words, "--dim", "2", "--bandwidth", "5", "--epsilon", "1").err
 
 
-def test_a_decimal_comma_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    command = ["plan", "--records", "6000", "--dim", "2", "--bandwidth", "1,5", "--epsilon", "1"]
-    monkeypatch.setattr("sys.argv", ["hushsum", *command])
-    error = CliRunner().invoke(app, command, standalone_mode=False).exception
-    assert "got '1,5'; write it with a decimal point" in sentence_of(error)
+def test_a_decimal_comma_on_the_command_line(quick: QuickShell) -> None:
+    ended = quick.run("plan", "--records", "6000", "--dim", "2", "--bandwidth", "1,5", "--epsilon", "1")
+    assert "got '1,5'; write it with a decimal point" in ended.err
 
 
-def test_what_was_typed_is_shown_and_no_value_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    typed = ["release", "people.csv", *PAY[:-3], "5k", "--epsilon", "1", "-o", "f.hush"]
-    monkeypatch.setattr("sys.argv", ["hushsum", *typed])
-    result = CliRunner().invoke(app, typed, standalone_mode=False)
-    assert "got '5k'" in sentence_of(result.exception)
+def test_what_was_typed_is_shown_and_no_value_is(quick: QuickShell, folder: Path) -> None:
+    typed = ("release", "people.csv", *PAY[:-3], "5k", "--epsilon", "1", "-o", "f.hush")
+    assert "got '5k'" in quick.run(*typed).err
     wrong = ("--columns", "pay", "--bounds", "0-5", "--bandwidth", "1")
     assert "'0-5'" in refused("release", "people.csv", *wrong, "--epsilon", "1", "-o", "f.hush")
     (folder / "bad.csv").write_text("pay\n1\nsecret value\n")

@@ -9,8 +9,7 @@ import random
 import struct
 from typing import Any
 
-from hushsum.files import VERSION, canonical_json, digests_size
-from hushsum.files._container import page_digests
+from hushsum.files import VERSION, canonical_json, digests_size, page_digests
 
 NUMBERS = [
     0,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.kernels._registry import composed_names
+from hushsum.kernels import composed_names
 from hushsum.models import PrivateModel, model_of
 from hushsum.releases import Bundle
 from hushsum.releases import load_released as load

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import hushsum as hs
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.kernels import Kernel, kernel_as_json, kernel_from_json
-from hushsum.kernels._expressions import KernelExpression, as_expression
+from hushsum.kernels import Kernel, KernelExpression, as_expression, kernel_as_json, kernel_from_json
 
 RECORDS = np.column_stack((np.linspace(-2.0, 2.0, 7), np.arange(7) % 3, np.cos(np.arange(7))))
 PLAIN: list[Kernel] = [

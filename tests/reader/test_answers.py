@@ -20,7 +20,7 @@ import hushsum as hs
 from hushsum.baselines import histogram_tally
 from hushsum.plotting import reader_folder
 from hushsum.releases import Released
-from hushsum.tables._base import all_bases
+from hushsum.tables import all_bases
 from tests.golden import make as tables
 from tests.golden import make_points as points
 from tests.reader.node import answered

@@ -13,8 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.auditing import audit_gaussian, audit_laplace, audit_sensitivity
-from hushsum.auditing._sensitivity import SensitivityAudit
+from hushsum.auditing import SensitivityAudit, audit_gaussian, audit_laplace, audit_sensitivity
 from hushsum.auditing._statistics import LESS_NOISE, binomial_bounds
 from hushsum.errors import UsageError
 from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, UnitChange, calibrate, laplace_noise

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from hushsum.auditing import (
+    STATED_POWER,
     AuditRow,
     MechanismCase,
     Separated,
@@ -25,7 +26,6 @@ from hushsum.auditing import (
     normal_chances,
 )
 from hushsum.auditing import _cases as cases
-from hushsum.auditing._report import STATED_POWER
 from hushsum.auditing._statistics import (
     HALF_NOISE,
     INFORMATIVE,
@@ -35,9 +35,8 @@ from hushsum.auditing._statistics import (
 )
 from hushsum.methods import Machines, fit_machines, perturbed_machines, svm_sensitivity
 from hushsum.methods._feature_functions import NoisyWeights
-from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _draws
+from hushsum.privacy import IntegerNoise, Promise, Relation, Sensitivity, _draws, standard_normal
 from hushsum.privacy import _functional_perturbation as functional_perturbation
-from hushsum.privacy._draws import standard_normal
 from hushsum.privacy.noise import NoiseSource, discrete_gaussian
 from hushsum.secret_functions import GaussianPath, MemoryStore, ServedFunction
 from hushsum.secret_functions import _audit_cases as served

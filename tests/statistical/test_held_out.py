@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import hushsum as hs
+from hushsum.models import spread_points
 from hushsum.models._modes import HeldOut, climb
-from hushsum.models._table_model import spread_points
 
 RELEASES = 40
 LOW, HIGH = -np.ones(2), np.ones(2)

@@ -10,9 +10,7 @@ import pytest
 
 import hushsum as hs
 from hushsum import baselines, methods
-from hushsum.releases import simultaneous_reach
-from hushsum.releases._base import Quotient
-from hushsum.releases._table_functions import noise_table
+from hushsum.releases import Quotient, noise_table, simultaneous_reach
 
 
 @pytest.fixture

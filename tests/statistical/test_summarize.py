@@ -19,6 +19,8 @@ from hushsum._types import Integers
 from hushsum.auditing import audit_gaussian
 from hushsum.parties.summarization import (
     AUCTION,
+    BID,
+    DELIVER,
     FRESH,
     THRESHOLD,
     Broadcast,
@@ -26,12 +28,14 @@ from hushsum.parties.summarization import (
     OwnerState,
     RunTerms,
     SummaryFeatures,
+    count_step,
     factored_coefficients,
     plan_terms,
+    record_squared,
     release_target,
+    sum_squared,
+    sum_variance,
 )
-from hushsum.parties.summarization._messages import BID, DELIVER
-from hushsum.parties.summarization._noisy_sums import count_step, record_squared, sum_squared, sum_variance
 from tests.unit.parties.summarization.neighbouring_runs import sums_under, terms_of
 
 CIRCLE = SummaryFeatures(dim=1, bandwidth=1.0, features=1, seed=3)

@@ -1,18 +1,38 @@
 """Tests of privacy claims: neighbours whose tables differ too much, and noise that is too small."""
 
-from hushsum.auditing._audit import Step, audit, audit_steps, basis_in_words, run_steps
+from hushsum.auditing._audit import (
+    Step,
+    audit,
+    audit_calibration,
+    audit_steps,
+    basis_in_words,
+    noise_steps,
+    run_steps,
+    smoke_steps,
+)
 from hushsum.auditing._cases import (
     MechanismCase,
+    NoiseCase,
     audited_bases,
+    audited_kernels,
     basis_cases,
     box_pool,
     mechanism_cases,
+    noise_cases,
     pool_for,
     register_basis,
     register_mechanism,
 )
-from hushsum.auditing._report import AuditReport, AuditRow, Half, report_of
-from hushsum.auditing._sensitivity import audit_sensitivity, counted, neighbours, rows_of
+from hushsum.auditing._report import STATED_POWER, AuditReport, AuditRow, Half, report_of
+from hushsum.auditing._sensitivity import (
+    SensitivityAudit,
+    audit_edges,
+    audit_persons,
+    audit_sensitivity,
+    counted,
+    neighbours,
+    rows_of,
+)
 from hushsum.auditing._statistics import (
     Separated,
     allowed_distance,
@@ -24,8 +44,10 @@ from hushsum.auditing._statistics import (
 )
 
 __all__ = [
-    "AuditReport", "AuditRow", "Half", "MechanismCase", "Separated", "Step", "allowed_distance", "audit",
-    "audit_choice", "audit_gaussian", "audit_laplace", "audit_sensitivity", "audit_separation", "audit_steps",
-    "audited_bases", "basis_cases", "basis_in_words", "box_pool", "counted", "mechanism_cases", "neighbours",
-    "normal_chances", "pool_for", "register_basis", "register_mechanism", "report_of", "rows_of", "run_steps",
+    "STATED_POWER", "AuditReport", "AuditRow", "Half", "MechanismCase", "NoiseCase", "SensitivityAudit",
+    "Separated", "Step", "allowed_distance", "audit", "audit_calibration", "audit_choice", "audit_edges",
+    "audit_gaussian", "audit_laplace", "audit_persons", "audit_sensitivity", "audit_separation",
+    "audit_steps", "audited_bases", "audited_kernels", "basis_cases", "basis_in_words", "box_pool", "counted",
+    "mechanism_cases", "neighbours", "noise_cases", "noise_steps", "normal_chances", "pool_for",
+    "register_basis", "register_mechanism", "report_of", "rows_of", "run_steps", "smoke_steps",
 ]  # fmt: skip

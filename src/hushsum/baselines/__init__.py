@@ -4,7 +4,7 @@ Nothing else in the library names them: importing this package registers their m
 audits, and the registries import it where a name is looked up that is not in the core.
 """
 
-from hushsum.baselines._functional_data_analysis import CurveFunction, pfda
+from hushsum.baselines._functional_data_analysis import CurveFunction, CurveSpace, largest_distance, pfda
 from hushsum.baselines._linear_tables import (
     bernstein,
     fourier_series,
@@ -17,6 +17,6 @@ from hushsum.baselines._weighted_cells import histogram, histogram_tally, mwem
 from hushsum.baselines._weighted_points import kme, privbayes
 
 __all__ = [
-    "CurveFunction", "bernstein", "fourier_series", "hermite", "histogram", "histogram_tally", "kme",
-    "lsq_fgt", "lsq_rff", "mwem", "pfda", "privbayes", "trigonometric",
+    "CurveFunction", "CurveSpace", "bernstein", "fourier_series", "hermite", "histogram", "histogram_tally",
+    "kme", "largest_distance", "lsq_fgt", "lsq_rff", "mwem", "pfda", "privbayes", "trigonometric",
 ]  # fmt: skip

@@ -34,14 +34,16 @@ from hushsum.kernels._base import (
 from hushsum.kernels._expressions import (
     LONGEST,
     CombinationKernel,
+    KernelExpression,
     ProductKernel,
     ScaledKernel,
+    as_expression,
     on_columns,
     scaled,
     scaled_by,
 )
 from hushsum.kernels._fit_combination import FittedKernel, fit_kernel
-from hushsum.kernels._hashers import derived_seed
+from hushsum.kernels._hashers import derived_seed, padded, structured_block
 from hushsum.kernels._named_kernels import (
     AngularKernel,
     AsymmetricAngularKernel,
@@ -55,6 +57,8 @@ from hushsum.kernels._named_kernels import (
     ManhattanKernel,
     MaternKernel,
     PolynomialKernel,
+    euclidean_collision,
+    manhattan_collision,
 )
 from hushsum.kernels._parameter_checks import (
     answer_in_words,
@@ -91,6 +95,7 @@ from hushsum.kernels._registry import (
     SMOOTH_PROFILES,
     SPECTRAL,
     Role,
+    composed_names,
     example_columns,
     is_expression,
     is_signed,
@@ -108,14 +113,15 @@ __all__ = [
     "AsymmetricAngularKernel", "BallSignsKernel", "Batch", "CategoricalKernel", "ColumnKernel",
     "ColumnProfile", "CombinationKernel", "DotProductKernel", "EuclideanKernel", "FittedKernel",
     "GaussianKernel", "GaussianProfileKernel", "HammingKernel", "HashPartitions", "HashableCombination",
-    "HashableKernel", "Hasher", "InnerProductKernel", "JaccardKernel", "Kernel", "LaplacianKernel",
-    "ManhattanKernel", "MaternKernel", "PolynomialKernel", "ProductKernel", "Profile", "ProfileKernel",
-    "ProjectionKernel", "Role", "ScaledKernel", "SpectralKernel", "answer_in_words", "bandwidth_warnings",
-    "check_cap", "check_columns", "check_parameters", "counts_records", "default_bandwidth", "dense_batch",
-    "derived_seed", "different_units", "error_in_words", "example_columns", "fit_kernel", "hadamard",
-    "in_scale", "in_units", "integer_seed", "is_expression", "is_signed", "kernel_as_json",
-    "kernel_from_json", "kernel_in_words", "kernel_names", "multiply_shift", "named", "normals",
-    "on_columns", "one_of", "parameter_names", "positive_integer", "positive_number", "records_in_words",
-    "register", "row_words", "scaled", "scaled_by", "structured_signs", "thread_count", "uniforms",
+    "HashableKernel", "Hasher", "InnerProductKernel", "JaccardKernel", "Kernel", "KernelExpression",
+    "LaplacianKernel", "ManhattanKernel", "MaternKernel", "PolynomialKernel", "ProductKernel", "Profile",
+    "ProfileKernel", "ProjectionKernel", "Role", "ScaledKernel", "SpectralKernel", "answer_in_words",
+    "as_expression", "bandwidth_warnings", "check_cap", "check_columns", "check_parameters", "composed_names",
+    "counts_records", "default_bandwidth", "dense_batch", "derived_seed", "different_units", "error_in_words",
+    "euclidean_collision", "example_columns", "fit_kernel", "hadamard", "in_scale", "in_units",
+    "integer_seed", "is_expression", "is_signed", "kernel_as_json", "kernel_from_json", "kernel_in_words",
+    "kernel_names", "manhattan_collision", "multiply_shift", "named", "normals", "on_columns", "one_of",
+    "padded", "parameter_names", "positive_integer", "positive_number", "records_in_words", "register",
+    "row_words", "scaled", "scaled_by", "structured_block", "structured_signs", "thread_count", "uniforms",
     "warn_of_bandwidth",
 ]  # fmt: skip

@@ -5,29 +5,23 @@ PostgreSQL (a URL).
 """
 
 from hushsum.ledger._account import Account, Accounting, Charge, DatasetTerms, charge_for
-from hushsum.ledger._database import WAIT_SECONDS, Database, connect, file_of, metadata
+from hushsum.ledger._database import (
+    REVISION,
+    VERSION_TABLE,
+    WAIT_SECONDS,
+    Database,
+    connect,
+    file_of,
+    metadata,
+)
 from hushsum.ledger._disclosure_report import DisclosureReport
 from hushsum.ledger._events import Entry, Kind, Receipt, Verification
 from hushsum.ledger._ledger import DatasetBudget, Fence, Ledger, LedgerDebit
+from hushsum.ledger._rollback_guard import LedgerGuard, Watermark, WatermarkGuard
 
 __all__ = [
-    "WAIT_SECONDS",
-    "Account",
-    "Accounting",
-    "Charge",
-    "Database",
-    "DatasetBudget",
-    "DatasetTerms",
-    "DisclosureReport",
-    "Entry",
-    "Fence",
-    "Kind",
-    "Ledger",
-    "LedgerDebit",
-    "Receipt",
-    "Verification",
-    "charge_for",
-    "connect",
-    "file_of",
-    "metadata",
-]
+    "REVISION", "VERSION_TABLE", "WAIT_SECONDS", "Account", "Accounting", "Charge", "Database",
+    "DatasetBudget", "DatasetTerms", "DisclosureReport", "Entry", "Fence", "Kind", "Ledger", "LedgerDebit",
+    "LedgerGuard", "Receipt", "Verification", "Watermark", "WatermarkGuard", "charge_for", "connect",
+    "file_of", "metadata",
+]  # fmt: skip

@@ -15,10 +15,19 @@ from hushsum.methods._feature_functions import (
     solve_hinge,
     svm_sensitivity,
 )
-from hushsum.methods._fourier_features import FOURIER_FEATURES, fourier_features
+from hushsum.methods._fourier_features import FOURIER_FEATURES, TYPICAL_CHANCE, fourier_features
 from hushsum.methods._graphs import count_graph, count_rows
-from hushsum.methods._grid import GRID, grid
-from hushsum.methods._hash_rows import BOUND, DEFAULT_WIDTH, RACE, race, row_variances, row_width
+from hushsum.methods._grid import GRID, TYPICAL_HEAP, grid
+from hushsum.methods._hash_rows import (
+    BOUND,
+    DEFAULT_WIDTH,
+    RACE,
+    bounded_row_variance,
+    estimated_row_variance,
+    race,
+    row_variances,
+    row_width,
+)
 from hushsum.methods._landmarks import LANDMARKS, LENGTH, MOST_COLUMNS, landmarks, predicted_error
 from hushsum.methods._linear_models import (
     BITS,
@@ -50,6 +59,7 @@ from hushsum.methods._marginals import (
     SCORE_SENSITIVITY,
     all_pairs,
     chosen_tree,
+    dependence_of_counts,
     exact_counts,
     marginals,
     noise_of_cells,
@@ -88,7 +98,7 @@ from hushsum.methods._prediction import (
     PredictionRequest,
     typical_density,
 )
-from hushsum.methods._private_choice import Choice, choose, choose_kernel
+from hushsum.methods._private_choice import VOTE_SENSITIVITY, Choice, choose, choose_kernel, count_votes
 from hushsum.methods._quantiles import (
     PrivateBounds,
     Ranks,
@@ -99,14 +109,15 @@ from hushsum.methods._quantiles import (
 
 __all__ = [
     "BITS", "BOUND", "COUNT_SHARES", "DEFAULT_CELLS", "DEFAULT_DELTA", "DEFAULT_WIDTH", "DENSITY_SPREAD",
-    "FINENESS", "FOURIER_FEATURES", "GAP_REACHED", "GAP_SHARE", "GRID", "HEADER_BYTES", "LANDMARKS",
-    "LENGTH", "MONOMIALS", "MOST_COLUMNS", "NORMAL_MEAN_ABSOLUTE", "OBJECTIVE_PERTURBATION",
-    "POSTERIOR_SAMPLE", "PUBLIC_POINTS", "PUBLISHED_GAUSSIAN", "RACE", "SCORE_SENSITIVITY", "TARGET_BITS",
-    "BoxKeywords", "Choice", "DeclaredBox", "Machines", "MatrixGram", "Method", "NoisyMoments",
-    "OneCallKeywords", "OneCallRelease", "Option", "PredictionRequest", "PrivateBounds", "Ranks",
-    "ReleaseKeywords", "SketchedMoments", "all_methods", "all_pairs", "allowed_gap", "boxed_tally",
-    "check_published", "choose", "choose_kernel", "chosen_tree", "count_graph", "count_rows",
-    "default_kernel", "default_method", "exact_counts", "fit_adaops", "fit_as_published", "fit_classifier",
+    "FINENESS", "FOURIER_FEATURES", "GAP_REACHED", "GAP_SHARE", "GRID", "HEADER_BYTES", "LANDMARKS", "LENGTH",
+    "MONOMIALS", "MOST_COLUMNS", "NORMAL_MEAN_ABSOLUTE", "OBJECTIVE_PERTURBATION", "POSTERIOR_SAMPLE",
+    "PUBLIC_POINTS", "PUBLISHED_GAUSSIAN", "RACE", "SCORE_SENSITIVITY", "TARGET_BITS", "TYPICAL_CHANCE",
+    "TYPICAL_HEAP", "VOTE_SENSITIVITY", "BoxKeywords", "Choice", "DeclaredBox", "Machines", "MatrixGram",
+    "Method", "NoisyMoments", "OneCallKeywords", "OneCallRelease", "Option", "PredictionRequest",
+    "PrivateBounds", "Ranks", "ReleaseKeywords", "SketchedMoments", "all_methods", "all_pairs", "allowed_gap",
+    "bounded_row_variance", "boxed_tally", "check_published", "choose", "choose_kernel", "chosen_tree",
+    "count_graph", "count_rows", "count_votes", "default_kernel", "default_method", "dependence_of_counts",
+    "estimated_row_variance", "exact_counts", "fit_adaops", "fit_as_published", "fit_classifier",
     "fit_logistic", "fit_machines", "fit_ops", "fit_regression", "fit_squares", "fourier_features",
     "gap_missed", "grid", "landmarks", "marginals", "method_named", "method_names", "moments", "monomials",
     "noise_of_cells", "only_chosen", "part_of_budget", "perturbation", "perturbed_machines",

@@ -3,11 +3,19 @@
 ``fit`` counts and releases under one claim; ``predict`` reads what was released, and never spends.
 """
 
-from hushsum.models._accuracy import NOISE, PredictedError
+from hushsum.models._accuracy import (
+    MODEL_COUNT_SHARE,
+    NOISE,
+    PredictedError,
+    enough_records,
+    part_of,
+    shares_within_noise,
+)
 from hushsum.models._base import (
     MODELS,
     SCALE,
     ClassificationModel,
+    KeptRecords,
     PrivateModel,
     RegressionModel,
     declared,
@@ -27,21 +35,31 @@ from hushsum.models._functional import (
     feature_space,
     vectors_within,
 )
-from hushsum.models._linear import PrivateLinearSVC, PrivateRegressor
+from hushsum.models._linear import REGRESSION_METHODS, PrivateLinearSVC, PrivateRegressor
 from hushsum.models._modes import PrivateModes
 from hushsum.models._neighbors import PrivateNeighbors, PrivateOutlierDetector
-from hushsum.models._sampler import PrivateSampler, by_chain, from_grid
-from hushsum.models._synthesizer import PrivateSynthesizer
-from hushsum.models._table_model import TableModel
+from hushsum.models._public_rows import PUBLIC_PARAMETERS, median_distance, visible_bandwidth
+from hushsum.models._sampler import (
+    PrivateSampler,
+    by_chain,
+    by_rejection,
+    diverse_choice,
+    from_grid,
+    from_list,
+)
+from hushsum.models._synthesizer import PrivateSynthesizer, ProductMixture, fit_mixture
+from hushsum.models._table_model import TableModel, spread_points
 from hushsum.records import CategoryColumn, FlagColumn, NumberColumn
 
 __all__ = [
-    "MODELS", "NOISE", "SCALE", "CategoryColumn", "ClassificationModel", "ClusterModel", "FlagColumn",
-    "NumberColumn", "PredictedError", "PrivateClassifier", "PrivateDensity",
-    "PrivateGaussianProcessRegressor", "PrivateHistogram", "PrivateKMeans", "PrivateKernelSVC",
-    "PrivateLinearSVC", "PrivateMixture", "PrivateModel", "PrivateModes", "PrivateNeighbors",
-    "PrivateOutlierDetector", "PrivateRegressor", "PrivateSampler", "PrivateSynthesizer", "PublicEncoder",
-    "RegressionModel", "TableModel", "by_chain", "declared", "feature_space", "from_grid",
-    "labels_from_json", "labels_to_json", "load_model", "model_of", "normalising_constant", "to_json",
-    "vectors_within",
+    "MODELS", "MODEL_COUNT_SHARE", "NOISE", "PUBLIC_PARAMETERS", "REGRESSION_METHODS", "SCALE",
+    "CategoryColumn", "ClassificationModel", "ClusterModel", "FlagColumn", "KeptRecords", "NumberColumn",
+    "PredictedError", "PrivateClassifier", "PrivateDensity", "PrivateGaussianProcessRegressor",
+    "PrivateHistogram", "PrivateKMeans", "PrivateKernelSVC", "PrivateLinearSVC", "PrivateMixture",
+    "PrivateModel", "PrivateModes", "PrivateNeighbors", "PrivateOutlierDetector", "PrivateRegressor",
+    "PrivateSampler", "PrivateSynthesizer", "ProductMixture", "PublicEncoder", "RegressionModel",
+    "TableModel", "by_chain", "by_rejection", "declared", "diverse_choice", "enough_records", "feature_space",
+    "fit_mixture", "from_grid", "from_list", "labels_from_json", "labels_to_json", "load_model",
+    "median_distance", "model_of", "normalising_constant", "part_of", "shares_within_noise", "spread_points",
+    "to_json", "vectors_within", "visible_bandwidth",
 ]  # fmt: skip

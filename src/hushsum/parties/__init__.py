@@ -12,7 +12,7 @@ what must survive a crash is in a `StateFolder`.
 
 from __future__ import annotations
 
-from hushsum.parties._kept_state import StateFolder
+from hushsum.parties._kept_state import EncryptedState, StateFolder
 from hushsum.parties._local_reports import (
     CollectionRequest,
     ReportTerms,
@@ -23,6 +23,7 @@ from hushsum.parties._local_reports import (
     report_of,
 )
 from hushsum.parties._merge import are_functions, merge, merge_functions
+from hushsum.parties._messages import OwnRefusal
 from hushsum.parties._runtime import (
     Address,
     Coordinator,
@@ -30,34 +31,15 @@ from hushsum.parties._runtime import (
     ParticipantPatience,
     PartySpec,
     Patience,
+    RunSpending,
     listener,
     parse_address,
 )
 from hushsum.parties._tls import Identity, connect, incoming, short, verify
 
 __all__ = [
-    "Address",
-    "CollectionRequest",
-    "Coordinator",
-    "Identity",
-    "Participant",
-    "ParticipantPatience",
-    "PartySpec",
-    "Patience",
-    "ReportTerms",
-    "StateFolder",
-    "are_functions",
-    "collect_reports",
-    "connect",
-    "incoming",
-    "listener",
-    "make_report",
-    "merge",
-    "merge_functions",
-    "parse_address",
-    "publish_terms",
-    "release_reports",
-    "report_of",
-    "short",
-    "verify",
-]
+    "Address", "CollectionRequest", "Coordinator", "EncryptedState", "Identity", "OwnRefusal", "Participant",
+    "ParticipantPatience", "PartySpec", "Patience", "ReportTerms", "RunSpending", "StateFolder",
+    "are_functions", "collect_reports", "connect", "incoming", "listener", "make_report", "merge",
+    "merge_functions", "parse_address", "publish_terms", "release_reports", "report_of", "short", "verify",
+]  # fmt: skip

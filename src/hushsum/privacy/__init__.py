@@ -22,6 +22,7 @@ from hushsum.privacy._calibration import (
     noise_shares,
     protecting_distance,
     protecting_noises,
+    pure_mechanism,
     root_above,
 )
 from hushsum.privacy._claim import (
@@ -33,11 +34,13 @@ from hushsum.privacy._claim import (
     RECORD,
     SECURE_AGGREGATION,
     SITE_NOISE,
+    UNITS,
     Claim,
     Mechanism,
     Promise,
     Relation,
     Trust,
+    best_guess,
     check_mechanism,
     checked_unit,
     exact,
@@ -56,10 +59,12 @@ from hushsum.privacy._draws import (
     choose_positions,
     draw_candidates,
     flip_coins,
+    gaussian_sigma,
     random_places,
     release_noise,
     rounded,
     rounded_reach,
+    standard_normal,
 )
 from hushsum.privacy._functional_perturbation import (
     ANALYTIC,
@@ -93,7 +98,7 @@ from hushsum.privacy._over_time import (
     spent_rho,
     stream_noise,
 )
-from hushsum.privacy._posterior_sample import largest_leverage, largest_precision
+from hushsum.privacy._posterior_sample import largest_leverage, largest_precision, sample_delta
 from hushsum.privacy._release_request import (
     AUTO,
     DELTA,
@@ -126,15 +131,16 @@ __all__ = [
     "LARGE_EPSILON", "LATTICE_GAUSSIAN", "MECHANISM", "MOST_ROWS", "MOST_STEPS", "NONE", "NO_NOISE", "PATH",
     "PERMUTE_AND_FLIP", "PERSON", "PRIVACY", "PURE_MECHANISMS", "PURE_NOISE", "RANDOM_STOPPING",
     "REAL_ARITHMETIC", "REAL_GAUSSIAN", "RECORD", "RELATION", "RHO", "SECURE_AGGREGATION",
-    "SHUFFLED_MECHANISM", "SITE_NOISE", "SKELLAM", "SUM", "Booking", "Budget", "Calibration", "Claim",
-    "Factorisation", "IntegerNoise", "LatticePart", "Mechanism", "Promise", "Question", "Relation",
+    "SHUFFLED_MECHANISM", "SITE_NOISE", "SKELLAM", "SUM", "UNITS", "Booking", "Budget", "Calibration",
+    "Claim", "Factorisation", "IntegerNoise", "LatticePart", "Mechanism", "Promise", "Question", "Relation",
     "ReleaseNoise", "ReleaseRequest", "Sensitivity", "StagedRelease", "Stopping", "StreamNoise", "StreamUnit",
-    "TreeSums", "Trust", "UnitChange", "View", "another_release", "calibrate", "check_declared_delta",
-    "check_mechanism", "checked_unit", "choice_claim", "choose_positions", "debit_stands", "draw_candidates",
-    "exact", "flip_coins", "gamma_noise", "hadamard_response", "in_plain_words", "known_mechanisms",
-    "laplace_noise", "largest_leverage", "largest_precision", "lattice_variance", "lattice_variances",
-    "local_source", "noise_shares", "path_scale", "perturb_lattice", "protecting_distance",
-    "protecting_noises", "random_places", "release_noise", "root_above", "root_coefficients", "rounded",
-    "rounded_reach", "sign_gain", "spend", "spend_json", "spent_delta", "spent_epsilon", "spent_rho", "stage",
-    "stated_mechanism", "stream_noise", "table_noise", "unit_in_words", "what_was_spent",
+    "TreeSums", "Trust", "UnitChange", "View", "another_release", "best_guess", "calibrate",
+    "check_declared_delta", "check_mechanism", "checked_unit", "choice_claim", "choose_positions",
+    "debit_stands", "draw_candidates", "exact", "flip_coins", "gamma_noise", "gaussian_sigma",
+    "hadamard_response", "in_plain_words", "known_mechanisms", "laplace_noise", "largest_leverage",
+    "largest_precision", "lattice_variance", "lattice_variances", "local_source", "noise_shares",
+    "path_scale", "perturb_lattice", "protecting_distance", "protecting_noises", "pure_mechanism",
+    "random_places", "release_noise", "root_above", "root_coefficients", "rounded", "rounded_reach",
+    "sample_delta", "sign_gain", "spend", "spend_json", "spent_delta", "spent_epsilon", "spent_rho", "stage",
+    "standard_normal", "stated_mechanism", "stream_noise", "table_noise", "unit_in_words", "what_was_spent",
 ]  # fmt: skip

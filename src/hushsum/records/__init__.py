@@ -66,15 +66,20 @@ from hushsum.records._cell_format import (
     NO_DATES,
     PLAIN,
     UNITS,
+    CellFaults,
     CellFormat,
     DateFormat,
+    as_numbers,
     without_missing,
 )
 from hushsum.records._data_derived_parameters import (
     TARGETS,
     ParameterCheck,
+    are_copies,
     clipping_allowed,
     default_bounds_refused,
+    is_natural,
+    is_round,
     level_outside,
     refuse_copied_rows,
     refuse_private_rows,
@@ -88,13 +93,22 @@ from hushsum.records._declared_columns import (
     column_from_json,
 )
 from hushsum.records._decoder_worker import receive_exactly
-from hushsum.records._graph import DEFAULT_MEMORY, EdgeList, EdgeProgress, Graph, read_edges, read_pairs
-from hushsum.records._onnx import OnnxTransform
+from hushsum.records._graph import (
+    DEFAULT_MEMORY,
+    EdgeList,
+    EdgeProgress,
+    Graph,
+    node_number,
+    read_edges,
+    read_pairs,
+)
+from hushsum.records._onnx import RANDOM_OPERATIONS, OnnxTransform, operations_of
 from hushsum.records._persons import UnitCap, identify
 from hushsum.records._record_batches import (
     DEFAULT_BATCH_BYTES,
     ColumnBlocks,
     FileState,
+    LocalCopy,
     RecordStream,
     expanded,
     file_state,
@@ -111,18 +125,19 @@ from hushsum.records._transform import Transform
 
 __all__ = [
     "DAYS", "DEFAULT_BATCH_BYTES", "DEFAULT_MEMORY", "ENCODE", "ENCODINGS", "FEWEST_BITS", "MISSING",
-    "MOST_BITS", "MOST_CELLS", "NO_DATES", "PLAIN", "TARGETS", "UNITS", "Batch", "Bounds", "CategoryColumn",
-    "CellFormat", "CellGrid", "Codes", "ColumnBlocks", "DateFormat", "DeclaredBounds", "DeclaredColumn",
-    "DeclaredSteps", "EdgeList", "EdgeProgress", "FileState", "FlagColumn", "Graph", "NumberColumn",
-    "OnnxTransform", "ParameterCheck", "RecordStream", "Sets", "Steps", "Transform", "UnitBall",
-    "UnitCap", "as_codes", "as_columns", "as_dense", "as_sets", "as_table", "bins_for_bandwidth",
-    "bounds_in_words", "choose_columns", "choose_mixed", "clipped_to_ball", "clipping_allowed",
-    "column_from_json", "column_groups", "column_names_of", "columns_in_words", "columns_of",
-    "declared_bounds", "declared_steps", "default_bounds_refused", "dense_batch", "distances", "expanded",
-    "file_state", "first_column", "from_package", "has_arrow_interface", "identify", "in_memory", "is_frame",
-    "is_not_numeric", "is_url", "level_outside", "mixed_columns", "names_in_words", "norms", "numbers_of",
-    "numbers_with_missing", "open_batches", "open_source", "part_of", "pyarrow", "quietly", "read_columns",
-    "read_edges", "read_pairs", "read_stream", "receive_exactly", "refuse_copied_rows", "refuse_path",
-    "refuse_private_rows", "refuse_repeated", "row_group_sizes", "shown_path", "steps_between",
-    "whole_length", "whole_vectors", "without_missing",
+    "MOST_BITS", "MOST_CELLS", "NO_DATES", "PLAIN", "RANDOM_OPERATIONS", "TARGETS", "UNITS", "Batch",
+    "Bounds", "CategoryColumn", "CellFaults", "CellFormat", "CellGrid", "Codes", "ColumnBlocks", "DateFormat",
+    "DeclaredBounds", "DeclaredColumn", "DeclaredSteps", "EdgeList", "EdgeProgress", "FileState",
+    "FlagColumn", "Graph", "LocalCopy", "NumberColumn", "OnnxTransform", "ParameterCheck", "RecordStream",
+    "Sets", "Steps", "Transform", "UnitBall", "UnitCap", "are_copies", "as_codes", "as_columns", "as_dense",
+    "as_numbers", "as_sets", "as_table", "bins_for_bandwidth", "bounds_in_words", "choose_columns",
+    "choose_mixed", "clipped_to_ball", "clipping_allowed", "column_from_json", "column_groups",
+    "column_names_of", "columns_in_words", "columns_of", "declared_bounds", "declared_steps",
+    "default_bounds_refused", "dense_batch", "distances", "expanded", "file_state", "first_column",
+    "from_package", "has_arrow_interface", "identify", "in_memory", "is_frame", "is_natural",
+    "is_not_numeric", "is_round", "is_url", "level_outside", "mixed_columns", "names_in_words", "node_number",
+    "norms", "numbers_of", "numbers_with_missing", "open_batches", "open_source", "operations_of", "part_of",
+    "pyarrow", "quietly", "read_columns", "read_edges", "read_pairs", "read_stream", "receive_exactly",
+    "refuse_copied_rows", "refuse_path", "refuse_private_rows", "refuse_repeated", "row_group_sizes",
+    "shown_path", "steps_between", "whole_length", "whole_vectors", "without_missing",
 ]  # fmt: skip

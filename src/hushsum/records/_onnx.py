@@ -23,7 +23,7 @@ _DRAWING = """
 """
 # Operations that draw from a generator. It is one for all runs, so that a record's output would depend on how
 # many records came before it.
-RANDOM: Final = frozenset(_DRAWING.split())
+RANDOM_OPERATIONS: Final = frozenset(_DRAWING.split())
 # Draws in training alone; what it does is seen when a record is run twice.
 DROPOUT: Final = "Dropout"
 _DEEPEST: Final = 64
@@ -59,7 +59,7 @@ def operations_of(content: bytes) -> set[str]:
         raise _not_onnx() from None
     if not found:
         raise _not_onnx()
-    drawn = sorted(found & RANDOM)
+    drawn = sorted(found & RANDOM_OPERATIONS)
     if drawn:
         raise UsageError("model", _SAME, got=f"the random operation {drawn[0]}", remedy=_WITHOUT_RANDOM)
     return found

@@ -5,6 +5,7 @@ from hushsum.streams._stream import (
     FILES_IN_TIME,
     PreparedStream,
     Stream,
+    StreamFile,
     StreamPlan,
     StreamRequest,
     open_stream,
@@ -14,16 +15,7 @@ from hushsum.streams._stream import (
 )
 
 __all__ = [
-    "FILES_IN_TIME",
-    "PreparedStream",
-    "StepCovariance",
-    "Stream",
-    "StreamPlan",
-    "StreamRequest",
-    "StreamStep",
-    "open_stream",
-    "plan_stream",
-    "prepare_stream",
-    "step_covariance",
+    "FILES_IN_TIME", "PreparedStream", "StepCovariance", "Stream", "StreamFile", "StreamPlan",
+    "StreamRequest", "StreamStep", "open_stream", "plan_stream", "prepare_stream", "step_covariance",
     "stream",
-]
+]  # fmt: skip

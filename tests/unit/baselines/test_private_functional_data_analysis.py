@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.baselines import pfda
-from hushsum.baselines._functional_data_analysis import CurveSpace, largest_distance
+from hushsum.baselines import CurveSpace, largest_distance, pfda
 from hushsum.errors import UsageError
-from hushsum.privacy._draws import gaussian_sigma
+from hushsum.privacy import gaussian_sigma
 from tests.recorded_draws import DrawRecord
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.1)

@@ -18,7 +18,6 @@ from hushsum.errors import DataRefused, UsageError
 duckdb = pytest.importorskip("duckdb")
 
 from hushsum.engines import duckdb as engine  # noqa: E402
-from hushsum.engines._sql_functions import answers  # noqa: E402
 
 
 @pytest.fixture
@@ -101,11 +100,17 @@ def test_a_null_is_answered_with_null(connection: Any, tmp_path: Path) -> None:
     path, function = released(tmp_path)
     other = str(tmp_path / "other.hush")
     empty().add([[0.0, 0.0]]).release(epsilon=1.0).save(other)
-    files = pa.array([path, None, path, other, path])
-    columns = [pa.array([0.5, 0.5, None, 0.5, 1.5]), pa.array([1, 1, 1, None, 2])]
-    found = answers(files, columns).to_pylist()
-    assert found == [function([[0.5, 1.0]])[0], None, None, None, function([[1.5, 2.0]])[0]]
     engine.register(connection)
+    rows = pa.table(
+        {
+            "f": [path, None, path, other, path],
+            "a": [0.5, 0.5, None, 0.5, 1.5],
+            "b": pa.array([1, 1, 1, None, 2]),
+        }
+    )
+    connection.register("rows", rows)
+    found = [value for (value,) in connection.sql("select hush_query(f, a, b) from rows").fetchall()]
+    assert found == [function([[0.5, 1.0]])[0], None, None, None, function([[1.5, 2.0]])[0]]
     query = f"select hush_query('{path}', a, 1) from (values (0.5), (null)) as t(a)"
     assert connection.sql(query).fetchall() == [(found[0],), (None,)]
 

@@ -7,9 +7,8 @@ import hmac
 import pytest
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.files import Buffer, decrypt, encrypt
+from hushsum.files import Buffer, decrypt, encrypt, encrypted_size
 from hushsum.files import _encryption as encryption
-from hushsum.files._encryption import encrypted_size
 
 KEY = bytes(range(32))
 SALT = bytes(16)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from hushsum.files import PackedForm, PackedTable, TablePacker, data_bytes
-from hushsum.files._encoding import cheapest_form
+from hushsum.files import PackedForm, PackedTable, TablePacker, cheapest_form, data_bytes
 
 VALUES = st.one_of(st.integers(-300, 300), st.integers(-(2**40), 2**40))
 

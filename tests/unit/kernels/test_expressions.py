@@ -7,8 +7,16 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.kernels import LONGEST, Kernel, kernel_in_words, kernel_names, named, parameter_names
-from hushsum.kernels._expressions import KernelExpression, as_expression
+from hushsum.kernels import (
+    LONGEST,
+    Kernel,
+    KernelExpression,
+    as_expression,
+    kernel_in_words,
+    kernel_names,
+    named,
+    parameter_names,
+)
 
 COLUMNS = ["age", "town", "home income"]
 AGE = hs.kernels.on_columns(hs.EuclideanKernel(dim=1, bandwidth=10.0), "age", of=COLUMNS)

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
 import hushsum as hs
-from hushsum.kernels import multiply_shift, normals, row_words, uniforms
-from hushsum.kernels._hashers import padded, structured_block
+from hushsum.kernels import multiply_shift, normals, padded, row_words, structured_block, uniforms
 from hushsum.tables import HashRows
 from tests.oracles.hashing import scatter
 

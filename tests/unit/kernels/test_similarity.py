@@ -10,8 +10,7 @@ import pytest
 from scipy.integrate import quad
 
 import hushsum as hs
-from hushsum.kernels import Kernel
-from hushsum.kernels._named_kernels import euclidean_collision, manhattan_collision
+from hushsum.kernels import Kernel, euclidean_collision, manhattan_collision
 from tests.kernel_cases import CASES, Case
 
 RATIOS = [1e-6, 1e-3, 0.05, 0.3, 1.0, 2.5, 10.0, 300.0, 1e5]

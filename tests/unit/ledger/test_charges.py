@@ -10,8 +10,7 @@ import pytest
 
 from hushsum.errors import ClaimError, UsageError
 from hushsum.ledger import Charge, DatasetTerms, charge_for
-from hushsum.privacy import Relation
-from hushsum.privacy._claim import UNITS
+from hushsum.privacy import UNITS, Relation
 from tests.ledger_fixtures import claim_of
 
 REPLACE = Relation.REPLACE

@@ -21,9 +21,17 @@ from alembic.script import ScriptDirectory
 import hushsum.ledger
 from hushsum.errors import FileRefused, LedgerUnavailable, UsageError
 from hushsum.files import state_folder
-from hushsum.ledger import DatasetTerms, Ledger, Receipt, connect, metadata
-from hushsum.ledger._database import REVISION, VERSION_TABLE
-from hushsum.ledger._rollback_guard import Watermark, WatermarkGuard
+from hushsum.ledger import (
+    REVISION,
+    VERSION_TABLE,
+    DatasetTerms,
+    Ledger,
+    Receipt,
+    Watermark,
+    WatermarkGuard,
+    connect,
+    metadata,
+)
 from hushsum.operations import release_key
 from tests.ledger_fixtures import claim_of
 

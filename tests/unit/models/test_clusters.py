@@ -16,7 +16,7 @@ import hushsum as hs
 from hushsum.auditing import counted
 from hushsum.errors import FileRefused, UsageError
 from hushsum.ledger import DatasetTerms, Ledger
-from hushsum.models._accuracy import part_of
+from hushsum.models import part_of
 from hushsum.models._clusters import (
     FIRST,
     MEANS,

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.models._accuracy import MODEL_COUNT_SHARE, enough_records, shares_within_noise
+from hushsum.models import MODEL_COUNT_SHARE, enough_records, shares_within_noise
 from hushsum.models._classifier import SketchReading
 
 LOUD: dict[str, Any] = {"epsilon": 0.001, "delta": 1e-6, "random_state": 0}

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.kernels import HashPartitions
-from hushsum.models import PrivateModes, load_model
+from hushsum.models import PrivateModes, load_model, spread_points
 from hushsum.models._modes import HeldOut, Partitions, climb, distinct_modes, intersect, separated, solve
-from hushsum.models._table_model import spread_points
 from hushsum.releases import TableFunction
 
 Floats = NDArray[np.float64]

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from hushsum.errors import AlreadyReleased, RepeatedSpending, SecretRefused, UsageError
-from hushsum.models import PrivateRegressor, load_model
-from hushsum.models._base import KeptRecords
-from hushsum.models._linear import REGRESSION_METHODS, choose_method
+from hushsum.models import REGRESSION_METHODS, KeptRecords, PrivateRegressor, load_model
+from hushsum.models._linear import choose_method
 from hushsum.privacy import Promise
 
 RNG = np.random.default_rng(10)

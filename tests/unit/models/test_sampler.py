@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.models import PrivateSampler, by_chain, from_grid
-from hushsum.models._sampler import by_rejection, diverse_choice, from_list
+from hushsum.models import PrivateSampler, by_chain, by_rejection, diverse_choice, from_grid, from_list
 
 Floats = NDArray[np.float64]
 

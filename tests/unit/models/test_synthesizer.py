@@ -19,9 +19,16 @@ from sklearn.exceptions import NotFittedError
 import hushsum as hs
 from hushsum.analysis import nearest_probabilities
 from hushsum.errors import DataRefused, UsageError
-from hushsum.models import CategoryColumn, FlagColumn, NumberColumn, PrivateSampler, PrivateSynthesizer
+from hushsum.models import (
+    CategoryColumn,
+    FlagColumn,
+    NumberColumn,
+    PrivateSampler,
+    PrivateSynthesizer,
+    ProductMixture,
+    fit_mixture,
+)
 from hushsum.models import _synthesizer as product_mixture
-from hushsum.models._synthesizer import ProductMixture, fit_mixture
 from tests.exact_tallies import exact_table
 
 N = 20_000

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.baselines import trigonometric
 from hushsum.errors import ClaimError, UsageError
-from hushsum.methods._hash_rows import bounded_row_variance, estimated_row_variance
+from hushsum.methods import bounded_row_variance, estimated_row_variance
 from hushsum.planning import Option
 from hushsum.releases import TableFunction
 from hushsum.tables import HashRows, rows_for_laplace

@@ -11,10 +11,8 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
+from hushsum.methods import TYPICAL_CHANCE, TYPICAL_HEAP, typical_density
 from hushsum.methods import predicted_error as landmark_error
-from hushsum.methods import typical_density
-from hushsum.methods._fourier_features import TYPICAL_CHANCE
-from hushsum.methods._grid import TYPICAL_HEAP
 from hushsum.methods._landmarks import typical_eigenvalues
 from hushsum.privacy import EXACT_INTEGERS, Promise, Relation, calibrate
 from hushsum.records import Bounds

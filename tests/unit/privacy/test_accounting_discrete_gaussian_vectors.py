@@ -12,7 +12,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.auditing._audit import audit_calibration
+from hushsum.auditing import audit_calibration
 from hushsum.privacy.accounting import (
     DiscreteGaussian,
     analytic_gaussian_sigma,

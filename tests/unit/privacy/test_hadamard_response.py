@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
 from hushsum.privacy import hadamard_response, local_source, sign_gain
-from hushsum.privacy._hadamard_response import Response
 
 ROWS, ORDER, CELL = 3, 8, 5
 
 
-def responses(epsilon: Fraction, number: int) -> list[Response]:
+def responses(epsilon: Fraction, number: int) -> list[Any]:
     made = []
     with local_source(7) as source:
         for _ in range(number):
@@ -25,7 +25,7 @@ def responses(epsilon: Fraction, number: int) -> list[Response]:
     return made
 
 
-def flips(made: list[Response]) -> int:
+def flips(made: list[Any]) -> int:
     """How many signs are not the true ones."""
     return sum(((CELL & each.column).bit_count() % 2 == 1) != each.negative for each in made)
 

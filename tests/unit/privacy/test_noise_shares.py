@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import chi2
 
-from hushsum.auditing._cases import noise_cases
+from hushsum.auditing import noise_cases
 from hushsum.errors import ClaimError, UsageError
 from hushsum.privacy import (
     GAUSSIAN,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from hushsum.errors import ClaimError
-from hushsum.privacy import largest_leverage, largest_precision
-from hushsum.privacy._posterior_sample import sample_delta
+from hushsum.privacy import largest_leverage, largest_precision, sample_delta
 
 
 def slow_delta(epsilon: float, precision: float, leverage: float, residual: float) -> float:

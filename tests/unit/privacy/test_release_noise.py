@@ -9,8 +9,17 @@ import pytest
 from scipy.stats import kstest
 
 from hushsum.errors import ClaimError, SecretRefused
-from hushsum.privacy import EXPONENTIAL, LAPLACE, IntegerNoise, Question, ReleaseNoise, release_noise, rounded
-from hushsum.privacy._draws import gaussian_sigma, standard_normal
+from hushsum.privacy import (
+    EXPONENTIAL,
+    LAPLACE,
+    IntegerNoise,
+    Question,
+    ReleaseNoise,
+    gaussian_sigma,
+    release_noise,
+    rounded,
+    standard_normal,
+)
 from hushsum.privacy.accounting import gaussian_delta
 from hushsum.privacy.noise import NoiseSource
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushsum.errors import Argument, DataRefused, UsageError
-from hushsum.records import CellFormat, open_batches
-from hushsum.records._cell_format import CellFaults, as_numbers
+from hushsum.records import CellFaults, CellFormat, as_numbers, open_batches
 
 
 def refusal(cells: list[str], decimal: str = ".") -> DataRefused:

@@ -16,7 +16,7 @@ import pytest
 import hushsum as hs
 from hushsum.errors import DataRefused, SuspiciousParameter
 from hushsum.models import NumberColumn
-from hushsum.records._data_derived_parameters import is_natural, is_round
+from hushsum.records import is_natural, is_round
 from hushsum.secret_functions import density_function, gaussian_process_function
 from hushsum.tables import Basis
 

@@ -17,10 +17,9 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records import EdgeList, EdgeProgress, Graph
+from hushsum.records import EdgeList, EdgeProgress, Graph, node_number
 from hushsum.records import _graph as edge_files
 from hushsum.records import _graph as edge_grouping
-from hushsum.records._graph import node_number
 
 Pair = tuple[int | str, int | str]
 RNG = np.random.default_rng(7)

@@ -23,8 +23,7 @@ from hushsum.engines import processes
 from hushsum.errors import DataRefused, HushsumError, UsageError
 from hushsum.operations import RecordFiles, tally_records
 from hushsum.planning import KernelSpec, TableSpec
-from hushsum.records import expanded, file_state, is_url, open_batches, row_group_sizes, shown_path
-from hushsum.records._record_batches import LocalCopy
+from hushsum.records import LocalCopy, expanded, file_state, is_url, open_batches, row_group_sizes, shown_path
 
 TABLE = pa.table({"a": np.arange(4000.0), "b": np.arange(4000.0) % 7, "who": np.arange(4000) % 100})
 

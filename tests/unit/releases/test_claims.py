@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from hushsum.errors import ClaimError
-from hushsum.privacy import Claim, Mechanism, Promise, Relation, exact, in_plain_words
-from hushsum.privacy._claim import best_guess
+from hushsum.privacy import Claim, Mechanism, Promise, Relation, best_guess, exact, in_plain_words
 
 
 def claim(promise: Promise, **changes: Any) -> Claim:

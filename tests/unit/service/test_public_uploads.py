@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.models._public_rows import PUBLIC_PARAMETERS
+from hushsum.models import PUBLIC_PARAMETERS
 from hushsum.releases import PUBLIC_SAMPLE, CombinedFunction
 from tests.in_process_service import SMALL, Town, records
 

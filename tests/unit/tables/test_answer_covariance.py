@@ -10,8 +10,7 @@ import pytest
 import hushsum as hs
 from hushsum.baselines import bernstein, fourier_series, histogram_tally, lsq_rff, trigonometric
 from hushsum.releases import NoisyTable
-from hushsum.tables import LinearReading, RowReading
-from hushsum.tables._base import counted_alone, probed_covariance
+from hushsum.tables import LinearReading, RowReading, counted_alone, probed_covariance
 
 ONE, TWO = (hs.GaussianKernel(dim=dim, bandwidth=0.2) for dim in (1, 2))
 

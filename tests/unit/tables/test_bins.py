@@ -14,8 +14,7 @@ from hushsum.kernels import Kernel
 from hushsum.privacy import Relation, Sensitivity
 from hushsum.records import Bounds
 from hushsum.releases import CoefficientFunction
-from hushsum.tables import Bins
-from hushsum.tables._bins import BinsReading
+from hushsum.tables import Bins, LinearReading
 from tests.exact_tallies import exact_table
 
 RNG = np.random.default_rng(7)
@@ -44,7 +43,8 @@ def table_of(basis: Bins) -> Any:
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_answers_and_their_noise_are_sums_over_middles(kernel: Kernel) -> None:
     basis = basis_of()
-    reading = BinsReading(basis, kernel)
+    reading = basis.reading(kernel)
+    assert isinstance(reading, LinearReading)
     table = table_of(basis)
     centres = basis.grid.centres()
     values = kernel.similarity(centres - 0.5, Q - 0.5)
@@ -62,7 +62,8 @@ def test_the_stated_error_of_the_method_is_of_the_size_of_its_error(kernel: Kern
     add up.
     """
     basis = basis_of((12, 12))
-    reading = BinsReading(basis, kernel)
+    reading = basis.reading(kernel)
+    assert isinstance(reading, LinearReading)
     batch = basis.prepare_queries(Q[:5])
     squares, stated = np.zeros(5), np.zeros(5)
     for seed in range(40):
@@ -123,7 +124,7 @@ def test_it_is_released_whole() -> None:
 )
 def test_refuses_kernels_and_bins_that_do_not_fit(kernel: Kernel, bins: Any) -> None:
     with pytest.raises(UsageError):
-        BinsReading(basis_of(bins), kernel)
+        basis_of(bins).reading(kernel)
 
 
 def test_intervals_hold_for_values_on_a_lattice_of_whole_cells() -> None:

@@ -10,7 +10,6 @@ import pytest
 import hushsum as hs
 from hushsum import _native
 from hushsum.errors import UsageError
-from hushsum.kernels._public_randomness import normal_lengths
 from hushsum.methods import Option
 from hushsum.privacy import Relation
 from hushsum.releases import CoefficientFunction
@@ -107,8 +106,8 @@ def test_structured_frequencies_are_orthogonal_and_of_normal_length() -> None:
     np.testing.assert_allclose(products - np.diag(np.diag(products)), 0.0, atol=1e-3)
     # Squares have the mean 64 and the variance 128: within four standard errors of 640 of them.
     assert abs(np.square(rows).sum(axis=1).mean() - 64.0) < 4.0 * math.sqrt(128.0 / 640)
-    lengths = normal_lengths("test", 1, 100, 64)
-    np.testing.assert_array_equal(normal_lengths("test", 1, 70, 64), lengths[:70])
+    fewer = FourierFeatures(hs.GaussianKernel(dim=64, bandwidth=1.0), 70, 2, structured=True)
+    np.testing.assert_array_equal(fewer.frequencies, basis.frequencies[:70])
 
 
 def test_structured_phases_are_those_of_the_frequencies() -> None:

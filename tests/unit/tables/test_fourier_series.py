@@ -8,8 +8,7 @@ import pytest
 import hushsum as hs
 from hushsum.kernels import Batch
 from hushsum.records import Bounds
-from hushsum.tables import BoxReading, FourierSeries, queries_of
-from hushsum.tables._declared_box import SeriesReading
+from hushsum.tables import BoxReading, FourierSeries, SeriesReading, queries_of
 
 
 def reading_of(dim: int, frequencies: int, padding: float) -> SeriesReading:

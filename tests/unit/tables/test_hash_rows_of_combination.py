@@ -12,8 +12,7 @@ import hushsum as hs
 from hushsum.errors import UsageError
 from hushsum.privacy import Relation
 from hushsum.releases import CoefficientFunction, NoisyTable
-from hushsum.tables import DividedRows, IncrementRows
-from hushsum.tables._hash_rows import DividedReading
+from hushsum.tables import DividedRows, IncrementRows, SampledReading
 from tests.exact_tallies import exact_table
 
 RNG = np.random.default_rng(2)
@@ -65,7 +64,7 @@ def test_noise_gain_is_that_of_the_coefficients() -> None:
     """Answers are linear in the table: their coefficients are the answers of tables with a single 1."""
     basis = DividedRows(MIXED - 0.5 * hs.AngularKernel(3, bits=2), 8, 7, seed=1)
     reading = basis.reading()
-    assert isinstance(reading, DividedReading)
+    assert isinstance(reading, SampledReading)
     batch = basis.prepare_queries(COUNTED[:4])
     units = np.eye(56, dtype=np.int64).reshape(56, 8, 7)
     weights = np.array([reading.evaluate(unit, batch, threads=1) for unit in units])

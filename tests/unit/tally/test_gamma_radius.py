@@ -11,11 +11,18 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.auditing._audit import audit_calibration
+from hushsum.auditing import audit_calibration
 from hushsum.errors import ClaimError, FileRefused, UsageError
 from hushsum.files import FileKind, read_container, write_container
-from hushsum.privacy import GAMMA, IntegerNoise, Sensitivity, gamma_noise, laplace_noise, root_above
-from hushsum.privacy._calibration import pure_mechanism
+from hushsum.privacy import (
+    GAMMA,
+    IntegerNoise,
+    Sensitivity,
+    gamma_noise,
+    laplace_noise,
+    pure_mechanism,
+    root_above,
+)
 from hushsum.privacy.noise import NoiseSource
 from tests.recording_budget import RecordingBudget
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hushsum as hs
-from hushsum.auditing._audit import audit_calibration
+from hushsum.auditing import audit_calibration
 from hushsum.errors import ClaimError
 from hushsum.ledger import Charge, DatasetTerms, Ledger
 from hushsum.privacy import GAUSSIAN, Calibration, Promise, Relation, UnitChange, calibrate

@@ -10,17 +10,37 @@ folders and ledgers. The messages are ``curator: Opening → owner: ready``, the
 from __future__ import annotations
 
 from hushsum.parties.summarization._curator import CuratorState
-from hushsum.parties.summarization._features import Hashes, HashSecret, SummaryFeatures, scores
+from hushsum.parties.summarization._features import (
+    PUBLIC_SEED,
+    Hashes,
+    HashSecret,
+    SummaryFeatures,
+    best_first,
+    scores,
+)
 from hushsum.parties.summarization._messages import (
     AUCTION,
+    BID,
+    DELIVER,
     FRESH,
+    RULES,
+    SEND,
     THRESHOLD,
     Answer,
     Broadcast,
     Opening,
     RunTerms,
 )
-from hushsum.parties.summarization._noisy_sums import NoisySums, factored_coefficients
+from hushsum.parties.summarization._noisy_sums import (
+    NoisySums,
+    answers_rho,
+    count_step,
+    factored_coefficients,
+    record_squared,
+    sum_squared,
+    sum_variance,
+    target_variance,
+)
 from hushsum.parties.summarization._owner import OwnerState
 from hushsum.parties.summarization._runs import (
     CuratorMachine,
@@ -31,10 +51,13 @@ from hushsum.parties.summarization._runs import (
     ValidationRequest,
     collect_summary,
     offer_records,
+    owner_spending,
     release_validation,
 )
 from hushsum.parties.summarization._summary import (
+    claims_of,
     greedy_choice,
+    owners_claim,
     plan_terms,
     split_budget,
     summarize,
@@ -43,36 +66,11 @@ from hushsum.parties.summarization._summary import (
 from hushsum.parties.summarization._target import HashedTarget, NoisyTarget, release_target
 
 __all__ = [
-    "AUCTION",
-    "FRESH",
-    "THRESHOLD",
-    "Answer",
-    "Broadcast",
-    "CuratorMachine",
-    "CuratorRequest",
-    "CuratorState",
-    "HashSecret",
-    "HashedTarget",
-    "Hashes",
-    "NoisySums",
-    "NoisyTarget",
-    "Opening",
-    "OwnerMachine",
-    "OwnerRequest",
-    "OwnerState",
-    "RunTerms",
-    "Summarized",
-    "SummaryFeatures",
-    "ValidationRequest",
-    "collect_summary",
-    "factored_coefficients",
-    "greedy_choice",
-    "offer_records",
-    "plan_terms",
-    "release_target",
-    "release_validation",
-    "scores",
-    "split_budget",
-    "summarize",
-    "summary_of",
-]
+    "AUCTION", "BID", "DELIVER", "FRESH", "PUBLIC_SEED", "RULES", "SEND", "THRESHOLD", "Answer", "Broadcast",
+    "CuratorMachine", "CuratorRequest", "CuratorState", "HashSecret", "HashedTarget", "Hashes", "NoisySums",
+    "NoisyTarget", "Opening", "OwnerMachine", "OwnerRequest", "OwnerState", "RunTerms", "Summarized",
+    "SummaryFeatures", "ValidationRequest", "answers_rho", "best_first", "claims_of", "collect_summary",
+    "count_step", "factored_coefficients", "greedy_choice", "offer_records", "owner_spending", "owners_claim",
+    "plan_terms", "record_squared", "release_target", "release_validation", "scores", "split_budget",
+    "sum_squared", "sum_variance", "summarize", "summary_of", "target_variance",
+]  # fmt: skip

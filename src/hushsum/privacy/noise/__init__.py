@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from hushsum.privacy.noise._choice import (
     EXPONENTIAL,
+    MOST_RUNS,
     PERMUTE_AND_FLIP,
     Stopping,
     draw_runs,
     exponential_choice,
     exponential_distribution,
     flip,
+    flip_log_odds,
     log_odds_coins,
     permute_and_flip,
     permute_and_flip_law,
@@ -39,9 +41,10 @@ from hushsum.privacy.noise._samplers import (
 from hushsum.privacy.noise._source import NoiseSource, independent_places, noise_was_drawn
 
 __all__ = [
-    "EXPONENTIAL", "LARGEST_SKELLAM", "PERMUTE_AND_FLIP", "SMALLEST_SHARED_SCALE", "SMALLEST_SKELLAM",
-    "NoiseSource", "Stopping", "centred_binomial", "check_trials", "discrete_gaussian", "discrete_laplace",
-    "discrete_laplace_share", "draw_runs", "exponential_choice", "exponential_distribution", "flip",
-    "gamma_radius", "gamma_radius_variance", "gaussian_variance", "independent_places", "laplace_variance",
-    "log_odds_coins", "noise_was_drawn", "permute_and_flip", "permute_and_flip_law", "skellam",
+    "EXPONENTIAL", "LARGEST_SKELLAM", "MOST_RUNS", "PERMUTE_AND_FLIP", "SMALLEST_SHARED_SCALE",
+    "SMALLEST_SKELLAM", "NoiseSource", "Stopping", "centred_binomial", "check_trials", "discrete_gaussian",
+    "discrete_laplace", "discrete_laplace_share", "draw_runs", "exponential_choice",
+    "exponential_distribution", "flip", "flip_log_odds", "gamma_radius", "gamma_radius_variance",
+    "gaussian_variance", "independent_places", "laplace_variance", "log_odds_coins", "noise_was_drawn",
+    "permute_and_flip", "permute_and_flip_law", "skellam",
 ]  # fmt: skip

@@ -29,6 +29,7 @@ from hushsum.files import unpack
 from hushsum.parties import (
     Address,
     Coordinator,
+    EncryptedState,
     Identity,
     Participant,
     Patience,
@@ -38,7 +39,6 @@ from hushsum.parties import (
 )
 from hushsum.parties import _messages as control_messages
 from hushsum.parties import secure_aggregation as site_module
-from hushsum.parties._kept_state import EncryptedState
 from hushsum.parties.secure_aggregation import (
     CONSENT,
     KEYS,

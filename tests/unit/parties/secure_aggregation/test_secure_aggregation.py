@@ -17,9 +17,9 @@ import hushsum as hs
 from hushsum.errors import BudgetExhausted, FileRefused, PeerLost, PeerRefused, UsageError
 from hushsum.files import pack, unpack
 from hushsum.models import NumberColumn
+from hushsum.parties import OwnRefusal
 from hushsum.parties import secure_aggregation as messages
 from hushsum.parties import secure_aggregation as site_module
-from hushsum.parties._messages import OwnRefusal
 from hushsum.parties.secure_aggregation import (
     CONSENT,
     KEYS,

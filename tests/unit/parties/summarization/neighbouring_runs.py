@@ -9,17 +9,17 @@ import numpy as np
 from hushsum._types import Floats, Integers
 from hushsum.parties.summarization import (
     FRESH,
+    SEND,
     THRESHOLD,
     Broadcast,
     CuratorState,
     OwnerState,
     RunTerms,
     SummaryFeatures,
+    count_step,
     plan_terms,
     release_target,
 )
-from hushsum.parties.summarization._messages import SEND
-from hushsum.parties.summarization._noisy_sums import count_step
 
 FEATURES = SummaryFeatures(dim=2, bandwidth=1.0, features=20, seed=3)
 

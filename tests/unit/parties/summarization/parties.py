@@ -12,11 +12,25 @@ from pathlib import Path
 
 import numpy as np
 
-from hushsum.parties import Address, Identity, Participant, Patience, StateFolder, connect, incoming
-from hushsum.parties._runtime import RunSpending
+from hushsum.parties import (
+    Address,
+    Identity,
+    Participant,
+    Patience,
+    RunSpending,
+    StateFolder,
+    connect,
+    incoming,
+)
 from hushsum.parties._tls import TlsConnection, secured
-from hushsum.parties.summarization import HashSecret, Opening, OwnerMachine, RunTerms, SummaryFeatures
-from hushsum.parties.summarization._summary import owners_claim
+from hushsum.parties.summarization import (
+    HashSecret,
+    Opening,
+    OwnerMachine,
+    RunTerms,
+    SummaryFeatures,
+    owners_claim,
+)
 from hushsum.records import ColumnBlocks
 
 FEATURES = SummaryFeatures(dim=2, bandwidth=1.0, features=20, seed=1)

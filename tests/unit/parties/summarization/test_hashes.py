@@ -13,6 +13,7 @@ import pytest
 from hushsum.errors import FileRefused, PeerRefused, UsageError
 from hushsum.parties import Coordinator, Identity
 from hushsum.parties.summarization import (
+    PUBLIC_SEED,
     CuratorMachine,
     CuratorState,
     HashedTarget,
@@ -24,7 +25,6 @@ from hushsum.parties.summarization import (
     release_target,
     summary_of,
 )
-from hushsum.parties.summarization._features import PUBLIC_SEED
 from tests.unit.parties.summarization.parties import (
     FEATURES,
     QUICK,

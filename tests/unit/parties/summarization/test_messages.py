@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushsum.errors import FileRefused, UsageError
-from hushsum.parties.summarization import Answer, Broadcast, NoisyTarget, RunTerms
-from hushsum.parties.summarization._messages import RULES
+from hushsum.parties.summarization import RULES, Answer, Broadcast, NoisyTarget, RunTerms
 from tests.unit.parties.summarization.neighbouring_runs import parties, terms_of
 
 BROADCAST = Broadcast("run", 1, 1, "send", np.arange(4), threshold=-3, chance=7)

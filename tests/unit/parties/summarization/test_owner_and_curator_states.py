@@ -12,16 +12,16 @@ from hushsum.errors import ClaimError, FileRefused, UsageError
 from hushsum.parties.summarization import (
     AUCTION,
     FRESH,
+    RULES,
     THRESHOLD,
     Answer,
     Broadcast,
     CuratorState,
     OwnerState,
     RunTerms,
+    claims_of,
     summary_of,
 )
-from hushsum.parties.summarization._messages import RULES
-from hushsum.parties.summarization._summary import claims_of
 from tests.unit.parties.summarization.neighbouring_runs import parties, play, records, terms_of
 
 

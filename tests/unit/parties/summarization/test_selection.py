@@ -20,8 +20,10 @@ from hushsum.errors import ClaimError, DataRefused, UnsoundRule, UsageError
 from hushsum.kernels import GaussianKernel
 from hushsum.parties.summarization import (
     FRESH,
+    RULES,
     NoisySums,
     SummaryFeatures,
+    best_first,
     factored_coefficients,
     greedy_choice,
     plan_terms,
@@ -29,8 +31,6 @@ from hushsum.parties.summarization import (
     split_budget,
     summarize,
 )
-from hushsum.parties.summarization._features import best_first
-from hushsum.parties.summarization._messages import RULES
 from tests.unit.parties.summarization.neighbouring_runs import FEATURES, records
 
 

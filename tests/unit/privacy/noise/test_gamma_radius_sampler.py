@@ -14,7 +14,6 @@ from scipy.stats import chisquare, gamma, kstest
 from hushsum.errors import UsageError
 from hushsum.privacy.noise import NoiseSource, gamma_radius
 from hushsum.privacy.noise import _gamma_radius as module
-from hushsum.privacy.noise._poisson import decimals
 from hushsum.privacy.noise._source import LazyUniform
 
 SIZES = [1, 2, 3, 10, 61]
@@ -40,7 +39,7 @@ def test_doubles_err_less_than_their_bounds(size: int) -> None:
         points, mixture = module._DiscPoints.of(-(-size // 2), source), module._Mixture.of(size, source)
         vector = module._Vector(Fraction(1), points, mixture)
         cells, bounds = vector.approximate
-        context = decimals(100)
+        context = Context(prec=100)
         total = mixture.enclosed(2, context)
         for point in range(len(points.words)):
             magnitudes, quotient = points.enclosed(point, 2, context)
@@ -143,8 +142,8 @@ def test_uniforms_that_doubles_cannot_hold_are_left_to_decimals() -> None:
     assert total == pytest.approx(2.0**-34, rel=1e-8)
     assert 0.0 < error < 1e-8
     low, high = (
-        module._Mixture.enclosed(tiny, 1, decimals(60)).low,
-        module._Mixture.enclosed(full, 1, decimals(60)).high,
+        module._Mixture.enclosed(tiny, 1, Context(prec=60)).low,
+        module._Mixture.enclosed(full, 1, Context(prec=60)).high,
     )
     assert 42.5 < float(low) < 44.4
     assert 0.0 < float(high) < 2.0**-63

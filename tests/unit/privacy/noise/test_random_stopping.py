@@ -11,8 +11,7 @@ import pytest
 
 from hushsum.errors import UsageError
 from hushsum.privacy import Stopping
-from hushsum.privacy.noise import NoiseSource, draw_runs
-from hushsum.privacy.noise._choice import MOST_RUNS
+from hushsum.privacy.noise import MOST_RUNS, NoiseSource, draw_runs
 
 NAMES = ["geometric", "logarithmic"]
 
