@@ -1,10 +1,10 @@
-"""Classification by sketches of the classes, or by noisy sums of vectors by class."""
+"""Classification by noisy gradient steps, by sketches of the classes, or by sums of vectors by class."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final, cast
 
@@ -15,17 +15,18 @@ from hushsum._types import Box, Floats
 from hushsum.declaration import OWNER, setting
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels import Kernel
-from hushsum.methods import private_quantiles
 from hushsum.models._accuracy import (
     MODEL_COUNT_SHARE,
     NOISE,
     PLANNED,
     PredictedError,
     enough_records,
+    part_of,
     shares_within_noise,
     terms_of,
 )
 from hushsum.models._base import ClassificationModel, Drawn, KeptRecords, declared, require
+from hushsum.models._column_scaling import ColumnScaling, can_be_kept, released_scaling
 from hushsum.models._linear_rules import (
     TOTAL_SHARE,
     LinearRule,
@@ -36,125 +37,18 @@ from hushsum.models._linear_rules import (
     noise_of,
     spectral_edge,
 )
+from hushsum.models._logistic_steps import LogisticReading, LogisticSteps
 from hushsum.models._table_model import NEAR, POWER, KernelModel
-from hushsum.privacy import LAPLACE, PERMUTE_AND_FLIP, Mechanism, Promise
+from hushsum.privacy import LAPLACE, Mechanism, Promise
 from hushsum.records import Transform
 from hushsum.releases import Bundle, TableFunction
 from hushsum.tables import MOST_SQUARED, PUBLIC_ROWS, ClassMoments
 from hushsum.tally import Tally
 
-Pair = tuple[float, float]
-
-SHARE: Final = Fraction(1, 5)
-"""Of ε, for the quantiles of all columns."""
-_TAIL: Final = 0.15
-_STEPS: Final = 1000
-_DOUBLING: Final = 0.7
-"""How much further away a value is at twice the distance, beyond the quantiles; about ln 2.
-
-These four were chosen on flights, adult, shuttle and cod_rna (`benchmarks.skewed_columns`), where tails from
-0.1 to 0.25, doublings from 0.5 to 1 and shares from 0.1 to 0.3 are nearly as good.
-"""
-_MOST_COLUMNS: Final = 32
-_MOST_KEPT: Final = 10**8
-"""Numbers of records that are kept until the release: 0.8 gigabytes."""
-_LARGEST_ERROR: Final = 0.5
-
-
-def split_promise(promise: Promise) -> tuple[Fraction, Promise]:
-    """The ε of the quantiles, and what is left for everything else; together they are the promise."""
-    assert promise.epsilon is not None
-    paid = SHARE * promise.epsilon
-    return paid, Promise.of(epsilon=promise.epsilon - paid, delta=promise.delta or None)
-
-
-def quantiles_are_useful(columns: int, records: int, promise: Promise) -> bool:
-    """Whether private quantiles of that many columns are predicted to be off by no more than half of the
-    records, from declared quantities alone.
-
-    Beyond that they would be points of the declared range at random. Below it even inaccurate quantiles were
-    no worse than the declared range on the tables that the constants were chosen on. Records are kept until
-    the release for them, so not where these are very many.
-
-    >>> [quantiles_are_useful(5, records, Promise.of(epsilon=0.1)) for records in (5000, 10_000, 10**8)]
-    [False, True, False]
-    """
-    if columns > _MOST_COLUMNS or columns * records > _MOST_KEPT:
-        return False
-    paid, _ = split_promise(promise)
-    ranks = 2 * columns * math.log(_STEPS) / float(paid)
-    return ranks <= _LARGEST_ERROR * records
-
-
-def columns_quantiles(X: Floats, bounds: Sequence[Pair], epsilon: Fraction) -> Floats:
-    """The quantiles of 15 % and 85 % of every column, shape (columns, 2). Spends ``epsilon``.
-
-    Privacy
-    -------
-    Pure ε for one record present or absent. A record has one value in each column, and its label is not used:
-    it takes part in the two choices of every column, each of which has an equal part of ``epsilon``; see
-    `private_quantiles`.
-    """
-    given: Any = {"epsilon": epsilon}
-    found = private_quantiles(X, [_TAIL, 1.0 - _TAIL], bounds=list(bounds), grid=_STEPS, **given)
-    return np.array(found.values)
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnScaling:
-    """A rising map of the declared range of each column onto −1 to 1: straight between two quantiles, and
-    beyond them by about the logarithm of the distance.
-
-    So a long tail takes a small part of the range that noise is calibrated to, and no value within the bounds
-    is clipped. The map is made of pieces of straight lines, between distances of 1, 2, 4, … half distances of
-    the quantiles from their middle.
-
-    Privacy
-    -------
-    A value is computed from that value, the bounds and the quantiles, by operations that are rounded as IEEE
-    754 requires, so its bits depend on no other record.
-
-    >>> scaling = ColumnScaling.of([(-60.0, 1440.0)], [[-10.0, 30.0]])
-    >>> scaling.units(np.array([[-60.0], [-10.0], [10.0], [30.0], [1440.0]])).round(2).ravel().tolist()
-    [-1.0, -0.67, -0.41, -0.14, 1.0]
-    """
-
-    low: Floats
-    high: Floats
-    middle: Floats
-    half: Floats
-
-    @classmethod
-    def of(cls, bounds: Sequence[Pair], quantiles: object) -> ColumnScaling:
-        """By the bounds and two quantiles of each column; ValueError if they are not that.
-
-        Where both quantiles are equal, a step of their grid takes the place of their distance.
-        """
-        pairs, found = np.array(bounds, np.float64), np.asarray(quantiles, np.float64)
-        require(found.shape == pairs.shape and np.isfinite(found).all(), "quantiles")
-        (low, high), (first, second) = pairs.T, found.T
-        require(((low <= first) & (first <= second) & (second <= high)).all(), "quantiles")
-        step = (high - low) / _STEPS
-        return cls(low, high, first / 2.0 + second / 2.0, np.maximum(second - first, step) / 2.0)
-
-    def units(self, X: Floats) -> Floats:
-        """Rows in these units, each from −1 to 1."""
-        inside = self._compressed(np.clip(X, self.low, self.high))
-        least, most = self._compressed(self.low), self._compressed(self.high)
-        return np.asarray((inside - (least + most) / 2.0) / ((most - least) / 2.0))
-
-    def _compressed(self, values: Floats) -> Floats:
-        distances = (values - self.middle) / self.half
-        size = np.abs(distances)
-        # size = mantissa·2^exponent, exactly: a logarithm's last bit may depend on where a number stands.
-        mantissa, exponent = np.frexp(np.maximum(size, 1.0))
-        doublings = (exponent - 1) + (2.0 * mantissa - 1.0)
-        return np.asarray(np.sign(distances) * np.where(size < 1.0, size, 1.0 + _DOUBLING * doublings))
-
-
-AUTO, KERNEL, MEANS, DISCRIMINANT = "auto", "kernel", "means", "discriminant"
-METHODS: Final = (AUTO, KERNEL, MEANS, DISCRIMINANT)
-RULES: Final = ("likelihood", "map")
+AUTO, LOGISTIC, KERNEL, MEANS, DISCRIMINANT = "auto", "logistic", "kernel", "means", "discriminant"
+METHODS: Final = (AUTO, LOGISTIC, KERNEL, MEANS, DISCRIMINANT)
+LIKELIHOOD, MAP = "likelihood", "map"
+RULES: Final = (AUTO, LIKELIHOOD, MAP)
 MOST_KERNEL_COLUMNS: Final = 32
 _COLUMNS_AT_ONE: Final = 8
 """Up to this many columns a bandwidth of half the declared range suits the tables of the benchmark. On
@@ -167,6 +61,9 @@ _ROWS_AT_ONE: Final = 150
 noise, so fewer rows serve than elsewhere. Measured on pulsars, occupancy and RNA at ε from 0.1 to 10: the
 best number grows about as √ε, and the optimum is flat.
 """
+
+_LARGE_NOISE: Final = 0.3
+"""Above this noise of a slope advice warns: accuracy is then well below that without noise."""
 
 BOUNDS, QUANTILES = "bounds", "quantiles"
 SCALINGS: Final = (AUTO, BOUNDS, QUANTILES)
@@ -250,9 +147,11 @@ class MomentsReading:
         return self.rule.probabilities(self.vectors(queries), rule)
 
 
+Reading = SketchReading | MomentsReading | LogisticReading
+
 UNDECLARED = 10_000
 """The number of records that a method is chosen for where none is declared."""
-_PART, _QUANTILES = "moments", "quantiles"
+_PART, _SCALING = "moments", "scaling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,31 +223,39 @@ class MomentsByClass:
         released = secret.release(**terms_of(promise), count_share=TOTAL_SHARE)
         return Drawn({_PART: released}, {} if self.transform is None else self.transform.arrays())
 
-    def open(self, bundle: Bundle) -> MomentsReading:
+    def open(self, bundle: Bundle) -> MomentsReading | LogisticReading:
         """A linear rule; ValueError if the parts of a file do not fit together."""
         transform = None if self.digest is None else Transform.from_arrays(bundle.arrays)
+        rule = self.rule(bundle, transform)
+        return MomentsReading(rule, lambda X: self.vectors(X, transform))
+
+    def rule(self, bundle: Bundle, transform: Transform | None = None) -> LinearRule:
+        """The rule of the released table; ValueError if that does not fit."""
         part: Any = bundle.parts[_PART]
         dim = self.dim if transform is None else transform.dim
         require(transform is None or transform.digest == self.digest, "transformation")
         counted = (part.basis.classes, part.basis.dim, part.basis.transform)
         require(counted == (self.classes, dim, self.digest), "classes")
         require(transform is None or transform.columns == self.dim, "columns")
-        rule = LinearRule.of(part, None if transform is None else transform.variances)
-        return MomentsReading(rule, lambda X: self.vectors(X, transform))
+        return LinearRule.of(part, None if transform is None else transform.variances)
 
 
 @dataclass(frozen=True, slots=True)
-class MomentsInQuantiles(MomentsByClass):
-    """The same in units of private quantiles, for which records are kept, in secret.
+class KeptVectors(MomentsByClass):
+    """Records that are kept, in secret, until the release, and then measured in units of their columns.
+
+    With ``scaled`` these are the units of private histograms (`ColumnScaling`), and the ball that vectors are
+    in has the radius √columns.
 
     Privacy
     -------
-    One record present or absent changes two things. Its values take part in the choice of the quantiles,
-    which is pure ε₁ (`columns_quantiles`). Given the quantiles, which are public from then on, its vector is
-    computed from the record and the quantiles alone (`ColumnScaling`), so it changes the table as
-    `ClassMoments` proves, whatever the quantiles are, and the release of the table is (ε − ε₁, δ). By
-    adaptive composition both together are (ε, δ), in exact fractions.
+    One record present or absent changes two things. Its values take part in the histograms, which a part of
+    the promise pays for (`Histograms.released`). Given these, which are public from then on, its vector is
+    computed from the record and public numbers alone (`ColumnScaling`), so it changes what follows as that
+    states for every scaling. By adaptive composition both together keep the promise.
     """
+
+    scaled: bool = True
 
     def start(self, seed: int, promise: Promise) -> KeptRecords:
         """Nothing kept yet."""
@@ -359,20 +266,69 @@ class MomentsInQuantiles(MomentsByClass):
         low, high = np.array(self.box).T
         secret.add(np.clip(X, low, high), codes.copy())
 
-    def draw(self, secret: KeptRecords, promise: Promise) -> Drawn:
-        """Quantiles of the columns first, then sums of the records in their units."""
-        X, codes = secret.all()
-        paid, rest = split_promise(promise)
-        quantiles = columns_quantiles(X, self.box, paid)
-        vectors = ColumnScaling.of(self.box, quantiles).units(X)
-        tally = Tally(self.basis(rest)).add(np.column_stack((codes, vectors)))
-        released = tally.release(**terms_of(rest), count_share=TOTAL_SHARE)
-        return Drawn({_PART: released}, {_QUANTILES: quantiles})
+    def remaining(self, promise: Promise) -> Promise:
+        """What is left of a promise for what follows the histograms."""
+        return after_scaling(promise) if self.scaled else promise
 
-    def open(self, bundle: Bundle) -> MomentsReading:
-        """A linear rule of vectors in units of the quantiles."""
-        found = MomentsByClass.open(self, bundle)
-        return MomentsReading(found.rule, ColumnScaling.of(self.box, bundle.arrays[_QUANTILES]).units)
+    def scaled_vectors(self, X: Floats, promise: Promise) -> tuple[Floats, dict[str, NDArray[Any]]]:
+        """Records in units of their columns, and the scaling, for which a part of the promise is spent."""
+        if not self.scaled:
+            return self.in_ball(X), {}
+        scaling = released_scaling(X, self.box, part_of(promise, scaling_share(promise)), self.records)
+        return scaling.units(X), {_SCALING: scaling.array()}
+
+    def in_ball(self, X: Floats) -> Floats:
+        """Rows in units of the bounds, enlarged so that the radius becomes √columns."""
+        return in_units(X, self.box) * (math.sqrt(self.dim) / self.radius)
+
+    def vectors_of(self, bundle: Bundle) -> Callable[[Floats], Floats]:
+        """How a query becomes a vector; ValueError for a file without a scaling."""
+        if not self.scaled:
+            return self.in_ball
+        require(_SCALING in bundle.arrays, _SCALING)
+        return ColumnScaling.of(self.box, bundle.arrays[_SCALING]).units
+
+    def basis(self, promise: Promise) -> ClassMoments:
+        """What is counted of vectors in the ball of radius √columns."""
+        return MomentsByClass.basis(replace(self, radius=math.sqrt(self.dim)), promise)
+
+    def draw(self, secret: KeptRecords, promise: Promise) -> Drawn:
+        """Histograms of the columns first, then sums of the records in their units."""
+        X, codes = secret.all()
+        vectors, scaling = self.scaled_vectors(X, promise)
+        rest = self.remaining(promise)
+        tally = Tally(self.basis(rest)).add(np.column_stack((codes, vectors)))
+        return Drawn({_PART: tally.release(**terms_of(rest), count_share=TOTAL_SHARE)}, scaling)
+
+    def open(self, bundle: Bundle) -> MomentsReading | LogisticReading:
+        """A linear rule of vectors in units of the columns."""
+        return MomentsReading(self.rule(bundle), self.vectors_of(bundle))
+
+
+@dataclass(frozen=True, slots=True)
+class GradientSteps(KeptVectors):
+    """Logistic regression by noisy gradient steps; see `LogisticSteps` for the privacy of these."""
+
+    def draw(self, secret: KeptRecords, promise: Promise) -> Drawn:
+        """Histograms of the columns first, then the steps."""
+        X, codes = secret.all()
+        vectors, arrays = self.scaled_vectors(X, promise)
+        fitted = LogisticSteps(self.classes, self.dim, self.remaining(promise)).fit(vectors, codes)
+        return Drawn({}, {**arrays, **fitted})
+
+    def open(self, bundle: Bundle) -> LogisticReading:
+        """The weights, and how a query becomes a vector."""
+        return LogisticReading.of(bundle.arrays, self.classes, self.dim, self.vectors_of(bundle))
+
+
+def scaling_share(promise: Promise) -> Fraction:
+    """The part of a promise that pays for the histograms; chosen like their other constants."""
+    return Fraction(7, 20) if promise.pure else Fraction(1, 4)
+
+
+def after_scaling(promise: Promise) -> Promise:
+    """What is left of a promise when the histograms are paid."""
+    return part_of(promise, 1 - scaling_share(promise))
 
 
 def in_units(X: Floats, box: Box) -> Floats:
@@ -385,16 +341,17 @@ def in_units(X: Floats, box: Box) -> Floats:
 class PrivateClassifier(ClassificationModel, KernelModel):
     """Predicts the class of a point from what was released about the records of each class.
 
-    There are three methods. ``kernel`` compares one released sketch per class. It follows classes of any
-    shape in few columns (up to some tens) that are scaled to ``bounds``; the bandwidth should suit the
-    distance between classes. ``means`` compares inner products with noisy class means, and ``discriminant``
-    also releases a matrix of second moments. Their boundaries are planes, and they work in hundreds of
-    columns, such as embeddings. ``auto`` chooses from the declared quantities alone.
+    There are four methods, of which all but ``kernel`` have planes as boundaries. ``logistic`` is logistic
+    regression by noisy gradient steps. Its columns are measured in units of their own, from private
+    histograms, so wide bounds, long tails and indicators do no harm; records are kept until the release.
+    ``means`` compares inner products with noisy class means, and ``discriminant`` also releases a matrix of
+    second moments; both count batch by batch, and suit embeddings of a declared length in hundreds of
+    columns. ``kernel`` compares one released sketch per class. It follows classes of any shape in few columns
+    (up to some tens) that are scaled to ``bounds``; the bandwidth should suit the distance between classes.
+    ``auto`` chooses from the declared quantities alone.
 
-    Declare ``radius=1`` for vectors of length 1: otherwise the noise is that of the whole box.
-    ``discriminant`` measures few columns in private quantiles, and keeps the records until its release for
-    that. This suits skewed columns in wide bounds. If a rare class is far away from all others, it is less
-    accurate: use ``column_scaling="bounds"`` or ``method="kernel"`` then.
+    Declare ``radius=1`` for vectors of length 1: otherwise the noise is that of the whole box, or of as many
+    columns.
 
     More than about ``1000/ε`` records are needed. Below about ``100/ε`` the private counts cannot be
     distinguished from noise, and every class gets the same probability, unless one has five standard errors
@@ -415,10 +372,12 @@ class PrivateClassifier(ClassificationModel, KernelModel):
     -------
     Unit: one record with its label, or one person; neighbours: add/remove. A record is in one class of a
     declared list. The kernel rule releases one sketch per class, in parallel composition, each with the whole
-    budget. The other rules release one table of integers (`ClassMoments`), whose noise is calibrated to what
-    a record adds to its class and to the second moments together. Where columns are measured in quantiles,
-    these are chosen first, for a fifth of ε, and the table gets the rest: sequential composition. ``public``
-    rows are assumed to be public, and the claim says so. Everything else is computed from what was released.
+    budget. ``means`` and ``discriminant`` release one table of integers (`ClassMoments`), whose noise is
+    calibrated to what a record adds to its class and to the second moments together; ``logistic`` the sums
+    of the records' gradients, step by step, each for an equal part of the budget (`LogisticSteps`). Where
+    columns are measured in quantiles, histograms are released first, for a quarter of the budget, or 35 %
+    under pure ε (`Histograms`): adaptive composition. ``public`` rows are assumed to be public, and the claim
+    says so. Everything else is computed from what was released.
 
     Examples
     --------
@@ -442,17 +401,19 @@ class PrivateClassifier(ClassificationModel, KernelModel):
     CHOSEN: ClassVar = {"method_": METHODS[1:], "column_scaling_": SCALINGS[1:]}
     method: str = setting(
         "auto",
-        "What is released of each class: a sketch (kernel), the sum of its vectors (means), or that and "
-        "second moments (discriminant). auto: discriminant where the predicted noise in second moments is "
-        "below 1/√columns of the squared radius; else kernel in up to 32 columns, and means in more or "
-        "where a radius or public rows are given.",
+        "What is released: sums of gradients (logistic), of each class a sketch (kernel) or the sum of its "
+        "vectors (means), or that and second moments (discriminant). auto: logistic, which keeps the records "
+        "until the release, up to 10⁸ numbers. With a radius, public rows or column_scaling='bounds': "
+        "discriminant where the predicted noise in second moments is below 1/√columns of the squared radius; "
+        "else means, or kernel in up to 32 columns without a radius and public rows.",
         choices=METHODS,
     )
     rule: str = setting(
-        "likelihood",
-        "Compare the means f_c(q)/N_c, as if all classes were as frequent (likelihood), or the sums f_c(q), "
-        "so that frequent classes weigh more (map). The tails of the kernel are long, so that the sums of a "
-        "frequent class outweigh a rare one: the first is usually better even where frequencies differ.",
+        "auto",
+        "Compare the classes as if all were as frequent (likelihood), which makes few errors in each class, "
+        "or so that frequent classes weigh more (map), which makes few errors in all. auto: map for "
+        "logistic, else likelihood: the tails of the kernel are long, so that the sums of a frequent class "
+        "outweigh a rare one even where it is rare.",
         choices=RULES,
     )
     bandwidth: float | None = setting(
@@ -470,19 +431,18 @@ class PrivateClassifier(ClassificationModel, KernelModel):
     )
     radius: float | None = setting(
         None,
-        "For means and discriminant: the length that no record exceeds, from the middle of bounds and in "
+        "For all methods but kernel: the length that no record exceeds, from the middle of bounds and in "
         "units of their half-width; declared, longer records are shortened to it. 1 for vectors of length 1 "
         "and bounds from -1 to 1. Default: half of that of the box.",
         above=0,
     )
     column_scaling: str = setting(
         "auto",
-        "For means and discriminant: what columns are measured in, the declared bounds, or two private "
-        "quantiles of each column and beyond them the logarithm of the distance (quantiles), which suits "
-        "skewed columns in wide bounds. A fifth of ε pays for the quantiles, and records are kept, in "
-        "secret, until the release. auto: quantiles with discriminant in up to 32 columns, without radius "
-        "and public, where the quantiles are predicted to be off by at most half of the declared number of "
-        "records; else bounds.",
+        "For all methods but kernel: what columns are measured in, the declared bounds, or (quantiles) units "
+        "of about mean 0 and variance 1 by private histograms, straight between two quantiles and beyond "
+        "them by the logarithm of the distance. A quarter of the budget pays for them, or 35 % under pure ε, "
+        "and records are kept, in secret, until the release. auto: quantiles, if at most 10⁸ numbers are "
+        "kept for the declared number of records, and without radius and public; else bounds.",
         choices=SCALINGS,
     )
     records: int | None = setting(
@@ -493,10 +453,10 @@ class PrivateClassifier(ClassificationModel, KernelModel):
     public: Any = setting(
         None,
         "Rows like the records that are public, without labels: an array or a frame; or an "
-        "hs.records.Transform that was learned from such rows in units of the bounds, -1 to 1. Methods but "
-        "kernel learn from them which directions vary how much; bounds='public' takes the range from them. "
-        "What is learned from them is stored with the model, and the claim says that they were assumed to "
-        "be public; they are not stored.",
+        "hs.records.Transform that was learned from such rows in units of the bounds, -1 to 1. means and "
+        "discriminant learn from them which directions vary how much; bounds='public' takes the range from "
+        "them. What is learned from them is stored with the model, and the claim says that they were "
+        "assumed to be public; they are not stored.",
         optional=True,
         group=OWNER,
     )
@@ -521,7 +481,11 @@ class PrivateClassifier(ClassificationModel, KernelModel):
             raise UsageError("column_scaling", "must be bounds or auto for the method kernel", got=QUANTILES)
 
     def _uses_public(self) -> bool:
-        return self.method != KERNEL or super()._uses_public()
+        return self._learns() or super()._uses_public()
+
+    def _learns(self) -> bool:
+        """Whether the method learns from public rows, if there are any."""
+        return self.method not in (KERNEL, LOGISTIC)
 
     def _choose(self, dim: int, records: int, promise: Promise) -> str:
         """The method, or for ``auto`` the one with the smallest predicted error; two classes where none are
@@ -529,47 +493,40 @@ class PrivateClassifier(ClassificationModel, KernelModel):
         """
         if self.method != AUTO:
             return self.method
+        plain = self.radius is None and self.public is None
+        if plain and self.column_scaling != BOUNDS and can_be_kept(dim, self.records or UNDECLARED):
+            return LOGISTIC
         dim = self.public.dim if isinstance(self.public, Transform) else dim
         if dim <= MOST_SQUARED:
             basis = discriminant_basis(self._number_of_classes(), dim, records, promise)
             if spectral_edge(basis, promise, records) <= largest_edge(dim):
                 return DISCRIMINANT
-        plain = self.radius is None and self.public is None and self.column_scaling != QUANTILES
         return KERNEL if dim <= MOST_KERNEL_COLUMNS and plain else MEANS
 
     def _number_of_classes(self) -> int:
         known = self.classes is not None or hasattr(self, "classes_")
         return len(self.declared_classes()) if known else 2
 
-    def _scaling(self, dim: int, method: str, promise: Promise) -> str:
+    def _scaling(self, dim: int, method: str) -> str:
         """What columns are measured in, by declared quantities alone."""
         if self.column_scaling != AUTO:
             return self.column_scaling
-        plain = method == DISCRIMINANT and self.radius is None and self.public is None
-        useful = plain and quantiles_are_useful(dim, self.records or UNDECLARED, promise)
-        return QUANTILES if useful else BOUNDS
+        plain = method != KERNEL and self.radius is None and self.public is None
+        return QUANTILES if plain and can_be_kept(dim, self.records or UNDECLARED) else BOUNDS
 
     def _keeps(self, dim: int) -> bool:
-        """Whether records are kept until quantiles are drawn."""
-        promise = self._promise()
-        method = self._choose(dim, self.records or UNDECLARED, promise)
+        """Whether records are kept until the release."""
+        method = self._choose(dim, self.records or UNDECLARED, self._promise())
         # Of a model that was loaded, public rows are unknown, and they leave columns in units of the bounds.
-        return self._digest is None and self._scaling(dim, method, promise) == QUANTILES
+        return method == LOGISTIC or (self._digest is None and self._scaling(dim, method) == QUANTILES)
 
     def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
-        """Quantiles and noise are two mechanisms under one promise. Whether quantiles are used needs the
-        number of columns.
-        """
-        # Hash rows, of which a record changes one cell each, always have less variance by Laplace noise.
+        """Hash rows, of which a record changes one cell each, always have less variance by Laplace noise."""
         hashed = promise.pure and self.method == KERNEL
-        noise = Mechanism.of(LAPLACE) if hashed else super()._mechanism(promise, n_features)
-        scaled = Mechanism.of(PERMUTE_AND_FLIP) + noise
-        if n_features is not None:
-            return scaled if self._keeps(n_features) else noise
-        return {QUANTILES: scaled, AUTO: scaled | noise}.get(self.column_scaling, noise)
+        return Mechanism.of(LAPLACE) if hashed else super()._mechanism(promise, n_features)
 
     def kept_per_record(self, n_features: int) -> int:
-        """A record and its label, where quantiles are drawn."""
+        """A record and its label, where records are kept."""
         return n_features + 1 if self._keeps(n_features) else 0
 
     def compared_by(self, n_features: int) -> list[Kernel]:
@@ -598,20 +555,21 @@ class PrivateClassifier(ClassificationModel, KernelModel):
         dim, classes = self.n_features_in_, len(self.classes_)
         if self.method_ == KERNEL:
             return SketchOfEachClass(classes, self._empty)
-        kind = MomentsInQuantiles if self.column_scaling_ == QUANTILES else MomentsByClass
-        records = self.records or UNDECLARED
-        box, radius = self.column_bounds(), self._ball(dim)
-        return kind(classes, dim, box, self.method_, records, radius, transform, self._digest)
+        records, scaled = self.records or UNDECLARED, self.column_scaling_ == QUANTILES
+        given = self.column_bounds(), self.method_, records, self._ball(dim), transform, self._digest
+        if self.method_ == LOGISTIC:
+            return GradientSteps(classes, dim, *given, scaled=scaled)
+        return (KeptVectors if scaled else MomentsByClass)(classes, dim, *given)
 
     def _start(self, seed: int) -> tuple[Any, Any]:
         """The strategy, with the transformation learned from public rows, and what it counts into."""
         dim, promise = self.n_features_in_, self._promise()
         self.method_ = self.chosen_method()
-        self.column_scaling_ = self._scaling(dim, self.method_, promise)
+        self.column_scaling_ = self._scaling(dim, self.method_)
         transform = None
-        if isinstance(self.public, Transform):
+        if isinstance(self.public, Transform) and self.method_ != LOGISTIC:
             transform = self.public.of_columns(dim)
-        elif self.public is not None and self.method_ != KERNEL:
+        elif self.public is not None and self.method_ not in (KERNEL, LOGISTIC):
             rows = in_units(self._public_rows(), self.column_bounds())
             transform = Transform.whitening(rows, input_radius=self._ball(dim))
         self._digest = None if transform is None else transform.digest
@@ -627,12 +585,12 @@ class PrivateClassifier(ClassificationModel, KernelModel):
         drawn: Drawn = chosen.draw(counted, promise)
         return drawn
 
-    def _open(self, bundle: Bundle) -> SketchReading | MomentsReading:
+    def _open(self, bundle: Bundle) -> Reading:
         return self._strategy(None).open(bundle)
 
     def _part_columns(self) -> dict[str, int] | dict[str, None]:
         if self.method_ != KERNEL:
-            return {_PART: None}
+            return {} if self.method_ == LOGISTIC else {_PART: None}
         return {f"class {code}": self.n_features_in_ for code in range(len(self.classes_))}
 
     def _facts(self) -> dict[str, Any]:
@@ -645,16 +603,26 @@ class PrivateClassifier(ClassificationModel, KernelModel):
 
     def _assumptions(self) -> list[str]:
         # Which method is chosen may not be known yet; the kernel rule alone learns no transformation.
-        learns = self.public is not None and self.method != KERNEL
+        learns = self.public is not None and self._learns()
         return [*super()._assumptions(), *([PUBLIC_ROWS] if self._digest is not None or learns else [])]
 
     def _advice(self, n_features: int, promise: Promise) -> list[str]:
-        """Where another model or parameter is usually better."""
+        """Where another model or parameter is usually better, and where noise hides most."""
         if self.classes is None:
             return []
-        method = self._choose(n_features, self.records or UNDECLARED, promise)
-        many = n_features > MOST_KERNEL_COLUMNS
-        found = []
+        records = self.records or UNDECLARED
+        method = self._choose(n_features, records, promise)
+        many, found = n_features > MOST_KERNEL_COLUMNS, []
+        if method == LOGISTIC:
+            noise = self._gradient_steps(n_features, promise).slope_noise(records)
+            if noise > _LARGE_NOISE:
+                found.append(
+                    f"for {records:,} records noise is predicted to hide most of what so many columns tell "
+                    f"(a slope of ± {noise:.2g}; below {_LARGE_NOISE} predictions are good): classes will be "
+                    "predicted by their shares, or nearly so; fewer columns, more records or epsilon, or a "
+                    "delta help, and a radius if records have a known length"
+                )
+            return found
         if len(self.declared_classes()) == 2 and promise.pure and not many:
             found.append(
                 "for two classes under pure ε consider PrivateLinearSVC with method='objective' too: on "
@@ -663,19 +631,25 @@ class PrivateClassifier(ClassificationModel, KernelModel):
         if self.method == AUTO and method == KERNEL:
             found.append(
                 "second moments would be hidden by noise, so sketches are compared; where a plane separates "
-                "the classes method='means' is better, and a delta or more records help"
+                "the classes method='logistic' is better, and a delta or more records help"
             )
         if many and method == KERNEL:
             found.append(
-                "in so many columns sketches see little; for vectors of a known length, such as 1, leave "
-                "method out and declare that length as radius"
+                "in so many columns sketches see little; leave method out, and declare a radius if records "
+                "have a known length, such as 1"
             )
-        elif many and self.radius is None and self.public is None:
+        elif many and self.radius is None and self._scaling(n_features, method) == BOUNDS:
             found.append(
-                "in so many columns declare a radius if records have a known length, such as 1: the noise is "
-                "otherwise as large as half of the box"
+                "in so many columns leave method and column_scaling out, or declare a radius if records have "
+                "a known length, such as 1: the noise is otherwise as large as half of the box"
             )
         return found
+
+    def _gradient_steps(self, dim: int, promise: Promise) -> LogisticSteps:
+        """The gradient steps for that number of columns, after the histograms were paid."""
+        if self._scaling(dim, LOGISTIC) == QUANTILES:
+            promise = after_scaling(promise)
+        return LogisticSteps(self._number_of_classes(), dim, promise)
 
     def _predicted_error(self, records: int, n_features: int, promise: Promise) -> PredictedError:
         classes = len(self.declared_classes())
@@ -684,9 +658,13 @@ class PrivateClassifier(ClassificationModel, KernelModel):
             kernel, box = self._kernel(n_features), self.column_bounds(n_features)
             error = self._error_of(kernel, max(1, records // classes), promise, box)
             return PredictedError("mean kernel value of a class", error, records, PLANNED)
+        if method == LOGISTIC:
+            error = self._gradient_steps(n_features, promise).slope_noise(records)
+            note = f"{NOISE}, for a record of typical length; above {_LARGE_NOISE} it hides most"
+            return PredictedError("slope of the log loss", error, records, note)
         dim = self.public.dim if isinstance(self.public, Transform) else n_features
-        if self._scaling(n_features, method, promise) == QUANTILES:
-            _, promise = split_promise(promise)
+        if self._scaling(n_features, method) == QUANTILES:
+            promise = after_scaling(promise)
         basis = means_basis(classes, dim, promise)
         if method == DISCRIMINANT:
             basis = discriminant_basis(classes, dim, records, promise)
@@ -697,12 +675,16 @@ class PrivateClassifier(ClassificationModel, KernelModel):
     def predict_proba(self, X: object) -> Floats:
         """The probability of each class at each point, shape (n_queries, n_classes), by ``rule``.
 
-        They follow the rule as it is stated, not a calibration: where the sums of all classes are below the
-        noise they are near to one another.
+        Those of ``logistic`` are estimates of frequencies under the rule ``map``. The other methods' follow
+        the rule as it is stated, not a calibration: where the sums of all classes are below the noise they
+        are near to one another.
         """
         queries = self._within_bounds(self._queries(X))
-        reading: SketchReading | MomentsReading = self._reading()
-        return reading.probabilities(queries, self._as_counted().rule)
+        reading: Reading = self._reading()
+        rule = self._as_counted().rule
+        if rule == AUTO:
+            rule = MAP if self.method_ == LOGISTIC else LIKELIHOOD
+        return reading.probabilities(queries, rule)
 
     def predict(self, X: object) -> NDArray[Any]:
         """The most probable class of each point, shape (n_queries,)."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.declaration import setting
-from hushsum.errors import Argument
+from hushsum.errors import Argument, UsageError
 from hushsum.methods import (
     OBJECTIVE_PERTURBATION,
     POSTERIOR_SAMPLE,
@@ -46,9 +46,10 @@ from hushsum.models._base import (
     refuse_pure,
     require,
 )
+from hushsum.models._column_scaling import FENCE_SHARE, fences, fences_are_useful
 from hushsum.privacy import GAUSSIAN, LAPLACE, PURE_NOISE, REAL_ARITHMETIC, Claim, Mechanism, Promise
 from hushsum.privacy.accounting import float_below
-from hushsum.records import Bounds, UnitBall
+from hushsum.records import Bounds, UnitBall, clipping_allowed
 from hushsum.releases import Bundle
 from hushsum.tables import Moments
 from hushsum.tally import Tally
@@ -59,6 +60,10 @@ _STANDARD_ERRORS = {"moments": 20.0, "level": 10.0}
 """A regression falls back below this many standard errors of its count, at ε = 1 some 300 records: fewer
 cannot tell a slope, and what looks like one would be noise.
 """
+
+_FENCES = "fences"
+BOUNDS, QUANTILES = "bounds", "quantiles"
+SCALINGS = (BOUNDS, QUANTILES)
 
 _COUNT_SHARE = {"moments": 0.1, "level": 0.5}
 """The part of each release that pays for that count; the moments of the target alone serve little else."""
@@ -127,6 +132,51 @@ class FromSketch(FromMoments):
         return Drawn({"level": released, "sketch": sketch.release(**terms_of(second), rows=rows)})
 
 
+def fenced(ball: UnitBall, ends: Floats, radius: float) -> UnitBall:
+    """A ball of narrower ranges."""
+    low, high = ends.tolist()
+    return replace(ball, bounds=Bounds(tuple(low), tuple(high)), radius=radius)
+
+
+@dataclass(frozen=True, slots=True)
+class InFences(FromMoments):
+    """Another method, in the ranges that private histograms suggest; records are kept for that.
+
+    Privacy
+    -------
+    A tenth of the promise pays for the histograms (`Histograms.released`), which fix the ranges. Given these,
+    which are public from then on, records are clipped to them one by one, and the other method keeps the rest
+    of the promise for every declared range: adaptive composition.
+    """
+
+    method: FromMoments
+
+    def start(self, ball: UnitBall, seed: int) -> tuple[KeptRecords, UnitBall, int]:
+        """Nothing kept yet."""
+        return KeptRecords(), ball, seed
+
+    def count(self, secret: tuple[KeptRecords, UnitBall, int], ball: UnitBall, records: Floats) -> None:
+        """Keep them, clipped, with the target in the last column."""
+        secret[0].add(np.clip(records, ball.bounds.low, ball.bounds.high), records[:, -1])
+
+    def draw(self, secret: tuple[KeptRecords, UnitBall, int], promise: Promise) -> Drawn:
+        """The ranges, then the method in them."""
+        kept, ball, seed = secret
+        records, _ = kept.all()
+        box = list(zip(ball.bounds.low, ball.bounds.high, strict=True))
+        found, radius = fences(records, box, part_of(promise, FENCE_SHARE))
+        tight = fenced(ball, found, radius)
+        counted = self.method.start(tight, seed)
+        with clipping_allowed(quiet=True):
+            self.method.count(counted, tight, np.clip(records, *found))
+        drawn = self.method.draw(counted, part_of(promise, 1 - FENCE_SHARE))
+        return Drawn(drawn.parts, {_FENCES: found, "radius": np.array([radius])})
+
+    def claim(self, claim: Claim, each: Promise) -> Claim:
+        """Histograms and sums take the same kinds of noise."""
+        return self.method.claim(claim, each)
+
+
 @dataclass(frozen=True, slots=True)
 class FromClassSketches(FromMoments):
     """One sketch of each class. A record is in one of them, so each takes the whole budget."""
@@ -193,6 +243,9 @@ def _epsilon(promise: Promise) -> float:
 
 
 CALIBRATIONS = ("tight", "as-published")
+UNDECLARED = 10_000
+"""The number of records that ranges are chosen for where none is declared."""
+_ON_RECORDS = ("objective", "ops", "adaops")
 REGRESSION_METHODS = ("adassp", "ssp", "sketch", "objective", "ops", "adaops")
 
 _MOST_NOISE = 1.0
@@ -300,16 +353,26 @@ class LinearModel(PrivateModel):
     def _claim(self, n_features: int | None) -> Claim:
         return self._linear_method(n_features).claim(super()._claim(n_features), self._promise())
 
-    def _open(self, bundle: Bundle) -> tuple[Floats, float]:
+    def _open(self, bundle: Bundle) -> tuple[Floats, float, Bounds]:
         ball = self._ball()
+        if _FENCES in bundle.arrays:
+            found, radius = bundle.arrays[_FENCES], bundle.arrays.get("radius", np.zeros(0))
+            require(found.shape == (2, ball.bounds.dim) and np.isfinite(found).all(), _FENCES)
+            low, high = found
+            inside = (ball.bounds.low <= low).all() and (high <= ball.bounds.high).all()
+            require(inside and (low < high).all(), _FENCES)
+            require(radius.shape == (1,) and 1.0 < radius[0] < math.inf, "radius")
+            ball = fenced(ball, found, float(radius[0]))
         theta = bundle.arrays["theta"] if "theta" in bundle.arrays else self._theta(bundle, ball)
         require(theta.shape == (ball.features,), "theta")
-        return ball.model(theta)
+        return (*ball.model(theta), ball.bounds)
 
     def _values(self, X: object) -> Floats:
-        """slopes·x + intercept at each query."""
+        """slopes·x + intercept at each query, within the ranges that private histograms suggested."""
         queries = self._queries(X)
-        slopes, intercept = self._reading()
+        slopes, intercept, bounds = self._reading()
+        if _FENCES in self.released_.arrays:
+            queries = np.clip(queries, bounds.low[:-1], bounds.high[:-1])
         return np.asarray(queries @ slopes + intercept)
 
 
@@ -318,22 +381,24 @@ class PrivateRegressor(RegressionModel, LinearModel):
     """A linear model of a target, released once.
 
     Works well where records × ε is well above columns²; below that it is close to the mean of the target, or
-    to the middle of its bounds. Columns are best scaled so that ``bounds`` fit them tightly on both sides.
+    to the middle of its bounds. Where declared bounds may be wide, narrower ones are found privately; beyond
+    them records and queries are clipped.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,)
     intercept_ : float
-    method_ : str
-        The method that was taken; after ``fit``.
+    method_, column_scaling_ : str
+        The method that was taken, and the ranges that it works in; after ``fit``.
     claim_, released_
         What was spent, and for what. These and the coefficients are there only after the release.
 
     Privacy
     -------
     Unit: one record with its target; neighbours: add/remove. Sums and sketches take exact integer noise.
-    ``"objective"``, ``"ops"`` and ``"adaops"`` are proven for real numbers, and their claims say so;
-    ``"objective"`` and ``"ops"`` keep pure ε even where ``delta`` is given, and claim that.
+    Narrower ranges are released first, as histograms of all columns and the target, for a tenth of the
+    budget (`InFences`). ``"objective"``, ``"ops"`` and ``"adaops"`` are proven for real numbers, and their
+    claims say so; ``"objective"`` and ``"ops"`` keep pure ε even where ``delta`` is given, and claim that.
 
     Examples
     --------
@@ -352,7 +417,7 @@ class PrivateRegressor(RegressionModel, LinearModel):
     """
 
     COMMAND = "regressor"
-    CHOSEN: ClassVar = {"method_": REGRESSION_METHODS}
+    CHOSEN: ClassVar = {"method_": REGRESSION_METHODS, "column_scaling_": SCALINGS}
     delta: float | None = setting(1e-6, DELTA)
     method: str = setting(
         "auto",
@@ -368,6 +433,15 @@ class PrivateRegressor(RegressionModel, LinearModel):
         "About how many records there will be, as far as that is public; helps method auto alone.",
         at_least=1,
     )
+    column_scaling: str = setting(
+        "auto",
+        "The ranges that adassp, ssp and sketch work in: the declared bounds, or (quantiles) narrower ones "
+        "within them, by private quartiles of each column and of the target. A tenth of the budget pays for "
+        "them, and records are kept, in secret, until the release. auto: quantiles, without a radius and "
+        "where their noise is predicted to be small for the declared number of records, or 10,000; else "
+        "bounds.",
+        choices=("auto", *SCALINGS),
+    )
     theta_bound: float = setting(
         2.0, "Of objective and ops: how long the parameter vector may be in units of the unit ball.", above=0
     )
@@ -382,7 +456,28 @@ class PrivateRegressor(RegressionModel, LinearModel):
         checked = super().check_records(X, y, reset=reset)
         if reset:
             self.method_ = self._chosen_method(None)
+            self.column_scaling_ = self._scaling(None)
         return checked
+
+    def _check_together(self, promise: Promise) -> None:
+        if self.column_scaling != QUANTILES:
+            return
+        if self.method in _ON_RECORDS or self.calibration != "tight":
+            rule = ("must be bounds or auto for ", Argument("method", self.method), " with this calibration")
+            raise UsageError("column_scaling", rule, got=QUANTILES)
+        if self.radius is not None:
+            raise UsageError("radius", ("must be left out with ", Argument("column_scaling", QUANTILES)))
+
+    def _scaling(self, n_features: int | None) -> str:
+        """The ranges, from declared quantities alone."""
+        if self.column_scaling != "auto":
+            return self.column_scaling
+        plain = self.radius is None and self.calibration == "tight"
+        if not plain or self._chosen_method(n_features) in _ON_RECORDS:
+            return BOUNDS
+        columns, records = self._width(n_features) + 1, self.records or UNDECLARED
+        promise = part_of(self._promise(), FENCE_SHARE)
+        return QUANTILES if fences_are_useful(columns, records, promise) else BOUNDS
 
     def _chosen_method(self, n_features: int | None) -> str:
         if self.method != "auto":
@@ -395,6 +490,8 @@ class PrivateRegressor(RegressionModel, LinearModel):
         chosen = self._method_named(method)
         if isinstance(chosen, FromRecords) and not chosen.pure:
             refuse_pure(self._promise(), "for ", Argument("method", method), " with this calibration")
+        if isinstance(chosen, FromMoments) and self._scaling(n_features) == QUANTILES:
+            return InFences(chosen)
         return chosen
 
     def _method_named(self, method: str) -> LinearMethod:
@@ -429,9 +526,13 @@ class PrivateRegressor(RegressionModel, LinearModel):
         return {"moments": self.n_features_in_ + 2, "sketch": self.n_features_in_ + 2, "level": 2}
 
     def kept_per_record(self, n_features: int) -> int:
+        return n_features + 1 if self._keeps(n_features) else 0
+
+    def _keeps(self, n_features: int) -> bool:
         # Which method "auto" takes is not known before the columns are.
-        keeps = self.method in KEEPING or (self.method != "sketch" and self.calibration != "tight")
-        return n_features + 1 if keeps else 0
+        if self.method in KEEPING or (self.method != "sketch" and self.calibration != "tight"):
+            return True
+        return self._scaling(n_features) == QUANTILES
 
     @property
     def coef_(self) -> Floats:

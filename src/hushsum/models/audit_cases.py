@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
@@ -20,7 +20,7 @@ from hushsum.auditing import (
 )
 from hushsum.kernels import GaussianKernel
 from hushsum.models._accuracy import terms_of
-from hushsum.models._classifier import ColumnScaling, PrivateClassifier, split_promise
+from hushsum.models._classifier import PrivateClassifier, after_scaling
 from hushsum.models._clusters import (
     REFINING_STEPS,
     SPLITTING,
@@ -34,7 +34,9 @@ from hushsum.models._clusters import (
     split_cells,
     vectors_by_cell,
 )
+from hushsum.models._column_scaling import ColumnScaling
 from hushsum.models._density import FUNCTIONAL, FunctionalSums, KernelTable
+from hushsum.models._logistic_steps import LogisticSteps
 from hushsum.privacy import EXACT_INTEGERS, LATTICE_GAUSSIAN, Claim, Mechanism, Promise, Relation
 from hushsum.privacy.accounting import promise_of_one
 from hushsum.records import Bounds
@@ -145,10 +147,10 @@ def _clusters(number: int, promise: Promise) -> Separated:
 
 def _scaled_classes(number: int, promise: Promise) -> Separated:
     """A person with so many equal records in a corner of the bounds: each of them has the whole length,
-    whatever the quantiles are.
+    whatever the scaling of the columns is.
 
-    Of the two steps the sums by class are audited, in the units of the quantiles that were drawn in the same
-    release, against the part of the promise that is left to them. An auditor sees the quantiles too.
+    Of the two steps the sums by class are audited, in the units of the columns that were released in the same
+    call, against the part of the promise that is left to them. An auditor sees the scaling too.
     """
     assert promise.epsilon is not None
     record, box = np.ones((number, 2)), [(-1.0, 1.0)] * 2
@@ -166,7 +168,7 @@ def _scaled_classes(number: int, promise: Promise) -> Separated:
             column_scaling="quantiles",
             max_per_unit=number,
         ).fit(*sides[side], units=[*range(60), *[60] * number][: len(sides[side][1])])
-        function, found = model.released_.parts["moments"], model.released_.arrays["quantiles"]
+        function, found = model.released_.parts["moments"], model.released_.arrays["scaling"]
         assert isinstance(function, CoefficientFunction)
         scaling = ColumnScaling.of(box, found)
         without, added = (
@@ -181,17 +183,89 @@ def _scaled_classes(number: int, promise: Promise) -> Separated:
         return np.array([released(side)[0]])
 
     _, distance = released(0)
-    allowed = allowed_distance(split_promise(promise)[1])
+    allowed = allowed_distance(after_scaling(promise))
     exact = np.zeros(1), np.array([distance])
     return Separated(exact, release, np.ones((1, 1)), allowed, normal_chances(distance))
 
 
-_CLUSTERS, _SCALED = "PrivateKMeans and PrivateMixture, all steps", "PrivateClassifier, columns in quantiles"
+@dataclass(frozen=True, slots=True)
+class _ObservedSteps(LogisticSteps):
+    """Steps whose noisy sums an auditor sees, as everyone may; ``seen`` collects what it computes from them:
+    ⟨noisy − expected, v⟩/σ² and ‖v‖²/σ² of each step, v what the record adds to its sum.
+    """
+
+    record: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    present: bool = False
+    noise_seed: int | None = None
+    seen: list[tuple[float, float]] = field(default_factory=list)
+
+    def slope(
+        self,
+        whole: NDArray[np.float64],
+        codes: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        promise: Promise,
+    ) -> NDArray[np.float64]:
+        seed = None if self.noise_seed is None else self.noise_seed + len(self.seen)
+        tally = self.summed(whole, codes, weights)
+        function = tally.release(count_share=0.001, insecure_noise_seed=seed, **terms_of(promise))
+        assert isinstance(function, CoefficientFunction)
+        ones = np.ones(len(self.record), np.int64)
+        exact, added = (
+            counted(function.basis, self.gradients(rows, labels, weights)).astype(np.float64)
+            for rows, labels in ((whole, codes), (self.whole(self.record), ones))
+        )
+        expected = exact - (added if self.present else 0.0)
+        self.seen.append(
+            (
+                float(((function.table - expected) * added).sum()) / function.cell_variance,
+                float(np.square(added).sum()) / function.cell_variance,
+            )
+        )
+        found = np.asarray(function.table[0], np.float64)
+        return np.stack((-found, found)) / 2.0 / self.unit
+
+
+def _gradients(number: int, promise: Promise) -> Separated:
+    """A person with so many equal records of the longest gradients, in all steps of logistic regression."""
+    record = np.full((number, 2), 1.5)
+    spent = promise_of_one(promise, number)
+    crowd = np.random.default_rng(_SEED).normal(0.0, 0.5, size=(300, 2))
+    codes = np.arange(300) % 2
+    sides = (crowd, codes), (np.concatenate((crowd, record)), np.append(codes, [1] * number))
+
+    def run(side: int, seed: int | None) -> tuple[float, float]:
+        # No two runs share the seed of a step: a run has fewer than 64.
+        observed = _ObservedSteps(
+            2, 2, spent, record=record, present=side == 1, noise_seed=None if seed is None else 64 * seed
+        )
+        # The number of records is that of both sides: the noisy counts are another part of the promise.
+        vectors, labels = sides[side]
+        observed.descent(vectors, labels, np.log([0.5, 0.5]), 300.0)
+        likelihood, information = (math.fsum(each) for each in zip(*observed.seen, strict=True))
+        return likelihood, information
+
+    def release(side: int, seed: int | None) -> NDArray[np.float64]:
+        likelihood, information = run(side, seed)
+        return np.array([likelihood / math.sqrt(information)])
+
+    distance = math.sqrt(run(0, 0)[1])
+    exact = np.zeros(1), np.array([distance])
+    return Separated(exact, release, np.ones((1, 1)), allowed_distance(promise), normal_chances(distance))
+
+
+_GRADIENTS = "PrivateClassifier, all gradient steps"
+_CLUSTERS, _SCALED = (
+    "PrivateKMeans and PrivateMixture, all steps",
+    "PrivateClassifier, columns in units of their own",
+)
 for name, pair, make, thorough in (
     ("PrivateDensity, functional", "one record", partial(_density, (2.0,)), False),
     ("PrivateDensity, functional", "one record in two kernels", partial(_density, (0.5, 2.0)), True),
     (_CLUSTERS, "one record", partial(_clusters, 1), True),
     (_CLUSTERS, "a person with three records", partial(_clusters, 3), True),
+    (_GRADIENTS, "one record", partial(_gradients, 1), True),
+    (_GRADIENTS, "a person with three records", partial(_gradients, 3), True),
     (_SCALED, "one record", partial(_scaled_classes, 1), True),
     (_SCALED, "a person with three records", partial(_scaled_classes, 3), True),
 ):

@@ -135,7 +135,8 @@ def test_the_choice_depends_on_declared_quantities_alone() -> None:
         (1.0, 5000, 10**6): "means",
     }
     few = hs.PrivateClassifier(epsilon=0.001, classes=[0, 1])
-    assert few.chosen_method(4) == "kernel"
+    assert few.chosen_method(4) == "logistic"
+    assert few.set_params(column_scaling="bounds").chosen_method(4) == "kernel"
     for number in (50, 12_000):
         assert model_of("auto").partial_fit(X[:number], Y[:number]).method_ == model_of("auto").chosen_method(
             40
@@ -208,14 +209,15 @@ def test_what_does_not_go_together_is_refused() -> None:
 
 
 def test_advice_names_what_is_often_better_before_anything_is_spent() -> None:
-    two = hs.PrivateClassifier(classes=[0, 1], epsilon=1.0)
+    two = hs.PrivateClassifier(classes=[0, 1], epsilon=1.0, column_scaling="bounds")
     assert ["PrivateLinearSVC" in each for each in two.advice(10)] == [True]
     assert hs.PrivateClassifier(classes=[0, 1], epsilon=1.0, delta=1e-6).advice(10) == []
     assert hs.PrivateClassifier(epsilon=1.0).advice(10) == []
-    little = hs.PrivateClassifier(classes=[0, 1, 2], epsilon=0.01, records=1000)
+    little = hs.PrivateClassifier(classes=[0, 1, 2], epsilon=0.01, records=1000, column_scaling="bounds")
     assert little.chosen_method(10) == "kernel"
-    assert "method='means'" in little.advice(10)[0]
+    assert "method='logistic'" in little.advice(10)[0]
     assert "radius" in hs.PrivateClassifier(classes=[0, 1, 2], epsilon=1.0).advice(384)[0]
+    assert hs.PrivateClassifier(classes=[0, 1, 2], epsilon=1.0, records=10**6, delta=1e-8).advice(20) == []
     assert "PrivateClassifier" in hs.PrivateLinearSVC(classes=[0, 1]).advice(10)[0]
     assert hs.PrivateLinearSVC(classes=[0, 1], method="objective").advice(10) == []
     kernel = hs.PrivateClassifier(classes=[0, 1, 2], method="kernel", epsilon=1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def test_every_method_finds_the_slopes(method: str) -> None:
 
 
 def test_predictions_stay_within_the_declared_bounds() -> None:
-    model = fitted("adassp")
+    model = fitted("adassp", column_scaling="bounds")
     values = model.predict([[1e6, -1e6], [-1e6, 1e6]])
     np.testing.assert_array_equal(values, [40.0, -15.0])
 
@@ -101,9 +102,10 @@ def test_a_file_answers_as_the_model_did(method: str) -> None:
 
 
 def test_sums_of_the_sketch_share_one_budget() -> None:
-    parts = fitted("sketch", delta=None, epsilon=1.0).released_.parts
-    spent = [part.claim.promise.epsilon for part in parts.values()]
-    assert sum(each for each in spent if each is not None) == 1
+    for scaling, left in (("bounds", 1), ("quantiles", Fraction(9, 10))):
+        parts = fitted("sketch", delta=None, epsilon=1.0, column_scaling=scaling).released_.parts
+        spent = [part.claim.promise.epsilon for part in parts.values()]
+        assert sum(each for each in spent if each is not None) == left
     parts = fitted("sketch", epsilon=1.0).released_.parts
     assert all(part.claim.rho is not None for part in parts.values())
 

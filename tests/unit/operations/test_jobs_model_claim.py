@@ -137,9 +137,10 @@ def test_numbers_kept_of_each_record() -> None:
     assert PrivateGaussianProcessRegressor(inputs="private").kept_per_record(3) == 0
     assert PrivateOutlierDetector(contamination=0.1).kept_per_record(3) == 3
     assert PrivateRegressor(method="objective").kept_per_record(3) == 4
-    assert PrivateRegressor(method="adassp").kept_per_record(3) == 0
+    assert PrivateRegressor(method="adassp").kept_per_record(3) == 4
+    assert PrivateRegressor(method="adassp", column_scaling="bounds").kept_per_record(3) == 0
     assert PrivateClassifier().kept_per_record(3) == 4
-    assert PrivateClassifier().kept_per_record(60) == 0
+    assert PrivateClassifier(records=10**8).kept_per_record(60) == 0
     assert PrivateClassifier(column_scaling="bounds").kept_per_record(3) == 0
     assert PrivateClassifier(method="kernel").kept_per_record(3) == 0
     assert PrivateKernelSVC().keeps_records
