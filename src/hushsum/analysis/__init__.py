@@ -19,18 +19,17 @@ from hushsum.analysis._cells import (
     sizes_and_spread,
 )
 from hushsum.analysis._compare import Comparison, Region, compare
-from hushsum.analysis._difference import (
+from hushsum.analysis._difference import fit_records, nearest_probabilities
+from hushsum.analysis._drift import Drift, DriftCheck, drift
+from hushsum.analysis._two_sample_test import (
     Coordinates,
     SquaredDistance,
     TwoSampleTest,
     filtered_test,
-    fit_records,
-    nearest_probabilities,
     separate_test,
     squared_distance,
     weighted_square_tail,
 )
-from hushsum.analysis._drift import Drift, DriftCheck, drift
 
 __all__ = [
     "COVARIANCE_TYPES", "FULL", "SPHERICAL", "Cells", "Comparison", "Coordinates", "Drift", "DriftCheck",

@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 from hushsum import _html
 from hushsum._types import Floats, RoleType
 from hushsum.analysis._difference import (
-    Coordinates,
     DifferenceErrors,
-    SquaredDistance,
     Tables,
-    TwoSampleTest,
     check_settings,
     public_points,
-    separate_test,
     share_release,
+)
+from hushsum.analysis._two_sample_test import (
+    Coordinates,
+    SquaredDistance,
+    TwoSampleTest,
+    separate_test,
     squared_distance,
     table_test,
 )

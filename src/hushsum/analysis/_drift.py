@@ -13,14 +13,8 @@ import numpy as np
 
 from hushsum._html import Described
 from hushsum._types import Floats
-from hushsum.analysis._difference import (
-    Coordinates,
-    RecordModel,
-    check_settings,
-    filtered_test,
-    fit_records,
-    public_points,
-)
+from hushsum.analysis._difference import RecordModel, check_settings, fit_records, public_points
+from hushsum.analysis._two_sample_test import Coordinates, filtered_test
 from hushsum.errors import UsageError
 from hushsum.releases import NoisyTable, Points, step_covariance
 

@@ -110,7 +110,7 @@ class MechanismCase:
 # Packages above this layer register their own cases; imported by name, when they are needed.
 _HIGHER: Final = (
     "hushsum.baselines._audit_cases",
-    "hushsum.models.audit_cases",
+    "hushsum.models._audit_cases",
     "hushsum.secret_functions._audit_cases",
     "hushsum.streams._audit_cases",
 )

@@ -118,7 +118,7 @@ def dependence_score(codes: Codes, family: Family, bins: Sequence[int]) -> int:
 
     Privacy
     -------
-    The same number as `hushsum.methods._marginals.dependence_of_counts`, so the same sensitivity:
+    The same number as `hushsum.methods.dependence_of_counts`, so the same sensitivity:
     `SCORE_SENSITIVITY` for one record present or absent, twice that for one replaced.
 
     Examples

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 
 from hushsum.cli import options
-from hushsum.cli.error_wording import HELP_ALL, Command, Group, help_of
+from hushsum.cli.parser import HELP_ALL, Command, Group, help_of
 from hushsum.declaration import (
     BOUNDS_TYPE,
     FLAG,

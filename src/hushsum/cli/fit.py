@@ -11,8 +11,8 @@ import typer
 
 from hushsum.cli import options
 from hushsum.cli.declared_options import Reworded, Without, option_name
-from hushsum.cli.error_wording import Command
 from hushsum.cli.output import counting, reader_may_leave, refused_strictly, tell, warn, warnings_printed
+from hushsum.cli.parser import Command
 from hushsum.cli.release_report import Confirmation, released_file
 from hushsum.declaration import ANY, Parameter, required, setting
 from hushsum.operations import LedgerOptions, RecordFiles, TrainingFiles

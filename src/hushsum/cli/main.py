@@ -16,7 +16,9 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 
 from hushsum.cli.declared_options import add_command
-from hushsum.cli.error_wording import (
+from hushsum.cli.interrupts import INTERRUPTED, end_on_signals, was_interrupted
+from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
+from hushsum.cli.parser import (
     Command,
     Group,
     failed_surface,
@@ -25,8 +27,6 @@ from hushsum.cli.error_wording import (
     sentence_of,
     shows_help,
 )
-from hushsum.cli.interrupts import INTERRUPTED, end_on_signals, was_interrupted
-from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
 from hushsum.errors import HushsumError
 from hushsum.privacy import debit_stands, what_was_spent
 from hushsum.version import __version__

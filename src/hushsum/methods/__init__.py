@@ -53,20 +53,17 @@ from hushsum.methods._linear_models import (
     solve_plain,
     surrogate_tally,
 )
-from hushsum.methods._marginals import (
-    DEFAULT_CELLS,
+from hushsum.methods._marginal_choice import (
     FINENESS,
     SCORE_SENSITIVITY,
-    all_pairs,
     chosen_tree,
     dependence_of_counts,
     exact_counts,
-    marginals,
     noise_of_cells,
     only_chosen,
-    positions_of,
     tree_marginals,
 )
+from hushsum.methods._marginals import DEFAULT_CELLS, all_pairs, marginals, positions_of
 from hushsum.methods._method import (
     DEFAULT_DELTA,
     PUBLIC_POINTS,

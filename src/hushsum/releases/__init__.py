@@ -70,7 +70,7 @@ from hushsum.releases._public_points import (
     sample_points,
 )
 from hushsum.releases._reported_function import ReportedFunction
-from hushsum.releases._table_functions import (
+from hushsum.releases._table_answers import (
     ESTIMATORS,
     CoefficientFunction,
     TableFunction,

@@ -12,7 +12,7 @@ from hushsum._types import Floats, is_number
 from hushsum.errors import UsageError, shown
 from hushsum.kernels import GaussianKernel, GaussianProfileKernel
 from hushsum.releases._base import ReleasedFunction, query_points
-from hushsum.releases._table_functions import CoefficientFunction
+from hushsum.releases._table_answers import CoefficientFunction
 
 _STEP: Final = math.sqrt(2.0)
 """From one width to the next."""

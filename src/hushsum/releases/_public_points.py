@@ -33,7 +33,7 @@ from hushsum.releases._base import (
     stored_integer,
 )
 from hushsum.releases._noisy_table import NoisyTable
-from hushsum.releases._table_functions import CoefficientFunction
+from hushsum.releases._table_answers import CoefficientFunction
 from hushsum.tables import Explained, FeatureReading, explain
 
 PUBLIC_SAMPLE: Final = "the sample that parameters and answers were derived from is public"

@@ -41,7 +41,7 @@ from hushsum.privacy import (
 from hushsum.privacy.accounting import skellam_rho
 from hushsum.releases._base import PublicFacts, check_names, register, stored_integer
 from hushsum.releases._noisy_table import DIGEST_LETTERS, LARGEST_STEP, NoisyTable, StreamStep
-from hushsum.releases._table_functions import function_type
+from hushsum.releases._table_answers import function_type
 from hushsum.tables import Cells, basis_from_json, reading_from_json
 
 _LARGEST_COUNT = 2**63

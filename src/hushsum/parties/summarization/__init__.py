@@ -18,6 +18,7 @@ from hushsum.parties.summarization._features import (
     best_first,
     scores,
 )
+from hushsum.parties.summarization._greedy_choice import greedy_choice
 from hushsum.parties.summarization._messages import (
     AUCTION,
     BID,
@@ -56,7 +57,6 @@ from hushsum.parties.summarization._runs import (
 )
 from hushsum.parties.summarization._summary import (
     claims_of,
-    greedy_choice,
     owners_claim,
     plan_terms,
     split_budget,

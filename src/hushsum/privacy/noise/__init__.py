@@ -8,20 +8,6 @@ cipher).
 
 from __future__ import annotations
 
-from hushsum.privacy.noise._choice import (
-    EXPONENTIAL,
-    MOST_RUNS,
-    PERMUTE_AND_FLIP,
-    Stopping,
-    draw_runs,
-    exponential_choice,
-    exponential_distribution,
-    flip,
-    flip_log_odds,
-    log_odds_coins,
-    permute_and_flip,
-    permute_and_flip_law,
-)
 from hushsum.privacy.noise._gamma_radius import gamma_radius, gamma_radius_variance
 from hushsum.privacy.noise._poisson import (
     LARGEST_SKELLAM,
@@ -37,6 +23,20 @@ from hushsum.privacy.noise._samplers import (
     discrete_laplace,
     gaussian_variance,
     laplace_variance,
+)
+from hushsum.privacy.noise._selection import (
+    EXPONENTIAL,
+    MOST_RUNS,
+    PERMUTE_AND_FLIP,
+    Stopping,
+    draw_runs,
+    exponential_choice,
+    exponential_distribution,
+    flip,
+    flip_log_odds,
+    log_odds_coins,
+    permute_and_flip,
+    permute_and_flip_law,
 )
 from hushsum.privacy.noise._source import NoiseSource, independent_places, noise_was_drawn
 
