@@ -26,7 +26,7 @@ from hushsum.models._accuracy import (
     terms_of,
 )
 from hushsum.models._base import ClassificationModel, Drawn, KeptRecords, declared, require
-from hushsum.models._column_scaling import ColumnScaling, can_be_kept, released_scaling
+from hushsum.models._column_scaling import ColumnScaling, can_be_kept, histograms_are_useful, released_scaling
 from hushsum.models._linear_rules import (
     TOTAL_SHARE,
     LinearRule,
@@ -64,6 +64,9 @@ best number grows about as √ε, and the optimum is flat.
 
 _LARGE_NOISE: Final = 0.3
 """Above this noise of a slope advice warns: accuracy is then well below that without noise."""
+
+_OVERWHELMING: Final = 1.5
+"""Above this noise of a slope, class means are compared under pure ε."""
 
 BOUNDS, QUANTILES = "bounds", "quantiles"
 SCALINGS: Final = (AUTO, BOUNDS, QUANTILES)
@@ -403,9 +406,10 @@ class PrivateClassifier(ClassificationModel, KernelModel):
         "auto",
         "What is released: sums of gradients (logistic), of each class a sketch (kernel) or the sum of its "
         "vectors (means), or that and second moments (discriminant). auto: logistic, which keeps the records "
-        "until the release, up to 10⁸ numbers. With a radius, public rows or column_scaling='bounds': "
-        "discriminant where the predicted noise in second moments is below 1/√columns of the squared radius; "
-        "else means, or kernel in up to 32 columns without a radius and public rows.",
+        "until the release, up to 10⁸ numbers. With a radius, public rows or column_scaling='bounds', and in "
+        "many columns under pure ε if noise is predicted to hide gradients: discriminant where the predicted "
+        "noise in second moments is below 1/√columns of the squared radius; else means, or kernel in up to "
+        "32 columns without a radius and public rows.",
         choices=METHODS,
     )
     rule: str = setting(
@@ -442,7 +446,8 @@ class PrivateClassifier(ClassificationModel, KernelModel):
         "of about mean 0 and variance 1 by private histograms, straight between two quantiles and beyond "
         "them by the logarithm of the distance. A quarter of the budget pays for them, or 35 % under pure ε, "
         "and records are kept, in secret, until the release. auto: quantiles, if at most 10⁸ numbers are "
-        "kept for the declared number of records, and without radius and public; else bounds.",
+        "kept for the declared number of records, without radius and public, and for means and discriminant "
+        "where their noise is predicted to be small; else bounds.",
         choices=SCALINGS,
     )
     records: int | None = setting(
@@ -494,8 +499,11 @@ class PrivateClassifier(ClassificationModel, KernelModel):
         if self.method != AUTO:
             return self.method
         plain = self.radius is None and self.public is None
-        if plain and self.column_scaling != BOUNDS and can_be_kept(dim, self.records or UNDECLARED):
-            return LOGISTIC
+        if plain and self.column_scaling != BOUNDS and can_be_kept(dim, records):
+            # Under pure ε many columns leave nothing of gradients, but something of class means.
+            noise = self._gradient_steps(dim, promise).slope_noise(records) if promise.pure else 0.0
+            if noise < _OVERWHELMING or dim <= MOST_KERNEL_COLUMNS:
+                return LOGISTIC
         dim = self.public.dim if isinstance(self.public, Transform) else dim
         if dim <= MOST_SQUARED:
             basis = discriminant_basis(self._number_of_classes(), dim, records, promise)
@@ -511,8 +519,12 @@ class PrivateClassifier(ClassificationModel, KernelModel):
         """What columns are measured in, by declared quantities alone."""
         if self.column_scaling != AUTO:
             return self.column_scaling
-        plain = method != KERNEL and self.radius is None and self.public is None
-        return QUANTILES if plain and can_be_kept(dim, self.records or UNDECLARED) else BOUNDS
+        if method == KERNEL or self.radius is not None or self.public is not None:
+            return BOUNDS
+        records, promise = self.records or UNDECLARED, self._promise()
+        paid = part_of(promise, scaling_share(promise))
+        useful = method == LOGISTIC or histograms_are_useful(dim, records, paid)
+        return QUANTILES if useful and can_be_kept(dim, records) else BOUNDS
 
     def _keeps(self, dim: int) -> bool:
         """Whether records are kept until the release."""

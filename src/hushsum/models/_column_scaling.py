@@ -45,7 +45,7 @@ FENCE_SHARE: Final = Fraction(1, 10)
 _FENCE_PARTS: Final = 64
 _TWO_VALUES, _ROOM = 0.95, 1.3
 _MOST_NOISE: Final = 0.1
-"""Of the records: fences are used if the noise of a bin is predicted to be below."""
+"""Of the records: histograms are used if the noise of a bin is predicted to be below."""
 _COUNT_SHARE: Final = Fraction(1, 100)
 _MOST_KEPT: Final = 10**8
 """Numbers of records that are kept until the release: 0.8 gigabytes."""
@@ -149,11 +149,11 @@ def bin_noise(columns: int, promise: Promise) -> float:
     return math.sqrt(calibration.table.variance)
 
 
-def fences_are_useful(columns: int, records: int, promise: Promise) -> bool:
+def histograms_are_useful(columns: int, records: int, promise: Promise) -> bool:
     """Whether the noise of a bin is predicted to be below a tenth of the records.
 
     >>> promise = Promise.of(epsilon=0.1)
-    >>> [fences_are_useful(5, records, promise) for records in (500, 5000)]
+    >>> [histograms_are_useful(5, records, promise) for records in (500, 5000)]
     [False, True]
     """
     return can_be_kept(columns, records) and bin_noise(columns, promise) <= _MOST_NOISE * records

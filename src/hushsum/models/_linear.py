@@ -46,7 +46,7 @@ from hushsum.models._base import (
     refuse_pure,
     require,
 )
-from hushsum.models._column_scaling import FENCE_SHARE, fences, fences_are_useful
+from hushsum.models._column_scaling import FENCE_SHARE, fences, histograms_are_useful
 from hushsum.privacy import GAUSSIAN, LAPLACE, PURE_NOISE, REAL_ARITHMETIC, Claim, Mechanism, Promise
 from hushsum.privacy.accounting import float_below
 from hushsum.records import Bounds, UnitBall, clipping_allowed
@@ -477,7 +477,7 @@ class PrivateRegressor(RegressionModel, LinearModel):
             return BOUNDS
         columns, records = self._width(n_features) + 1, self.records or UNDECLARED
         promise = part_of(self._promise(), FENCE_SHARE)
-        return QUANTILES if fences_are_useful(columns, records, promise) else BOUNDS
+        return QUANTILES if histograms_are_useful(columns, records, promise) else BOUNDS
 
     def _chosen_method(self, n_features: int | None) -> str:
         if self.method != "auto":

@@ -23,7 +23,7 @@ from hushsum.models._column_scaling import (
     bin_noise,
     can_be_kept,
     fences,
-    fences_are_useful,
+    histograms_are_useful,
     marginals_of,
     projected,
     released_scaling,
@@ -284,8 +284,11 @@ class TestTheClassifier:
             return bool(model_of(bounds=(0, 1), **given).kept_per_record(dim))
 
         assert keeps()
-        assert keeps(dim=500)
+        assert keeps(dim=500, delta=1e-6)
         assert keeps(method="means")
+        assert not keeps(method="means", epsilon=0.001)
+        assert not keeps(dim=500, epsilon=0.1)
+        assert keeps(dim=500, epsilon=0.5, records=100_000)
         assert keeps(method="logistic", column_scaling="bounds")
         assert not keeps(method="kernel")
         assert not keeps(method="means", column_scaling="bounds")
@@ -380,7 +383,7 @@ class TestTheRegressor:
         assert kept(column_scaling="quantiles", method="sketch")
         assert kept(method="adassp")
         assert not kept(method="adassp", epsilon=0.001)
-        assert fences_are_useful(3, 10**6, Promise.of(epsilon=0.001))
+        assert histograms_are_useful(3, 10**6, Promise.of(epsilon=0.001))
         for given in ({"method": "ops"}, {"radius": 1.5}, {"calibration": "as-published", "method": "ssp"}):
             with pytest.raises(UsageError, match=r"(column_scaling|radius) must"):
                 hs.PrivateRegressor(column_scaling="quantiles", **given).check_parameters()
