@@ -1,6 +1,6 @@
 """``hushsum serve``: datasets in, public functions out, over HTTP.
 
-:func:`hushsum.service.http.app.create_app` makes the application from ``hushsum.service.settings.Settings``;
+:func:`hushsum.service.http.create_app` makes the application from ``hushsum.service.settings.Settings``;
 nothing is read from the environment when a module is imported.
 
 - ``http``: the application, its routes, authentication, limits and OpenAPI description

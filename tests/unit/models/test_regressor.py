@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import warnings
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hushsum.errors import AlreadyReleased, RepeatedSpending, SecretRefused, UsageError
 from hushsum.models import REGRESSION_METHODS, KeptRecords, PrivateRegressor, load_model
-from hushsum.models._linear import choose_method
-from hushsum.privacy import Promise
 
 RNG = np.random.default_rng(10)
 X = RNG.uniform(0, 10, (200_000, 2))
@@ -116,12 +115,15 @@ def test_few_records_get_the_middle_of_the_bounds() -> None:
 
 
 def test_the_choice_knows_declared_quantities_only() -> None:
-    loose, pure = Promise.of(epsilon=1.0, delta=1e-6), Promise.of(epsilon=1.0)
-    assert choose_method(loose, columns=5, records=None) == "adassp"
-    assert choose_method(pure, columns=100, records=None) == "ops"
-    assert choose_method(loose, columns=100, records=100) == "sketch"
-    model = PrivateRegressor(epsilon=0.1, delta=None, records=5000).fit(np.zeros((10, 128)), np.zeros(10))
-    assert model.method_ == "sketch"
+    for columns, declared, method in (
+        (5, {"delta": 1e-6}, "adassp"),
+        (100, {"delta": None}, "ops"),
+        (100, {"delta": 1e-6, "records": 100}, "sketch"),
+        (128, {"delta": None, "epsilon": 0.1, "records": 5000}, "sketch"),
+    ):
+        given: dict[str, Any] = {"epsilon": 1.0, "rows": 50, **declared}
+        model = PrivateRegressor(**given).fit(np.zeros((10, columns)), np.zeros(10))
+        assert model.method_ == method
 
 
 @pytest.mark.parametrize(
