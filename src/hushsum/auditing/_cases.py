@@ -60,6 +60,7 @@ from hushsum.privacy import (
     Relation,
     ReleaseNoise,
     exact,
+    stated_mechanism,
 )
 from hushsum.privacy.noise import (
     NoiseSource,
@@ -810,6 +811,8 @@ def _histogram(relation: Relation, promise: Promise = _SMALLER) -> Separated:
         "epsilon": float(promise.epsilon),
         "delta": float(promise.delta),
         "relation": relation,
+        # As of the model, whose claim is stated before its table is known.
+        "mechanism": stated_mechanism(promise),
     }
 
     def released(side: int, seed: int | None) -> CoefficientFunction:
