@@ -17,7 +17,7 @@ from hushsum.parties import CollectionRequest, publish_terms, release_reports, r
 
 def terms(
     request: Annotated[CollectionRequest, Without("smoothness", "radius")],
-    output: Annotated[str, typer.Option("--output", "-o", help="The file of terms to write.")],
+    output: str = required("The file of terms to write."),
     json: options.Json = False,
 ) -> None:
     """Write the terms under which everybody reports: kernel, bounds, rows and ε. Publish the file.
@@ -30,11 +30,11 @@ def terms(
 
 
 def reports(
-    terms: Annotated[str, typer.Argument(metavar="TERMS", help="The terms that were published.")],
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="REPORTS...", help="Files with one report per line; - is standard input."),
-    ],
+    *,
+    terms: str = typer.Argument(metavar="TERMS", help="The terms that were published."),
+    files: list[str] = typer.Argument(
+        metavar="REPORTS...", help="Files with one report per line; - is standard input."
+    ),
     output: options.ReleaseOutput,
     delta: float | None = setting(None, "Declare that the reports were shuffled: claim the smaller (ε, δ)."),
     honest: int | None = setting(None, "With --delta: how many reports follow the protocol; default: all."),
@@ -62,12 +62,12 @@ collect = command_group(
 
 
 def report(
-    terms: Annotated[str, typer.Argument(metavar="TERMS", help="The terms that the collector published.")],
+    terms: str = typer.Argument(metavar="TERMS", help="The terms that the collector published."),
     at: str = required(
         "This person's values, or the members of a set; - reads them from standard input.",
         metavar="VALUES",
     ),
-    insecure_noise_seed: options.InsecureNoiseSeed = None,
+    insecure_noise_seed: int | None = setting(None, "", group=None),
     json: options.Json = False,
 ) -> None:
     """Make one person's report, which is private by itself: send it to the collector once.

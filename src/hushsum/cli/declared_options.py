@@ -57,6 +57,8 @@ class Reworded:
 
 
 _KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
+_SHORT: Final = {"output": ("-o",)}
+"""What may be typed in place of the name of an option."""
 
 
 def _show_all(context: typer.Context, requested: bool) -> None:
@@ -215,6 +217,7 @@ def _option(parameter: Parameter) -> inspect.Parameter:
         plain |= None
     hint = typer.Option(
         option_name(parameter),
+        *_SHORT.get(parameter.name, ()),
         help=parameter.help,
         metavar=parameter.metavar,
         hidden=parameter.group is None,

@@ -6,9 +6,6 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from hushsum.cli import options
 from hushsum.cli.output import progress_bar, write, write_facts, write_json, write_table
@@ -19,9 +16,7 @@ from hushsum.operations import BANDWIDTH, DemoDone, run_demo
 def demo(
     records: int = setting(200_000, "People on the synthetic payroll."),
     epsilon: float = setting(1.0, "ε of the release."),
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="Folder to write to.")
-    ] = "demo",
+    output: str = setting("demo", "Folder to write to.", metavar="DIR"),
     seed: int = setting(0, "Public seed of the payroll."),
     json: options.Json = False,
 ) -> None:

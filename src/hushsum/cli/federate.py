@@ -27,7 +27,7 @@ from hushsum.privacy import Claim, unit_in_words
 
 
 def keys(
-    file: Annotated[str, typer.Argument(help="The key file; created if it does not exist.")],
+    file: str = typer.Argument(help="The key file; created if it does not exist."),
     json: options.Json = False,
 ) -> None:
     """Make the key pair of a site or of the server, and show its fingerprint.
@@ -41,14 +41,12 @@ def keys(
 
 
 def terms(
-    tally: Annotated[
-        str, typer.Argument(metavar="TALLY", help="A tally of one site; only its public part is used.")
-    ],
-    sites: Annotated[
-        list[str],
-        typer.Option("--site", metavar="FINGERPRINT", help="The key of a site; once for each site."),
-    ],
-    output: Annotated[str, typer.Option("--output", "-o", help="The file of terms to write.")],
+    *,
+    tally: str = typer.Argument(metavar="TALLY", help="A tally of one site; only its public part is used."),
+    sites: list[str] = typer.Option(
+        ..., "--site", metavar="FINGERPRINT", help="The key of a site; once for each site."
+    ),
+    output: str = required("The file of terms to write."),
     request: Annotated[TermsRequest, Without("mechanism", "rounded", "insecure_noise_seed")],
     encryption_key_file: options.EncryptionKeyFile = None,
     json: options.Json = False,
@@ -78,7 +76,7 @@ def terms(
 
 
 def show(
-    file: Annotated[str, typer.Argument(metavar="TERMS", help="A file of terms.")], json: options.Json = False
+    file: str = typer.Argument(metavar="TERMS", help="A file of terms."), json: options.Json = False
 ) -> None:
     """Show the terms of a run: what is counted, what is promised, and the keys of the sites.
 
@@ -111,7 +109,7 @@ def server(
     *,
     terms: str = required("The terms that all have agreed to.", metavar="FILE"),
     listen: options.Listen,
-    output: Annotated[str, typer.Option("--output", "-o", help="The .hush file to write.")],
+    output: str = required("The .hush file to write."),
     party: PartySpec,
     waiting: Patience,
     json: options.Json = False,
@@ -145,19 +143,17 @@ def server(
 
 
 def site(
-    tally: Annotated[str, typer.Argument(metavar="TALLY", help="This site's tally.")],
+    tally: str = typer.Argument(metavar="TALLY", help="This site's tally."),
     *,
     server: str = required("Where the server listens, and its key.", metavar="HOST:PORT@FINGERPRINT"),
     request: Annotated[SiteRequest, Without("idempotency_key", "to", "part")],
     waiting: ParticipantPatience,
-    sites: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--site",
-            metavar="FINGERPRINT",
-            help="The key of another site, from that site; once for each. Other keys are refused.",
-        ),
-    ] = None,
+    sites: list[str] | None = typer.Option(
+        None,
+        "--site",
+        metavar="FINGERPRINT",
+        help="The key of another site, from that site; once for each. Other keys are refused.",
+    ),
     encryption_key_file: options.EncryptionKeyFile = None,
     json: options.Json = False,
 ) -> None:

@@ -30,13 +30,11 @@ def _completed(incomplete: str) -> list[str]:
 
 def fit(
     context: typer.Context,
-    model: Annotated[
-        str,
-        typer.Argument(
-            help="Such as classifier, density or outliers; hushsum fit MODEL --help lists its options.",
-            autocompletion=_completed,
-        ),
-    ],
+    *,
+    model: str = typer.Argument(
+        help="Such as classifier, density or outliers; hushsum fit MODEL --help lists its options.",
+        autocompletion=_completed,
+    ),
     files: options.RecordFiles,
     output: options.ReleaseOutput,
     records: Annotated[
@@ -229,18 +227,13 @@ def _number_or_text(text: str) -> int | float | str:
 
 
 def synthesize(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...",
-            help="Private records with these columns: CSV, Parquet, Arrow or a workbook; - reads CSV from "
-            "standard input.",
-        ),
-    ],
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", help="The synthetic table, by its suffix: .parquet, .arrow or .csv."),
-    ],
+    *,
+    files: list[str] = typer.Argument(
+        metavar="FILE...",
+        help="Private records with these columns: CSV, Parquet, Arrow or a workbook; - reads CSV from "
+        "standard input.",
+    ),
+    output: str = required("The synthetic table, by its suffix: .parquet, .arrow or .csv."),
     records: Annotated[
         RecordFiles,
         Without(*("columns", "bounds", "set_column"), *("dates", "date_format", "date_unit", "date_origin")),
@@ -251,20 +244,17 @@ def synthesize(
     declare: str | None = setting(
         None, "JSON file with a declaration of each column, by its name.", metavar="FILE"
     ),
-    number: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=LOW:HIGH[:BINS][:whole]",
-            help="A column of numbers, drawn as whole ones if so declared; may be repeated.",
-        ),
-    ] = None,
-    category: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=A,B,...", help="A column of categories; may be repeated."),
-    ] = None,
-    flag: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A column of true and false; may be repeated.")
-    ] = None,
+    number: list[str] | None = typer.Option(
+        None,
+        metavar="NAME=LOW:HIGH[:BINS][:whole]",
+        help="A column of numbers, drawn as whole ones if so declared; may be repeated.",
+    ),
+    category: list[str] | None = typer.Option(
+        None, metavar="NAME=A,B,...", help="A column of categories; may be repeated."
+    ),
+    flag: list[str] | None = typer.Option(
+        None, metavar="NAME", help="A column of true and false; may be repeated."
+    ),
     marginals: str = setting("auto", "Pairs to release: all, tree (chosen privately), or auto."),
     rows: int | None = setting(None, "How many records to draw; default: the released number.", at_least=1),
     model: str | None = setting(None, "Where to keep the model; default: beside the table.", metavar="FILE"),

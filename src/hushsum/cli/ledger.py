@@ -63,7 +63,7 @@ def init(
     max_per_unit: int | None = setting(
         None, "Maximum number of records per person, to convert claims for records."
     ),
-    partition: str | None = setting(
+    partition: tuple[str, ...] | None = setting(
         None, "Disjoint parts of the data, separated by commas.", metavar="NAMES"
     ),
     json: options.Json = False,
@@ -83,7 +83,7 @@ def init(
         unit=request.unit or RECORD,
         accounting=accounting,
         max_per_unit=max_per_unit,
-        partition=options.names(partition, "partition") or (),
+        partition=partition or (),
     )
     made = Ledger.create(ledger)
     made.create_dataset(dataset, terms)
@@ -117,9 +117,9 @@ def history(ledger: options.Ledger, dataset: options.DatasetName = None, json: o
 
 def verify(
     ledger: options.Ledger,
-    receipt: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Receipt kept elsewhere; repeatable.")
-    ] = None,
+    receipt: list[str] | None = typer.Option(
+        None, metavar="FILE", help="Receipt kept elsewhere; repeatable."
+    ),
     json: options.Json = False,
 ) -> None:
     """Recompute the whole ledger: every hash, every balance, every step. Exit code 5 at the first wrong row.
@@ -147,10 +147,7 @@ def verify(
 def export(
     ledger: options.Ledger,
     dataset: options.Dataset,
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", help="File to write, .md or .json; default: Markdown on stdout."),
-    ] = None,
+    output: str | None = setting(None, "File to write, .md or .json; default: Markdown on stdout."),
     json: options.Json = False,
 ) -> None:
     """Write a disclosure report: the claims in words, the releases and their recipients.
@@ -174,9 +171,7 @@ def export(
 
 def receipt(
     ledger: options.Ledger,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", help="File to write; default: standard output.")
-    ] = None,
+    output: str | None = setting(None, "File to write; default: standard output."),
     json: options.Json = False,
 ) -> None:
     """Write the number and hash of the last event. Store it where the keeper of the ledger cannot change it.
@@ -191,7 +186,8 @@ def receipt(
 
 
 def void(
-    key: Annotated[str, typer.Argument(help="Idempotency key of the release; see hushsum ledger history.")],
+    *,
+    key: str = typer.Argument(help="Idempotency key of the release; see hushsum ledger history."),
     ledger: options.Ledger,
     json: options.Json = False,
 ) -> None:
@@ -207,9 +203,9 @@ def set_budget(
     ledger: options.Ledger,
     dataset: options.Dataset,
     reason: Reason,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    rho: options.Rho = None,
+    epsilon: float | None = setting(None, "ε; pure unless --delta is given."),
+    delta: float | None = setting(None, "δ, below 1/(10 × number of units)."),
+    rho: float | None = setting(None, "ρ of zero-concentrated differential privacy, instead of ε and δ."),
     json: options.Json = False,
 ) -> None:
     """Change the total budget of a dataset. The ledger records both totals and the reason.

@@ -43,15 +43,6 @@ AllowClipping = Annotated[
         "anything is spent]",
     ),
 ]
-Level = Annotated[float, typer.Option("--level", help="Level of the intervals.")]
-Sum = Annotated[bool, typer.Option("--sum", help="Kernel sums f(q), instead of mean kernel values f(q)/N.")]
-Epsilon = Annotated[float | None, typer.Option("--epsilon", help="ε; pure unless --delta is given.")]
-Delta = Annotated[float | None, typer.Option("--delta", help="δ, below 1/(10 × number of units).")]
-Rho = Annotated[
-    float | None,
-    typer.Option("--rho", help="ρ of zero-concentrated differential privacy, instead of ε and δ."),
-]
-
 DatasetName = Annotated[str | None, typer.Option("--dataset", help="Name of the dataset in the ledger.")]
 Ledger = Annotated[
     str, typer.Option("--ledger", metavar="PATH|URL", help="Ledger: a file, or a PostgreSQL URL.")
@@ -68,9 +59,6 @@ ReleaseOutput = Annotated[
 ]
 TallyOutput = Annotated[str, typer.Option("--output", "-o", help="The .tally file to write.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not request confirmation.")]
-InsecureNoiseSeed = Annotated[int | None, typer.Option("--insecure-noise-seed", hidden=True)]
-
-
 Listen = Annotated[
     str,
     typer.Option(

@@ -191,7 +191,8 @@ def _brief(number: str) -> str:
 
 
 def benchmark(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Public records: CSV, Parquet or Arrow.")],
+    *,
+    file: str = typer.Argument(metavar="FILE", help="Public records: CSV, Parquet or Arrow."),
     terms: BenchmarkTerms,
     public: bool = setting(False, "Declare that these records are public; required."),
     kernel: Annotated[KernelSpec, Without("radius")] = KernelSpec(),  # noqa: B008  # frozen

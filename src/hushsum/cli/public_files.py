@@ -28,7 +28,7 @@ from hushsum.cli.output import (
 )
 from hushsum.cli.release_report import warn_if_insecure
 from hushsum.cli.tally import write_tally
-from hushsum.declaration import setting
+from hushsum.declaration import required, setting
 from hushsum.errors import Parameter, UsageError
 from hushsum.operations import (
     ARROW,
@@ -58,17 +58,13 @@ from hushsum.records import DateFormat, names_in_words
 
 def query(
     function: options.ReleasedFile,
-    at: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="VALUES", help="A point such as 120,80,60, or the members of a set; may be repeated."
-        ),
-    ] = None,
+    at: list[str] | None = typer.Option(
+        None, metavar="VALUES", help="A point such as 120,80,60, or the members of a set; may be repeated."
+    ),
     points: str | None = setting(None, "Points in CSV, Parquet or Arrow; - reads CSV.", metavar="FILE"),
-    node: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="A node of the graph given by --graph; may be repeated."),
-    ] = None,
+    node: list[str] | None = typer.Option(
+        None, metavar="ID", help="A node of the graph given by --graph; may be repeated."
+    ),
     graph: str | None = setting(None, "Public edge list, in which --node is looked up.", metavar="FILE"),
     *,
     edges: Annotated[EdgeColumns, Without("nodes", "sorted")],
@@ -114,12 +110,8 @@ def query(
 
 def predict(
     model: options.ReleasedFile,
-    points: Annotated[
-        str, typer.Argument(metavar="FILE", help="Points in CSV, Parquet or Arrow; - reads CSV.")
-    ],
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="The file to write; - is standard output.")
-    ] = "-",
+    points: str = typer.Argument(metavar="FILE", help="Points in CSV, Parquet or Arrow; - reads CSV."),
+    output: str = setting("-", "The file to write; - is standard output."),
     *,
     records: Annotated[
         RecordFiles, Without("bounds", "unit_column", "max_per_unit", "set_column", "drop_missing")
@@ -141,13 +133,8 @@ def predict(
 
 def sample(
     file: options.ReleasedFile,
-    number: Annotated[int, typer.Option("--number", "-n", help="How many records to draw.")] = 1000,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", help="The file to write: .parquet, .arrow, or else CSV; - is standard output."
-        ),
-    ] = "-",
+    number: int = typer.Option(1000, "--number", "-n", help="How many records to draw."),
+    output: str = setting("-", "The file to write: .parquet, .arrow, or else CSV; - is standard output."),
     seed: int | None = setting(None, "Repeats the same sample."),
     json: bool = setting(False, "Write JSON instead of CSV."),
 ) -> None:
@@ -186,9 +173,7 @@ _MOST_NUMBERS: Final = 64
 
 
 def show(
-    file: Annotated[
-        str, typer.Argument(help="A .hush or .tally file; - reads a .hush file from standard input.")
-    ],
+    file: str = typer.Argument(help="A .hush or .tally file; - reads a .hush file from standard input."),
     json: options.Json = False,
 ) -> None:
     """Describe a file and its claim. For a tally only the public header is shown.
@@ -290,26 +275,19 @@ def _in_short(value: object) -> str:
 
 
 def compare(
-    first: Annotated[
-        str, typer.Argument(metavar="FIRST", help="A .hush file with a released function, or -.")
-    ],
-    second: Annotated[str, typer.Argument(metavar="SECOND", help="Another one, of other records.")],
-    at: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="POINT",
-            help="A public point to compare at, such as 120,80,60; repeat it. Default: chosen points.",
-        ),
-    ] = None,
+    first: str = typer.Argument(metavar="FIRST", help="A .hush file with a released function, or -."),
+    second: str = typer.Argument(metavar="SECOND", help="Another one, of other records."),
+    at: list[str] | None = typer.Option(
+        None,
+        metavar="POINT",
+        help="A public point to compare at, such as 120,80,60; repeat it. Default: chosen points.",
+    ),
     significance: float = setting(0.05, "Level of the test.", metavar="NUMBER"),
     cluster_size: float = setting(
         1.0, "Average number of correlated records, such as those of one person.", metavar="NUMBER"
     ),
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", help="Draw the difference to this file: .png, .svg or .pdf."),
-    ] = None,
-    sum: options.Sum = False,
+    output: str | None = setting(None, "Draw the difference to this file: .png, .svg or .pdf."),
+    sum: bool = setting(False, "Kernel sums f(q), instead of mean kernel values f(q)/N."),
     json: options.Json = False,
 ) -> None:
     """Compare two released functions: where they differ, MMD², and a two-sample test. Spends nothing.
@@ -335,7 +313,7 @@ def compare(
 
 def plot(
     file: options.ReleasedFile,
-    output: Annotated[str, typer.Option("--output", "-o", help="The image to write: .png, .svg or .pdf.")],
+    output: str = required("The image to write: .png, .svg or .pdf."),
     range: str | None = setting(
         None, "Range to plot; default: the declared bounds.", metavar="LOW:HIGH[,...]"
     ),
@@ -344,12 +322,12 @@ def plot(
         "Columns to draw, numbers from 0 or names, the first across; default: the first two.",
         metavar="I[,J]",
     ),
-    at: str | None = setting(
+    at: tuple[float, ...] | None = setting(
         None,
         "Values of the other columns, or one for all; default: the middle of the bounds.",
         metavar="VALUES",
     ),
-    labels: str | None = setting(None, "Names of the axes.", metavar="NAMES"),
+    labels: tuple[str, ...] | None = setting(None, "Names of the axes.", metavar="NAMES"),
     *,
     terms: Annotated[
         QueryTerms,
@@ -383,8 +361,8 @@ def plot(
         output,
         axes=_columns(axes),
         range=options.ranges(range, "range", written),
-        at=None if at is None else options.numbers(at, "at"),
-        labels=options.names(labels, "labels"),
+        at=at,
+        labels=labels,
         of=terms.of,
         level=terms.level,
         simultaneous=terms.simultaneous if terms.simultaneous or pointwise else None,
@@ -401,13 +379,13 @@ def _columns(text: str | None) -> tuple[int | str, ...] | None:
 
 
 def page(
-    function: Annotated[str, typer.Argument(metavar="FILE", help="A .hush file: a function or a model.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="The page to write: .html.")],
+    function: str = typer.Argument(metavar="FILE", help="A .hush file: a function or a model."),
+    output: str = required("The page to write: .html."),
     title: str | None = setting(None, "Title of the page; default: the name of the file."),
     range: str | None = setting(
         None, "What to draw of each column; default: the declared bounds.", metavar="LOW:HIGH[,...]"
     ),
-    labels: str | None = setting(None, "Names of the columns.", metavar="NAMES"),
+    labels: tuple[str, ...] | None = setting(None, "Names of the columns.", metavar="NAMES"),
     mean: bool = setting(False, "Show the share of all records first, not the number near a point."),
     json: options.Json = False,
 ) -> None:
@@ -423,17 +401,16 @@ def page(
         output,
         title=title,
         range=options.ranges(range, "range"),
-        labels=options.names(labels, "labels"),
+        labels=labels,
         of="mean" if mean else "sum",
     )
     write_result(written, written.output, as_json=json)
 
 
 def audit(
-    file: Annotated[
-        str | None,
-        typer.Argument(help="A .hush file; - is standard input. Without one, all mechanisms are audited."),
-    ] = None,
+    file: str | None = typer.Argument(
+        None, help="A .hush file; - is standard input. Without one, all mechanisms are audited."
+    ),
     thorough: bool = setting(False, "More neighbours, noise levels and releases: minutes, not seconds."),
     json: options.Json = False,
 ) -> None:

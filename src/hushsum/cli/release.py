@@ -47,13 +47,11 @@ from hushsum.privacy import AUTO, Claim, ReleaseRequest
 
 def release(
     context: typer.Context,
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...",
-            help="Records (CSV, Parquet or Arrow; - reads CSV from standard input), or one .tally file.",
-        ),
-    ],
+    *,
+    sources: list[str] = typer.Argument(
+        metavar="FILE...",
+        help="Records (CSV, Parquet or Arrow; - reads CSV from standard input), or one .tally file.",
+    ),
     output: options.ReleaseOutput,
     request: ReleaseRequest,
     records: RecordFiles,
@@ -152,22 +150,18 @@ def _refuse_options_of_records(context: typer.Context) -> None:
 
 
 def heatmap(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...",
-            help="Points (CSV, Parquet or Arrow; - reads CSV from standard input), or a .hush file to draw.",
-        ),
-    ],
-    output: Annotated[
-        list[str],
-        typer.Option(
-            "--output",
-            "-o",
-            help="The map to write, by its suffix: .html, .png, .svg, .pdf, .geojson, .tif, .hush; "
-            "may be repeated.",
-        ),
-    ],
+    *,
+    sources: list[str] = typer.Argument(
+        metavar="FILE...",
+        help="Points (CSV, Parquet or Arrow; - reads CSV from standard input), or a .hush file to draw.",
+    ),
+    output: list[str] = typer.Option(
+        ...,
+        "--output",
+        "-o",
+        help="The map to write, by its suffix: .html, .png, .svg, .pdf, .geojson, .tif, .hush; "
+        "may be repeated.",
+    ),
     request: Annotated[ReleaseRequest, Without("unit", "mechanism", "rows", "count_share", "rounded")],
     records: Annotated[
         RecordFiles, Without("set_column", "dates", "date_format", "date_unit", "date_origin")
@@ -179,7 +173,7 @@ def heatmap(
     ),
     plane: bool = setting(False, "The columns lie in a plane; they are no longitude and latitude."),
     size: int = setting(512, "Pixels along each side of pictures and rasters."),
-    level: options.Level = 0.95,
+    level: float = setting(0.95, "Level of the intervals."),
     yes: options.Yes = False,
     allow_clipping: options.AllowClipping = False,
     threads: options.Threads = None,
@@ -227,9 +221,8 @@ _WHAT = ("bounds", "bandwidth")
 
 
 def choose(
-    what: Annotated[
-        str, typer.Argument(help="bounds or bandwidth.", autocompletion=options.completing(*_WHAT))
-    ],
+    *,
+    what: str = typer.Argument(help="bounds or bandwidth.", autocompletion=options.completing(*_WHAT)),
     files: options.RecordFiles,
     request: Annotated[
         ReleaseRequest,
@@ -253,7 +246,9 @@ def choose(
     ),
     tail: float = setting(0.01, "For bounds: the fraction of the records outside on either side."),
     grid: int = setting(1000, "For bounds: number of equal steps of the range."),
-    candidates: str | None = setting(None, "For a bandwidth: declared candidates.", metavar="NUMBERS"),
+    candidates: tuple[float, ...] | None = setting(
+        None, "For a bandwidth: declared candidates.", metavar="NUMBERS"
+    ),
     density: float = setting(0.05, "For a bandwidth: the mean kernel value of two records."),
     yes: options.Yes = False,
     json: options.Json = False,
@@ -280,12 +275,11 @@ def choose(
                 raise UsageError("bounds", rule, got="none", remedy="give --within such as 0:255")
             chosen = choose_bounds(records, request, within=box, tail=tail, grid=grid, approve=approve)
         else:
-            listed = options.numbers(candidates or "", "candidates")
-            if not listed:
+            if candidates is None:
                 rule = "must be declared to choose a bandwidth from"
                 raise UsageError("candidates", rule, got="none", remedy="such as 1,5,25")
             chosen = choose_bandwidth(
-                records, request, kernel=kernel, candidates=listed, density=density, approve=approve
+                records, request, kernel=kernel, candidates=candidates, density=density, approve=approve
             )
     if chosen is None:
         declined("Nothing was chosen, and nothing was spent.")

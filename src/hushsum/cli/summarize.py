@@ -28,7 +28,7 @@ _NO_LEDGER: Final = "no ledger is given, so the privacy loss of this {} is not r
 
 
 def keys(
-    file: Annotated[str, typer.Argument(help="The key file; created if it does not exist.")],
+    file: str = typer.Argument(help="The key file; created if it does not exist."),
     json: options.Json = False,
 ) -> None:
     """Make a key pair for TLS, and show its fingerprint, which the other parties pin.
@@ -42,7 +42,7 @@ def keys(
 
 
 def secret(
-    file: Annotated[str, typer.Argument(help="The secret file; created if it does not exist.")],
+    file: str = typer.Argument(help="The secret file; created if it does not exist."),
     json: options.Json = False,
 ) -> None:
     """Create the secret under which owners send hashes instead of points, and show its check value.
@@ -72,7 +72,7 @@ def show_secret_file(file: str, kind: Any, public: str, warning: str, *, json: b
 
 
 def owner(
-    file: Annotated[str, typer.Argument(help="The records: CSV, Parquet or Arrow.")],
+    file: str = typer.Argument(help="The records: CSV, Parquet or Arrow."),
     *,
     curator: str = required("Where the curator listens, and its key.", metavar="HOST:PORT@FINGERPRINT"),
     request: Annotated[OwnerRequest, _OWN_ENTRY],
@@ -98,12 +98,12 @@ def owner(
 
 
 def curator(
-    owners: Annotated[
-        list[str],
-        typer.Option("--owner", metavar="FINGERPRINT", help="The key of an owner; once for each owner."),
-    ],
+    *,
+    owners: list[str] = typer.Option(
+        ..., "--owner", metavar="FINGERPRINT", help="The key of an owner; once for each owner."
+    ),
     listen: options.Listen,
-    output: Annotated[str, typer.Option("--output", "-o", help="The Parquet file of points to write.")],
+    output: str = required("The Parquet file of points to write."),
     request: Annotated[CuratorRequest, _OWN_ENTRY],
     waiting: Patience,
     json: options.Json = False,
@@ -162,8 +162,9 @@ def _entry(key: str | None) -> list[tuple[str, str]]:
 
 
 def validation(
-    file: Annotated[str, typer.Argument(help="The validation set: CSV, Parquet or Arrow.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="The release to write, for the curator.")],
+    *,
+    file: str = typer.Argument(help="The validation set: CSV, Parquet or Arrow."),
+    output: str = required("The release to write, for the curator."),
     request: Annotated[ValidationRequest, _OWN_ENTRY],
     json: options.Json = False,
 ) -> None:

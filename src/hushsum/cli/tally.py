@@ -6,14 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Annotated
 
 import typer
 
 from hushsum.cli import options
 from hushsum.cli.interrupts import signals_at_progress
 from hushsum.cli.output import counting, progress_bar, tell, warn, write_facts, write_json, write_result
-from hushsum.declaration import setting
+from hushsum.declaration import required, setting
 from hushsum.kernels import bandwidth_warnings, kernel_in_words
 from hushsum.operations import (
     CheckpointChoice,
@@ -108,10 +107,8 @@ def write_tally(described: TallyDescription) -> None:
 
 
 def merge(
-    tallies: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Two or more .tally or .hush files.")
-    ],
-    output: Annotated[str, typer.Option("--output", "-o", help="The .tally or .hush file to write.")],
+    tallies: list[str] = typer.Argument(metavar="FILE...", help="Two or more .tally or .hush files."),
+    output: str = required("The .tally or .hush file to write."),
     disjoint_units: bool = setting(
         False, "Declare that no person (of graphs: no edge or no node) is in two of them, else limits add."
     ),

@@ -30,16 +30,10 @@ _LONGEST_SLEEP = 60.0
 
 
 def watch(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="DIR|GLOB",
-            help="A folder, or a quoted pattern such as 'incoming/*.csv', of record files.",
-        ),
-    ],
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="Folder for the .hush files of the steps.")
-    ],
+    source: str = typer.Argument(
+        metavar="DIR|GLOB", help="A folder, or a quoted pattern such as 'incoming/*.csv', of record files."
+    ),
+    output: str = required("Folder for the .hush files of the steps.", metavar="DIR"),
     *,
     state: str = required("Confidential .stream file that the watch continues from.", metavar="PATH"),
     every: str = required("Time between two steps: day, week, month, hour, 6h, ….", metavar="PERIOD"),
