@@ -1,1 +1,1 @@
-"""The command line: one module per command, each a thin layer over ``hushsum.operations``."""
+"""The command line: modules named for their commands, each a thin layer over ``hushsum.operations``."""

@@ -1,4 +1,7 @@
-"""What the argument parser says, in the same words as everything else."""
+"""The parser of the command line: classes of commands and groups, the layout of help, and typed numbers.
+
+Errors of the parser are rewritten in the words that the library uses, with the names of the options.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The ledger and its rollback guard: datasets, debits of releases, history, and reports for readers outside.
+"""The ledger: datasets, debits of releases, history, and reports for readers outside.
 
 A debit is drawn, staged and published; each step is durable, so that a retry after a crash continues.
+`_rollback_guard` detects a ledger that was restored from an older copy.
 """
 
 from __future__ import annotations

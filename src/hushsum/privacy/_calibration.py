@@ -489,7 +489,7 @@ def _gaussian(promise: Promise, change: UnitChange, cells: int, count_share: Fra
 
     With unit moves the composition is exact (every moved cell by 1). Other vectors are bounded by their
     length: on a fine lattice nearly as over the reals, else, as for persons with several records in hash
-    rows, through ρ (``accounting.discrete_gaussian_vectors``).
+    rows, through ρ (`hushsum.privacy.accounting.vector_variances`).
     """
     table, count = change.table, change.count
     share = proper_share(count_share) if count else Fraction(0)

@@ -1,6 +1,11 @@
-"""From a promise to the noise of every step of a stream: one claim over all of them.
+"""From a promise to the noise of every step of a stream: one claim over all steps.
 
-A running sum by a factorisation whose state is a few tables, whatever the number of steps.
+`stream_noise` chooses between two mechanisms. `Factorisation`, with discrete Gaussian noise, is for ρ and
+(ε, δ). `TreeSums`, with discrete Laplace noise, is for pure ε.
+
+Factorisation
+=============
+It publishes running sums from a state of a few tables, whatever the number of steps.
 
 Let x_1, …, x_n be integer vectors, one per step, and c a sequence of weights. The mechanism publishes
 
@@ -52,7 +57,9 @@ Rush, Smith & Thakurta 2022; Smith & Thakurta 2022); rounding its outputs is pos
 the at most n·L touched numbers discrete noise is within 1/(24σ²) in total variation of rounded noise
 (`hushsum.privacy.accounting`).
 
-A running sum by noisy sums of intervals, for pure ε: a tree.
+Sums of intervals
+=================
+Noisy sums of intervals add up to a running sum, and form a tree.
 
 Step t publishes the noisy sum of one interval that ends at t: of b^l steps, b being the ``base``, where l is
 how often b divides t, and at most ``levels`` − 1. (With base 2 this is a Fenwick tree, the binary tree of
@@ -371,7 +378,7 @@ class FactorBounds:
 
 @dataclass(frozen=True, slots=True)
 class Factorisation:
-    """The weights c of the mechanism in this module's text, for ``horizon`` steps.
+    """The weights c of the mechanism "Factorisation" at the top of the module, for ``horizon`` steps.
 
     Parameters
     ----------

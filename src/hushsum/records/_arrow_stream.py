@@ -1,17 +1,14 @@
-"""Arrow streams from outside, read without trust: every length and offset is checked.
-
-Arrow describes its streams in them: https://flatbuffers.dev/internals/.
-
-Arrow streams from outside, decoded with every length checked before anything is read.
+"""Arrow streams from outside, read without trust: every length and offset is checked before it is used.
 
 PyArrow's reader trusts the lengths that a stream states: a batch of ten values that states five thousand is
 read beyond its end, and wrong offsets abort the process. This module therefore reads a stream's metadata
-itself (flatbuffers, https://arrow.apache.org/docs/format/Columnar.html), checks that every buffer lies within
+itself, which Arrow stores as flatbuffers (https://arrow.apache.org/docs/format/Columnar.html,
+https://flatbuffers.dev/internals/). It checks that every buffer lies within
 the bytes received and is as long as its column needs, and only then hands the buffers to PyArrow, which
 validates in full what depends on values: offsets, dictionary indices, UTF-8.
 
-It takes what records and queries are made of: numbers, booleans, text, lists and dictionaries of them, not
-compressed. It copies nothing but buffers that are not aligned.
+The module reads numbers, booleans, text, lists and dictionaries of them, which records and queries consist
+of. It reads no compressed streams. It copies only buffers that are not aligned.
 """
 
 from __future__ import annotations

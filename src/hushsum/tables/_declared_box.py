@@ -1,10 +1,12 @@
-"""What tables of coefficients in a declared box have in common: bounds, fixed point, portable arithmetic.
+"""Tables of coefficients in a declared box: what they have in common, and `FourierSeries`, one of them.
+
+They have bounds, fixed-point numbers and portable arithmetic in common.
 
 What a record adds to a tally must depend on that record alone, bit for bit: not on its place in a batch, the
 length of a vector register or the library at hand. Addition, multiplication and rounding are the same
 everywhere; a library's ``cos`` and ``exp`` are not, so cosine, sine and exponential are made of these alone.
 
-Fourier coefficients of the records are such a table: the spectral, or orthogonal series, estimate.
+`FourierSeries` holds Fourier coefficients of the records: the spectral, or orthogonal series, estimate.
 """
 
 from __future__ import annotations

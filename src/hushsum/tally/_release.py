@@ -1,4 +1,4 @@
-"""From exact sums to a public function: the one place where noise meets counts."""
+"""The release of a tally: noise is added to its exact sums, and the result is a public function."""
 
 from __future__ import annotations
 

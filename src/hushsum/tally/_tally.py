@@ -1,4 +1,4 @@
-"""The tally: the only place where exact sums of private records live."""
+"""The tally: exact sums of private records, which can be merged, stored and released with noise."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
 """From a claim to exact noise scales: what (ε, δ) or ρ a noise keeps, and the least noise that keeps it.
 
-``gaussian`` calibrates real numbers, ``discrete_gaussian`` integer tables that move by units, ``vectors``
-integer tables that move by vectors, ``zcdp`` the rest; ``conversions``
-moves claims between relations and groups.
+- ``_parameters``: checks of ε, δ and ρ, conversions between them, and the claims of groups
+- ``_gaussian``: normal and discrete Gaussian noise, on tables that move by units or by vectors, and in shares
+- ``_loss_moments``: binomial and Skellam noise
+- ``_composition``: lists of releases that are fixed beforehand
+- ``_shuffling``: local reports that are shuffled
 """
 
 from hushsum.privacy.accounting._composition import GaussianTable, LaplaceTable, compose, noise_allowed

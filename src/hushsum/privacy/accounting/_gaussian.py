@@ -1,12 +1,16 @@
-"""Gaussian noise, real and discrete, from (ε, δ) to its scale and back, with proofs.
+"""Gaussian noise, real and discrete: from (ε, δ) to its variance and back, with proofs.
 
-Discrete Gaussian noise on integer tables, from (ε, δ) to its variance and back, with proofs.
+The module has four parts. `gaussian_delta` and `analytic_gaussian_sigma` are about normal noise on real
+numbers. `DiscreteGaussian` and `discrete_gaussian_delta` bound δ for integer tables in which one unit moves
+each cell by at most 1. `vector_delta` does so for tables that one unit moves by a vector of bounded length.
+`promise_for_sum` is about noise that several sites add in shares. The proofs of the last three follow.
 
-The losses of many cells add up to that of one shifted discrete Gaussian (`discrete_gaussian_delta`), which is
-bounded here.
-
-Write ``f(x) = exp(−x²/2V)``, ``F(k) = Σ_{s ≥ k} f(s)`` over integers s, and ``Θ = Σ_s f(s)``, so that X ~
-N_Z(0, V) has ``P[X ≥ k] = F(k)/Θ``. Computed is an upper bound on the hockey-stick divergence
+Moves by 1: the divergence of a shifted discrete Gaussian
+---------------------------------------------------------
+The losses of many cells add up to the loss of one shifted discrete Gaussian (`discrete_gaussian_delta`),
+which is bounded here. Write ``f(x) = exp(−x²/2V)``, ``F(k) = Σ_{s ≥ k} f(s)`` over integers s, and ``Θ = Σ_s
+f(s)``, so that X ~ N_Z(0, V) has ``P[X ≥ k] = F(k)/Θ``. Computed is an upper bound on the hockey-stick
+divergence
 
     δ(ε) = Σ_s max(0, P[X = s] − e^ε P[X = s + R])                                                       (1)
 
@@ -54,9 +58,41 @@ valid):
 
 Underflow is covered by adding TINY = 1e−300 to what is enlarged and taking 1e−310 from what is reduced.
 
-The sum of h discrete Gaussians of variance v, each drawn by a site, in place of one of variance hv.
+Moves by a vector
+-----------------
+`vector_delta` and `vector_variances` need only a bound on the length of the move. A unit moves a table of n
+integers by some integer vector v with ‖v‖₂ ≤ Δ, and perhaps a count by c at most. The table gets independent
+discrete Gaussian noise N_Z(0, σ²), the count N_Z(0, σ_c²).
 
-Write N for N_Z(0, hv), Q for the distribution of the sum, and ``|ln Q(s)/N(s)| ≤ τ`` for all integers s.
+**Rounded noise.** For a table t of integers, rounding t + N(0, σ²I) gives t plus rounded noise. So rounded
+noise is a post-processing of the Gaussian mechanism over the reals: at every real ε its hockey-stick
+divergence ``sup_S P(S) − e^ε P'(S)`` is at most that of two normal distributions ‖v‖/σ apart, which grows
+with ‖v‖ (Balle & Wang 2018).
+
+**Discrete noise is near it.** In one cell, let r(z) be the probability that N(0, σ²) rounds to z, and p(z) =
+e^{−z²/2σ²}/Z the discrete distribution. Then ``r(z)·√(2π)σ = e^{−z²/2σ²}·E[cosh(zu/σ²)·e^{−u²/2σ²}]`` for u
+uniform in ±½, which is at least ``e^{−z²/2σ²}·(1 − 1/(24σ²))``; and Z ≥ √(2π)σ by Poisson's summation
+formula. So r ≥ p·(1 − 1/(24σ²)) everywhere, and the total variation Σ max(0, p − r) is at most 1/(24σ²); over
+n independent cells at most τ = n/(24σ²).
+
+**Together.** For every S and real ε, P_p(S) ≤ P_r(S) + τ and P'_r(S) ≤ P'_p(S) + τ, hence
+
+    δ_v(ε) ≤ δ_Gauss(ε; Δ/σ) + (1 + e^ε)·τ.                                                              (5)
+
+**The count** has too little noise for (5), so its loss is taken exactly. The two are independent, and δ(ε) =
+E[δ_v(ε − L)] over the loss L of the count, as for unit moves (`discrete_gaussian_delta`). That argument needs
+of δ_v only that it is a hockey-stick divergence, for each v; the upper bound (5) at its nodes holds for all
+v. A count that moves by less than c loses less: δ is the largest ``P[X ≥ k] − e^ε P[X ≥ k + c]``, which grows
+with c.
+
+The lattice must be fine, τ far below δ: grids and features, which count in units of 2¹⁰ and more to a record.
+Elsewhere the variance comes from ρ, which needs no fine lattice (Canonne, Kamath & Steinke 2020).
+
+Sums of shares
+--------------
+Each of h sites draws a discrete Gaussian of variance v, and their sum takes the place of one discrete
+Gaussian of variance hv. `sum_distance`, `rho_of_sum` and `promise_for_sum` bound what that costs. Write N for
+N_Z(0, hv), Q for the distribution of the sum, and ``|ln Q(s)/N(s)| ≤ τ`` for all integers s.
 
 **τ.** As in ``log_sum_excess``: adding N_Z(0, b) to N_Z(0, a) gives N_Z(0, a + b) times
 ``ϑ(a+b)/(ϑ(a)ϑ(b))·Σ_k e^(−2π²gk²) cos(2πkc)`` with ``g = ab/(a+b)`` and some real c. The last factor lies
@@ -81,35 +117,6 @@ hv ≥ 4 (Poisson summation; the terms left out are below 4π²hv·e^(−2π²hv
     K'' ≤ (e^(3τ)·(1 + 10⁻¹²)·√(2ρ_G) + 2τ√d)²,       K(α) ≤ α(α − 1)·K''/2.
 
 Compare Kairouz, Liu & Steinke (2021), Theorem 1, which has ``Δ/σ + τ√d`` for the same reason.
-
-Noise scales for integer tables that one unit moves by a vector of bounded length; proven for integers.
-
-A unit moves a table of n integers by some integer vector v with ‖v‖₂ ≤ Δ, and perhaps a count by c at most.
-The table gets independent discrete Gaussian noise N_Z(0, σ²), the count N_Z(0, σ_c²).
-
-**Rounded noise.** For a table t of integers, rounding t + N(0, σ²I) gives t plus rounded noise. So rounded
-noise is a post-processing of the Gaussian mechanism over the reals: at every real ε its hockey-stick
-divergence ``sup_S P(S) − e^ε P'(S)`` is at most that of two normal distributions ‖v‖/σ apart, which grows
-with ‖v‖ (Balle & Wang 2018).
-
-**Discrete noise is near it.** In one cell, let r(z) be the probability that N(0, σ²) rounds to z, and p(z) =
-e^{−z²/2σ²}/Z the discrete distribution. Then ``r(z)·√(2π)σ = e^{−z²/2σ²}·E[cosh(zu/σ²)·e^{−u²/2σ²}]`` for u
-uniform in ±½, which is at least ``e^{−z²/2σ²}·(1 − 1/(24σ²))``; and Z ≥ √(2π)σ by Poisson's summation
-formula. So r ≥ p·(1 − 1/(24σ²)) everywhere, and the total variation Σ max(0, p − r) is at most 1/(24σ²); over
-n independent cells at most τ = n/(24σ²).
-
-**Together.** For every S and real ε, P_p(S) ≤ P_r(S) + τ and P'_r(S) ≤ P'_p(S) + τ, hence
-
-    δ_v(ε) ≤ δ_Gauss(ε; Δ/σ) + (1 + e^ε)·τ.                                                              (1)
-
-**The count** has too little noise for (1), so its loss is taken exactly. The two are independent, and δ(ε) =
-E[δ_v(ε − L)] over the loss L of the count, as for unit moves (``discrete_gaussian``). That argument needs of
-δ_v only that it is a hockey-stick divergence, for each v; the upper bound (1) at its nodes holds for all v. A
-count that moves by less than c loses less: δ is the largest ``P[X ≥ k] − e^ε P[X ≥ k + c]``, which grows with
-c.
-
-The lattice must be fine, τ far below δ: grids and features, which count in units of 2¹⁰ and more to a record.
-Elsewhere the variance comes from ρ, which needs no fine lattice (Canonne, Kamath & Steinke 2020).
 """
 
 from __future__ import annotations
@@ -281,7 +288,7 @@ DIRECT_BELOW = 2.0**18
 class DiscreteGaussian:
     """N_Z(0, V): upper bounds on the divergence between it and its shifts.
 
-    The bounds and their proof stand at the top of this module. They are above the true values by a relative
+    The proof is at the top of the module. The bounds are above the true values by a relative
     1e−10 for V ≤ 2¹⁸ and, for a shift of R, by about u⁵/(190·R·V^1.5) beyond: 1e−6 and less.
     """
 
@@ -586,7 +593,7 @@ _LARGEST_EXPONENT = 700.0
 
 
 def rounding_gap(cells: int, variance: Fraction) -> float:
-    """τ of the module's text: the total variation between discrete and rounded Gaussian noise in
+    """τ of "Moves by a vector" above: the total variation between discrete and rounded Gaussian noise in
     ``cells`` cells.
     """
     return cells / (24.0 * float(variance)) * (1.0 + 1e-12)
@@ -604,7 +611,7 @@ def vector_delta(
     """A proven upper bound on δ(ε) of a table of ``cells`` integers with discrete Gaussian noise.
 
     One unit moves it by an integer vector of squared length at most ``l2_squared``, and a noisy count by
-    ``count`` at most. Proof in the module's text.
+    ``count`` at most. The proof is in "Moves by a vector" at the top of the module.
 
     Raises
     ------
@@ -625,7 +632,7 @@ def vector_delta(
 
 
 def _moved_vector(l2_squared: int, cells: int, variance: Fraction) -> Divergence:
-    """A moved vector; by (1)."""
+    """The divergence of a moved vector, by (5)."""
     separation = math.sqrt(float(Fraction(l2_squared) / variance)) * (1.0 + 1e-15)
     # No total variation is above 1; e^ε times more would overflow.
     gap = min(rounding_gap(cells, variance), 1.0)
@@ -716,7 +723,7 @@ _UP = 1.0 + 1e-9
 
 
 def sum_distance(shares: int, variance: Fraction = SMALLEST_SHARE) -> float:
-    """τ of the top of this module: how far the sum is from one discrete Gaussian, in logarithms.
+    """τ of "Sums of shares" above: how far the sum is from one discrete Gaussian, in logarithms.
 
     >>> sum_distance(20) < 1e-15
     True

@@ -1,10 +1,14 @@
-r"""Binomial and Skellam noise, proven by the moments of the loss, where each cell moves by at most 1.
+r"""Binomial and Skellam noise on integer tables: what they cost, bounded by the moments of the privacy loss.
 
-The binomial mechanism of cpSGD (Agarwal et al. 2018) on integer tables, for moves of single cells by 1.
+One unit moves ``cells`` cells by 1 each, up or down, and each cell has independent noise; a count moves by 1
+under noise of its own. For such vectors, summing the moments of the loss proves less noise sufficient than
+the published bounds for any vector: the concentration inequalities of cpSGD for binomial noise (Agarwal et
+al. 2018), and the bound on the Rényi divergence of Skellam noise by a Gaussian's and a remainder in Δ1
+(Agarwal, Kairouz & Liu 2021).
 
-One unit moves ``cells`` cells by 1 each, up or down, and each has noise B − n/2, B ~ Bin(n, ½); a count moves
-by 1 under noise of its own. cpSGD bounds δ by concentration inequalities for any vector. Here the moments of
-the loss are summed, which for these vectors needs far less noise.
+Binomial noise
+--------------
+The noise of a cell is B − n/2, B ~ Bin(n, ½).
 
 **Proof.** Between P, the distribution of B, and Q, that of B + 1, the loss at b ≥ 1 is ``ln P(b)/Q(b) = ln((n
 − b + 1)/b)``, and at b = 0 it is infinite, which has probability 2⁻ⁿ. (Reflection and translation swap the
@@ -17,12 +21,9 @@ trials of the count. Since ``max(0, 1 − e^(ε−x)) ≤ s^s/(s+1)^(s+1)·e^(s(
 for every s; the smallest of a grid is taken. Sums are enlarged by 2⁻³⁰ of their logarithm's scale, more than
 the rounding errors of up to 2²² positive terms.
 
-Skellam noise on integer tables, for moves of single cells by 1.
-
-One unit moves ``cells`` cells by 1 each, up or down, and each has noise Z = A − B, A and B Poisson of mean
-v/2; a count moves by 1 under noise of its own. Agarwal, Kairouz & Liu (2021) bound the Rényi divergence for
-any vector by a Gaussian's and a remainder in Δ1. Here the moments of the loss are summed, which for these
-vectors needs less noise.
+Skellam noise
+-------------
+The noise of a cell is Z = A − B, A and B Poisson of mean v/2.
 
 **Distribution.** ``P(k) = e^(−v)·I_|k|(v)``. The ratios ``r_k = I_k(v)/I_(k−1)(v)``, k ≥ 1, satisfy ``r_k =
 1/(2k/v + r_(k+1))`` and lie between 0 and ``v/(2k)``; the recurrence downwards shrinks errors, and every P(k)

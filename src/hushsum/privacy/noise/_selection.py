@@ -1,10 +1,19 @@
-"""Coins with given log-odds, choices by scores and random stopping, drawn exactly.
+"""Private selection, drawn exactly: coins with given log-odds, choices by scores, and random stopping.
 
-Private choices from a finite list, drawn exactly: permute-and-flip and the exponential mechanism.
+Coins
+-----
+`log_odds_coins` flips independent coins. A coin of log-odds −x falls with probability 1/(1 + e^x). For
+rational x that probability is enclosed by integer bounds of e^(−|x|) and compared with as many random bits as
+the decision needs, so that both outcomes keep their probabilities however small they are. A coin of b bits
+would draw a probability below 2⁻ᵇ as 0: an outcome that one of two neighbours can never have, which no ε and
+no ρ bounds.
 
-Both prefer high scores by the weights ``v_i = exp(rate·score_i)``. Scores are integers and the rate is
-rational, so every coin below has the probability ``e^(−x)`` of a rational x, and is decided by comparing
-integers with proven bounds of it; no floating-point number takes part.
+Choices by scores
+-----------------
+`permute_and_flip` and `exponential_choice` choose one candidate of a finite list. Both prefer high scores by
+the weights ``v_i = exp(rate·score_i)``. Scores are integers and the rate is rational, so every coin below has
+the probability ``e^(−x)`` of a rational x, and is decided by comparing integers with proven bounds of it; no
+floating-point number takes part.
 
 *What the rate pays.* Let one unit move the scores so that the largest rise minus the smallest (falls are
 negative) is at most B. Then both mechanisms are pure ``rate·B``. For scores of sensitivity Δ, B is 2Δ; where
@@ -23,23 +32,13 @@ v_r·e^(rate·h)`` and ``v'_s ≥ v_s·e^(rate·l)`` with h − l ≤ B. So P'(r
 
 The number of coins depends on the scores, and so does the time a draw takes: for the owner's eyes only.
 
-References
-----------
-McSherry & Talwar 2007 (the exponential mechanism); McKenna & Sheldon 2020 (permute-and-flip: never a larger
-expected loss than the exponential mechanism at the same ε); Dong, Durfee & Rogers 2020 (the range B).
+Random stopping
+---------------
+`draw_runs` draws the number of runs for a procedure that releases only the best of many private releases.
 
-Independent coins with given log-odds, flipped exactly.
-
-A coin of log-odds −x falls with probability 1/(1 + e^x). For rational x that probability is enclosed by
-integer bounds of e^(−|x|) and compared with as many random bits as the decision needs, so that both outcomes
-keep their probabilities however small they are. A coin of b bits would draw a probability below 2⁻ᵇ as 0: an
-outcome that one of two neighbours can never have, which no ε and no ρ bounds.
-
-The random number of runs behind the best of many private releases.
-
-Q is one run: a candidate at random, and its release, pure ε. K is drawn first, from a distribution that is
-public and independent of the data; Q runs K times, and only the best result is returned. K, the losers and
-how long it took stay secret.
+A run Q picks a candidate at random and makes its release, which is pure ε. The number of runs K is drawn
+first, from a distribution that is public and independent of the data; Q runs K times, and only the best
+result is returned. K, the losers and how long it took stay secret.
 
 *What it costs.* K follows the truncated negative binomial distribution: ``P(K = k) ∝ (1−γ)^k Π_{l=1}^{k−1}
 (l+η)/(l+1)``, k ≥ 1, whose generating function G has ``G'(t) = C·(1 − (1−γ)t)^(−1−η)``. Let b and a be the
@@ -57,6 +56,8 @@ runs.
 
 References
 ----------
+McSherry & Talwar 2007 (the exponential mechanism); McKenna & Sheldon 2020 (permute-and-flip: never a larger
+expected loss than the exponential mechanism at the same ε); Dong, Durfee & Rogers 2020 (the range B);
 Liu & Talwar 2019 (random stopping, 3ε); Papernot & Steinke 2022 (the family of distributions, (2+η)ε).
 """
 

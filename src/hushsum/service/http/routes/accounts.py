@@ -1,4 +1,4 @@
-"""Accounts, tokens and the audit log."""
+"""Accounts, their use and tokens, the audit log, and sign-in with an identity provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Datasets: budget, uploads, tallies and plans. Only the owner has access."""
+"""Datasets: their budget, ledger, write-offs, uploads, tallies and plans, and datasets of sample records.
+
+Only the owner of a dataset has access.
+"""
 
 from __future__ import annotations
 

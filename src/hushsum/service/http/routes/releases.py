@@ -1,4 +1,7 @@
-"""From a tally to a public function: the claim first, then the release, then its progress."""
+"""Releases of tallies, streams and models: their claims, the requests, and the progress of their jobs.
+
+The kernels and the kinds of models that can be requested are listed here too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Health and metrics."""
+"""Health, metrics, the state of the ledger and its accepted restores, and the page with its assets."""
 
 from __future__ import annotations
 
