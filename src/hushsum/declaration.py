@@ -247,7 +247,7 @@ def setting(default: Any, declared: str | Parameter, *, kw_only: Any = MISSING, 
 
 
 def required(declared: str | Parameter, **rules: Any) -> Any:
-    """The same for a parameter that must be given."""
+    """A field of a parameter that must be given; otherwise as `setting`."""
     return setting(MISSING, declared, **rules)
 
 
@@ -274,8 +274,9 @@ def _is_kernel(value: object) -> bool:
 
 @cache
 def parameters_of(request: Any) -> tuple[Parameter, ...]:
-    """The parameters that a dataclass declares, in the order of its fields; those of the dataclasses that it
-    is made of in their place.
+    """The parameters that a dataclass declares, in the order of its fields.
+
+    A field that is itself such a dataclass stands for the parameters of that dataclass.
     """
     found: list[Parameter] = []
     for _, hint, declared in declared_fields_of(request):

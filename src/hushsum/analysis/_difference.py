@@ -382,7 +382,9 @@ def _stderr(function: ReleasedFunction, Q: object, of: str, alpha: float | None 
 
 
 def share_release(f: NoisyTable, g: NoisyTable) -> bool:
-    """Whether two tables of one basis have the same draw of noise: one is the other, or a rounding of it."""
+    """Whether two tables of one basis have the same draw of noise, because both are the same release or one
+    is a rounding of the other.
+    """
     if f.noisy_count != g.noisy_count or f.basis.shape != g.basis.shape:
         return False
     one, other = _some_cells(f), _some_cells(g)

@@ -93,8 +93,10 @@ class Cases(Generic[Attacked]):
 
 @dataclass(frozen=True, slots=True)
 class MechanismCase:
-    """Two neighbours of a whole mechanism that adds Gaussian noise to a function; ``name`` is what people
-    call it, ``make`` sets them up for any promise, and ``promise`` is the one that is audited by default.
+    """Two neighbours of a whole mechanism that adds Gaussian noise to a function.
+
+    ``name`` is the name of the mechanism, ``make`` sets up the neighbours for any promise, and ``promise`` is
+    the promise audited by default.
     """
 
     name: str
@@ -214,8 +216,8 @@ register_kernel(code_records, kernels.HammingKernel(dim=6), kernels.HammingKerne
 
 
 def _product_records(kernel: kernels.ProductKernel, rng: np.random.Generator) -> Pool:
-    """Each factor's columns as an adversary of that kernel would choose them, in pairs that recur: records
-    that differ in the columns of one factor alone, and in all.
+    """Records whose columns are chosen factor by factor, as an adversary of the factor's kernel would choose
+    them. Pairs of records recur that differ in the columns of one factor alone, or in all columns.
     """
     pools = [kernel_cases(each.kernel.name).pool(each.kernel, rng) for each in kernel.factors]
     records: list[list[object]] = []
@@ -290,8 +292,10 @@ def _kernel_pool(basis: tables.HashRows | tables.DividedRows, rng: np.random.Gen
 
 
 def _increments_pool(basis: tables.IncrementRows, rng: np.random.Generator) -> Pool:
-    """A record and its opposite, many times so that one replaces the other: then increments of opposite signs
-    change places. The zero vector, which is its own opposite. And those that attack any kernel.
+    """A record, its opposite and the zero vector, each repeated, and the records that attack any kernel.
+
+    Where a record is replaced by its opposite, increments of opposite signs change places; the zero vector is
+    its own opposite.
     """
     worst = rng.normal(size=basis.kernel.dim).astype(np.float32) * 100.0
     return [*[worst, -worst, np.zeros_like(worst)] * 40, *dense_records(basis.kernel, rng)]
@@ -375,7 +379,7 @@ _PAIRS = 1 << 13
 
 
 def _features_pool(basis: tables.FourierFeatures, rng: np.random.Generator) -> Pool:
-    """Two records that are far apart, many times each so that they meet, and those that attack any kernel.
+    """Two distant records, each repeated so that they meet often, and the records that attack any kernel.
 
     A phase of an odd eighth of a turn has the largest |cos| + |sin|, and half a turn more the opposite signs.
     With as many columns as features, or more, a record can have such phases on all of them. In a box, the two
@@ -830,7 +834,9 @@ def _histogram(relation: Relation, promise: Promise = _SMALLER) -> Separated:
 
 
 def _posterior(promise: Promise = PROMISE) -> Separated:
-    """One target goes from one end of its range to the other, at the input that weighs most."""
+    """Neighbours that differ in one target: it is at one end of its range or at the other, at the input with
+    the largest weight.
+    """
     matrix = smoother(_directions(_RECORDS, 12), 0.5)
     largest = 1 << TARGET_BITS
     heaviest = int((matrix**2).sum(axis=0).argmax())

@@ -339,7 +339,7 @@ _MOST_EDGE_CELLS = 1 << 20
 def audit_edges(
     basis: AdjacencyRows, relation: Relation, rng: np.random.Generator, *, rounds: int = 6
 ) -> SensitivityAudit:
-    """The furthest move of one hash row that was found, against the declared one."""
+    """The largest change of one hash row that a search found, compared with the declared sensitivity."""
     rows = min(basis.rows, _ROWS, max(1, _MOST_EDGE_CELLS // basis.width))
     searched, declared = basis.prefix(rows), basis.prefix(1).unit_change(basis.units[1], 1, relation)
     ids = _chosen_ids(searched, rng)

@@ -77,7 +77,10 @@ def _tally(
 
 
 def column_profile(kernel: Kernel, asker: str) -> ColumnProfile:
-    """k as a function of the difference in one column; refuses a kernel that is not a product over them."""
+    """k as a function of the difference in one column.
+
+    Refuses a kernel that is not a product over columns.
+    """
     PRODUCT.check(kernel, asker)
     profile = kernel.column_profile() if isinstance(kernel, ProfileKernel) else None
     assert profile is not None

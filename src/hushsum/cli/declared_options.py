@@ -47,8 +47,8 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Reworded:
-    """In an annotation: what this command says of parameters, which of them it requires, and whether its
-    short help lists all of them.
+    """An annotation of a request: the command's help texts for some parameters, the parameters it requires,
+    and whether its short help lists all of them.
     """
 
     help: Mapping[str, str] = field(default_factory=dict)
@@ -141,14 +141,17 @@ class _Request:
 
     @classmethod
     def of(cls, hint: Any) -> _Request | None:
-        """The request that an annotation names, if it names one."""
+        """The request that an annotation names; None if it names no request."""
         kind, *said = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
         left_out = frozenset(name for each in said if isinstance(each, Without) for name in each.names)
         changed = next((each for each in said if isinstance(each, Reworded)), Reworded())
         return cls(kind, left_out, changed) if is_dataclass(kind) else None
 
     def parameters(self) -> list[Parameter]:
-        """Those that are options of the command, as it words them; a required one has no default."""
+        """The parameters that are options of the command, with the command's help texts.
+
+        A required parameter has no default.
+        """
         changed = self.changed
         return [
             replace(

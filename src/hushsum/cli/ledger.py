@@ -377,7 +377,9 @@ def _as_epsilon(account: Account) -> str:
 
 
 def _next(account: Account) -> str:
-    """The largest claim that fits, and the least noise it needs for a table that one unit moves by 1."""
+    """The largest claim that fits the remaining budget, and the least noise of such a release for a table
+    that one unit moves by 1.
+    """
     if account.state != "open":
         return f"none: the dataset is {account.state}"
     epsilon, rho = account.largest_pure_epsilon, float(account.remaining.rho)

@@ -82,8 +82,8 @@ def options(
 
 
 def application(*only: str) -> typer.Typer:
-    """All commands, or those that are named: importing one, and making its options, takes longer than many of
-    them run.
+    """An application with all commands, or with the named commands only: importing a command and making its
+    options takes longer than many commands run.
     """
     made = typer.Typer(
         name="hushsum",

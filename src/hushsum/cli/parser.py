@@ -37,7 +37,7 @@ def failed_surface() -> Surface:
 
 
 def may_have_spent() -> bool:
-    """Whether the command that ran is one that releases."""
+    """Whether the command that ran makes a release, which may have been debited."""
     return bool(_spending)
 
 
@@ -97,7 +97,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands, likewise."""
+    """A group of commands, whose help names no type for flags either."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Its parameters, flags without a placeholder."""
@@ -191,7 +191,7 @@ def sentence_of(error: Any) -> str:
 
 
 def _typed_value(options: Sequence[str], words: Sequence[str]) -> str | None:
-    """What a person typed last for one of these options; None if that is not known.
+    """The text that was typed last for one of these options; None if there is none.
 
     >>> _typed_value(["--rows", "-r"], ["plan", "--rows=5", "-r", "6.000"])
     '6.000'
@@ -209,5 +209,8 @@ def _typed_value(options: Sequence[str], words: Sequence[str]) -> str | None:
 
 
 def _brief(text: str) -> str:
-    """What was typed. It may be shown, unless it is so long that it may be a file by mistake."""
+    """The typed text for a message.
+
+    Long text is not shown, because it may be the content of a file, typed by mistake.
+    """
     return repr(text) if len(text) <= _LONGEST_SHOWN else "something else"

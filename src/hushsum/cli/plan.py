@@ -181,7 +181,7 @@ def _text(value: object) -> str:
 
 
 def _percent(share: float) -> str:
-    """With one decimal, and with as many as the first digit needs where it is less than that."""
+    """A fraction in per cent with one decimal; fractions below 0.1 % have one significant digit."""
     return f"{share:.1%}" if share >= 0.001 else f"{100.0 * share:.1g}%"
 
 

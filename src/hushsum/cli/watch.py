@@ -50,10 +50,10 @@ def watch(
 ) -> None:
     """Follow a growing folder of files, and release one step per period, all under one claim.
 
-    The first run starts a stream: it pays the claim for all steps, and asks on a terminal. Each file is
-    counted once, in the first step after it appears. Every period releases a step, also without new files.
-    Steps that were missed are made up for at the next run. A file that breaks a rule, or was changed after it
-    was counted, stops the command, and nothing is released before it is corrected.
+    The first run starts a stream: it pays the claim for all steps, after a confirmation on a terminal. Each
+    file is counted once, in the first step after it appears. Every period releases a step, also without new
+    files. Steps that were missed are made up for at the next run. A file that breaks a rule, or was changed
+    after it was counted, stops the command, and nothing is released before it is corrected.
 
     hushsum watch 'incoming/*.csv' --columns lon,lat --bounds -10:10,40:60 --method grid --kernel gaussian
     --bandwidth 0.5 --every day --horizon 365 --epsilon 1 --delta 1e-6 --state town.stream -o public/

@@ -251,7 +251,7 @@ class RemoteFunction(_Remote, Presented):
 
 
 class RemoteModel(_Remote):
-    """A released model that the service evaluates; it predicts as the local one does.
+    """A released model that the service evaluates; it predicts as a local model does.
 
     A query spends nothing. A method that the model does not have raises :class:`UsageError`.
 

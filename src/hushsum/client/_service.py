@@ -577,7 +577,7 @@ R = TypeVar("R", RemoteFunction, RemoteModel, RemoteDataset)
 
 
 def _named(name: str, listed: Sequence[R], kind: str) -> list[R]:
-    """Those with an id or a name, oldest first; at least one."""
+    """The listed objects with this id or name, oldest first. There is at least one."""
     found = [each for each in listed if name in (each.id, each.name)]
     if not found:
         raise UsageError(

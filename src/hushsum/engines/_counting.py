@@ -602,7 +602,10 @@ def _pieces(path: str, state: FileState) -> list[FilePiece]:
 
 
 def _grouped(pieces: Sequence[FilePiece], target: int) -> Iterator[tuple[FilePiece, ...]]:
-    """Neighbouring pieces, until they are large enough; row groups that follow each other become one."""
+    """Groups of neighbouring pieces, each group large enough for one task.
+
+    Row groups that follow each other become one piece.
+    """
     group: list[FilePiece] = []
     for piece in pieces:
         last = group[-1] if group else None

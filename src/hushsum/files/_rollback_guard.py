@@ -50,7 +50,7 @@ class GuardPlace(Protocol):
         """Make sure that the text can be written, before anything is done that would need it."""
 
     def read(self) -> str | None:
-        """The text that is there."""
+        """The stored text; None if there is none."""
 
     def locked(self) -> AbstractContextManager[Slot]:
         """The place, for this process alone."""
@@ -79,11 +79,14 @@ class PlacedGuard(Generic[Mark]):
         self.place.prepare()
 
     def known(self) -> Mark | None:
-        """The mark, if there is one."""
+        """The stored mark; None if there is none."""
         return self._known(self.place)
 
     def note(self, mark: Mark) -> bool:
-        """Write a mark, unless it is not later than the one that is there; whether that differs from it."""
+        """Write a mark if it follows the stored mark.
+
+        Returns whether another mark, which it does not follow, stays stored.
+        """
         with self.place.locked() as slot:
             return self._note(slot, mark)
 
@@ -129,13 +132,16 @@ class NumberGuard(PlacedGuard[int]):
         return super().note(mark) if self._lock is None else self._note(self._shared, mark)
 
     def hold(self) -> bool:
-        """Keep other processes from holding and noting it until `close`; False if another one holds it."""
+        """Keep other processes from holding and noting the number until `close`.
+
+        Returns False if another process holds it.
+        """
         self.prepare()
         self._lock = self._shared.lock(wait=False)
         return self._lock is not None
 
     def close(self) -> None:
-        """Let others hold it."""
+        """Let other processes hold the number."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

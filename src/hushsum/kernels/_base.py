@@ -57,8 +57,8 @@ class Kernel(Protocol, metaclass=RoleType):
 
     positive_definite: ClassVar[bool] = False
     """Whether every matrix k(x_i, x_j) of records is positive semidefinite, so that records are vectors of a
-    space in which k is the inner product. Plain kernels state it; it is derived for those made of others.
-    Methods whose sensitivity is a length in that space refuse kernels that do not state it.
+    space in which k is the inner product. Plain kernels declare this property; composed kernels derive it
+    from their parts. Methods whose sensitivity is a length in that space refuse kernels without the property.
     """
 
     # Declared for type checkers only: at run time a property here would be the default of the field of that

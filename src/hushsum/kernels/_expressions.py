@@ -204,7 +204,7 @@ class HashableProduct(ProductKernel, HashableKernel):
         return concatenated(hashers, self.split, rows=rows, width=width, seed=seed, layout=layout)
 
     def numbers_per_row(self) -> int:
-        """Those of all factors, and one for each to concatenate them."""
+        """The numbers per row of all factors, and one more number per factor to concatenate their hashes."""
         return sum(kernel.numbers_per_row() + 1 for kernel, _ in self.factors)
 
     def independent_rows(self) -> int:
@@ -212,7 +212,7 @@ class HashableProduct(ProductKernel, HashableKernel):
         return math.lcm(*(kernel.independent_rows() for kernel, _ in self.factors))
 
     def typical_row_variance(self) -> float:
-        """The least of the factors': records that resemble a query in all columns are fewer."""
+        """The least typical row variance of the factors: fewer records resemble a query in all columns."""
         return min(kernel.typical_row_variance() for kernel, _ in self.factors)
 
 
@@ -256,7 +256,7 @@ class ProfileProduct(ColumnProduct, ProfileKernel):
     factors: tuple[Factor[ProfileKernel], ...]
 
     def column_widths(self) -> tuple[float, ...]:
-        """Those of the factors."""
+        """The widths of the columns of all factors."""
         widths: dict[int, float] = {}
         for kernel, columns in self.factors:
             widths.update(zip(columns, kernel.column_widths(), strict=True))
@@ -300,8 +300,11 @@ def _roles(
     column: type[Any],
     narrower: Sequence[tuple[type[Any], type[Any], bool]],
 ) -> tuple[type[Any], ...]:
-    """The classes of a product or combination: those for hash rows and for columns where all kernels have the
-    role, and in place of the second those of the narrower roles that all have, where these are possible.
+    """The classes of a product or combination.
+
+    The class for hash rows is among them if all kernels are hashable. If all are kernels of columns, the
+    class for columns is too, or instead of it the classes of the narrower roles that all kernels have and
+    that are possible here.
     """
 
     def all_are(role: type[Any]) -> bool:
@@ -486,7 +489,7 @@ class ProfileCombination(ColumnCombination, ProfileKernel):
         return tuple(map(min, zip(*widths, strict=True)))
 
     def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
-        """Those of all components, with their weights."""
+        """The profiles of all components, multiplied by the weights of the components."""
         return tuple(
             Profile(weight * each.height, each.scales, each.gaussian)
             for weight, kernel in self.components
@@ -1013,8 +1016,8 @@ class KernelExpression:
         return all("dim" not in parameter_names(name) and not columns for name, columns, _ in atoms)
 
     def example_columns(self, dim: int | None = None) -> list[str] | None:
-        """Names for all columns of records that suit the text, where nothing else is known: those that it
-        mentions, in order, and others. None where records are sets.
+        """Example names for the columns of records that suit the text: first the names that the text
+        mentions, in order, then placeholders. None where records are sets.
         """
         if self.takes_sets:
             return None

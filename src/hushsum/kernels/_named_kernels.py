@@ -601,7 +601,7 @@ class AsymmetricAngularKernel(BallSignsKernel):
         return self._on_sphere().directions(rows=rows, seed=seed)
 
     def projections(self) -> Projections:
-        """Those of the angular kernel with one column more."""
+        """The projections of the angular kernel with one column more."""
         return self._on_sphere().projections()
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:

@@ -85,7 +85,7 @@ def integer_seed(value: object) -> int:
 
 
 def kernel_in_words(kernel: Kernel) -> str:
-    """A kernel and its parameters on one line; one that is made of others as an expression.
+    """A kernel and its parameters on one line; a composed kernel is written as an expression.
 
     >>> from hushsum.kernels import HammingKernel
     >>> kernel_in_words(HammingKernel(dim=4))

@@ -55,10 +55,10 @@ ACCOUNT_KINDS = (
     Kind.FROZEN,
     Kind.WRITTEN_OFF,
 )
-"""These change a dataset's account, and carry it as it is after them."""
+"""Events of these kinds change a dataset's account, and carry the account as it is afterwards."""
 
 GUARD_KINDS = (Kind.LEDGER_CREATED, Kind.GUARD_MOVED, Kind.RESTORE_ACCEPTED)
-"""These give the ledger's rollback guard an id, and carry it."""
+"""Events of these kinds give the ledger's rollback guard an id, and carry the id."""
 
 STEPS = (Kind.DEBITED, Kind.DRAWN, Kind.STAGED, Kind.PUBLISHED)
 """The durable steps of a release, in order."""

@@ -104,7 +104,9 @@ class WatermarkGuard(PlacedGuard[Watermark]):
 
 
 def _later(mark: Watermark, known: Watermark) -> bool:
-    """Whether a watermark is later than the one that is there; never than that of another ledger.
+    """Whether a watermark is later than the known watermark.
+
+    It is never later than the watermark of another ledger.
 
     Raises
     ------
@@ -255,12 +257,15 @@ class LedgerGuard:
             each.prepare()
 
     def advance(self, mark: Watermark) -> bool:
-        """Write a watermark to both, unless a later one is there; whether one is."""
+        """Write a watermark to both places, unless a later watermark is there.
+
+        Returns whether a later one was found.
+        """
         later = [self.shared.note(mark), *(own.note(replace(mark, guard=None)) for own in self._own)]
         return any(later)
 
     def reset(self, mark: Watermark) -> None:
-        """Write a watermark to both, whatever was there."""
+        """Write a watermark to both places, whatever was there."""
         self.shared.reset(mark)
         for own in self._own:
             own.reset(replace(mark, guard=None))

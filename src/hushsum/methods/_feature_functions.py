@@ -191,7 +191,7 @@ def _step(
 
 
 def _length(a: Floats, low: Floats, high: Floats, da: Floats, dl: Floats, dh: Floats, share: float) -> float:
-    """How far one may go so that everything stays positive."""
+    """The length of a step: ``share`` times the longest one that leaves all variables positive, at most 1."""
     longest = 1.0
     for value, step in ((a, da), (1.0 - a, -da), (low, dl), (high, dh)):
         falling = step < 0.0
@@ -318,8 +318,8 @@ def gap_missed(c: float) -> DataRefused:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Machines:
-    """Support vector machines as they were found, one row of weights each, and how far one record moves all
-    of them; secret.
+    """Fitted support vector machines, one row of weights per machine, and a bound on how far one record moves
+    all weights together; secret.
     """
 
     weights: Floats

@@ -224,9 +224,10 @@ LENGTH = 1 << 20
 """L: a record's integers have at most this length."""
 
 _PRIOR_VARIANCE, _OF_HALVING = 0.03, 8.0
-"""τ: the assumed variance of a coefficient about that of the points, over its eigenvalue; at least so many
-times the part of the records that a box must hold for each halving. It only decides how many features are
-measured. The first was chosen on cod_rna, the second on shuttle, protein, cod_rna and thyroid at ε = 0.1.
+"""Two numbers whose maximum is τ, the assumed variance of a coefficient about that of the points, over its
+eigenvalue: the least τ, and a factor of the part of the records that a box must hold for each halving. τ only
+decides how many features are measured. The first number was chosen on cod_rna, the second on shuttle,
+protein, cod_rna and thyroid at ε = 0.1.
 """
 
 _LEAST_EIGENVALUE = 1e-8

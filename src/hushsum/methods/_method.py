@@ -169,7 +169,7 @@ class Method:
         return promised and narrow and self.role.test(kernel)
 
     def request(self, **keywords: Unpack[OneCallKeywords]) -> ReleaseRequest:
-        """What is requested by these names, with the method's own defaults, where it can promise it.
+        """The release request with these keywords and the method's defaults.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class Method:
         return request
 
     def release(self, X: object, kernel: Kernel, **given: Any) -> ReleasedFunction:
-        """The release of one batch of records, which spends what it is given.
+        """Release one batch of records and spend the requested budget.
 
         Takes ``bounds``, ``columns``, what is requested of a release in one call (`OneCallKeywords`) and
         the method's own options. A ``sized`` one is given a declared number of ``records``, and ε, to choose

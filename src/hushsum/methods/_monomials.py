@@ -70,7 +70,7 @@ def monomials(
 
 
 def predict(request: PredictionRequest) -> list[Option]:
-    """The one option that there is, where its file is small enough."""
+    """The only option of this method, if its file is small enough."""
     if request.bounds is not None:
         return []
     return _options(request, Monomials(request.kernel))

@@ -150,14 +150,17 @@ class PredictionRequest:
         return replace(self, count_share=min(COUNT_SHARES, key=deviation))
 
     def kept_by(self, mechanism: str) -> PredictionRequest:
-        """The same with the promise that noise of this distribution keeps: that of pure ε needs no δ."""
+        """The same request with the promise that noise of this distribution keeps: the noise of pure ε needs
+        no δ.
+        """
         if mechanism not in PURE_MECHANISMS:
             return self
         return replace(self, promise=replace(self.promise, delta=Fraction(0)))
 
     def mean_reciprocal(self, number: CountError | float) -> float:
-        """The factor `mean_reciprocal` for a number of records with this error, by which an error to the
-        first order in it is too small; one that is combined with a table's own number is about normal.
+        """The factor by which errors of mean kernel values exceed their first-order approximation, for a
+        number of records with this error (see the function `mean_reciprocal`). The error of a number that
+        combines the noisy count with the table's estimate is about normal.
         """
         error = number if isinstance(number, CountError) else CountError(number)
         laplace = self.promise.pure and not error.combined

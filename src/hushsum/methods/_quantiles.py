@@ -89,7 +89,9 @@ class PrivateQuantiles:
 
 @dataclass(frozen=True, slots=True)
 class PrivateBounds(Sequence[Pair]):
-    """Bounds that were paid for, one (low, high) a column, as ``bounds=`` takes them; public."""
+    """Bounds that a release chose privately, one pair (low, high) per column, in the form that ``bounds=``
+    takes; public.
+    """
 
     pairs: tuple[Pair, ...]
     claim: Claim

@@ -120,7 +120,8 @@ def enough_records(functions: Iterable[ReleasedFunction]) -> bool:
 
 
 def shares_within_noise(counts: Floats, errors: Floats) -> Floats:
-    """How frequent each class may be, by noisy counts that are too few for more than that; post-processing.
+    """The estimated fraction of each class, from noisy counts that are too small for better estimates;
+    post-processing.
 
     Every class alike, unless one has so many more records than any other that noise cannot be the reason:
     five standard errors of the difference. A prediction then does not depend on noise alone.

@@ -120,8 +120,9 @@ class _Observed(PromiseParts):
 
 
 def _clusters(number: int, promise: Promise) -> Separated:
-    """A person with so many equal records far from a crowd, in all steps of k-means. Each of them has the
-    whole length in each step.
+    """A person with ``number`` equal records far from a crowd, in all steps of k-means.
+
+    Each record has the whole length in each step.
     """
     record = np.full((number, 1), 0.9)
     spent = promise_of_one(promise, number)
@@ -146,8 +147,9 @@ def _clusters(number: int, promise: Promise) -> Separated:
 
 
 def _scaled_classes(number: int, promise: Promise) -> Separated:
-    """A person with so many equal records in a corner of the bounds: each of them has the whole length,
-    whatever the scaling of the columns is.
+    """A person with ``number`` equal records in a corner of the bounds.
+
+    Each record has the whole length, whatever the scaling of the columns is.
 
     Of the two steps the sums by class are audited, in the units of the columns that were released in the same
     call, against the part of the promise that is left to them. An auditor sees the scaling too.
@@ -227,7 +229,7 @@ class _ObservedSteps(LogisticSteps):
 
 
 def _gradients(number: int, promise: Promise) -> Separated:
-    """A person with so many equal records of the longest gradients, in all steps of logistic regression."""
+    """A person with ``number`` equal records of longest gradients, in all steps of logistic regression."""
     record = np.full((number, 2), 1.5)
     spent = promise_of_one(promise, number)
     crowd = np.random.default_rng(_SEED).normal(0.0, 0.5, size=(300, 2))

@@ -419,8 +419,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     max_per_unit: int | None = setting(
         None,
         "Makes the person the unit of privacy: at most this many records of a person are counted, the first "
-        "ones, and the noise is that of so many records. fit and partial_fit then take units, whose record "
-        "each is.",
+        "ones, and the noise is large enough for all of them. fit and partial_fit then take units, whose "
+        "record each is.",
         at_least=1,
         at_most=1 << 20,
         group=RECORDS,
@@ -512,8 +512,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return self.max_per_unit or 1
 
     def _mechanism(self, promise: Promise, n_features: int | None) -> Mechanism:
-        """What makes the release private: one of several where that depends on more than is known. A
-        function of the parameters and of the number of columns alone.
+        """The mechanism of the release, or the possible mechanisms if the choice depends on more than is
+        known here. It depends on the parameters and on the number of columns alone.
         """
         return table_noise(promise)
 
@@ -608,7 +608,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return public_table(self.public, self._width(n_features), columns)
 
     def effective(self, name: str, n_features: int | None = None) -> Any:
-        """A parameter as the model uses it: what public rows decide, where it is left to them.
+        """The value of a parameter that the model uses: the declared value, a default, or what public rows
+        decide.
 
         Parameters
         ----------
@@ -1046,7 +1047,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             answer(*([] if answer.__name__ == "sample" else [self._example()]))
 
     def _as_counted(self) -> Self:
-        """The same model with the parameters, as they were used, that its records were counted with."""
+        """A copy of the model with the parameter values with which its records were counted."""
         stored = {name: from_json(value) for name, value in self._state.facts["parameters"].items()}
         return self._twin(**stored, public=None)
 

@@ -159,7 +159,10 @@ _PART, _SCALING = "moments", "scaling"
 
 @dataclass(frozen=True, slots=True)
 class SketchOfEachClass:
-    """One sketch for each class. A record is in one of them, so each takes the whole budget."""
+    """One sketch for each class.
+
+    A record is in the sketch of one class only, so each sketch takes the whole budget.
+    """
 
     classes: int
     empty: Callable[[int], Tally]
@@ -629,10 +632,10 @@ class PrivateClassifier(ClassificationModel, KernelModel):
             noise = self._gradient_steps(n_features, promise).slope_noise(records)
             if noise > _LARGE_NOISE:
                 found.append(
-                    f"for {records:,} records noise is predicted to hide most of what so many columns tell "
-                    f"(a slope of ± {noise:.2g}; below {_LARGE_NOISE} predictions are good): classes will be "
-                    "predicted by their shares, or nearly so; fewer columns, more records or epsilon, or a "
-                    "delta help, and a radius if records have a known length"
+                    f"for {records:,} records noise is predicted to hide most of the information in "
+                    f"{n_features} columns (a slope of ± {noise:.2g}; below {_LARGE_NOISE} predictions are "
+                    "good): classes will be predicted by their shares, or nearly so; fewer columns, more "
+                    "records or epsilon, or a delta help, and a radius if records have a known length"
                 )
             return found
         if len(self.declared_classes()) == 2 and promise.pure and not many:
@@ -647,13 +650,13 @@ class PrivateClassifier(ClassificationModel, KernelModel):
             )
         if many and method == KERNEL:
             found.append(
-                "in so many columns sketches see little; leave method out, and declare a radius if records "
-                "have a known length, such as 1"
+                f"with {n_features} columns sketches distinguish little; leave method out, and declare a "
+                "radius if records have a known length, such as 1"
             )
         elif many and self.radius is None and self._scaling(n_features, method) == BOUNDS:
             found.append(
-                "in so many columns leave method and column_scaling out, or declare a radius if records have "
-                "a known length, such as 1: the noise is otherwise as large as half of the box"
+                f"with {n_features} columns leave method and column_scaling out, or declare a radius if "
+                "records have a known length, such as 1: the noise is otherwise as large as half of the box"
             )
         return found
 

@@ -52,7 +52,10 @@ FIRST: Final = Fraction(1, 10)
 """Of the budget, for the first step, which has one cell."""
 MOST_CELLS: Final = 64
 SMALLEST_PART: Final = Fraction(3, 40)
-"""Of the budget, that any step has: 9/20 of it in six steps, which make 64 cells of one."""
+"""The smallest part of the budget of a step.
+
+Six steps, which cut one cell into 64, take 9/20 of the budget.
+"""
 REACH: Final = 1.7
 """The radius of a cell, in root mean squared distances of the records of the cell that it was cut from."""
 _HALF: Final = 0.8
@@ -177,7 +180,7 @@ class Measurement:
 
 
 def basis_of(cells: int, dim: int, kind: str) -> ClassMoments:
-    """What one step counts."""
+    """The basis of the table in which one step counts the records."""
     if kind == MOMENTS:
         return ClassMoments.of_shares(
             cells, dim, 1.0, moment_share=MOMENT_SHARE, count_share=COUNT_SHARE, by_class=True

@@ -52,7 +52,7 @@ _MOST_KEPT: Final = 10**8
 
 
 def can_be_kept(columns: int, records: int) -> bool:
-    """Whether so many records may be kept until the release, and all their columns be cut into bins."""
+    """Whether this number of records may be kept until the release, and all columns be cut into bins."""
     return columns <= MOST_COLUMNS and columns * records <= _MOST_KEPT
 
 

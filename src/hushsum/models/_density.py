@@ -118,7 +118,7 @@ class KernelTable:
 
     @property
     def shared(self) -> bool:
-        """Whether the part answers other kernels too, so that it needs the name of this one."""
+        """Whether the part answers other kernels too, so that a query must name the kernel."""
         return self.method != FUNCTIONAL and method_named(self.method).shared
 
     def as_json(self) -> dict[str, Any]:

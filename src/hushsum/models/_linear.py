@@ -96,8 +96,9 @@ class FromMoments:
         return Drawn({"moments": released})
 
     def claim(self, claim: Claim, each: Promise) -> Claim:
-        """The claim of a model by this method, which may be less than it was given; ClaimError if it cannot
-        keep the promise ``each`` of one record.
+        """The claim of a model by this method, which may be stronger than the requested claim.
+
+        Raises ClaimError if the method cannot keep the promise ``each`` of one record.
         """
         return replace(claim, mechanism=self.pure_noise if claim.promise.pure else Mechanism.of(GAUSSIAN))
 
@@ -179,7 +180,10 @@ class InFences(FromMoments):
 
 @dataclass(frozen=True, slots=True)
 class FromClassSketches(FromMoments):
-    """One sketch of each class. A record is in one of them, so each takes the whole budget."""
+    """One sketch for each class.
+
+    A record is in the sketch of one class only, so each sketch takes the whole budget.
+    """
 
     rows: int
     pure_noise: ClassVar[Mechanism] = Mechanism.of(LAPLACE)

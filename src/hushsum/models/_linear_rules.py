@@ -19,7 +19,10 @@ from hushsum.releases import CoefficientFunction
 from hushsum.tables import SQUARE_WEIGHT, ClassMoments
 
 TOTAL_SHARE: Final = Fraction(1, 1000)
-"""Of the budget, for the number of all records: those of the classes, which the table holds, add up to it."""
+"""The part of the budget for the number of all records.
+
+The table holds the numbers of the classes, which add up to that number too.
+"""
 
 COUNT_SHARE: Final = Fraction(1, 20)
 MOMENT_SHARE: Final = Fraction(1, 5)

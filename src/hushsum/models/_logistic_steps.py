@@ -126,7 +126,7 @@ class LogisticSteps:
         """The steps for a public number of records."""
         if self.promise.pure:
             return next((each for each in _PURE[:-1] if self._noise(each, records) < _SMALL_NOISE), _PURE[-1])
-        # Fewer where gradients have so many numbers that they take time.
+        # Fewer steps where the gradients of all records have many numbers and take long to compute.
         most = round(_MOST_NUMBERS / max(records * self._codes * (self.dim + 1), 1.0))
         return replace(_WITH_DELTA, steps=min(_WITH_DELTA.steps, max(_FEWEST_STEPS, most)))
 

@@ -388,7 +388,7 @@ class PrivateModes(TableModel):
         choices=METHODS,
     )
     kernel: Any = setting("euclidean", KERNEL, choices=_KERNELS)
-    n_modes: int | None = setting(None, "At most so many, the highest first.", at_least=1)
+    n_modes: int | None = setting(None, "Maximum number of modes; the highest are kept.", at_least=1)
     prominence: float = setting(
         3.0,
         "How many standard errors a mode must stand above the lowest point on the straight line to every "

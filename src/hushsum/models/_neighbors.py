@@ -74,8 +74,8 @@ class EmbeddingModel(KernelModel):
         if self.radius is not None or n_features <= _MANY_COLUMNS:
             return []
         advice = [
-            "in so many columns hash rows count near-duplicates and little else; for vectors of a text or "
-            "image model declare radius, such as 1"
+            f"with {n_features} columns hash rows count near-duplicates and little else; for vectors of a "
+            "text or image model declare radius, such as 1"
         ]
         return [*advice, "a delta lowers the noise of hash rows many times"] if promise.pure else advice
 

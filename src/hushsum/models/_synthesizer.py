@@ -61,7 +61,9 @@ FEWEST_COMPONENTS: Final = 64
 ITERATIONS: Final = 1000
 RATE: Final = 0.1
 IMPLIED_WEIGHT: Final = 0.1
-"""How much a pair that was not released counts against one that was: it is implied by others."""
+"""The weight of a pair of columns that was not released, relative to a released pair: other marginals imply
+it.
+"""
 _BELOW_ONE: Final = 1.0 - 2.0**-20
 UNITS: Final = 1 << 24
 """Probabilities are stored as integers of this part."""

@@ -54,7 +54,7 @@ TABLES: tuple[tuple[Role, int | None, str], ...] = (
 def empty_table(
     kernel: Kernel, method: str, *, box: Box | None, columns: Sequence[str] | None = None, **sizes: int
 ) -> Tally:
-    """An empty tally of a method, with those of the sizes that it takes."""
+    """An empty tally of a method. Of the given sizes, the method uses those that it takes."""
     counting = method_named(method)
     assert counting.tally is not None
     taken = {name: value for name, value in sizes.items() if name in counting.settings}

@@ -751,8 +751,8 @@ _MOST_ARRAY: Final = 100
 
 
 def describe_model(bundle: Bundle, *, target: str | None, size: int) -> dict[str, Any]:
-    """What a released model is: its kind, columns, bounds, classes and parameters; which answers it gives;
-    and what it claims. All of it is public.
+    """The description of a released model: its kind, columns, bounds, classes, parameters, kinds of answers
+    and claim. All of it is public.
 
     ``target`` is what the learned column is called, which the model itself does not know.
     """

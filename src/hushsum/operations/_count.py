@@ -83,7 +83,7 @@ class EngineChoice:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointChoice:
-    """Where a count that is not finished is kept, if it is, and how often it is written."""
+    """Where an unfinished count is kept, if anywhere, and how often it is written."""
 
     path: str = of_long_counts(
         "",
@@ -100,7 +100,7 @@ class CheckpointChoice:
     )
 
     def given(self) -> CheckpointChoice | None:
-        """The checkpoint, if there is one."""
+        """The checkpoint; None if there is no file."""
         return self if self.path else None
 
 
@@ -185,14 +185,14 @@ class TallyDescription:
 
     @property
     def graph(self) -> str | None:
-        """What kind of graph it counts, if it counts one."""
+        """The kind of graph that is counted; None if the records are not a graph."""
         basis = self.reading.basis
         lists = self.header.get("edge_lists", 1)
         return basis.graph_in_words(lists) if isinstance(basis, AdjacencyRows) else None
 
     @property
     def max_per_unit(self) -> int | None:
-        """The most records of a person that it counts; None where it counts no persons."""
+        """The most records per person that are counted; None if the unit is not a person."""
         units = self.header["units"]
         return None if units is None else int(units["limit"])
 
@@ -417,7 +417,10 @@ class _Counting:
 
 
 class Meter:
-    """The fraction of all files' bytes; unknown as soon as one of them has no length."""
+    """Measures progress as a fraction of the bytes of all files.
+
+    The fraction is unknown if one of the files has no length.
+    """
 
     def __init__(self, paths: Sequence[str], progress: Progress | None) -> None:
         known = STANDARD not in paths

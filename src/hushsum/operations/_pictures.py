@@ -210,7 +210,10 @@ def plot_function(
 def _model_picture(
     answering: AnsweringModel, bundle: Bundle, **shown: Unpack[PlotKeywords]
 ) -> tuple[View, Picture]:
-    """Draw the predictions of a model along one or two columns; one that is a released function as that."""
+    """Draw the predictions of a model along one or two columns.
+
+    A model that is a released function is drawn as a function.
+    """
     from hushsum.models import ClusterModel, RegressionModel, TableModel
 
     model, dim, columns = answering.model, answering.dim, answering.columns

@@ -178,7 +178,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class StepWritten:
-    """One step that was released; public."""
+    """A released step; public."""
 
     step: int
     horizon: int

@@ -221,7 +221,7 @@ def _classes() -> dict[str, type[PrivateModel]]:
 
 @cache
 def model_kinds() -> tuple[ModelKind, ...]:
-    """Every model that there is."""
+    """Every kind of model."""
     return tuple(_kind(name, kind) for name, kind in _classes().items())
 
 

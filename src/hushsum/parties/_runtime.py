@@ -67,7 +67,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class ParticipantPatience(Patience):
-    """The same for one that connects: the other side may be started again by people."""
+    """How long a participant waits for its peer, which people may have to start again."""
 
     lost: float = _waiting(600.0, "Give up when the other side is away for this time.", name="patience")
 
@@ -179,7 +179,7 @@ def parse_address(text: str, parameter: str, *, pinned: bool = False) -> Address
 
 
 def listener(address: Address, *, backlog: int = 4) -> socket.socket:
-    """A socket that listens there.
+    """A socket that listens at an address.
 
     Raises
     ------
@@ -408,7 +408,9 @@ class Coordinator:
         return time.monotonic() - self._begun < self._patience.wait
 
     def _farewell(self) -> None:
-        """Give those who are still there the time of one transfer to hear that the run has ended."""
+        """Give the participants that are still connected the time of one transfer to hear that the run has
+        ended.
+        """
         deadline = time.monotonic() + min(self._patience.transfer, self._patience.lost)
         with self._changed:
             self._ended = True
@@ -568,8 +570,7 @@ class _Refused(Exception):
 
 
 class Participant:
-    """One participant of one run. What is answered is decided by its machine, which keeps each reply before
-    it leaves.
+    """One participant of a run. Its machine decides what to reply, and stores each reply before it is sent.
 
     It tries to connect for ``patience.wait`` seconds after its start. After a lost connection it connects
     again for ``patience.lost`` seconds, also to a coordinator that gave up and may be started again, which

@@ -561,13 +561,16 @@ def bytes_array(rows: Sequence[bytes], width: int) -> NDArray[np.int8]:
 
 
 def share_digest(kind: str, terms: AggregationTerms, owner: str, holder: str, share: bytes) -> bytes:
-    """What an owner publishes of a share, so that a wrong one is recognised when it is revealed."""
+    """The digest of a share that its owner publishes, so that a wrong share is recognised when it is
+    revealed.
+    """
     named = f"share {kind} {owner} {holder} ".encode("ascii")
     return hashlib.sha256(named + terms.digest + share).digest()
 
 
 def seed_digest(terms: AggregationTerms, owner: str, seed: bytes) -> str:
-    """What an owner publishes of its seed, so that shares which join to another one are recognised.
+    """The digest of a seed that its owner publishes, so that shares which join to another seed are
+    recognised.
 
     The seed is 32 random bytes, so its digest tells nothing of it, nor of the mask that HKDF makes of it.
     """
@@ -922,8 +925,9 @@ class ServerState:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The sites that take part in the open step: those that replied to the one before; in the end those
-        whose tables are in the sum.
+        """The sites that take part in the open step, which replied in the step before.
+
+        After the last step: the sites whose tables are in the sum.
         """
         if self.done:
             return self.survivors
@@ -1128,7 +1132,9 @@ class ServerState:
         return pack("deliveries", {"senders": list(senders)}, {"sealed": sealed})
 
     def _open(self) -> None:
-        """Take the masks off: those that survivors made for themselves, and those shared with who left."""
+        """Remove the masks from the sum: each survivor's own mask, and the pairwise masks of the sites that
+        left.
+        """
         terms, total = self.terms, self._sum.copy()
         openings = self._replies[OPENING]
         for kind, owners in self._owners().items():
@@ -1401,7 +1407,7 @@ def site_spending(terms: AggregationTerms, ledger: LedgerOptions | None, fingerp
 
 
 def _check_sites(terms: AggregationTerms, known: Sequence[str], own: str) -> None:
-    """Refuse terms that name other keys than those that this site knows, its own aside."""
+    """Refuse terms whose other sites are not exactly the sites whose keys this site knows."""
     pinned, named = {fingerprint_of(each) for each in known} - {own}, set(terms.sites) - {own}
     if pinned == named:
         return

@@ -262,7 +262,7 @@ def promise_for_error(
     ------
     UsageError
         if no ε up to `LARGE_EPSILON` reaches the error, or ε or ρ was given too. A larger ε would be a number
-        in place of a promise, and nobody who asks for an error looks at it first.
+        in place of a promise, and a reader who requests an error may overlook it.
     """
     target = positive_number("error", error, remedy="give a mean absolute error such as 0.001")
     if not alone:
@@ -813,7 +813,10 @@ def plan(request: PlanRequest) -> Plan:
 
 
 def _methods(name: str, kernel: Kernel, *, tallies_only: bool) -> list[Method]:
-    """Those whose error is predicted and that take the kernel; a method that was named must do both."""
+    """The methods whose error is predicted and that take the kernel.
+
+    A method that was named must satisfy both.
+    """
     planned = [method_named(each) for each in planned_methods()]
     planned = [each for each in planned if each.tally is not None or not tallies_only]
     if name == AUTO:

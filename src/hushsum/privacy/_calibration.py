@@ -312,7 +312,8 @@ class Calibration:
         return Calibration(table, count)
 
     def keeps(self, promise: Promise) -> Promise:
-        """What noise that was calibrated for a promise keeps: that, or pure ε where none of it needs δ.
+        """The promise that noise calibrated for ``promise`` keeps: ``promise`` itself, or pure ε if the noise
+        needs no δ.
 
         Pure ε is stronger, and never costs more: a ledger adds its ε without a δ, takes it also where a
         dataset takes pure ε alone, and counts it as ε²/2 of ρ; for a group of m units it is m·ε, without δ.

@@ -394,7 +394,7 @@ _NODE = "node"
 
 
 def checked_unit(unit: str, allowed: Sequence[str] = UNITS) -> str:
-    """A unit, if it is one of those allowed.
+    """Check that a unit is allowed, and return it.
 
     >>> checked_unit("edge")
     'edge'

@@ -1,4 +1,4 @@
-"""What a method draws that chooses, counts and perturbs in several steps: one fresh key for all of them.
+"""The noise of a release of several steps (choices, counts, perturbations), drawn under one fresh key.
 
 Each step is calibrated here from its sensitivity and its share of the budget; a method only states which
 share a step gets. Integer steps are exact.

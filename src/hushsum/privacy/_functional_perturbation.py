@@ -73,7 +73,9 @@ def lattice_variance(l2: int, cells: int, promise: Promise, *, calibration: str 
 
 
 class LatticePart(NamedTuple):
-    """Integers of one release that take noise of the same variance, and how far one unit moves them."""
+    """Some integers of a release, which all get noise of the same variance, and a bound on how far one unit
+    moves them.
+    """
 
     l2_squared: int
     cells: int

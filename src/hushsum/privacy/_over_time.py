@@ -678,7 +678,7 @@ class StreamNoise:
 
     @property
     def mechanism(self) -> str:
-        """As claims call it."""
+        """The name of the mechanism in claims."""
         return INTERVALS if self.intervals else FACTORISED
 
     @property

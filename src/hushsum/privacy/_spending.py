@@ -55,7 +55,7 @@ class Budget(Protocol):
     """
 
     def cost(self, claim: Claim) -> object:
-        """What a claim costs, whether or not as much is left; a model asks before it counts a record.
+        """What a claim costs, whether or not as much is left; a model calls this before it counts a record.
 
         Raises
         ------

@@ -421,7 +421,7 @@ class CellFaults:
 
 
 MISSING: Final = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "none", "-", "?", ".")
-"""Cells that stand for a value that is not there."""
+"""Texts of cells that mean a missing value."""
 
 _MISSING_REMEDY: Final[Words] = ("correct those records, or leave them out with ", Argument("drop_missing"))
 _AMBIGUOUS_REMEDY: Final[Words] = (

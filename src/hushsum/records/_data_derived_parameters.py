@@ -1,5 +1,5 @@
-"""Detect declared parameters that look as if they had been computed from the private records, or that do not
-fit them; and records that were scaled by something fitted to them.
+"""Detect declared parameters that look computed from the private records or do not fit the records, and
+records that were scaled by a transform fitted to them.
 
 Bounds that are the minimum and maximum of the records, or a bandwidth that is Silverman's rule of them,
 publish a statistic of the data that was not paid for. The following is noticed, per column:
@@ -202,8 +202,9 @@ class ParameterCheck:
         rows: NDArray[Any] | None = None,
         whole: bool = False,
     ) -> None:
-        """Warn of everything that a batch gives away and that was not said before; refuse one that the bounds
-        mostly clip.
+        """Warn of every suspicion that a batch raises and that was not reported before.
+
+        Refuse a batch that the bounds mostly clip.
 
         Within :func:`clipping_allowed` with ``quiet`` nothing is compared: a model has done it.
 

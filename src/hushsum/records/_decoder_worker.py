@@ -216,8 +216,9 @@ def receive_exactly(peer: socket.socket, size: int) -> bytearray | None:
 
 
 class _Workbook:
-    """The rows of one sheet, of which the first names the columns: for each chosen column one of numbers, one
-    of moments and one of text.
+    """The rows of one sheet; the first row names the columns.
+
+    Each chosen column is sent as three: its numbers, its dates and times, and its texts.
     """
 
     row_group_sizes: Final[list[int]] = []
@@ -400,8 +401,9 @@ def _of_dates(kind: Any) -> bool:
 
 
 def _plain_type(kind: Any) -> Any | None:
-    """What a type is sent as: one that `hushsum.records` reads; None if there is none. Dates are
-    sent as microseconds.
+    """The type in which a column is sent, which `hushsum.records` reads; None if there is no such type.
+
+    Dates are sent as microseconds.
     """
     pa = _pyarrow()
     types = pa.types

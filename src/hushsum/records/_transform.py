@@ -343,8 +343,10 @@ class Transform:
         codes: NDArray[np.int64] | None = None,
         quantile: float = _SHORT,
     ) -> Transform:
-        """Learned from all rows; the length of results from those of each half under what was learned from
-        the other one.
+        """A transform learned from all rows.
+
+        The length of results is estimated by cross-fitting: the rows of each half are transformed by what was
+        learned from the other half.
         """
         check_radius("input_radius", input_radius, "record")
         if directions is not None:

@@ -448,7 +448,7 @@ def _error_in_the_middle(function: ReleasedFunction) -> float | None:
 
 
 def _small(function: ReleasedFunction) -> str:
-    """A small picture, where there is one that shows the whole function."""
+    """A small picture of the whole function; empty without bounds or for more than two columns."""
     if function.dim not in (1, 2) or function.bounds is None:
         return ""
     try:
@@ -569,8 +569,10 @@ Payload = tuple[Header, Sequence[Buffer | Section], Section | None]
 
 
 class StoredRelease(ABC):
-    """What has a ``.hush`` file of its own: a kind says what its header states, and which arrays follow. It
-    is pickled as the bytes of that file, which are read as suspiciously as any other file.
+    """A release that has a ``.hush`` file of its own.
+
+    Each kind of release defines its header and the arrays that follow. It is pickled as the bytes of that
+    file, which are validated like any other file when they are read.
     """
 
     kind: ClassVar[str]

@@ -110,7 +110,7 @@ class StreamStep:
         return Detail("stream", about, f"step {self.step} of {self.horizon}: {shows}", label="stream")
 
     def keeps(self, claim: Claim, basis: Basis, table: IntegerNoise, count: IntegerNoise) -> bool:
-        """Whether the noise of all steps keeps a claim, and that of this one is what it is said to be.
+        """Whether the noise of all steps keeps a claim, and the noise of this step is what the file states.
 
         Pure ε and ρ add up exactly; for ε and δ only the kind of noise is looked at here.
         """
@@ -213,8 +213,8 @@ class NoisyTable(LocalTable):
     stream_step: StreamStep | None = None
     parts: tuple[str, ...] = ()
     unchecked: Callable[[NoisyTable], None] | None = None
-    """Compares the noise that a file states with its claim, where that takes longer than reading the file;
-    None once it is done, as it is where it takes no time. It raises ``FileRefused``.
+    """A check that has not run yet: it compares the noise that a file states with its claim, and raises
+    ``FileRefused``. It is put off where it would take longer than reading the file. None if it has run.
     """
 
     def __post_init__(self) -> None:
@@ -251,8 +251,8 @@ class NoisyTable(LocalTable):
 
     @abstractmethod
     def _own_count(self) -> tuple[float, float] | None:
-        """The number of records as the table itself tells it, and the variance of that; None if it does
-        not.
+        """An estimate of the number of records from the table itself, and its variance; None if the table
+        gives no estimate.
         """
 
     @property

@@ -56,7 +56,7 @@ class ForwardedFacts(LocalFunction):
 
     @property
     def facts(self) -> PublicFacts:
-        """Those of the function; the claim states too that the public points are public."""
+        """The facts of the function; the claim also has the assumption that the public points are public."""
         facts, known = self.function.facts, self.function.claim.assumptions
         if PUBLIC_SAMPLE in known:
             return facts

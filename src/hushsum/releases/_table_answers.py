@@ -441,7 +441,11 @@ class CoefficientFunction(NoisyTable):
         return simulate
 
     def _count_covariance(self, batch: Batch) -> Floats | float:
-        """Of the noise of the sums with that of N̂, as far as N̂ is the table's own number."""
+        """The covariance of the noise of the sums with the noise of N̂.
+
+        It is 0 where N̂ is the noisy count alone, or nearly so, since the noise of the count is independent
+        of the table.
+        """
         own = self._own_count()
         if own is None or self.count_noise.variance <= _SMALL_PART * own[1]:
             return 0.0

@@ -585,7 +585,7 @@ class StreamFile:
         return guard
 
     def close(self) -> None:
-        """Let others open it."""
+        """Release the lock, so that another process can open the stream."""
         if self._guard is not None:
             self._guard.close()
             self._guard = None

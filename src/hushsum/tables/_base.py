@@ -365,9 +365,10 @@ class LinearReading(Reading, Protocol):
 
     @abstractmethod
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
-        """The expected squared error of the method itself, were there no noise; zeros where it is exact. The
-        cells have noise of the given variance. It has no default: standard errors without it would say that
-        noise is all that an answer is off by.
+        """The expected squared error of the method itself, without noise; zeros where the method is exact.
+
+        The cells have noise of the given variance. There is no default: standard errors without this part
+        would state that noise is the only error.
 
         It depends on where the records are, and is estimated from the released table: as if the records in
         a part of the box that the table resolves were all at one place, a random one. Smooth data err less.

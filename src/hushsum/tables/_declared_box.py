@@ -530,7 +530,10 @@ class SeriesReading(BoxReading):
         return found
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
-        """As for every box; a bound on it where that is far below the noise, as with many frequencies."""
+        """The expected squared error as for every box.
+
+        Where a bound on it is far below the noise, as with many frequencies, the bound is returned.
+        """
         if self.kernel != self.basis.kernel:
             return super().method_variance(table, batch, count, variance)
         errors: Floats = self._largest_error(queries_of(batch)) ** 2 * float(self._heaps(table).sum())

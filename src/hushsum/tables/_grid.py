@@ -1,4 +1,4 @@
-"""Weights on a grid: splines of each record, how the noisy grid is read, and how far a reading errs."""
+"""Weights on a grid: splines of each record, how the noisy grid is read, and the errors of a reading."""
 
 from __future__ import annotations
 
@@ -441,8 +441,9 @@ class GridReader:
         return sums
 
     def _lattice_sums(self, table: Floats, lattice: Sequence[tuple[Floats, NDArray[np.intp]]]) -> Floats:
-        """Queries that are most points of a lattice, such as those of a picture: the sums at all of its
-        points, one column after the other.
+        """The sums at all points of a lattice, computed one column after the other.
+
+        It is used for queries that are most points of a lattice, such as the pixels of a picture.
         """
         total: Floats = np.zeros([len(places) for places, _ in lattice])
         for term in self.terms:
@@ -1070,7 +1071,9 @@ class GridReading(LinearReading):
         return self.kernel.prepared_similarity(records, queries)
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
-        """As if the records around each node were at one random place."""
+        """The expected squared error under the assumption that all records around a node are at one random
+        place.
+        """
         nodes = table.reshape(self.basis.nodes)
         return self.errors.variance(nodes, batch) / float(WHOLE) ** 2
 

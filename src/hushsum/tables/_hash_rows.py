@@ -498,9 +498,11 @@ class DividedReading(SampledReading):
         return total
 
     def spread(self, table: Table, batch: Batch, *, threads: int) -> RowAverages:
-        """Kernel sums; their variance Σ weight²·(variance of the component's mean), each from the spread over
-        its own rows; and the blocks that as good an estimate from rows of one kind has (Welch–Satterthwaite,
-        where all rows have one variance).
+        """Kernel sums, their variance and a number of blocks.
+
+        The variance is Σ weight²·(variance of the component's mean); each term is estimated from the spread
+        over the rows of its component. The number of blocks is how many blocks of rows of a single kind would
+        give as good an estimate (Welch–Satterthwaite, for rows of one variance).
         """
         number, _ = self.total(table)
         sums = np.full(len(batch), -number * self._fold * self.basis.rows)
@@ -681,7 +683,9 @@ class IncrementReading(SampledReading):
         return self.basis.fold_rate * float(table.sum(dtype=np.int64)) / self.basis.rows
 
     def noise_gain(self, batch: Batch) -> Floats:
-        """Of a coefficient a − b in one cell of each row, and −b in the others."""
+        """The sum of the squared coefficients: a query has the coefficient a − b in one cell of each row, and
+        −b in the other cells.
+        """
         rows, width = self.basis.shape
         rate = self.basis.fold_rate
         a, b = 1.0 / ((1.0 - rate) * rows), rate / ((1.0 - rate) * rows)

@@ -246,7 +246,10 @@ class HashSecret:
 
     @property
     def check(self) -> str:
-        """By which parties see that they hold the same secret; public, and reveals nothing about it."""
+        """A public digest by which parties check that they hold the same secret.
+
+        It reveals nothing about the secret.
+        """
         return self._digest("check").hex()
 
     def features(self, public: SummaryFeatures) -> SummaryFeatures:

@@ -186,7 +186,7 @@ class OwnerState:
         if (broadcast.threshold is not None) != (self.terms.rule == THRESHOLD):
             raise FileRefused("this broadcast follows another rule than the agreed one")
         if broadcast.quota > self.terms.batch:
-            raise FileRefused("this broadcast asks for more than the agreed batch")
+            raise FileRefused("this broadcast requests more than the agreed batch")
 
     def _allowed(self, broadcast: Broadcast) -> Integers:
         """The places of the points to send, in an order that one record more does not change."""

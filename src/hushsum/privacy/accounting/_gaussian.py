@@ -756,7 +756,7 @@ def promise_for_sum(promise: Promise, *, shares: int, cells: int) -> Promise:
         if _kept(promise, smaller, tau, cells):
             return smaller
         margin *= 2
-    rule = "the promise is too small for noise in shares of so many cells"
+    rule = f"the promise is too small for noise in shares on {cells} cells"
     raise ClaimError(rule, got="too small", remedy="use a larger one, or fewer rows")
 
 

@@ -96,7 +96,9 @@ class ForkServer:
 
 
 FORK_SERVER: Final = ForkServer()
-"""One for all applications of this process: what it has imported does not depend on settings."""
+"""One fork server for all applications of this process: the modules that it has imported do not depend on
+settings.
+"""
 
 
 def start_fork_server() -> tuple[socket.socket, object]:
@@ -135,7 +137,7 @@ class CostEstimates:
         return None if rate is None else _FIXED_SECONDS + rate * size
 
     def learn(self, kind: str, seconds: float, size: float = 1.0) -> None:
-        """Take note of one that was made."""
+        """Update the estimate with the duration of a finished calculation."""
         rate = max(0.0, seconds - _FIXED_SECONDS) / max(size, 1.0)
         known = self._rates.get(kind, rate)
         self._rates[kind] = known + (_RISE if rate > known else _FALL) * (rate - known)

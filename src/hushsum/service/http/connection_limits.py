@@ -261,7 +261,10 @@ class _Connection(asyncio.Protocol):
 
 
 def _close_idle(connections: Iterable[_Connection]) -> bool:
-    """Close one idle connection, of the address that has most of them; False if all are at work."""
+    """Close one idle connection of the address that has the most idle connections.
+
+    Returns False if no connection is idle.
+    """
     idle = [each for each in connections if each.is_idle]
     if not idle:
         return False

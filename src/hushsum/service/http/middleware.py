@@ -235,8 +235,9 @@ def _check_form(scope: Scope) -> None:
 
 
 def _with_security_headers(headers: Any, id: str, *, secure: bool) -> list[tuple[bytes, bytes]]:
-    """The response's headers, and the default ones that it does not set; one that it sets to nothing is left
-    out.
+    """The response's headers, and the default headers that the response does not set.
+
+    A header that the response sets to nothing is left out.
     """
     named = {name for name, _ in headers}
     own = [(name, value) for name, value in headers if value]

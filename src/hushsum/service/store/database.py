@@ -225,7 +225,7 @@ def agree_on_folder(database: Database, folder: Path) -> None:
 
 
 def folder_trouble(database: Database, folder: Path) -> str | None:
-    """Why this folder is not the one that the database belongs to, if that is so."""
+    """Why this folder does not belong to the database; None if it does."""
     known = _value(database, _FOLDER)
     try:
         found = (folder / FOLDER_FILE).read_text(encoding="ascii").strip()

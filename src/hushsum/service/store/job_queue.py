@@ -314,5 +314,5 @@ def _whose_turn(
 
 
 def _mine(job: Job) -> tuple[sa.ColumnElement[bool], ...]:
-    """The job is held by the worker that claimed it as this attempt."""
+    """Conditions for the row of a running job: no other worker has claimed it since this attempt began."""
     return (jobs.c.id == job.id, jobs.c.state == RUNNING, jobs.c.attempts == job.attempts)

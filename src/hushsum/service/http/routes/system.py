@@ -159,7 +159,9 @@ def _asset(name: str, body: bytes) -> Asset:
 
 @cache
 def front() -> bytes:
-    """The page, with the names of all modules: a browser then fetches them at once, not one by one."""
+    """The page with links to all its modules, so that a browser fetches them at once and not one after the
+    other.
+    """
     alone = ("app/early.js", "app/shared.js")
     modules = [name for name in assets() if name.startswith("app/") and name not in alone]
     links = "\n".join(f'<link rel="modulepreload" href="assets/{name}">' for name in modules)
