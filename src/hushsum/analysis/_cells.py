@@ -531,7 +531,7 @@ class Sketch:
 
     @classmethod
     def of(cls, function: CoefficientFunction) -> Sketch:
-        """That of a release of Fourier features."""
+        """The sketch of a release of Fourier features."""
         basis = function.basis
         assert isinstance(basis, FourierFeatures)
         number = min(basis.features, _MOST_FEATURES)

@@ -95,7 +95,9 @@ class Coordinates:
 
     @classmethod
     def of_table(cls, table: NoisyTable, points: Points) -> Coordinates | None:
-        """Those of a table's own answers, or of its kernel where these are not of a kernel."""
+        """The coordinates of a table's own answers, or of its kernel if the matrix of the answers is not that
+        of a kernel.
+        """
         found = cls.of(table.record_answers(points, points))
         return cls.of(table.kernel.similarity(points, points)) if found is None else found
 

@@ -331,7 +331,7 @@ register_basis(
 
 
 def _bins_pool(basis: tables.Bins, rng: np.random.Generator) -> Pool:
-    """Those that attack any kernel; corners of the box; edges of cells, where rounding decides."""
+    """Records that attack any kernel, corners of the box, and edges of cells, where rounding decides."""
     low, high, width = np.array(basis.bounds.low), np.array(basis.bounds.high), basis.grid.width
     edges = low + rng.integers(0, np.array(basis.bins) + 1, (24, len(low))) * width
     return [*dense_rows(basis.bounds.dim, 1.0, rng), low, high, *edges, *np.nextafter(edges, high)]
@@ -346,7 +346,7 @@ register_basis(
 
 
 def _grid_pool(basis: tables.GridWeights, rng: np.random.Generator) -> Pool:
-    """Those that attack any kernel; the corners of the box; and middles and ends of cells, where weights of
+    """Records that attack any kernel, the corners of the box, and middles and ends of cells, where weights of
     even and of odd degree are most uneven.
     """
     low, high, spacing = (np.array(side) for side in (basis.bounds.low, basis.bounds.high, basis.spacing))

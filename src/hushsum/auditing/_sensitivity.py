@@ -218,7 +218,9 @@ def _bare(pool: Pool, relation: Relation, rng: np.random.Generator, *, everythin
 
 
 def _pair(pool: Pool, relation: Relation, rng: np.random.Generator, size: int, place: int) -> Pair:
-    """``size`` records, and the same with one more at ``place``, or with one replaced there."""
+    """Neighbours: ``size`` records with and without one more record at ``place``, or with two different
+    records there.
+    """
     others = [pool[i] for i in rng.integers(0, len(pool), size)]
     one, another = (pool[i] for i in rng.integers(0, len(pool), 2))
     left = [*others[:place], one, *others[place:]]

@@ -146,7 +146,7 @@ class FitCommand(Command):
         return found
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The options of every model, and those of the one that is named."""
+        """The options of every model, and the options of the named model."""
         shared = super().get_params(ctx)
         return [*shared[:-1], *_options(self._declared), shared[-1]]
 

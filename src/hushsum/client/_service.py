@@ -135,7 +135,7 @@ class Service:
         return self._connection.object("GET", "/usage")
 
     def sign_out(self) -> None:
-        """Revoke the token in use and those that it made, and close the connections."""
+        """Revoke the token in use and the tokens that it issued, and close the connections."""
         self._connection.request("DELETE", f"/tokens/{self.me['token']}")
         self.close()
 

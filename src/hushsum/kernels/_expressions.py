@@ -598,11 +598,11 @@ class ScaledKernel(_Composed, ColumnKernel):
         return self.kernel
 
     def size_bound(self) -> float:
-        """That of the kernel."""
+        """The size bound of the kernel."""
         return self.kernel.size_bound()
 
     def integral(self) -> float:
-        """That of the kernel times the units."""
+        """The integral of the kernel times the units."""
         return self.kernel.integral() * math.prod(self.units)
 
     def _pairwise(self, records: Batch, queries: Batch) -> Floats:
@@ -632,19 +632,19 @@ class HashableScaled(ScaledKernel, HashableKernel):
         return BlockwiseHasher(inner, lambda arrays: [_divided(arrays[0], self.units)])
 
     def numbers_per_row(self) -> int:
-        """Those of the kernel."""
+        """The numbers per row of the kernel."""
         return self.kernel.numbers_per_row()
 
     def distinct_hashes(self) -> int | None:
-        """Those of the kernel."""
+        """The number of distinct hashes of the kernel."""
         return self.kernel.distinct_hashes()
 
     def independent_rows(self) -> int:
-        """Those of the kernel."""
+        """The independent rows of the kernel."""
         return self.kernel.independent_rows()
 
     def typical_row_variance(self) -> float:
-        """That of the kernel."""
+        """The typical row variance of the kernel."""
         return self.kernel.typical_row_variance()
 
 
@@ -657,7 +657,7 @@ class SpectralScaled(ScaledKernel, SpectralKernel):
     kernel: SpectralKernel
 
     def frequencies(self, *, rows: int, seed: int, orthogonal: bool) -> NDArray[np.float32]:
-        """Those of the kernel, per unit of the data. They are not orthogonal."""
+        """The frequencies of the kernel, per unit of the data. They are not orthogonal."""
         own = self.kernel.frequencies(rows=rows, seed=seed, orthogonal=False).astype(np.float64)
         return single_precision(own / np.array(self.units))
 
@@ -675,7 +675,7 @@ class ProfileScaled(ScaledKernel, ProfileKernel):
         return self.kernel.smooth
 
     def profiles(self, *, spacings: Sequence[float], sides: Sequence[float]) -> tuple[Profile, ...]:
-        """Those of the kernel, with scales in the units of the data."""
+        """The profiles of the kernel, with scales in the units of the data."""
         own = self.kernel.profiles(
             spacings=[each / unit for each, unit in zip(spacings, self.units, strict=True)],
             sides=[each / unit for each, unit in zip(sides, self.units, strict=True)],

@@ -60,7 +60,11 @@ class WeightProblem:
         return self._weights(found.x, columns), float(found.fun)
 
     def _constraints(self, columns: list[int]) -> tuple[int, Floats, Floats]:
-        """Of the positive and, if allowed, the negative parts of weights, then of the maximal error."""
+        """The constraints of the linear program.
+
+        Its variables are the positive and, if allowed, the negative parts of the weights, then the maximal
+        error.
+        """
         chosen = self.values[:, columns]
         both = np.hstack((chosen, -chosen)) if self.signed else chosen
         ones = np.ones((len(both), 1))

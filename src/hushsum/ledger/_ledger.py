@@ -447,7 +447,7 @@ class Ledger:
         guard: str | os.PathLike[str] | None = None,
         wait_seconds: float = WAIT_SECONDS,
     ) -> Ledger:
-        """Make a ledger, or bring the one that is there to this version's schema.
+        """Create a ledger, or upgrade an existing one to this version's schema.
 
         Parameters
         ----------

@@ -36,7 +36,7 @@ WIDTHS = (250, DEFAULT_WIDTH)
 """Wide rows have smaller errors, narrow ones leave room for more of them."""
 
 _MOST_CELLS = 1 << 26
-"""Of a tally, at 8 bytes per cell; what is released takes half of that in memory."""
+"""The most cells of a tally, at 8 bytes per cell. The release takes half of that in memory."""
 
 BOUND, ESTIMATE = "bound", "public data"
 """What the variance of a row is known from."""
@@ -316,7 +316,9 @@ def _components(kernel: Kernel) -> tuple[tuple[float, HashableKernel], ...]:
 
 
 def _row_weights(basis: HashRows | DividedRows) -> list[tuple[float, float, float]]:
-    """Of each component: its weight, what removing the fold multiplies by, and its share of the rows."""
+    """For each component its weight, the factor by which removing the fold multiplies, and its share of the
+    rows.
+    """
     if isinstance(basis, HashRows):
         return [(1.0, 1.0 / (1.0 - basis.fold_rate), 1.0)]
     return [

@@ -36,7 +36,7 @@ from hushsum.releases import FeatureErrors, PointsFunction
 from hushsum.tables import MAX_DIM
 
 TREE_SHARE = Fraction(7, 10)
-"""Of the tree's ε: for its shape; the rest is for the counts of its leaves."""
+"""The part of the tree's ε for its shape. The rest is for the counts of its leaves."""
 
 CELLS_PER_BANDWIDTH = 2
 _MOST_BINS = 1 << 10
@@ -466,7 +466,7 @@ def predicted_error(
 
 
 def typical_eigenvalues(density: float, dim: int) -> Floats:
-    """Of the kernel's integral operator, falling, for typical records.
+    """The eigenvalues of the kernel's integral operator for typical records, in falling order.
 
     For a Gaussian kernel and normal records of variance a, in bandwidths, they are λ₀·B^k in one column
     (Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 4.3.1); in p columns the k-th power
@@ -498,8 +498,10 @@ _LOCATION_SHARE = Fraction(3, 10)
 _SECONDS_TO_FIT = 3.0
 _NANOSECONDS = 0.15
 COUNT_PART = Fraction(1, 10)
-"""Of ε, for the number of records. An answer f has an error of f·√2/(part·ε·N) from it; with a fiftieth of
-ε that is the largest error of all where answers are near 1.
+"""The part of ε for the number of records.
+
+An answer f has an error of f·√2/(part·ε·N) from it. With a fiftieth of ε this would be the largest of all
+errors where answers are near 1.
 """
 
 

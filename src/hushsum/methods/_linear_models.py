@@ -434,7 +434,7 @@ class Posterior:
 
     @classmethod
     def of(cls, features: Floats, target: Floats, ridge: float, precision: float) -> Posterior:
-        """Of records and a prior."""
+        """The posterior of records and a prior."""
         values, vectors = np.linalg.eigh(features.T @ features)
         along = vectors.T @ (features.T @ target)
         return cls(np.maximum(values, 0.0) + ridge, vectors, along, precision)

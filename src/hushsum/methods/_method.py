@@ -56,7 +56,7 @@ Predict = Callable[[PredictionRequest], list[Option]]
 PredictReading = Callable[[PredictionRequest, Reading], list[Option]]
 
 DEFAULT_DELTA: Final = 1e-6
-"""Of a method that cannot promise pure ε."""
+"""The default δ of a method that cannot promise pure ε."""
 
 
 class ReleaseKeywords(TypedDict, total=False):

@@ -392,7 +392,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     NEEDS_DELTA: ClassVar[bool] = False
     """Whether the defaults cannot be released with pure ε."""
     DEFAULT_BANDWIDTH: ClassVar[float] = 0.0
-    """Of a model with a bandwidth: its default, as a part of the declared range of a column."""
+    """The default bandwidth of a model that has one, as a part of the declared range of a column."""
 
     CHOSEN: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Attributes that are chosen when counting starts and stored with the model, and what each may be."""
@@ -857,7 +857,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return checked_records(self, X, y, reset=reset)
 
     def _parameter_checks(self) -> list[ParameterCheck]:
-        """Of the records, and of whatever else :meth:`_compared` returns, in the same order."""
+        """The checks of the records, and of whatever else :meth:`_compared` returns, in the same order."""
         kernels = self.compared_by(self.n_features_in_)
         widths = [each.bandwidth for each in kernels if isinstance(each, ColumnKernel)]
         # Kernels of codes or directions take no bounds, and their records are not clipped.
@@ -973,7 +973,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _set_columns(self, number: int, names: Sequence[str] | None) -> None:
-        """The columns of the model, in place of those that it had."""
+        """Set the number of columns and their names; names of former columns are removed."""
         self.n_features_in_ = number
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -1181,7 +1181,7 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             del self._given_classes
 
     def declared_classes(self) -> NDArray[Any]:
-        """The labels that are declared, or, after counting, those that the model has.
+        """The declared labels or, after counting, the labels of the model.
 
         Raises
         ------

@@ -200,7 +200,7 @@ class MomentsByClass:
     radius: float
     transform: Transform | None
     digest: str | None
-    """Of the transformation: of a model that was loaded, the bundle holds the transformation itself."""
+    """The digest of the transformation. The bundle of a loaded model holds the transformation itself."""
 
     def basis(self, promise: Promise) -> ClassMoments:
         """What is counted."""

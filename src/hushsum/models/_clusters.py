@@ -44,12 +44,12 @@ COUNT_SHARE: Final = Fraction(1, 20)
 MOMENT_SHARE: Final = Fraction(2, 5)
 SQUARE_SHARE: Final = 0.35
 LENGTH_SHARE: Final = 0.05
-"""Of the squared length of what a record adds: its number, second moments, squares of the columns, and the
-square of its length.
+"""Parts of the squared length of what a record adds: for its number, its second moments, the squares of its
+columns, and the square of its length.
 """
 
 FIRST: Final = Fraction(1, 10)
-"""Of the budget, for the first step, which has one cell."""
+"""The part of the budget for the first step, which has one cell."""
 MOST_CELLS: Final = 64
 SMALLEST_PART: Final = Fraction(3, 40)
 """The smallest part of the budget of a step.
@@ -532,7 +532,7 @@ class ClusterModel(PrivateModel):
     def _error_of_centers(
         self, records: int, n_features: int, promise: Promise, share: Fraction, kind: str
     ) -> PredictedError:
-        """Of a center in its last step, for clusters of one size that fill the box."""
+        """The predicted error of a center in the last step, for clusters of equal size that fill the box."""
         frame, number = self._frame(n_features), self._number()
         basis = basis_of(number, n_features, kind)
         deviation = np.sqrt(noise_of(basis, part_of(promise, share)).variance * basis.sum_gain)

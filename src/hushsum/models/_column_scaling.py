@@ -41,11 +41,11 @@ _FENCE, _TAILS, _ALIKE = 1.5, 1.9, 0.1
 alike, the distance of the quantiles of 10 and 90 % divided by 1.9, which is the same for normal columns.
 """
 FENCE_SHARE: Final = Fraction(1, 10)
-"""Of the budget of a regression."""
+"""The part of the budget of a regression for its fences."""
 _FENCE_PARTS: Final = 64
 _TWO_VALUES, _ROOM = 0.95, 1.3
 _MOST_NOISE: Final = 0.1
-"""Of the records: histograms are used if the noise of a bin is predicted to be below."""
+"""Histograms are used if the predicted noise of a bin is below this part of the records."""
 _COUNT_SHARE: Final = Fraction(1, 100)
 _MOST_KEPT: Final = 10**8
 """Numbers of records that are kept until the release: 0.8 gigabytes."""

@@ -110,7 +110,7 @@ all coefficients together add less than 10⁻⁹ to the kernel.
 
 @dataclass(frozen=True, slots=True)
 class KernelTable:
-    """One kernel with its bandwidth, and the part of the bundle that answers it."""
+    """A kernel with its bandwidth, and the part of the bundle that answers it."""
 
     kernel: Kernel
     method: str

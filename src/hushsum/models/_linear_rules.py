@@ -27,14 +27,16 @@ The table holds the numbers of the classes, which add up to that number too.
 COUNT_SHARE: Final = Fraction(1, 20)
 MOMENT_SHARE: Final = Fraction(1, 5)
 CLASS_MOMENT_SHARE: Final = Fraction(1, 2)
-"""Of what one record may move, for the numbers of the classes and for second moments, of all records and of
-each class. Chosen with the three sets of the embedding benchmark in view.
+"""Parts of what one record may move: for the numbers of the classes, for the second moments of all records,
+and for the second moments of each class. They were chosen with the three sets of the embedding benchmark in
+view.
 """
 TOTAL_WEIGHT: Final = math.sqrt(0.5)
 PUBLIC_TOTAL_WEIGHT: Final = 0.5
-"""Of the sum over all classes beside that of differences between classes, without public rows and with them,
-where they tell more of the mean of all records. Chosen on the training parts of SST-2 and on CIFAR, where all
-from 0.35 to 0.7 are nearly as good; a class that is much rarer than others loses by less weight.
+"""The weight of the sum over all classes beside the weight of differences between classes, without public
+rows and with public rows, from which more is known of the mean of all records. Both were chosen on the
+training parts of SST-2 and on CIFAR, where all weights from 0.35 to 0.7 are nearly as good. With less weight
+the accuracy of a class that is much rarer than others falls.
 """
 _CLEAR: Final = 8.0
 """Each class has moments of its own where their noise is this many times below what can be used."""
@@ -108,7 +110,7 @@ def spectral_edge(basis: ClassMoments, promise: Promise, records: int) -> float:
 
 
 def _edge(basis: ClassMoments, variance: float, weights: Floats) -> float:
-    """Of the sum of the matrices of second moments with these weights.
+    """The edge of the spectrum of the noise in the weighted sum of the matrices of second moments.
 
     Noise of equal variance v in all weighted cells is a Gaussian orthogonal ensemble; its spectrum ends at
     √(2·dim·v).
@@ -195,7 +197,7 @@ class LinearRule:
         )
 
     def probabilities(self, vectors: Floats, rule: str) -> Floats:
-        """Of each class for each vector, shape (n_vectors, classes)."""
+        """The probability of each class for each vector, shape (n_vectors, classes)."""
         classes = len(self.counts)
         if not len(self.known):
             return np.tile(self.shares, (len(vectors), 1))

@@ -21,7 +21,7 @@ from hushsum.tables import Marginals, Monomials, slices
 from hushsum.tally import Tally
 
 COUNT_SHARE: Final = Fraction(1, 25)
-"""Of the budget, for the numbers of records of the classes."""
+"""The part of the budget for the numbers of records of the classes."""
 _TOTAL_SHARE: Final = Fraction(1, 1000)
 _CLIP: Final = 0.5
 """A record's gradient is shortened to half of the longest that there can be: most are shorter anyway."""
@@ -41,7 +41,7 @@ _SQUARINGS: Final = 16
 _NUMBERS_AT_A_TIME: Final = 1 << 21
 _FEWEST_STEPS: Final = 10
 _MOST_NUMBERS: Final = 1 << 31
-"""Of the gradients of all steps together: some two minutes."""
+"""The most numbers in the gradients of all steps together, which take some two minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +110,12 @@ class LogisticSteps:
 
     @property
     def radius(self) -> float:
-        """To which records are shortened, in units in which columns have a variance of 1."""
+        """The length to which records are shortened, in units in which columns have a variance of 1."""
         return math.sqrt(self.dim + self.spare)
 
     @property
     def _length(self) -> float:
-        """To which a gradient is shortened."""
+        """The length to which a gradient is shortened."""
         return _CLIP * math.hypot(self.radius, 1.0) * (1.0 if self.classes == 2 else math.sqrt(2.0))
 
     @property
@@ -196,12 +196,12 @@ class LogisticSteps:
         return np.column_stack((rounded, constant)).astype(np.float64)
 
     def logits(self, whole: Floats, weights: Floats) -> Floats:
-        """Of each class, shape (n, classes); exact products of integers."""
+        """The logit of each class, shape (n, classes), from exact products of integers."""
         rounded = np.rint(np.clip(weights, -_HEAVIEST, _HEAVIEST) * (1 << _WEIGHT_BITS))
         return np.asarray((whole @ rounded.T) / (self.unit * (1 << _WEIGHT_BITS)))
 
     def gradients(self, whole: Floats, codes: NDArray[Any], weights: Floats) -> Floats:
-        """Of some records, shape (n, dim + 1) for two classes, else (n, classes·(dim + 1))."""
+        """The gradients of some records, shape (n, dim + 1) for two classes, else (n, classes·(dim + 1))."""
         apart = probabilities(self.logits(whole, weights))
         apart[np.arange(len(codes)), codes] -= 1.0
         apart = apart[:, -self._codes :]
@@ -224,7 +224,7 @@ class LogisticSteps:
 
 
 def probabilities(logits: Floats) -> Floats:
-    """Of each class, shape (n, classes). Each row's bits depend on that row alone.
+    """The probability of each class, shape (n, classes). Each row's bits depend on that row alone.
 
     eˣ is (1 + x/2¹⁶)^(2¹⁶), by squaring: a library's exponential may differ in the last bit with the place of
     a number in an array.

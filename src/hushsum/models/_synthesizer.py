@@ -57,7 +57,10 @@ PARTS: Final = 5
 """Mixtures that are fitted from different starts: each follows other noise, so their mean has less error."""
 MOST_COMPONENTS: Final = 100
 FEWEST_COMPONENTS: Final = 64
-"""Of a part; as many as there are labels between the two."""
+"""The largest and the smallest number of components of a part.
+
+Between the two, the number is that of the labels.
+"""
 ITERATIONS: Final = 1000
 RATE: Final = 0.1
 IMPLIED_WEIGHT: Final = 0.1
@@ -255,7 +258,7 @@ def _implied(single: Sequence[Floats], pairs: Mapping[Pair, Floats]) -> dict[Pai
 
 
 MOST_LABELS: Final = 1 << 13
-"""Of all columns together: a fit takes the square of this number of cells."""
+"""The most labels of all columns together: a fit takes the square of this number of cells."""
 
 
 BEFORE_FITTING: Final = (

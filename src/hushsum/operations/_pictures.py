@@ -69,7 +69,7 @@ class MapWritten:
     released: FunctionReleased | None
 
     def as_json(self) -> dict[str, Any]:
-        """For a machine."""
+        """The result for a machine."""
         made = {} if self.released is None else {"release": self.released.as_json()}
         return {"outputs": list(self.outputs), "claim": self.function.claim.in_numbers(), **made}
 

@@ -870,7 +870,7 @@ class TableWritten:
         return sum(found) / len(found)
 
     def as_json(self) -> dict[str, Any]:
-        """For a machine."""
+        """The result for a machine."""
         listed = [{"columns": list(members), "error": error} for members, error in self.errors.items()]
         return {
             "output": self.output,

@@ -479,7 +479,7 @@ class TrustModel:
 
     @property
     def noise_variance(self) -> float:
-        """In multiples of that of a trusted curator."""
+        """The variance of the noise, as a multiple of its variance under a trusted curator."""
         if self.name == FEDERATED:
             return self.parties / (self.parties - self.dropouts - self.colluders)
         return float(self.parties)
@@ -539,7 +539,7 @@ class TrustModel:
 
 COMPARISON_DELTA = 1e-6
 FEW_COLUMNS = 2
-"""Of which nobody leaves one out to make a table smaller."""
+"""For up to this many columns, the advice to leave a column out is useless."""
 of_privacy = partial(setting, group=PRIVACY)
 MAX_BYTES = 64_000_000
 MAX_SECONDS = 60.0
@@ -597,7 +597,7 @@ class PlanRequest:
 
     @property
     def declared_kernel(self) -> KernelSpec | Kernel:
-        """The kernel; one that is named has the bandwidth and scale given beside it."""
+        """The kernel. A kernel given by name has the bandwidth and scale that are given beside it."""
         if isinstance(self.kernel, Kernel):
             return self.kernel
         named = self.kernel if isinstance(self.kernel, KernelSpec) else KernelSpec(kernel=self.kernel)
@@ -606,7 +606,7 @@ class PlanRequest:
 
     @property
     def trust_model(self) -> TrustModel:
-        """Who is trusted; one that is named has the numbers of sites given beside it."""
+        """The trust model. One given by name has the numbers of sites that are given beside it."""
         named = self.trust
         return (
             TrustModel(named, self.sites, self.dropouts, self.colluding) if isinstance(named, str) else named

@@ -464,8 +464,9 @@ def label_dates(axis: Axis, to_days: Callable[[float], float], of_days: Callable
 
 
 def written_alike(values: Sequence[float]) -> list[str]:
-    """Numbers with as many decimals as the one that needs most, and a true minus; thousands apart from 10,000
-    on, so that years have no comma.
+    """Numbers as text, all with the decimals that the most precise one needs, and with a true minus.
+
+    Thousands are separated from 10,000 on, so that years have no comma.
 
     >>> written_alike([-0.5, 0.0, 0.25])
     ['−0.50', '0.00', '0.25']

@@ -182,7 +182,7 @@ class PageWritten:
     size: int
 
     def as_json(self) -> dict[str, Any]:
-        """For a machine."""
+        """The result for a machine."""
         return {"output": self.output, "bytes": self.size}
 
 

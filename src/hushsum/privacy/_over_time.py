@@ -636,7 +636,7 @@ _SMALL = Fraction(1, 1000)
 """What rounding may add to the sensitivity, and the lattice to δ."""
 
 _LARGEST_VARIANCE = 2.0**76
-"""Of the noise of an output, which the sampler draws below 2⁷⁸."""
+"""The largest variance of the noise of an output. The sampler draws below 2⁷⁸."""
 
 Strategy = Factorisation | TreeSums
 

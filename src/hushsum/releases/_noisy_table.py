@@ -409,7 +409,7 @@ class NoisyTable(LocalTable):
         return 0.0
 
     def _count_covariance(self, batch: Batch) -> Floats | float:
-        """Of the noise of the sums with that of the number of records."""
+        """The covariance of the noise of the sums with the noise of the number of records."""
         return 0.0
 
     def details(self) -> tuple[Detail, ...]:

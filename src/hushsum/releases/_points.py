@@ -35,10 +35,10 @@ LEAST_EIGENVALUE = 1e-8
 """Relative to sup k(x, x): functions below are lost in rounding."""
 
 MOST_POINTS = 1 << 12
-"""Of more points, the functions take too long to find."""
+"""The most points for which the functions are found. For more points it takes too long."""
 
 _LEFT = 1e-10
-"""Of the trace, what a factorisation may leave out."""
+"""The part of the trace that a factorisation may leave out."""
 
 _FINER = 8.0
 """The variance of coefficients of small eigenvalues, over that of those which decide τ: the geometric mean on
@@ -88,7 +88,9 @@ class FeatureErrors:
 
 
 def all_measured(points: int, noise_variance: float) -> FeatureErrors:
-    """Of a projection on the span of the points: every function was measured, and nothing was assumed."""
+    """The errors of a projection on the span of the points: every function was measured, and nothing was
+    assumed.
+    """
     return FeatureErrors(points, noise_variance, _ANY)
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 DRAWS = 500
 MOST_NUMBERS = 1 << 25
-"""Of cells times draws, or of queries times rows: beyond, errors are not simulated."""
+"""The most cells times draws, or queries times rows, for which errors are simulated."""
 
 MOST_QUERIES = 2000
 _UNIT = 1 << 20
@@ -338,7 +338,9 @@ class TableFunction(NoisyTable):
 
 
 _SMALL_PART = 0.02
-"""Of the table's own number in N̂: below it, its noise goes with that of the answers too little to matter."""
+"""The variance of the noisy count over that of the table's own number: below this ratio, the table's number
+has hardly any weight in N̂, and its covariance with the answers does not matter.
+"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 _MOST_CELLS: Final = 1 << 12
-"""Of larger tables coefficients are not found cell by cell."""
+"""The largest table whose coefficients are found cell by cell."""
 
 _PROBES: Final = 1 << 10
 _UNIT: Final = 1 << 20

@@ -21,8 +21,8 @@ from hushsum.tables._declared_box import check_columns_of
 
 _PAIRS_AT_A_TIME = 1 << 21
 _LATTICE_SLOPE, _LATTICE_CURVATURE = 2.0, 5.4
-"""Of a place u in a cell from −1/2 to 1/2 that is an edge or uniform, with the same probability: E u² over
-1/12, and E u⁴ over 1/144.
+"""Moments of a place u in a cell, from −1/2 to 1/2, that is an edge or uniform with equal probability: E u²
+over 1/12, and E u⁴ over 1/144.
 """
 
 

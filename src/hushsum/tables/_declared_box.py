@@ -288,7 +288,7 @@ _LEAST_WEIGHT = 64
 """Below this many steps a coefficient is mostly rounding, and its kernel coefficient below 1e-4."""
 
 _NEGLIGIBLE = 1e-4
-"""Of the variance of the noise: a bound on other errors below this takes their place."""
+"""The part of the variance of the noise below which a bound on other errors takes their place."""
 
 
 @register

@@ -145,7 +145,7 @@ _MOST_NUMBERS: Final = 1 << 20
 """In a table of sums of columns, and in a product of two: 8 megabytes."""
 
 _FINEST: Final = 0.004
-"""Of k, between the points of the lattice: less than this is not worth a finer one."""
+"""A change of k between the points of the lattice; a smaller one is not worth a finer lattice."""
 
 _MOST_BITS, _FEWEST_BITS = 14, 6
 _NARROWEST, _WIDEST = 2.0**-100, 2.0**100

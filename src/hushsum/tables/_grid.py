@@ -164,8 +164,8 @@ class ColumnFactors:
 
 @lru_cache(maxsize=512)
 def column_factors(degree: int, scale: float, gaussian: bool) -> ColumnFactors:
-    """Of a Gaussian or exponential profile whose ``scale`` is given in cells, for weights of a degree; degree
-    0 is for records that lie on nodes, which are read with the profile itself.
+    """The factors of a Gaussian or exponential profile whose ``scale`` is given in cells, for weights of a
+    degree. Degree 0 is for records that lie on nodes, which are read with the profile itself.
 
     For a degree above 0 the coefficients are those of the least-squares projection of the profile on the
     splines: its convolution with their dual. The error of the reading is then the part of the profile that no
@@ -272,7 +272,10 @@ _NODES_PER_PRODUCT = 16
 _FEWEST_OF_A_LATTICE = 64
 """Fewer queries are not looked at for a lattice."""
 _MOST_FACTORS = 1 << 24
-"""Of a column of a lattice, one for each place and node. Where there are more, few nodes are in reach."""
+"""The most factors of a column of a lattice, one for each place and node.
+
+Where there are more, few nodes are in reach.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -734,8 +737,10 @@ class ReadingErrors:
         return (*corners, *parts)
 
     def _product_bound(self, one: Profile, *, typical: bool = False) -> ErrorBound:
-        """Of a Gaussian, in units of its height: per column the error is at most A·κ + δ, κ a wider Gaussian
-        that is above the kernel; the ``typical`` error is the root of its mean square over places.
+        """The error bound of a Gaussian, in units of its height.
+
+        Per column the error is at most A·κ + δ, where κ is a wider Gaussian above the kernel. The ``typical``
+        error is the root of its mean square over places.
 
         In several columns a record's places in the cells of each are independent: errors join as the root of
         the sum of squares. All of them at their largest, which is √d times that, needs a record at the worst
@@ -761,9 +766,10 @@ class ReadingErrors:
         return ErrorBound(size * height + rounding, wider, floor=size * floor)
 
     def _sampled_bound(self) -> ErrorBound:
-        """Of other kernels: pairs of a record and a query, near and far. The error at a corner of the kernel
-        is taken as a narrow Gaussian there, what is left as a part of the kernel, or of the sizes of its
-        components.
+        """The error bound of other kernels, from pairs of a record and a query, near and far.
+
+        The error at a corner of the kernel is taken as a narrow Gaussian there. The remaining error is taken
+        as a part of the kernel, or of the sizes of its components.
         """
         columns = self.reader.columns
         rng = np.random.default_rng(0)
@@ -877,7 +883,9 @@ _PLACES = {1: 1 << 16, 2: 1 << 14, 3: 1 << 14, 4: 1 << 12}
 """Places inside a cell that are distinguished: a record is moved by at most half of one."""
 
 WIDEST = 10_000.0
-"""Of a smooth kernel, in cells: what its reading tabulates is as long as the kernel is wide."""
+"""The largest width of a smooth kernel, in cells: what its reading tabulates is as long as the kernel is
+wide.
+"""
 
 _NUMBERS_AT_A_TIME = 1 << 20
 
@@ -1050,7 +1058,7 @@ class GridReading(LinearReading):
 
     @property
     def profile_kernel(self) -> ProfileKernel:
-        """The kernel, as one that is a sum of profiles."""
+        """The kernel, which is a sum of profiles."""
         assert isinstance(self.kernel, ProfileKernel)
         return self.kernel
 

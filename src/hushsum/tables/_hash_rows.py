@@ -515,7 +515,7 @@ class DividedReading(SampledReading):
         return RowAverages(sums, total, self._blocks)
 
     def rows(self, table: Table, batch: Batch) -> tuple[Floats, int]:
-        """Of each block of a component: the answer, and the block's move of it times the number of blocks."""
+        """The answer plus a block's move of it times the number of blocks, for each block of a component."""
         answer, moves = self.evaluate(table, batch, threads=1), []
         cells = self.basis.cells(batch)
         for part in self.basis.parts:
@@ -545,7 +545,7 @@ class DividedReading(SampledReading):
         return 1 + math.floor(freedom + 1e-9)
 
     def _means(self, table: Table, batch: Batch, *, threads: int) -> list[tuple[Floats, Floats]]:
-        """Of each component: the mean over its rows of each query's cell, and the variance of that mean."""
+        """For each component, the mean over its rows of each query's cell, and the variance of that mean."""
         found = []
         for part, queries in zip(self.basis.parts, self.basis._split(batch), strict=True):
             own = np.ascontiguousarray(table[part.rows])
@@ -633,7 +633,7 @@ class IncrementRows(RowsOfOneKernel):
     """None: a box would move the origin."""
 
     def sensitivity(self, relation: Relation) -> Sensitivity:
-        """As proven above."""
+        """The sensitivity, as the docstring of the class proves."""
         positive = sum(weight for weight in self.weights if weight > 0)
         negative = -sum(weight for weight in self.weights if weight < 0)
         total = positive + negative

@@ -152,7 +152,7 @@ class Marginals(Basis):
         return Marginals(self.encodings, kept, self.columns), cells
 
     def declared_ranges(self) -> tuple[Bounds | None, tuple[str, ...] | None]:
-        """Those of the declared columns of numbers."""
+        """The bounds and the names of the declared columns of numbers."""
         numbers = self._number_columns()
         if not numbers:
             return None, None

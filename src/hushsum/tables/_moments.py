@@ -121,7 +121,7 @@ class Monomials(Basis):
 
     @property
     def assumptions(self) -> dict[str, str]:
-        """That of a transformation, for every unit."""
+        """The assumption of a transformation, if there is one, for every unit."""
         return {} if self.transform is None else dict.fromkeys(self.units, PUBLIC_ROWS)
 
     @property
@@ -166,7 +166,7 @@ class Monomials(Basis):
             table[0] += step * square_weights(dim) * (real.T @ real)[upper].astype(np.int64)
 
     def moments(self, table: Table) -> Floats:
-        """Of degree 2: Σ x xᵀ/radius², symmetric, shape (dim, dim)."""
+        """The moments of degree 2: Σ x xᵀ/radius², symmetric, shape (dim, dim)."""
         dim = self._product.dim
         return symmetric(table[0] / (square_weights(dim) * self.unit), dim)
 
@@ -183,7 +183,7 @@ def symmetric(triangle: Floats, dim: int) -> Floats:
 
 
 def square_weights(dim: int) -> NDArray[np.int64]:
-    """Of the cells of degree 2, in the order of the upper triangle."""
+    """The weights of the cells of degree 2, in the order of the upper triangle."""
     first, second = np.triu_indices(dim)
     return np.where(first == second, SQUARE_WEIGHT, PRODUCT_WEIGHT)
 
@@ -198,7 +198,7 @@ class MonomialReading(LinearReading):
     kernel: Kernel
 
     def _queries(self, batch: Batch) -> Floats:
-        """In units of the radius."""
+        """The queries in units of the radius."""
         assert isinstance(self.kernel, InnerProductKernel)
         return np.asarray(batch.arrays[0].astype(np.float64) / self.kernel.radius)
 
@@ -220,8 +220,8 @@ class MonomialReading(LinearReading):
         return np.asarray(gain / self.basis.unit**2)
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
-        """Of the rounding of records to integers: independent between records, uniform within half a step of
-        each column. The square of a rounded product has a mean error too.
+        """The squared error by the rounding of records to integers, which is independent between records and
+        uniform within half a step of each column. The square of a rounded product has a mean error too.
         """
         squares = np.square(self._queries(batch)).sum(axis=1)
         step, number = 1.0 / whole_length(self.kernel.dim or 1, self.basis.bits), max(count, 0.0)
@@ -452,8 +452,9 @@ class MomentsReading(LinearReading):
         return np.asarray(gain / self.basis.unit**4)
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
-        """Of the rounding of records to integers: independent between records, uniform within half a step of
-        each column; and of the target's square, which is rounded down to a multiple of 4.
+        """The squared error by the rounding of records to integers, which is independent between records and
+        uniform within half a step of each column, and of the target's square, which is rounded down to a
+        multiple of 4.
         """
         squares = batch.arrays[0].astype(np.float64) ** 2
         number, step = max(count, 0.0), 1.0 / self.basis.unit
@@ -475,7 +476,10 @@ _MOST_BITS = 14
 _MOST_WEIGHT = 1 << 40
 MOST_CLASSES = 1 << 16
 _FINE_WEIGHT = 256
-"""Of class means where a part of it is taken from every class: thirds and tenths of it are nearly whole."""
+"""The integer weight of class means where a part of it is taken from every class.
+
+Its thirds and tenths are nearly integers.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -783,8 +787,8 @@ class ClassMomentsReading(LinearReading):
         return np.asarray(known * lengths * self.basis.sum_gain)
 
     def method_variance(self, table: Table, batch: Batch, count: float, variance: float) -> Floats:
-        """Of the rounding of records to integers: independent between records, uniform within half a step of
-        each column, as if all were of the query's class.
+        """The squared error by the rounding of records to integers, which is independent between records and
+        uniform within half a step of each column, as if all records were of the query's class.
         """
         rows = batch.arrays[0].astype(np.float64)
         lengths = (rows[:, 1:] ** 2).sum(axis=1) / self.basis.radius**2

@@ -204,7 +204,7 @@ class Tally:
 
     @property
     def edge_lists(self) -> int:
-        """Of a graph: in how many of the merged lists of edges one edge may be; public."""
+        """For a graph, the number of merged lists of edges in which one edge may be; public."""
         return self._lists
 
     @property

@@ -99,7 +99,9 @@ def record_squared(features: SummaryFeatures) -> int:
 
 
 def coefficients_of(terms: RunTerms) -> Integers:
-    """Those of the running sum, which is released before every round but the first, when it is empty."""
+    """The coefficients of the running sum, which is released before every round but the first, when it is
+    empty.
+    """
     releases = max(terms.rounds - 1, 1)
     return factored_coefficients(releases) if terms.rule == THRESHOLD else np.ones(releases, np.int64)
 

@@ -161,7 +161,7 @@ class OwnerState:
         self._sent, self._chosen = arrays["sent"].astype(np.bool_), arrays["chosen"]
 
     def _digest(self) -> str:
-        """By which records, columns and a secret seed are known again after a restart."""
+        """A digest of records, columns and a secret seed, by which they are recognised after a restart."""
         digest = hashlib.sha256(self._points.tobytes() + self._extra.tobytes())
         digest.update(str(self._features.seed).encode())
         return digest.hexdigest()

@@ -179,7 +179,7 @@ def _even(value: float) -> int:
 
 
 LARGEST_VARIANCE = 1 << 15
-"""Of what is added up: where it is larger, Gaussian shares are large enough."""
+"""The largest variance of the sum of all shares. For a larger one, Gaussian shares are large enough."""
 _STEPS = ((1 / 36, 1.005), (1 / 12, 1.02), (1 / 6, 1.05), (math.inf, 1.2))
 """Steps of the grid of s + 1 up to parts of its last point: G falls by 3 % up to a third of the variance."""
 

@@ -37,7 +37,7 @@ from hushsum.privacy.accounting._parameters import narrowed
 
 _ROUNDING = 1e-9
 _TAIL = 1e-3
-"""Of δ: the part that pays for numbers of clones which are not evaluated, on each side."""
+"""The part of δ, on each side, for the numbers of clones that are not evaluated."""
 
 _WIDTH = 1e-6
 _MOST_REPORTS = 1 << 40

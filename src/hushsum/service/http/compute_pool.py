@@ -56,7 +56,7 @@ class ForkServer:
         self._process: object = None
 
     def start(self) -> None:
-        """Start it, unless it runs; it takes two seconds to import everything."""
+        """Start the server process unless it runs. Importing everything takes two seconds."""
         with self._lock:
             if self._control is None:
                 self._control, self._process = start_fork_server()

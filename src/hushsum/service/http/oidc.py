@@ -166,7 +166,7 @@ _COOKIE: Final = re.compile(r"([0-9]{10})\.([A-Za-z0-9_-]{43})")
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The values that a sign-in sends, and those that it expects in return."""
+    """The values that a sign-in sends, and the values that it expects in return."""
 
     started: int
     id: str

@@ -119,7 +119,10 @@ class Accounts(Rows):
         return Account(row.account, row.name, row.role, "", False), value_of(Token, row)
 
     def revoke(self, id: str, actor: Actor, *, account: str | None = None) -> bool:
-        """Revoke a token and those it issued; with ``account``, only a token of that one. False if none."""
+        """Revoke a token and the tokens that it issued; with ``account``, only a token of that account.
+
+        Returns False if there is no such token.
+        """
         condition = tokens.c.id == id
         if account is not None:
             condition &= tokens.c.account == account
