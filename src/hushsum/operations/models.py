@@ -282,13 +282,7 @@ def setting_as_json(each: declaration.Parameter) -> dict[str, Any]:
     }
 
 
-def claim_beforehand(
-    choice: ModelChoice,
-    *,
-    columns: Sequence[str],
-    target: str | None = None,
-    classes: Sequence[str] | None = None,
-) -> Claim:
+def claim_beforehand(choice: ModelChoice, records: TrainingFiles) -> Claim:
     """The claim of a model whose columns, and classes if it has any, are declared.
 
     The model computes its claim, and rehearses its release on made-up records, one in the middle of the
@@ -296,7 +290,8 @@ def claim_beforehand(
     be, nothing private comes near, and what cannot be drawn is reported before a budget is debited for it.
 
     >>> choice = ModelChoice("kernel-svc", {"epsilon": 1.0, "delta": 1e-6})
-    >>> claim_beforehand(choice, columns=["age"], target="ill", classes=["no", "yes"]).relation.value
+    >>> records = TrainingFiles(columns=("age",), target="ill", classes=("no", "yes"))
+    >>> claim_beforehand(choice, records).relation.value
     'replace'
 
     Raises
@@ -307,43 +302,38 @@ def claim_beforehand(
         if the promise cannot be claimed.
     """
     model: Any = choice.build()
-    check_target(model, columns, target, classes)
-    X, y = made_up(model, columns, target, classes)
-    claim: Claim = model.claim(len(columns))
+    check_target(model, records)
+    X, y = made_up(model, records)
+    claim: Claim = model.claim(X.shape[1])
     units = None if model.max_per_unit is None else np.arange(len(X))
     _tried(lambda: model.partial_fit(X, y, units=units, allow_clipping=True).release())
     return claim
 
 
 def predicted_error(
-    choice: ModelChoice,
-    *,
-    records: int,
-    columns: Sequence[str],
-    target: str | None = None,
-    classes: Sequence[str] | None = None,
-    exact: bool = False,
+    choice: ModelChoice, records: TrainingFiles, *, number: int, exact: bool = False
 ) -> PredictedError | None:
     """The predicted error of a model; None where it depends on more than what is declared, as that of a
     regression does.
 
-    ``records`` is a declared or guessed number, not the length of private data; ``exact`` is for the mode of
-    that name.
+    ``number`` is that of the records, declared or guessed, not the length of private data; ``exact`` is for
+    the mode of that name.
 
     >>> choice = ModelChoice("density", {"epsilon": 1.0, "bandwidth": 0.1})
-    >>> predicted = predicted_error(choice, records=10_000, columns=["x"])
+    >>> predicted = predicted_error(choice, TrainingFiles(columns=("x",)), number=10_000)
     >>> predicted.of, 0.0 < predicted.error < 0.01
     ('density', True)
     """
     model: Any = choice.build()
-    check_target(model, columns, target, classes)
-    if classes is not None:
-        model.set_params(classes=list(classes))
+    check_target(model, records)
+    dim = len(records.columns or ())
+    if records.classes is not None:
+        model.set_params(classes=list(records.classes))
     if exact and isinstance(model, PrivateDensity):
-        kernel = model.compared_by(len(columns))[0]
-        scale = path_scale(math.sqrt(2.0), model.check_parameters()) / records
-        return PredictedError("density", scale / (normalising_constant(kernel) or 1.0), records, NOISE)
-    predicted: PredictedError | None = model.predicted_error(records, len(columns))
+        kernel = model.compared_by(dim)[0]
+        scale = path_scale(math.sqrt(2.0), model.check_parameters()) / number
+        return PredictedError("density", scale / (normalising_constant(kernel) or 1.0), number, NOISE)
+    predicted: PredictedError | None = model.predicted_error(number, dim)
     return predicted
 
 
@@ -360,9 +350,7 @@ def _tried(step: Callable[[], object]) -> None:
     raise UsageError("settings", rule, got="others", remedy="see the list of models")
 
 
-def made_up(
-    model: PrivateModel, columns: Sequence[str], target: str | None, classes: Sequence[str] | None
-) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+def made_up(model: PrivateModel, records: TrainingFiles) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
     """Synthetic records: one in the middle of the bounds, for each declared class if there are any.
 
     Raises
@@ -370,6 +358,7 @@ def made_up(
     UsageError
         if bounds or classes are not declared.
     """
+    columns, classes = records.columns or (), records.classes
     if takes_labels(model):
         if classes is None:
             rule = "must be declared before the claim is shown"
@@ -380,17 +369,16 @@ def made_up(
         raise UsageError(
             "bounds", "must be declared", got="none", remedy="give [low, high], or one pair for each column"
         )
-    labels = None if target is None else np.array(classes if classes else [0.0])
+    labels = None if records.target is None else np.array(classes or [0.0])
     middle = (np.array(box.low) + np.array(box.high)) / 2.0
     return np.tile(middle, (1 if labels is None else len(labels), 1)), labels
 
 
-def check_target(
-    model: PrivateModel, columns: Sequence[str] | None, target: str | None, classes: Sequence[str] | None
-) -> None:
+def check_target(model: PrivateModel, records: TrainingFiles) -> None:
     """Refuse a target for a model that learns none, or none for one that does; classes alike; and columns or
     classes that are named twice.
     """
+    columns, target, classes = records.columns or (), records.target, records.classes
     if takes_target(model) and target is None:
         rule = f"must be given for the {model.COMMAND} model"
         raise UsageError("target", rule, remedy="name the column that is to be predicted")
@@ -398,10 +386,10 @@ def check_target(
         raise UsageError("target", f"must be left out: the {model.COMMAND} model predicts no column")
     if classes is not None and not takes_labels(model):
         raise UsageError("classes", f"must be left out: {type(model).__name__} has none")
-    for name, listed in (("columns", columns or ()), ("classes", classes or ())):
+    for name, listed in (("columns", columns), ("classes", classes or ())):
         if len(set(listed)) != len(listed):
             raise UsageError(name, "must be named once each", got="one twice")
-    if target is not None and target in (columns or ()):
+    if target in columns:
         raise UsageError("columns", f"must not contain the target {target!r}")
 
 
@@ -550,7 +538,7 @@ def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | 
     if not records.paths:
         raise UsageError("files", "must be at least one file of records", got="none", remedy="'-' reads CSV")
     refuse_repeated(records.paths)
-    check_target(model, records.columns, records.target, records.classes)
+    check_target(model, records)
     check_cap(records.unit_column, model.max_per_unit, parameter="unit_column")
     if ledger is not None or records.cells.drop_missing:
         claim = model.claim(None if records.columns is None else len(records.columns))
@@ -712,14 +700,7 @@ class SecretModel:
         )
 
 
-def exact_claim(
-    choice: ModelChoice,
-    *,
-    columns: Sequence[str],
-    target: str | None = None,
-    classes: Sequence[str] | None = None,
-    most_questions: int,
-) -> Claim:
+def exact_claim(choice: ModelChoice, records: TrainingFiles, *, most_questions: int) -> Claim:
     """What serving a model will claim, from made-up records; see `claim_beforehand`.
 
     Raises
@@ -727,9 +708,8 @@ def exact_claim(
     UsageError
         for a model without this mode, and for parameters that do not suit it.
     """
-    model = _built(choice, columns, target, classes)
-    X, y = made_up(model, columns, target, classes)
-    return _secret_model(choice, model, [(X, y)], columns, target, most_questions).claim
+    model = _built(choice, records)
+    return _secret_model(choice, model, [made_up(model, records)], records, most_questions).claim
 
 
 def secret_model(
@@ -744,8 +724,7 @@ def secret_model(
     DataRefused
         for records that break a rule, or too many of them.
     """
-    columns = records.columns or ()
-    model: Any = _built(choice, columns, records.target, records.classes)
+    model: Any = _built(choice, records)
     kept: list[tuple[Any, Any]] = []
     number = 0
     for table, target, _ in training_batches(records, labels=takes_labels(model), progress=progress):
@@ -756,12 +735,10 @@ def secret_model(
             rule = f"a {choice.name} model in exact mode takes at most {EXACT[choice.name]} records"
             raise DataRefused(rule, got="more", remedy="release it as a file")
         kept.append((table, target))
-    return _secret_model(choice, model, kept, columns, records.target, most_questions)
+    return _secret_model(choice, model, kept, records, most_questions)
 
 
-def _built(
-    choice: ModelChoice, columns: Sequence[str], target: str | None, classes: Sequence[str] | None
-) -> PrivateModel:
+def _built(choice: ModelChoice, records: TrainingFiles) -> PrivateModel:
     as_file = "release the model as a file"
     if choice.name not in EXACT:
         raise UsageError("model", f"must be {' or '.join(EXACT)}", got=repr(choice.name), remedy=as_file)
@@ -778,8 +755,8 @@ def _built(
         if given[setting] not in (usual[setting], "functional"):
             rule = f"must be {usual[setting]!r} in exact mode, {reason}"
             raise UsageError(setting, rule, remedy=f"leave it out, or {as_file}")
-    check_target(model, columns, target, classes)
-    if takes_labels(model) and classes is None:
+    check_target(model, records)
+    if takes_labels(model) and records.classes is None:
         # The labels of the records would be shown as the list of classes, and decide the number of functions.
         raise UsageError(
             "classes", "must be declared in exact mode", got="none", remedy="list every label there is"
@@ -795,14 +772,13 @@ def _secret_model(
     choice: ModelChoice,
     model: Any,
     batches: Sequence[tuple[Any, Any]],
-    columns: Sequence[str],
-    target: str | None,
+    records: TrainingFiles,
     most_questions: int,
 ) -> SecretModel:
     try:
         checked = [model.check_records(X, y, reset=i == 0) for i, (X, y) in enumerate(batches)]
         X = np.concatenate([part for part, _ in checked])
-        y = None if target is None else np.concatenate([part for _, part in checked])
+        y = None if records.target is None else np.concatenate([part for _, part in checked])
         functions = _functions(choice.name, model, X, y)
     except HushsumError:
         raise
@@ -815,9 +791,9 @@ def _secret_model(
         "kind": choice.name,
         "estimator": type(model).__name__,
         "mode": "exact",
-        "features": list(columns),
+        "features": list(records.columns or ()),
         "bounds": [list(pair) for pair in model.column_bounds()],
-        "target": target,
+        "target": records.target,
         "target_bounds": to_json("target_bounds", getattr(model, "target_bounds", None)),
         "classes": labels_to_json(model.classes_) if takes_labels(model) else None,
         "parameters": to_json("parameters", parameters),

@@ -26,7 +26,7 @@ from pydantic_core import PydanticCustomError
 from hushsum.declaration import BOUNDS_TYPE, FLAG, INTEGER, NUMBER, Parameter, build, parameters_of
 from hushsum.errors import UsageError
 from hushsum.kernels import LONGEST
-from hushsum.operations import RecordFiles
+from hushsum.operations import RecordFiles, TrainingFiles
 from hushsum.planning import KernelSpec, MethodSpec, TableSpec, empty_tally
 from hushsum.planning import PlanRequest as DeclaredPlan
 from hushsum.privacy import AUTO, ReleaseRequest
@@ -766,6 +766,11 @@ class ModelClaimRequest(PublicRequest):
         ],
         Field(max_length=40),
     ] = Field(default={})
+
+    def declared(self) -> TrainingFiles:
+        """The columns that the model is fitted on, and what is known of the target."""
+        classes = None if self.classes is None else tuple(self.classes)
+        return TrainingFiles(columns=tuple(self.columns), target=self.target, classes=classes)
 
 
 class ConfirmedModelRequest(ModelClaimRequest):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from hushsum.models import (
     PrivateOutlierDetector,
     PrivateRegressor,
 )
-from hushsum.operations import AnsweringModel, describe_model
+from hushsum.operations import AnsweringModel, TrainingFiles, describe_model
 from hushsum.operations.models import (
     ModelChoice,
     claim_beforehand,
@@ -34,25 +35,26 @@ LABELS = np.where(X[:, 0] > 0.0, "a", "b")
 PROMISE: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "random_state": 1}
 
 
-def declared(name: str) -> dict[str, Any]:
+ONE_COLUMN = TrainingFiles(columns=("u",))
+
+
+def declared(name: str) -> TrainingFiles:
     """What of a model's data is declared."""
     learns = model_kind(name).learns
-    reported: dict[str, Any] = {"columns": ["u", "v"]}
-    if learns is not None:
-        reported["target"] = "y"
-    return reported | {"classes": ["a", "b"]} if learns == "label" else reported
+    classes = ("a", "b") if learns == "label" else None
+    return TrainingFiles(columns=("u", "v"), target=None if learns is None else "y", classes=classes)
 
 
 def counted(name: str) -> Any:
     model: Any = ModelChoice(name, PROMISE).build()
-    if declared(name).get("classes"):
+    if declared(name).classes:
         model.set_params(classes=["a", "b"])
-    return model.partial_fit(X, LABELS if declared(name).get("classes") else X[:, 0] / 2.0)
+    return model.partial_fit(X, LABELS if declared(name).classes else X[:, 0] / 2.0)
 
 
 @pytest.mark.parametrize("name", model_names())
 def test_the_claim_reported_beforehand_is_the_one_of_the_fitted_model_and_can_be_booked(name: str) -> None:
-    reported = claim_beforehand(ModelChoice(name, PROMISE), **declared(name))
+    reported = claim_beforehand(ModelChoice(name, PROMISE), declared(name))
     assert reported == counted(name).claim()
     check_mechanism(reported)
 
@@ -60,19 +62,19 @@ def test_the_claim_reported_beforehand_is_the_one_of_the_fitted_model_and_can_be
 @pytest.mark.parametrize("method", ["adassp", "ssp", "sketch", "objective", "ops", "adaops"])
 def test_every_way_to_a_line_can_be_booked(method: str) -> None:
     choice = ModelChoice("regressor", {**PROMISE, "method": method})
-    check_mechanism(claim_beforehand(choice, columns=["u"], target="y"))
+    check_mechanism(claim_beforehand(choice, replace(ONE_COLUMN, target="y")))
 
 
 def test_what_must_be_declared() -> None:
     svc = ModelChoice("kernel-svc", PROMISE)
     with pytest.raises(UsageError, match="classes must be declared"):
-        claim_beforehand(svc, columns=["u"], target="y")
+        claim_beforehand(svc, replace(ONE_COLUMN, target="y"))
     with pytest.raises(UsageError, match="target must be given"):
-        claim_beforehand(svc, columns=["u"], classes=["a", "b"])
+        claim_beforehand(svc, replace(ONE_COLUMN, classes=("a", "b")))
     with pytest.raises(UsageError, match="bounds must be"):
-        claim_beforehand(ModelChoice("density", {**PROMISE, "bounds": None}), columns=["u"])
+        claim_beforehand(ModelChoice("density", {**PROMISE, "bounds": None}), ONE_COLUMN)
     with pytest.raises(ClaimError, match="delta"):
-        claim_beforehand(ModelChoice("density", {"delta": 0.5}), columns=["u"])
+        claim_beforehand(ModelChoice("density", {"delta": 0.5}), ONE_COLUMN)
 
 
 @pytest.mark.parametrize("kind", model_kinds(), ids=lambda kind: kind.name)
@@ -104,7 +106,7 @@ def test_choices_are_all_accepted() -> None:
                     continue
                 given = {**PROMISE, each.name: word}
                 rows = X[:50] if each.from_public and word == FROM_PUBLIC else None
-                claim_beforehand(ModelChoice(kind.name, given, public=rows), **declared(kind.name))
+                claim_beforehand(ModelChoice(kind.name, given, public=rows), declared(kind.name))
             if each.type == PAIR:
                 assert each.from_form([0, 2.5]) == (0, 2.5)
 
@@ -114,7 +116,7 @@ def test_predicted_errors_are_those_that_come() -> None:
 
     def predicted(name: str, **settings: Any) -> float:
         choice = ModelChoice(name, {**PROMISE, **settings})
-        reported = predicted_error(choice, records=len(X), **declared(name))
+        reported = predicted_error(choice, declared(name), number=len(X))
         assert reported is not None
         return reported.error
 
@@ -128,7 +130,8 @@ def test_predicted_errors_are_those_that_come() -> None:
     outliers = PrivateOutlierDetector(**PROMISE).fit(X)
     # A bound for any data, so it may be larger.
     assert 1 / 3 < predicted("outliers") / float(outliers.query(Q).stderr.mean()) < 9
-    assert predicted_error(ModelChoice("regressor", PROMISE), records=10, columns=["u"], target="y") is None
+    line = replace(ONE_COLUMN, target="y")
+    assert predicted_error(ModelChoice("regressor", PROMISE), line, number=10) is None
 
 
 def test_numbers_kept_of_each_record() -> None:

@@ -102,25 +102,21 @@ def model_claim(about: dict[str, Any], body: bytes) -> Result:
     request = ModelClaimRequest.model_validate(about["request"])
     public = about["public"] and public_rows(about["public"], request)
     choice = choice_of(request, about["most_numbers"], public)
-    declared: dict[str, Any] = {
-        "columns": request.columns,
-        "target": request.target,
-        "classes": request.classes,
-    }
+    declared = request.declared()
     exact = request.mode == "exact"
     # What a model would warn of in its parameters is in the advice.
     with collect_parameter_warnings([]):
         if exact:
-            claim = models.exact_claim(choice, **declared, most_questions=request.most_questions)
+            claim = models.exact_claim(choice, declared, most_questions=request.most_questions)
         else:
-            claim = models.claim_beforehand(choice, **declared)
+            claim = models.claim_beforehand(choice, declared)
     # Records with missing values cannot be left out under replace, where their number is public.
     request.states(CellFormat).check_relation(str(claim.relation))
     result: dict[str, Any] = {"claim": claim.as_json()}
     if about["with_error"]:
         result["predicted"] = None
         if request.records is not None:
-            error = models.predicted_error(choice, records=request.records, **declared, exact=exact)
+            error = models.predicted_error(choice, declared, number=request.records, exact=exact)
             result["predicted"] = error and PredictedErrorResponse.model_validate(error).model_dump()
         result["advice"] = _advice(choice, request)
     return result, b""

@@ -5,6 +5,7 @@ repeated: the ledger never debits twice.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 from hushsum.errors import HushsumError
 from hushsum.operations import PublicFile, TrainingFiles, describe_exact, describe_model
@@ -93,11 +94,9 @@ def _files(
     running: RunningJob, request: ConfirmedModelRequest, public: PublicFile | None = None
 ) -> TrainingFiles:
     """The columns of the upload that the model is fitted on."""
-    return TrainingFiles(
-        (str(running.source(request.upload)),),
-        tuple(request.columns),
-        target=request.target,
-        classes=None if request.classes is None else tuple(request.classes),
+    return replace(
+        request.declared(),
+        paths=(str(running.source(request.upload)),),
         name=UPLOAD_NAME,
         cells=request.states(CellFormat),
         public=public,
