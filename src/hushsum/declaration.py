@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache, wraps
-from typing import Any, Final, Literal, ParamSpec, TypeVar, dataclass_transform
+from typing import Any, Final, ParamSpec, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -292,9 +292,11 @@ def declared_fields_of(request: Any) -> tuple[tuple[str, Any, Parameter | None],
     found: list[tuple[str, Any, Parameter | None]] = []
     for each in fields(request):
         try:
-            # A field whose type is imported for type checkers alone is not declared.
             hint = _evaluated(each, request)
         except NameError:
+            # What is declared needs a type; that of another field may be imported for type checkers alone.
+            if "parameter" in each.metadata:
+                raise
             continue
         # Of several types the request that stands in place of the default, such as a kernel that is declared.
         requests = [
@@ -331,11 +333,8 @@ def _typed(declared: Parameter, hint: Any) -> Parameter:
     listed = next((each for each in plain if typing.get_origin(each) is tuple), None)
     if listed is not None and not declared.type:
         return replace(_typed(declared, typing.get_args(listed)[0]), optional=optional, several=True)
-    literal = next((each for each in plain if typing.get_origin(each) is Literal), None)
-    if literal is not None:
-        declared = replace(declared, choices=typing.get_args(literal))
-    order = ((bool, FLAG), (int, INTEGER), (float, NUMBER), (str, TEXT), (literal, TEXT))
-    kind = next((kind for type_, kind in order if type_ is not None and type_ in plain), ANY)
+    order = ((bool, FLAG), (int, INTEGER), (float, NUMBER), (str, TEXT))
+    kind = next((kind for type_, kind in order if type_ in plain), ANY)
     return replace(declared, type=declared.type or kind, optional=optional)
 
 
