@@ -645,8 +645,10 @@ def _added(
     sites: int = 1,
     thorough: bool = False,
 ) -> NoiseCase:
-    """Noise on cells, and perhaps on the count, that move by ``shift``. Of several sites it is the sum of the
-    shares of the honest ones in a secure aggregation, without those that collude.
+    """Noise on cells, and perhaps on the count, that move by ``shift``.
+
+    For several sites it is the sum of the honest sites' shares in a secure aggregation, without the shares of
+    colluding sites.
 
     All but Laplace's distribution are audited against one discrete Gaussian: the same; the sum of smaller
     ones; Skellam noise, which at the variance below is a Gaussian but for a few hundredths of a per cent; and

@@ -179,8 +179,9 @@ def given_names(context: typer.Context) -> set[str]:
 
 
 def _read(parameter: Parameter, value: Any, inner: Mapping[str, Any]) -> Any:
-    """What Typer read as text, as the parameter declares it. Ranges may have dates in them, as the format of
-    the cells declares.
+    """Convert a text that Typer read to the type that the parameter declares.
+
+    Ranges may contain dates, in the declared format of the cells.
     """
     if not isinstance(value, str):
         return value

@@ -430,8 +430,9 @@ def _arrays(layout: list[Any], payload: memoryview) -> dict[str, NDArray[Any]]:
 
 
 def check_spelling(found: object, written: object) -> None:
-    """ValueError unless what was read, bytes or JSON, is what would be written for it. So it has no names, at
-    any depth, that the reader ignored, and no number of another type.
+    """Raise ValueError unless the bytes or the JSON that were read equal what would be written for the object
+    read from them. So a file has no names, at any depth, that the reader ignored, and no number of another
+    type.
 
     >>> check_spelling({"shape": [4, 4.0]}, {"shape": [4, 4]})
     Traceback (most recent call last):

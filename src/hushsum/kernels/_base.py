@@ -89,7 +89,10 @@ class Kernel(Protocol, metaclass=RoleType):
         return 1.0
 
     def parts(self) -> list[Kernel]:
-        """The kernels that it is made of, such as the factors of a product; itself, if of no others."""
+        """The kernels of which this kernel is composed, such as the factors of a product.
+
+        A plain kernel returns itself.
+        """
         return [self]
 
     def prepare(

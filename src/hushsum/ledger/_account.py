@@ -374,7 +374,7 @@ class Account(Stored):
             raise BudgetExhausted(
                 f"the release would spend {charge.in_words()} of dataset {dataset!r}, "
                 f"which has {left} left of {total}",
-                remedy="nothing was released, ask for less",
+                remedy="nothing was released; request less",
             )
         return after
 

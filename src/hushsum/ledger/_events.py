@@ -413,7 +413,9 @@ def _changed(sequence: int) -> FileRefused:
 
 @dataclass(frozen=True, slots=True)
 class Verification(Stored):
-    """The result: the number of events that hold, and the first problem, with its row, if there is one."""
+    """The result of a verification: the number of valid events, and the first problem with its row, if there
+    is any.
+    """
 
     ledger: str
     events: int

@@ -492,7 +492,7 @@ MECHANISM = Mechanism.of(LAPLACE, GAMMA)
 MOST_POINTS = 1 << 13
 DEFAULT_POINTS = 2000
 MOST_COLUMNS = 20
-"""Up to which a plan considers it; it was not tried beyond."""
+"""Plans consider the method for up to this many columns; it was not tried with more."""
 
 _LOCATION_SHARE = Fraction(3, 10)
 _SECONDS_TO_FIT = 3.0

@@ -397,7 +397,7 @@ def part_of_budget(name: str, value: float) -> Fraction:
 
 
 PUBLIC_POINTS: Final = "the points that were given are public"
-"""What is assumed where points that are published, or that decide what is, were given."""
+"""The assumption of a release with given points, if the points are published or decide what is published."""
 
 
 @dataclass(frozen=True, slots=True)

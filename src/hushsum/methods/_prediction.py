@@ -228,8 +228,8 @@ class CountError:
         return cls(part * own, part * covariance, combined=True)
 
     def of_quotient(self, table: float, densities: Floats) -> Floats:
-        """The variance of answers of these densities, times the squared number, where that of the sums is
-        ``table``. By Cauchy and Schwarz it is not negative, but for gains that are averages.
+        """The variance of answers of these densities, times the squared number, if the variance of the sums
+        is ``table``. By the Cauchy–Schwarz inequality it is not negative, except for gains that are averages.
         """
         variance: Floats = table + densities**2 * self.variance - 2.0 * densities * self.covariance
         return np.maximum(variance, 0.0)
@@ -359,8 +359,9 @@ def typical_density(kernel: Kernel, bounds: Bounds | None) -> float:
 
 
 def _collisions(spread: list[float], part: float) -> float:
-    """The mean of the Euclidean kernel between two normal records, of these deviations in bandwidths: of the
-    Gaussians it is a mixture of; each column counts as this part of one.
+    """The mean of the Euclidean kernel between two normal records with these standard deviations, in
+    bandwidths. It is a mean over the Gaussians whose mixture the kernel is; each column counts as this part
+    of a column.
     """
     frequency = np.geomspace(1e-4, 1e4, 2000)
     density = np.sinc(frequency / (2.0 * math.pi)) ** 2 / math.pi

@@ -411,7 +411,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         None,
         "At least 10 rows like the records that are public, without targets: an array or a frame. They "
         "decide the parameters that are 'public'. What they decide is stored with the model, and the claim "
-        "says that they were assumed to be public; they are not stored. A held-out part of the private "
+        "states that they were assumed to be public; they are not stored. A held-out part of the private "
         "records is not public.",
         optional=True,
         group=OWNER,
@@ -467,8 +467,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _open(self, bundle: Bundle) -> Any:
-        """What predictions are computed from. It is called with the parameters that records were counted
-        with, also for a model that was loaded.
+        """The object from which predictions are computed.
+
+        The method is called on a model whose parameters are those with which the records were counted, also
+        when the model was loaded.
         """
         return bundle
 
@@ -931,8 +933,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return bundle
 
     def _check_first(self, key: str) -> dict[str, bool]:
-        """Warn before this estimator or a clone of it releases again; refuse a key that was used, for which a
-        ledger would return the first model's answers. Returns the keys of all of them.
+        """Warn before this estimator or a clone of it releases again.
+
+        Refuse a used key, for which a ledger would return the first model's answers. Returns the keys of all
+        releases.
         """
         with _SPENT_LOCK:
             begun = _SPENT.setdefault(self._lineage, {})
@@ -1147,7 +1151,7 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     classes: Sequence[Any] | None = setting(
         None,
         "Every label there is, declared; other labels are refused. Without it the labels found in y are "
-        "taken as public knowledge: it warns, and the claim says so.",
+        "taken as public knowledge, with a warning, and the claim states this.",
         group=RECORDS,
         type=LABELS,
     )
@@ -1225,7 +1229,7 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if declared is None:
             warnings.warn(
                 "the labels of y are taken as the list of classes, as if everybody knew it, and the claim "
-                "says so; declare the classes and nothing is assumed",
+                "states this; declare the classes and nothing is assumed",
                 PublicAssumption,
                 stacklevel=level_outside(),
             )

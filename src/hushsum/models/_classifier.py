@@ -463,7 +463,7 @@ class PrivateClassifier(ClassificationModel, KernelModel):
         "Rows like the records that are public, without labels: an array or a frame; or an "
         "hs.records.Transform that was learned from such rows in units of the bounds, -1 to 1. means and "
         "discriminant learn from them which directions vary how much; bounds='public' takes the range from "
-        "them. What is learned from them is stored with the model, and the claim says that they were "
+        "them. What is learned from them is stored with the model, and the claim states that they were "
         "assumed to be public; they are not stored.",
         optional=True,
         group=OWNER,

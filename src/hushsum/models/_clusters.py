@@ -111,7 +111,7 @@ class PromiseParts:
 
         - a record appears or disappears: one vector, in one cell;
         - a record is replaced, inside its cell or by one of another cell: one disappears and one appears, so
-          it is covered twice, as the claim says;
+          it is covered twice, as the claim states;
         - a record appears twice, or more often: it counts as that many records, and no other record is
           affected;
         - the order of records changes: nothing, since integers are added.

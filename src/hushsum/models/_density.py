@@ -333,7 +333,7 @@ class _Estimate:
         return cls(planned, function, integral, error)
 
     def floored(self, queries: Floats) -> Floats:
-        """Densities, those below their standard error raised to it."""
+        """Densities at queries. A density below its standard error is raised to the standard error."""
         values = self.function(queries)
         # Standard errors take longer than values, so they are computed where they may matter.
         small = np.flatnonzero(values < 2.0 * self.error)
@@ -400,7 +400,7 @@ class PrivateDensity(TalliesModel):
         "gaussian",
         "gaussian, laplacian and matern have normalising constants. The kernels of hash rows have no finite "
         "integral over all space: their densities are normalised over bounds, by post-processing, and "
-        "normalised_over_ says so.",
+        "normalised_over_ states this.",
         choices=tuple(COLUMNS.kernels()),
         several=True,
     )
@@ -432,7 +432,7 @@ class PrivateDensity(TalliesModel):
         return planned(self.kernel, bandwidth, self.method, n_features, scale=scale, box=box)
 
     def _public_bandwidth(self, rows: Floats, promise: Promise) -> float:
-        """For the first kernel."""
+        """The bandwidth of the first kernel, chosen from public rows."""
         dim, box = rows.shape[1], self.column_bounds(rows.shape[1])
 
         def table(bandwidth: float) -> KernelTable:
@@ -562,7 +562,7 @@ class PrivateDensity(TalliesModel):
 
     @property
     def normalised_over_(self) -> str:
-        """Where the density of the first kernel integrates to 1; only after the release."""
+        """The region over which the density of the first kernel integrates to 1; only after the release."""
         _ = self.released_
         kernel = self._estimate(None, None).planned.kernel
         return "bounds" if normalising_constant(kernel) is None else "all space"

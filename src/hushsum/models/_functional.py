@@ -143,7 +143,7 @@ class _Posterior:
     half: float
 
     def mean(self, points: Floats) -> Floats:
-        """At points within the box, shape (n,)."""
+        """The posterior mean at points within the box, shape (n,)."""
         return np.asarray(self.middle + self.half * (vectors_within(self.space, points) @ self.weights))
 
     def deviation(self, points: Floats) -> Floats:
@@ -175,7 +175,7 @@ class PrivateGaussianProcessRegressor(FeatureSpaceModel, RegressionModel):
     range of width B changes them by at most B·max_i‖A_i‖, and ‖A_i‖² = [C⁻¹KC⁻¹]_ii with C = K + σ²I. A is
     rounded to integers and the length of its columns taken from those, so the claim is exact.
     Neighbours: replace; the number of records is public. Of a person up to m targets are replaced; whose
-    records they are is public, and the claim says so. Private inputs: `Moments`, add/remove.
+    records they are is public, and the claim states this. Private inputs: `Moments`, add/remove.
 
     Examples
     --------
@@ -196,9 +196,9 @@ class PrivateGaussianProcessRegressor(FeatureSpaceModel, RegressionModel):
     inputs: str = setting(
         PUBLIC,
         "public: only targets are private, one of which is replaced (the setting of the literature); the "
-        "claim says so. private: whole records are, present or absent; the sums of products of features and "
-        "targets are released with noise and solved with a ridge that suits it, which needs some thousands "
-        "of records.",
+        "claim states this. private: whole records are private, present or absent; the sums of products of "
+        "features and targets are released with noise and solved with a ridge that suits the noise, which "
+        "needs some thousands of records.",
         choices=(PUBLIC, PRIVATE),
     )
     noise: float = setting(

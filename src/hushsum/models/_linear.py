@@ -231,7 +231,7 @@ class FromRecords:
         return Drawn(arrays={"theta": self.fit(*secret.all(), epsilon=_epsilon(promise), **delta)})
 
     def claim(self, claim: Claim, each: Promise) -> Claim:
-        """For real numbers."""
+        """The claim of this method, which is proven for real numbers."""
         if self.check is not None:
             self.check(_epsilon(each), float(each.delta))
         kept = Promise(claim.promise.epsilon, Fraction(0), None) if self.pure else claim.promise
@@ -578,7 +578,7 @@ class PrivateLinearSVC(ClassificationModel, LinearModel):
     -------
     Unit: one record with its label; neighbours: add/remove. There is one sketch for each class, with exact
     integer noise; a record is in one, so each takes the whole budget (parallel composition over declared
-    classes). Objective perturbation is proven for real numbers, and its claim says so.
+    classes). Objective perturbation is proven for real numbers, and its claim states this.
 
     Examples
     --------

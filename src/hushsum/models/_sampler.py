@@ -271,8 +271,8 @@ class PrivateSampler(TableModel):
         if n_features <= MOST_ADVISED:
             return []
         return [
-            f"in {n_features} columns a kernel sum says little about the joint density; the synthesizer "
-            "model keeps the dependences of all pairs of columns"
+            f"in {n_features} columns a kernel sum holds little information on the joint density; the "
+            "synthesizer model keeps the dependences of all pairs of columns"
         ]
 
     def _weights(self, points: Floats) -> Floats:

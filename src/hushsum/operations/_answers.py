@@ -426,7 +426,7 @@ def features_of(batch: Any, columns: Sequence[str]) -> Any:
 
 
 def values_of(batch: object, columns: Sequence[str] | None, dim: int) -> NDArray[np.float64]:
-    """The same as an array of shape (n, dim), of any container of numbers, also one without names."""
+    """The numbers of a container, with or without names of columns, as an array of shape (n, dim)."""
     parts = numbers_of(batch, dim=dim, columns=columns)
     values = np.concatenate([part.values.astype(np.float64) for part in parts], axis=1)
     finite = np.isfinite(values).all(axis=0)

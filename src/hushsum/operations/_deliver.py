@@ -354,7 +354,7 @@ class FunctionReleased(Delivered[ReleasedFunction]):
 
     @property
     def table(self) -> tuple[int, int] | None:
-        """Rows and width of the table that was released, if it is one."""
+        """Rows and width of the released table; None if the function is not a noisy table."""
         return self.function.basis.shape if isinstance(self.function, NoisyTable) else None
 
     @property

@@ -375,8 +375,8 @@ def made_up(model: PrivateModel, records: TrainingFiles) -> tuple[NDArray[np.flo
 
 
 def check_target(model: PrivateModel, records: TrainingFiles) -> None:
-    """Refuse a target for a model that learns none, or none for one that does; classes alike; and columns or
-    classes that are named twice.
+    """Refuse a target for a model that learns no target, and a missing target for a model that does; the same
+    for classes. Refuse columns or classes that are named twice.
     """
     columns, target, classes = records.columns or (), records.target, records.classes
     if takes_target(model) and target is None:
@@ -551,7 +551,7 @@ def _check(records: TrainingFiles, model: PrivateModel, ledger: LedgerOptions | 
 
 
 def _check_columns(records: TrainingFiles, path: str, *, labels: bool) -> None:
-    """Open a file, which refuses columns that it does not have."""
+    """Open a file once, to refuse columns that the file does not have."""
     try:
         _open(records, path, records.columns, labels=labels).close()
     except UsageError as error:

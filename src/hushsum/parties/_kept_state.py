@@ -78,7 +78,7 @@ class StateFolder:
         return data
 
     def names(self, prefix: str = "") -> list[str]:
-        """The names that begin so, sorted; unfinished files are not among them."""
+        """The sorted names that begin with ``prefix``, without unfinished files."""
         return sorted(
             each.name
             for each in self._folder.iterdir()

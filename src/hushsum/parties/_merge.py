@@ -136,7 +136,7 @@ def _check(first: NoisyTable, other: NoisyTable) -> None:
 
 
 def narrowed(cells: NDArray[np.int64]) -> Table:
-    """The same cells with 32 bits, if they fit."""
+    """The cells with 32 bits, if all fit."""
     narrow = np.iinfo(np.int32)
     fits = int(cells.min()) >= narrow.min and int(cells.max()) <= narrow.max
     return cells.astype(np.int32) if fits else cells

@@ -31,7 +31,7 @@ class Field:
     array: bool = False
 
     def optional(self) -> Field:
-        """The same, or None."""
+        """A field that holds the same or None."""
         return Field(
             lambda value: None if value is None else self.read(value),
             lambda value: None if value is None else self.write(value),

@@ -271,11 +271,11 @@ class Participating(Protocol):
 
     @property
     def continued(self) -> tuple[type[HushsumError], ...]:
-        """After refusing with these errors it connects again, perhaps to other terms."""
+        """Errors after which the participant connects again, perhaps to other terms."""
 
     @property
     def most_request(self) -> int:
-        """The longest request that it takes, in bytes."""
+        """The length of the longest accepted request, in bytes."""
 
     def answer(self, request: bytes) -> bytes:
         """The reply, stored before it is returned; OwnRefusal for what concerns this party alone."""

@@ -404,7 +404,7 @@ def incoming(listener: socket.socket, *, wait: float | None) -> socket.socket:
 def secured(
     plain: socket.socket, context: ssl.SSLContext, *, handshake: float, transfer: float
 ) -> TlsConnection:
-    """The peer of a connection, once it has proven a pinned key; it has ``handshake`` seconds for that.
+    """An encrypted connection to a peer that has proven a pinned key within ``handshake`` seconds.
 
     Raises
     ------

@@ -122,8 +122,10 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredRecords:
-    """Records of which only the columns are known; None for sets. What is prepared with them has the plan and
-    the claim that the release of such records will have; it must not be drawn.
+    """Records of which only the columns are known; None for sets.
+
+    A release prepared with them has the plan and the claim that a release of such records will have. No noise
+    may be drawn for it.
     """
 
     columns: Sequence[str] | None

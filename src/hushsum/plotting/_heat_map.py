@@ -415,7 +415,7 @@ class LocalScale:
         if not (west >= -360.0 and east <= 360.0 and east - west <= 360.0 and south > -90.0 and north < 90.0):
             rule = "must be longitudes from -180 to 180 and latitudes between -90 and 90, in that order"
             got = f"{west:g}:{east:g},{south:g}:{north:g}"
-            remedy = "swap the columns, or say that the columns lie in a plane"
+            remedy = "swap the columns, or declare that the columns lie in a plane"
             raise UsageError("bounds", rule, got=got, remedy=remedy)
         middle = math.radians((south + north) / 2.0)
         along = _parallel(middle)

@@ -373,7 +373,7 @@ def _joined(
 
 
 def columns_of(data: object, dim: int, columns: Sequence[str] | None) -> Floats:
-    """The same as one array in double precision."""
+    """The columns of a table or frame as one array in double precision."""
     parts = numbers_of(data, dim=dim, columns=columns)
     return _joined(parts, np.float64, lambda part: part.values.astype(np.float64))
 

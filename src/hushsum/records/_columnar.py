@@ -301,7 +301,7 @@ class ColumnarSource(Source):
         """The refusal of the file, without the engine's own words, which may quote data."""
         return DataRefused(
             (FilePath(self.name), f" cannot be read as {self._kind}"),
-            remedy="it is damaged, or of another kind than its name says",
+            remedy="it is damaged, or of another kind than its name states",
         )
 
     def _wrong_kind(self, column: str, kind: object) -> DataRefused:

@@ -410,7 +410,7 @@ def open_batches(
             columns = [column for column in source.column_names if column not in ids]
             if "" in columns:
                 raise UsageError(
-                    (FilePath(name), " has a column without a name"), remedy="say which columns make a record"
+                    (FilePath(name), " has a column without a name"), remedy="name the columns of a record"
                 )
         if not columns:
             raise UsageError(

@@ -116,7 +116,10 @@ class ReleasedFunction(Protocol, metaclass=RoleType):
 
     @property
     def bounds(self) -> Bounds | None:
-        """The declared box that holds the records: those outside were clipped to it; None if not declared."""
+        """The declared box of the records; records outside of it were clipped.
+
+        None if no box was declared.
+        """
 
     @property
     def producer(self) -> str:
@@ -308,7 +311,7 @@ class Quotient:
 
     @property
     def stderr(self) -> Floats:
-        """To the first order in the error of the number."""
+        """The standard error of the means, to the first order in the error of the number."""
         value = self.value
         variance = self.sum_variance + value**2 * self.number_variance - 2.0 * value * self.covariance
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)) / self.number)

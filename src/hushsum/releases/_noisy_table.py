@@ -385,8 +385,8 @@ class NoisyTable(LocalTable):
         return self.reading.noise_covariance(self.basis.prepare_queries(self._points(Q)))
 
     def record_answers(self, X: object, Q: object) -> Floats:
-        """What one record adds to the kernel sum at each query, for records that are public or made up; shape
-        (n_records, n_queries). It is the kernel with the error of this release's basis.
+        """What each record adds to the kernel sum at each query, for public or synthetic records; shape
+        (n_records, n_queries). These are kernel values with the approximation error of this release's basis.
         """
         return self.reading.record_answers(self.basis.prepare(X), self.basis.prepare_queries(self._points(Q)))
 

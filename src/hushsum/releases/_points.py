@@ -116,7 +116,7 @@ class PrincipalErrors:
         self._variances[:number] = prior[:number] * noise / np.maximum(prior[:number] + noise, 1e-300)
 
     def variance(self, queries: Floats, means: Floats) -> Floats:
-        """At prepared queries, where the answers are ``means``."""
+        """The variance at prepared queries, where the answers are ``means``."""
         similar = self._kernel._pairwise(self._points, Batch((queries,), len(queries)))
         functions = similar.T @ self._coefficients
         squares = np.square(functions)

@@ -168,7 +168,7 @@ class CombinedFunction(ForwardedFacts):
         return self.query(Q, of="sum").value
 
     def _answers(self, points: Points, options: QueryOptions) -> Answers:
-        """With normal intervals."""
+        """The combined answers of the release and the public points, with normal intervals."""
         queries = np.asarray(points)
         private = self.function.query(queries, threads=options.threads)
         public, variance = self._public(queries)

@@ -61,7 +61,7 @@ class Settings:
     worker_memory_bytes: int = _setting(
         8 << 30, "Memory of a worker; an upload that expands to more is refused."
     )
-    lease_seconds: float = _setting(15.0, "How long a silent worker keeps its job before another takes it.")
+    lease_seconds: float = _setting(15.0, "How long a worker that does not report keeps its job.")
     cache_seconds: float = _setting(2.0, "How long a revoked token or grant may work in another process.")
     database_seconds: float = _setting(10.0, "How long a request waits for the database before it gets 503.")
     max_upload_bytes: int = _setting(1 << 30, "Largest upload.")

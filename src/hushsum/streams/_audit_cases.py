@@ -65,7 +65,7 @@ def stream_pair(
     fresh, repeatable = prepare(None), prepare(0)
 
     def shown(placed: Placed) -> Floats:
-        """Without noise: the sums and the numbers."""
+        """The sums and the numbers of records without noise."""
         there = np.zeros(STEPS)
         for step, sign in placed:
             there[step - 1 :] += sign

@@ -120,7 +120,10 @@ class StreamPlan:
 
     @property
     def ratio(self) -> float:
-        """The same in units of one release of everything; ``horizon`` fresh releases would have its root."""
+        """The predicted error in units of the error of one release of everything.
+
+        Fresh releases at all steps would have √``horizon``.
+        """
         return self.predicted_error / self.one_release
 
     def __repr__(self) -> str:

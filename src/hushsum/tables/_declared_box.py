@@ -558,7 +558,7 @@ class SeriesReading(BoxReading):
         return np.asarray(np.prod(1.0 + others, axis=1) - 1.0 + max(left_out, 0.0))
 
     def noise_gain(self, batch: Batch) -> Floats:
-        """The same at every query in the box: cos² + sin² = 1."""
+        """The gain of the noise, which is the same at every query in the box, because cos² + sin² = 1."""
         _, weight, kernel = self.basis.series
         gain = (kernel[0] / weight[0]) ** 2 + ((2.0 * kernel[1:] / weight[1:]) ** 2).sum()
         return np.where(self._inside(queries_of(batch)), float(gain), 0.0)

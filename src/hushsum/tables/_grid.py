@@ -465,7 +465,7 @@ class GridReader:
         return gain
 
     def _product_sums(self, terms: Sequence[Term], table: Floats, queries: Floats) -> Floats:
-        """All nodes, one column after the other."""
+        """Kernel sums over all nodes, one column after the other."""
         values = table.reshape(self.columns[0].nodes, -1)
         sums = np.zeros(len(queries))
         for at in slices(len(queries), _NUMBERS_READ_AT_A_TIME // max(values.shape)):
@@ -543,7 +543,7 @@ class ErrorBound:
     floor: float = 0.0
 
     def scaled(self, factor: float) -> ErrorBound:
-        """The same with ``factor`` times the error."""
+        """The bound of ``factor`` times the error."""
         return ErrorBound(factor * self.height, self.wider, factor * self.part, factor * self.floor)
 
 

@@ -318,7 +318,7 @@ def rows_for_laplace(records: float, epsilon: float, variance: float, capacity: 
 MAX_DIVIDED_CELLS = 1 << 28
 _PATTERN = 64
 _FEWEST = 2
-"""Rows that every component has, so that their spread shows its error."""
+"""The fewest rows of a component: its error is estimated from their spread."""
 
 DIVIDED = Role(
     "is a linear combination of collision probabilities",

@@ -267,7 +267,7 @@ class Checkpoint:
             )
         done = journal["done"]
         if {name: type(value) for name, value in done.items()} != fields:
-            raise FileRefused((FilePath(self.path), " does not say what is counted in it"))
+            raise FileRefused((FilePath(self.path), " does not state what is counted in it"))
         return tally, done
 
     def save(self, tally: Tally, done: Mapping[str, Any]) -> None:

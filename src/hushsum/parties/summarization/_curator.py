@@ -137,7 +137,10 @@ class CuratorState:
             self._store(self.save())
 
     def outgoing(self) -> Mapping[str, Broadcast]:
-        """What each owner that has not answered is to be sent; the same however often it is read."""
+        """The broadcast for each owner that has not answered.
+
+        Reading it again returns the same broadcasts.
+        """
         return {name: self._for(name) for name in self.terms.owners if name in self._awaited}
 
     def take(self, answer: Answer) -> None:

@@ -165,7 +165,10 @@ VALIDATION_SHARE = 0.6
 """The noise of both releases meets in one direction, where it counts by one over the number of records: a
 validation set is the smaller one, and is released once."""
 DEFAULT_REACH = 3
-"""Points sent for each point of the summary: with two, one noisy direction early on shows in the end."""
+"""Points sent for each point of the summary.
+
+With two, a noisy direction in an early round remains visible in the result.
+"""
 DEFAULT_ROUNDS = {FRESH: 10, THRESHOLD: 12}
 
 

@@ -125,6 +125,6 @@ class HashedTarget(Message):
             raise ValueError("names")
         features, target = self.features, self.target
         if (target.step, target.cells.size) != (count_step(features), features.width + 1):
-            raise FileRefused("this validation release is of other features than it says")
+            raise FileRefused("this validation release does not have the features that it states")
         if target.variance != target_variance(features, target.rho):
             raise FileRefused("this validation release has other noise than its promise needs")

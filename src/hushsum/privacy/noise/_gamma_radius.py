@@ -211,7 +211,7 @@ class _Mixture:
         return total, error / total + _ROUNDING
 
     def _from_decimals(self) -> tuple[float, float]:
-        """The same where errors to the first order do not do."""
+        """G and a bound of its relative error by interval arithmetic, where first-order bounds fail."""
         context = decimals(40)
         enclosed = self.enclosed(0, context)
         total, width = float(enclosed.low), float(context.subtract(enclosed.high, enclosed.low))

@@ -70,7 +70,7 @@ class Interval:
         return Interval(self.high.copy_negate(), self.low.copy_negate())
 
     def not_negative(self) -> Interval:
-        """The same of a number that is known to be at least 0."""
+        """The interval of a number that is known to be at least 0."""
         return Interval(max(self.low, Decimal(0)), self.high)
 
 

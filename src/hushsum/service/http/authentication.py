@@ -53,7 +53,7 @@ class TtlCache(Generic[V]):
         return found[1]
 
     def put(self, key: str, value: V, *, generation: int) -> V:
-        """Store a value that was read in this generation, and return it."""
+        """Store a value and return it. A value that was read before the last `clear` is not stored."""
         with self._lock:
             if generation == self.generation:
                 self._entries[key] = (time.monotonic() + self._seconds, value)
@@ -62,7 +62,7 @@ class TtlCache(Generic[V]):
         return value
 
     def clear(self) -> None:
-        """Remove every entry, and those that are being read."""
+        """Remove every entry. Values that are being read now will not be stored either."""
         with self._lock:
             self.generation += 1
             self._entries.clear()

@@ -175,7 +175,7 @@ class ComputePool:
 
     @asynccontextmanager
     async def place(self, name: str, kind: str, size: float = 1.0) -> AsyncIterator[None]:
-        """One of the account's places, in which it may `calculate`.
+        """Hold one of the account's places, in which the account may `calculate`.
 
         Raises
         ------

@@ -47,7 +47,7 @@ class RateLimit:
         return min(self._burst, tokens + (time.monotonic() - at) * self._rate)
 
     def take(self, name: str, amount: float = 1.0) -> bool:
-        """Take one, or another amount, if it is left."""
+        """Take an amount from a name's allowance. Returns whether that much was left."""
         left = self.left(name)
         self._buckets[name] = (max(left - amount, 0.0), time.monotonic())
         self._buckets.move_to_end(name)

@@ -42,7 +42,7 @@ _REASONS = {
 
 
 class JobQueue(Rows):
-    """The queue. A job belongs to one worker as long as that renews its lease."""
+    """The job queue. A job belongs to a worker as long as the worker renews its lease."""
 
     def submit(
         self, kind: str, dataset: str, key: str, request: dict[str, Any], actor: Actor, *, most: int
@@ -178,8 +178,9 @@ class JobQueue(Rows):
             return value_of(Job, connection.execute(sa.select(jobs).where(jobs.c.id == row.id)).one())
 
     def renew(self, job: Job, lease_seconds: float, progress: float | None) -> Job | None:
-        """Keep a job, and record how far it has come; how it stands now, or None if it is no longer this
-        worker's.
+        """Renew the lease of a job and record its progress.
+
+        Returns the current job, or None if the job no longer belongs to this worker.
         """
         values: dict[str, Any] = {"lease": time.time() + lease_seconds}
         if progress is not None:
@@ -256,8 +257,9 @@ class JobQueue(Rows):
 
 
 def stop_jobs(connection: sa.Connection, which: sa.ColumnElement[bool], reason: str, actor: Actor) -> None:
-    """Cancel the jobs that no worker runs, and ask the workers of others to stop; those that are paying are
-    left alone: what is paid for is finished.
+    """Cancel the jobs that no worker runs, and request the workers of running jobs to stop.
+
+    Jobs whose debit has begun continue: what is paid for is finished.
     """
     condition = which & _active() & jobs.c.paying.is_(False)
     # A worker that has been silent for longer than its lease gets no answer when it renews it.
