@@ -1,4 +1,4 @@
-"""The classifier by its defaults on data that nobody tuned for, beside peers whose parameters an oracle chose.
+"""The classifier by its defaults on data nobody tuned for, beside peers whose parameters an oracle chose.
 
     HUSHSUM_DATA=... python -m benchmarks classifier_peers [--seeds 2] [--sets htru2,adult]
 
@@ -67,7 +67,7 @@ def powers_of_ten(X: Any) -> list[tuple[float, float]]:
 
 
 def long_tails(seed: int, share: float, shift: float, sigma: float) -> Table:
-    """54 columns that are zero for most records, else lognormal, and three lognormal ones; as words in mail."""
+    """54 columns that are zero for most records, else lognormal, and three lognormal ones; as in mail."""
     rng, number = np.random.default_rng(seed), 4600
     y = (rng.random(number) < share).astype(int)
     base, apart, middle = rng.uniform(0.03, 0.45, 54), rng.normal(0, shift, 54), rng.normal(-1, 0.8, 54)
@@ -337,7 +337,7 @@ def not_private(name: str) -> dict[str, list[float]]:
 
 def main() -> None:
     """Measure what is missing, and write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--sets", default=",".join((*TUNED_ON, *SCORED, *FRESH)).replace(", ", "; "))
     options = parser.parse_args()
@@ -365,10 +365,10 @@ def report(known: dict[str, Any]) -> str:
     lines = [
         "# The classifier by its defaults, beside peers with oracle parameters",
         "",
-        "`python -m benchmarks classifier_peers`: accuracy / balanced accuracy; δ = 10⁻⁶ or pure ε. `default` "
-        "is `PrivateClassifier` with declared wide bounds and classes alone; `likelihood` its balanced "
-        "accuracy with that rule. A peer shows the best of its settings for each score, chosen on the test "
-        "set. `behind`: A, more than 0.02 below the best peer, or the largest class, in accuracy; B, in "
+        "`python -m benchmarks classifier_peers`: accuracy / balanced accuracy; δ = 10⁻⁶ or pure ε. "
+        "`default` is `PrivateClassifier` with declared wide bounds and classes alone; `likelihood` its "
+        "balanced accuracy with that rule. A peer shows the best of its settings for each score, chosen on "
+        "the test set. `behind`: A, more than 0.02 below the best peer, or the largest class, in accuracy; B, in "
         "balanced accuracy, by the rule `likelihood`.",
     ]
     for title, names in (("Tuned on", TUNED_ON), ("Scored", SCORED), ("Scored once, fresh", FRESH)):
@@ -395,10 +395,8 @@ def report(known: dict[str, Any]) -> str:
                     )
         if not rows:
             continue
-        lines += [
-            "",
-            f"## {title}: behind in accuracy in {missed[0]}, in balanced accuracy in {missed[1]} of {cells} cells",
-        ]
+        behind = f"behind in accuracy in {missed[0]}, in balanced accuracy in {missed[1]} of {cells} cells"
+        lines += ["", f"## {title}: {behind}"]
         lines += ["", "| data | ε | | default | likelihood | " + " | ".join(_METHODS)]
         lines[-1] += " | logistic regression, not private | largest class | behind |"
         lines += ["|---" * 11 + "|", *rows]

@@ -43,6 +43,10 @@ _CLEAR: Final = 8.0
 _DISTINCT: Final = 3.0
 _ENOUGH: Final = 5.0
 _FLOOR: Final = 2.0
+_USED: Final = 6.0
+"""Vectors are taken to vary in a sixth of their columns where second moments do not tell. For embeddings of
+SST-2 scores are then nearly logarithms of odds.
+"""
 _NEAR_ZERO: Final = 1e-12
 _DEEPEST: Final = -30.0
 """The smallest logarithm of a probability: none is 0."""
@@ -247,8 +251,8 @@ def _expected(signal: float, noise: float, spread: Floats) -> Floats:
 def _metric(basis: ClassMoments, table: Any, variance: float, sizes: Floats, means: Floats) -> Floats:
     identity = np.eye(basis.dim)
     if not basis.moments:
-        # As if the variance were 1/√dim in every direction: it scales scores and decides nothing.
-        return np.asarray(identity * math.sqrt(basis.dim))
+        # As if the variance were 1/√dim in every direction, or in many columns 6/dim: it scales scores.
+        return np.asarray(identity * max(math.sqrt(basis.dim), basis.dim / _USED))
     covariance, edge = _covariance(basis, table, variance, sizes, means)
     values, vectors = np.linalg.eigh(covariance)
     seen = values > edge
