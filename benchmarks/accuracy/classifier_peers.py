@@ -368,8 +368,8 @@ def report(known: dict[str, Any]) -> str:
         "`python -m benchmarks classifier_peers`: accuracy / balanced accuracy; δ = 10⁻⁶ or pure ε. "
         "`default` is `PrivateClassifier` with declared wide bounds and classes alone; `likelihood` its "
         "balanced accuracy with that rule. A peer shows the best of its settings for each score, chosen on "
-        "the test set. `behind`: A, more than 0.02 below the best peer, or the largest class, in accuracy; B, in "
-        "balanced accuracy, by the rule `likelihood`.",
+        "the test set. `behind`: A, more than 0.02 below the best peer, or the largest class, in accuracy; "
+        "B, in balanced accuracy, by the rule `likelihood`.",
     ]
     for title, names in (("Tuned on", TUNED_ON), ("Scored", SCORED), ("Scored once, fresh", FRESH)):
         rows, missed, cells = [], [0, 0], 0
