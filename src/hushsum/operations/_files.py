@@ -100,8 +100,8 @@ def check_function_output(output: str, *, inputs: Sequence[str] = (), interactiv
     """
     path = check_output(output, inputs=inputs)
     if path.suffix.lower() != ".hush":
-        rule = "must end in .hush; .tally is for confidential tallies"
-        raise UsageError("output", rule, got=repr(path.name), remedy="rename it")
+        remedy = "let its name end in .hush; .tally is for confidential tallies"
+        raise UsageError("output", "must end in .hush", got=repr(path.name), remedy=remedy)
     if not path.exists():
         return path
     kind = kind_of(path)
