@@ -32,7 +32,8 @@ def fit(
     context: typer.Context,
     *,
     model: str = typer.Argument(
-        help="Such as classifier, density or outliers; hushsum fit MODEL --help lists its options.",
+        help="The kind of model, such as classifier, density or outliers; hushsum fit MODEL --help lists its "
+        "options.",
         autocompletion=_completed,
     ),
     files: options.RecordFiles,

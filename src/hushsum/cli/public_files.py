@@ -276,7 +276,7 @@ def _in_short(value: object) -> str:
 
 def compare(
     first: str = typer.Argument(metavar="FIRST", help="A .hush file with a released function, or -."),
-    second: str = typer.Argument(metavar="SECOND", help="Another one, of other records."),
+    second: str = typer.Argument(metavar="SECOND", help="Another released function, of other records."),
     at: list[str] | None = typer.Option(
         None,
         metavar="POINT",

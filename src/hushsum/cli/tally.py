@@ -110,7 +110,9 @@ def merge(
     tallies: list[str] = typer.Argument(metavar="FILE...", help="Two or more .tally or .hush files."),
     output: str = required("The .tally or .hush file to write."),
     disjoint_units: bool = setting(
-        False, "Declare that no person (of graphs: no edge or no node) is in two of them, else limits add."
+        False,
+        "Declare that no person (in graphs: no edge or no node) is in two of the tallies; otherwise "
+        "limits add.",
     ),
     encryption_key_file: options.EncryptionKeyFile = None,
     json: options.Json = False,

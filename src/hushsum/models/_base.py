@@ -402,7 +402,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     bounds: Any = setting(
         (-1, 1),
         "The range of every column: declared, never computed from the records, which are clipped to it. "
-        "'public': that of the public rows, and a tenth of it beyond on either side.",
+        "'public': the range of the public rows, extended by a tenth on either side.",
         type=BOUNDS_TYPE,
         choices=(FROM_PUBLIC,),
         group=RECORDS,
@@ -1150,7 +1150,7 @@ class ClassificationModel(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     classes: Sequence[Any] | None = setting(
         None,
-        "Every label there is, declared; other labels are refused. Without it the labels found in y are "
+        "All possible labels, declared; other labels are refused. Without a list the labels found in y are "
         "taken as public knowledge, with a warning, and the claim states this.",
         group=RECORDS,
         type=LABELS,

@@ -455,7 +455,7 @@ class PrivateClassifier(ClassificationModel, KernelModel):
     )
     records: int | None = setting(
         None,
-        "About how many there are, declared, for auto; the true number is private. Default: 10,000.",
+        "Approximate number of records, declared, for auto; the true number is private. Default: 10,000.",
         at_least=1,
     )
     public: Any = setting(

@@ -402,8 +402,8 @@ class PrivateKernelSVC(FeatureSpaceModel, ClassificationModel):
     DEFAULT_BANDWIDTH = 0.35
     C: float = setting(
         30.0,
-        "Of ½‖w‖² + (C/n)·Σ max(0, 1 − y·f(x)): how far the function may follow the records. scikit-learn's "
-        "C is this one divided by n. The noise grows in proportion to it. Public.",
+        "C in ½‖w‖² + (C/n)·Σ max(0, 1 − y·f(x)): how far the function may follow the records. "
+        "scikit-learn's C is this number divided by n. The noise grows in proportion to C. Public.",
         above=0,
     )
     features: int = setting(

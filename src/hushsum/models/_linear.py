@@ -434,7 +434,7 @@ class PrivateRegressor(RegressionModel, LinearModel):
     )
     records: int | None = setting(
         None,
-        "About how many records there will be, as far as that is public; helps method auto alone.",
+        "Approximate number of records, as far as it is public; only method auto uses it.",
         at_least=1,
     )
     column_scaling: str = setting(

@@ -398,7 +398,7 @@ class PrivateModes(TableModel):
     holdout: float = setting(
         0.25,
         "The part of the hash rows that takes no part in the search and is read at the modes alone, so that "
-        "heights have valid standard errors. With 0 there are none, nor where there are no hash rows.",
+        "heights have valid standard errors. With 0, or without hash rows, heights have no standard errors.",
         at_least=0,
         below=1,
     )

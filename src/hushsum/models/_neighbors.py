@@ -278,9 +278,10 @@ class PrivateOutlierDetector(OutlierMixin, EmbeddingModel):  # type: ignore[misc
     )
     contamination: float | None = setting(
         None,
-        "In place of threshold: the share of the records that shall fall below it. That quantile of the "
-        "records' scores is private: a quarter of ε pays for it, and the records are kept, in secret, until "
-        "the release. It is met up to the error of a private quantile, about 30/ε records, never exactly.",
+        "In place of threshold: the fraction of the records that shall fall below the threshold. This "
+        "quantile of the records' scores is private: a quarter of ε pays for it, and the records are kept, "
+        "in secret, until the release. The fraction is met up to the error of a private quantile, about "
+        "30/ε records, never exactly.",
         above=0,
         at_most=0.5,
     )

@@ -200,7 +200,7 @@ class EdgeColumns:
         name="edges",
         metavar="NAMES",
     )
-    directed: bool = of_graph(False, "A node's neighbours are those that its edges lead to.")
+    directed: bool = of_graph(False, "A node's neighbours are the nodes to which its edges lead.")
     nodes: int | None = of_graph(
         None,
         "Nodes are 0 to NODES - 1, and all are records, also without edges.",

@@ -120,7 +120,7 @@ BOUNDS: Final = Parameter(
     metavar="LOW:HIGH[,...]",
 )
 METHOD: Final = Parameter(
-    help="auto compares all methods that can release the kernel; or one of them.",
+    help="auto compares all methods that can release the kernel; or the name of one method.",
     choices=lambda: (AUTO, *planned_methods()),
     metavar="NAME",
 )
@@ -132,7 +132,7 @@ STEPS: Final = Parameter(
     type=NUMBER,
     several=True,
     help="For columns whose values are multiples of a step, such as 0.5: grid nodes lie on these values. One "
-    "step for all columns, or one for each; 0 for a column without.",
+    "step for all columns, or one for each; 0 for a column without a step.",
     at_least=0,
     metavar="STEP[,...]",
 )
@@ -169,8 +169,8 @@ class TableSpec:
 
     method: str | None = setting(
         None,
-        "race: kernels with hash functions; grid: 1 to 4 columns with bounds; fourier_features: "
-        "gaussian, laplacian, matern; or another that counts in a tally. [default: the first of these "
+        "race: kernels with hash functions; grid: 1 to 4 columns with bounds; fourier_features: gaussian, "
+        "laplacian, matern; or another method that counts in a tally. [default: the first of these methods "
         "that takes the kernel]",
         choices=tally_methods,
         metavar="NAME",
@@ -191,7 +191,8 @@ class TableSpec:
     )
     groups: int | None = of_table(
         None,
-        "Groups of fourier_features; a record is counted in one of them: less time, more noise. [default: 1]",
+        "Groups of fourier_features; each record is counted in one group: less time, more noise. [default: "
+        "1]",
         at_least=1,
         at_most=1 << 10,
     )

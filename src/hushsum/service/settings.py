@@ -97,13 +97,13 @@ class Settings:
         2, "Large queries answered at a time; at most half of them of one account."
     )
     ready_seconds: float = _setting(2.0, "How long an ordinary query may take before /readyz fails.")
-    calculation_seconds: float = _setting(60.0, "Longest time of one such calculation or query.")
+    calculation_seconds: float = _setting(60.0, "Longest time of one calculation or query.")
     calculation_memory_bytes: int = _setting(2 << 30, "Memory of the process of each.")
     connections_per_address: int = _setting(
         200, "Open connections from one address that is not a trusted proxy."
     )
     extensions: str = _setting(
-        "", "Modules, with commas between them, that register further kernels, methods and models."
+        "", "Comma-separated modules that register further kernels, methods and models."
     )
     tally_key_file: str = _setting("", "File of a 32-byte key that encrypts tallies at rest.")
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR.")
