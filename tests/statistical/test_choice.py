@@ -25,7 +25,7 @@ from hushsum.privacy.noise import (
     exponential_choice,
     exponential_distribution,
     permute_and_flip,
-    permute_and_flip_law,
+    permute_and_flip_distribution,
 )
 
 LIMIT = 1e-9
@@ -33,7 +33,10 @@ TAIL = 5e-7
 DRAWS = 20_000
 LESS = Fraction(4, 5)
 
-MECHANISMS = [(permute_and_flip, permute_and_flip_law), (exponential_choice, exponential_distribution)]
+MECHANISMS = [
+    (permute_and_flip, permute_and_flip_distribution),
+    (exponential_choice, exponential_distribution),
+]
 SCORES = [[0, 1], [0, 0, 0], [5, 3, 4, 0, -2], [0, 10, 9, 9, 9, 9, 9, 9, 9]]
 Choose = Callable[[Sequence[int], Fraction, NoiseSource], int]
 Law = Callable[[Sequence[int], float], list[float]]

@@ -69,7 +69,7 @@ from hushsum.privacy.noise import (
     gamma_radius,
     log_odds_coins,
     permute_and_flip,
-    permute_and_flip_law,
+    permute_and_flip_distribution,
 )
 from hushsum.records import Bounds, CategoryColumn, DeclaredColumn, FlagColumn, Graph, NumberColumn, UnitBall
 from hushsum.releases import CoefficientFunction
@@ -549,8 +549,8 @@ def _class_moments_pool(basis: tables.ClassMoments, rng: np.random.Generator) ->
 
 
 def _worst_partner(basis: tables.ClassMoments) -> Floats:
-    """The direction that the first axis is replaced by, so that the sums and the moments of one class move
-    the most.
+    """The direction that replaces the first axis, so that the sums and the moments of one class move the
+    most.
     """
     own, shared = basis.mean_weight - basis.shared_weight, basis.shared_weight
     mean, second = own**2 + (basis.classes - 1) * shared**2, (tables.SQUARE_WEIGHT * basis.length) ** 2
@@ -776,7 +776,7 @@ _CASES = (
     _added(GAUSSIAN, 0.5, cells=4, thorough=True),
     _added(GAUSSIAN, 1e4, cells=100, count=500.0, thorough=True),
     _added(GAUSSIAN, 9.0, 3, cells=9, count=9.0, thorough=True),
-    _chosen(permute_and_flip, permute_and_flip_law, [-2, 0], [-1, -1]),
+    _chosen(permute_and_flip, permute_and_flip_distribution, [-2, 0], [-1, -1]),
     _chosen(exponential_choice, exponential_distribution, [1, 0, 0, 0], [0, 1, 1, 1]),
     _choice(
         "log_odds_coins",

@@ -193,7 +193,7 @@ def _no_range(text: str, parameter: str, dates: DateFormat | None = None) -> Usa
 def box(
     text: str | None, parameter: str, dates: DateFormat | None = None
 ) -> tuple[tuple[float, float], ...] | tuple[float, float] | None:
-    """Ranges as methods take them: one for all columns, or one for each.
+    """Ranges in the form that methods take: one range for all columns, or one for each column.
 
     >>> box("0:255", "bounds"), box("0:1,0:2", "bounds")
     ((0.0, 255.0), ((0.0, 1.0), (0.0, 2.0)))

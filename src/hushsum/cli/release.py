@@ -139,7 +139,7 @@ def _suggest_bounds(kernel: KernelSpec, records: RecordFiles) -> None:
 
 
 def _refuse_options_of_records(context: typer.Context) -> None:
-    """Refuse options that a tally has from the command that counted it."""
+    """Refuse options that are decided when a tally is counted."""
     declared = (each.name for spec in (RecordFiles, KernelSpec, MethodSpec) for each in parameters_of(spec))
     given = given_names(context)
     for name in (*declared, "public", "allow_clipping"):

@@ -58,7 +58,7 @@ def secret(
 
 
 def show_secret_file(file: str, kind: Any, public: str, warning: str, *, json: bool) -> None:
-    """Make a file of a secret unless there is one, and print what others may know of it."""
+    """Create a file with a secret unless the file exists, and print the public value of the secret."""
     made = not Path(file).exists()
     if made:
         check_output(file)

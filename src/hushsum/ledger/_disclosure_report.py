@@ -147,5 +147,5 @@ def _release(entry: Entry) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Text that a person typed, so that it cannot become markup."""
+    """Escape a text that a person typed, so that the text cannot become markup."""
     return "".join(f"\\{letter}" if letter in "\\`*_[]<>|#" else letter for letter in text).replace("\n", " ")

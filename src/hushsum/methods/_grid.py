@@ -68,8 +68,9 @@ four. As a fraction of the typical density, which may be wrong by `DENSITY_SPREA
 """
 
 ONE_VALUE = 0.01
-"""The probability that all records of one column have one value, as the column of a default may. It makes
-grids of one column finer, for some per cent more noise.
+"""The assumed probability that all records of a column have one value, as a column of default values may.
+
+It makes grids of one column finer, at the cost of some per cent more noise.
 """
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)

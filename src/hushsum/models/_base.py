@@ -243,7 +243,10 @@ class ModelState:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Count all of a batch, or leave a state that says that it cannot be trusted any more."""
+        """Count all of a batch.
+
+        If counting fails midway, the state is marked as damaged and refuses further use.
+        """
         self.check_whole()
         self.broken = True
         yield

@@ -342,7 +342,9 @@ def _write(payload: bytes, output: str | IO[bytes]) -> None:
 
 
 FEW_ROWS: Final = 10
-"""With fewer rows the spread of the hashes alone is as large as most answers."""
+"""The fewest rows of a useful release: with fewer, the spread of the hashes alone is as large as most
+answers.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -341,7 +341,7 @@ def open_file(
     *,
     may_be_empty: bool = False,
 ) -> RecordStream:
-    """One of the files as a stream; errors name it where there are several."""
+    """Open one of the files as a stream. If there are several files, errors name the file."""
     try:
         return open_batches(
             name,

@@ -604,7 +604,7 @@ def _bind(store: SecretStore, terms: AggregationTerms, party: str) -> None:
 
 
 class SiteState:
-    """What one site knows and has said in one run.
+    """The state of one site in a run: its secrets and the messages that it has sent.
 
     `answer` is a function of requests: the same request gets the same reply, also after a restart with the
     same ``store``, and a second, different request of a step is refused. So no mask covers two tables, and a

@@ -516,7 +516,9 @@ _STEPS = 200
 def noise_shares(
     promise: Promise, change: UnitChange, *, cells: int, count_share: Fraction, honest: int
 ) -> Calibration:
-    """What each party adds to its table and to its count, so that ``honest`` of them keep the promise."""
+    """The noise that each party adds to its table and to its count, so that ``honest`` parties keep the
+    promise.
+    """
     if promise.pure:
         whole = calibrate(promise, change, cells=cells, count_share=count_share, mechanism=LAPLACE)
         return whole.map(lambda noise: _laplace_share(noise, honest))

@@ -65,7 +65,7 @@ def hadamard_response(
 
 
 def local_source(insecure_noise_seed: int | None) -> NoiseSource:
-    """The randomness of one report; with a seed, one that can be repeated, for tests."""
+    """The randomness of one report. With a seed it can be repeated, for tests."""
     return NoiseSource.for_release(insecure_noise_seed)
 
 

@@ -438,7 +438,7 @@ def _nonsense() -> FileRefused:
 
 
 def check_radius(name: str, radius: float, what: str) -> None:
-    """Refuse a radius that no records can have; ``what`` is what it limits."""
+    """Refuse a radius outside of 1e-15 to 1e15; ``what`` names what the radius limits."""
     if not 1e-15 <= radius <= 1e15:
         remedy = f"give the length that no {what} exceeds"
         raise UsageError(name, "must be from 1e-15 to 1e15", got=f"{radius:g}", remedy=remedy)

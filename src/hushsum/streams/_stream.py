@@ -306,7 +306,7 @@ class Stream:
 
     @property
     def path(self) -> Path | None:
-        """The file that its state is in; None for one that lives in memory only."""
+        """The file that holds the stream's state; None for a stream in memory only."""
         return None if self._file is None else self._file.path
 
     @property

@@ -310,7 +310,7 @@ class Reading(Protocol, metaclass=RoleType):
 
     def constants_as_json(self) -> Any:
         """Numbers that a release computes once and stores in its file, so that no reader computes them again;
-        None where there are none.
+        None if the basis needs no such numbers.
         """
         return None
 

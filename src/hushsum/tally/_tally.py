@@ -458,7 +458,7 @@ insecure_noise_seed
         self._change(work, first=first)
 
     def _change(self, work: Callable[[], None], *, first: Callable[[], None] | None = None) -> None:
-        """Do all of ``work``, or leave a tally that says that it cannot be trusted any more.
+        """Do all of ``work``. If it fails midway, the tally is marked as damaged and refuses further use.
 
         ``first`` may still refuse: it touches the cap alone, which then counts too many at worst.
         """

@@ -33,7 +33,7 @@ Store = Callable[[bytes], None]
 
 
 class CuratorState:
-    """One run as the curator sees it; holds no socket.
+    """The curator's state in one run, without sockets.
 
     ::
 

@@ -515,7 +515,7 @@ def owner_spending(
 
 
 class OwnerMachine:
-    """One owner in one run.
+    """The side of one owner in a run.
 
     What is answered is decided by `OwnerState`, which stores where it stands before an answer leaves. A
     cap of the owner's own must be in the terms, whose noise covers it, and holds whatever is requested. The

@@ -36,7 +36,7 @@ from hushsum.privacy.noise._selection import (
     flip_log_odds,
     log_odds_coins,
     permute_and_flip,
-    permute_and_flip_law,
+    permute_and_flip_distribution,
 )
 from hushsum.privacy.noise._source import NoiseSource, independent_places, noise_was_drawn
 
@@ -46,5 +46,5 @@ __all__ = [
     "discrete_laplace", "discrete_laplace_share", "draw_runs", "exponential_choice",
     "exponential_distribution", "flip", "flip_log_odds", "gamma_radius", "gamma_radius_variance",
     "gaussian_variance", "independent_places", "laplace_variance", "log_odds_coins", "noise_was_drawn",
-    "permute_and_flip", "permute_and_flip_law", "skellam",
+    "permute_and_flip", "permute_and_flip_distribution", "skellam",
 ]  # fmt: skip

@@ -199,14 +199,14 @@ def _check(scores: Sequence[int], rate: Fraction) -> int:
     return max(scores)
 
 
-def permute_and_flip_law(scores: Sequence[int], rate: float) -> list[float]:
+def permute_and_flip_distribution(scores: Sequence[int], rate: float) -> list[float]:
     """The probability of each candidate under `permute_and_flip`, in floating point, for audits and tests.
 
     The integral of the proof above, by Gauss–Legendre quadrature, which is exact for its polynomial.
 
     The scores (−2Δ, 0) and (−Δ, −Δ) are a worst pair: the first candidate has probability e^(−ε)/2 and 1/2.
 
-    >>> permute_and_flip_law([-1, -1], 0.5)
+    >>> permute_and_flip_distribution([-1, -1], 0.5)
     [0.5, 0.5]
     """
     nodes, weights = np.polynomial.legendre.leggauss(len(scores) // 2 + 1)

@@ -230,7 +230,7 @@ def usable_keys(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def verifying_key(keys: list[dict[str, Any]], kid: str | None, algorithm: str) -> PyJWK | None:
-    """The one key that a header points at; None if there is none, or if it might be several."""
+    """The key to which a header points; None if no key or more than one key fits."""
     fitting = [
         each
         for each in keys

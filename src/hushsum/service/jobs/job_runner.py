@@ -137,7 +137,7 @@ class RunningJob:
         self.source(upload).unlink(missing_ok=True)
 
     def public(self, request: PublicRequest) -> PublicFile | None:
-        """The upload that the request declares public, if there is one."""
+        """The upload that the request declares public; None if it declares none."""
         return public_file(self.store.datasets, self.settings, self.job.dataset, request)
 
     def publish(

@@ -38,7 +38,7 @@ class Rows:
             return [value_of(kind, row) for row in connection.execute(query)]
 
     def _one(self, kind: type[T], query: sa.Select[Any]) -> T | None:
-        """The one value that a query finds, or None."""
+        """The first value of a query's result, or None."""
         return next(iter(self._all(kind, query)), None)
 
     def _column(self, query: sa.Select[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ from hushsum.privacy.noise import (
     exponential_distribution,
     flip,
     permute_and_flip,
-    permute_and_flip_law,
+    permute_and_flip_distribution,
 )
 from hushsum.privacy.noise._samplers import exponential_bounds
 from hushsum.privacy.noise._source import below
@@ -25,7 +25,7 @@ from hushsum.privacy.noise._source import below
 Choose = Callable[[Sequence[int], Fraction, NoiseSource], int]
 Law = Callable[[Sequence[int], float], list[float]]
 BOTH: list[Choose] = [permute_and_flip, exponential_choice]
-LAWS: list[Law] = [permute_and_flip_law, exponential_distribution]
+LAWS: list[Law] = [permute_and_flip_distribution, exponential_distribution]
 
 
 def words(value: int, bits: int) -> Callable[[int], int]:
@@ -86,7 +86,7 @@ def permuted_law(scores: Sequence[int], rate: float) -> list[float]:
 
 @pytest.mark.parametrize("scores", [[0], [3, 3], [0, 1, 2], [5, -2, 0, 5, 1], [0, 0, 0, -1, -1, 4]])
 def test_the_integral_of_the_proof_is_the_law_of_the_algorithm(scores: list[int]) -> None:
-    law = permute_and_flip_law(scores, 0.7)
+    law = permute_and_flip_distribution(scores, 0.7)
     assert law == pytest.approx(permuted_law(scores, 0.7), rel=1e-12)
     assert sum(law) == pytest.approx(1.0, rel=1e-12)
 
@@ -107,7 +107,7 @@ def test_no_neighbour_of_small_scores_breaks_the_claim(law: Law, monotone: bool)
                 there = law([score + step for score, step in zip(scores, move, strict=True)], rate)
                 worst = max(worst, *(abs(math.log(p / q)) for p, q in zip(here, there, strict=True)))
     assert worst <= epsilon + 1e-9
-    if law is permute_and_flip_law:
+    if law is permute_and_flip_distribution:
         assert worst == pytest.approx(epsilon, rel=1e-9)
     else:
         assert worst > 0.9 * epsilon
@@ -115,7 +115,7 @@ def test_no_neighbour_of_small_scores_breaks_the_claim(law: Law, monotone: bool)
 
 def test_scores_that_move_apart_need_twice_the_noise_of_counts() -> None:
     """The rate of monotone scores, used where scores move apart, leaks twice ε: the 2 is no caution."""
-    left, right = permute_and_flip_law([-2, 0], 1.0), permute_and_flip_law([-1, -1], 1.0)
+    left, right = permute_and_flip_distribution([-2, 0], 1.0), permute_and_flip_distribution([-1, -1], 1.0)
     assert math.log(right[0] / left[0]) == pytest.approx(2.0)
 
 
