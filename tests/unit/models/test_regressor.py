@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,9 @@ def _quiet() -> object:
         yield
 
 
+@cache
 def fitted(method: str, **options: object) -> PrivateRegressor:
+    """Fitted once for all tests that only read it."""
     given = {"epsilon": 5.0, "random_state": 1, "theta_bound": 3.0, **BOX, **options}
     return PrivateRegressor(method=method, **given).fit(X, Y)  # type: ignore[arg-type]
 

@@ -94,7 +94,7 @@ def test_synthetic_records_resemble_the_data() -> None:
         assert abs(left.mean() - 0.5) < 0.06
         np.testing.assert_allclose(drawn[left].mean(axis=0), [-0.5, 0.0], atol=0.05)
         np.testing.assert_allclose(drawn[~left].std(axis=0), 0.112, atol=0.03)
-        again = [model.sample(200, random_state=2) for _ in range(2)]
+        again = [model.sample(20, random_state=2) for _ in range(2)]
         np.testing.assert_array_equal(again[0], again[1])
 
 
