@@ -65,7 +65,7 @@ def test_logarithms_of_this_platform_are_as_good_as_assumed() -> None:
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(3, 2), Fraction(7)])
 def test_one_cell_has_the_rounded_law_of_laplace(scale: Fraction) -> None:
-    source, number = NoiseSource.insecure(5), 20_000
+    source, number = NoiseSource.insecure(5), 10_000
     drawn = np.array([int(gamma_radius(1, scale, source)[0]) for _ in range(number)])
     most = math.ceil(float(scale) * math.log(number / 50))
     within = np.clip(drawn, -most, most)
@@ -80,7 +80,7 @@ def test_two_cells_have_the_density_of_their_length() -> None:
     """In whole cells of the plane, against the integral of exp(−‖b‖/scale); n is even, so that the mixture
     has its half.
     """
-    scale, most, number, fine = 0.8, 3, 20_000, 40
+    scale, most, number, fine = 0.8, 3, 10_000, 40
     source = NoiseSource.insecure(6)
     drawn = np.array([gamma_radius(2, Fraction(4, 5), source) for _ in range(number)])
     offsets = (np.arange(fine) + 0.5) / fine - 0.5
