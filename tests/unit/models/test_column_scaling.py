@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 import hushsum as hs
 from hushsum.auditing import counted
 from hushsum.errors import FileRefused, UsageError
-from hushsum.models import load_model
-from hushsum.models._accuracy import part_of
+from hushsum.models import load_model, part_of
 from hushsum.models._classifier import after_scaling, scaling_share
 from hushsum.models._column_scaling import (
     ColumnScaling,
