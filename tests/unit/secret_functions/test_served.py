@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import multiprocessing
 import pickle
 import shutil
 import sqlite3
@@ -43,6 +42,7 @@ from hushsum.secret_functions import (
     serve,
 )
 from hushsum.secret_functions import _secret_function as secret_functions
+from tests.forked import processes
 from tests.recording_budget import RecordingBudget
 
 KERNEL = hs.GaussianKernel(dim=1, bandwidth=0.2)
@@ -143,7 +143,7 @@ def _ask_in_process(path: str, seed: int, queue: Any) -> None:
 
 
 def test_processes_agree_and_continue_one_path(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
+    context = processes()
     queue: Any = context.Queue()
     workers = [
         context.Process(target=_ask_in_process, args=(str(tmp_path / "answers.db"), seed, queue))
