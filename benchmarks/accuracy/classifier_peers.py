@@ -6,7 +6,7 @@ Bounds are powers of ten around the columns' values, domain limits, or (0, 1) fo
 declared, but the length of embeddings. A peer gets the same claim, (ε, 10⁻⁶) or pure ε, the same bounds, and
 the best of its settings on the test set: noisy class means by three radii, ridge regression on the classes by
 perturbed sums of products (as in AdaSSP) by two ridges and two units of columns, DP-SGD for logistic
-regression by three learning rates and two units, with the noise multiplier of dp_accounting 0.4. All are
+regression by three learning rates and two units, with the noise multiplier of dp_accounting 0.6.0. All are
 written here in NumPy.
 
 The constants of the classifier were chosen on the sets of `TUNED_ON`. After a first run on those of `SCORED`
@@ -369,7 +369,8 @@ def report(known: dict[str, Any]) -> str:
         "`default` is `PrivateClassifier` with declared wide bounds and classes alone; `likelihood` its "
         "balanced accuracy with that rule. A peer shows the best of its settings for each score, chosen on "
         "the test set. `behind`: A, more than 0.02 below the best peer, or the largest class, in accuracy; "
-        "B, in balanced accuracy, by the rule `likelihood`.",
+        "B, in balanced accuracy, by the rule `likelihood`. One release for each cell; dp_accounting 0.6.0, "
+        "scikit-learn 1.9.1.",
     ]
     for title, names in (("Tuned on", TUNED_ON), ("Scored", SCORED), ("Scored once, fresh", FRESH)):
         rows, missed, cells = [], [0, 0], 0
