@@ -122,7 +122,7 @@ def halve(monkeypatch: pytest.MonkeyPatch, factor: float = 0.5) -> None:
 
     monkeypatch.setattr(IntegerNoise, "draw", tally)
     monkeypatch.setattr(
-        functional_perturbation,
+        _draws,
         "discrete_gaussian",
         lambda size, variance, source: discrete_gaussian(size, variance * square, source),
     )
