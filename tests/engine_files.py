@@ -67,9 +67,5 @@ def counts(tally: Tally) -> list[Any]:
 
 def read_tables(paths: list[str]) -> list[pa.Table]:
     """The files as tables, for engines that are given records."""
-    readers = {
-        "parquet": pa.parquet.read_table,
-        "csv": pa.csv.read_csv,
-        "arrow": pa.feather.read_table,
-    }
+    readers = {"parquet": pa.parquet.read_table, "csv": pa.csv.read_csv, "arrow": pa.feather.read_table}
     return [readers[path.rsplit(".", 1)[1]](path) for path in paths]

@@ -35,16 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.coverage.intervals import (
-    DIGITS,
-    HELD_OUT,
-    PLAIN,
-    SOURCES,
-    Array,
-    Source,
-    heaped,
-    records_of,
-)
+from benchmarks.coverage.intervals import DIGITS, HELD_OUT, PLAIN, SOURCES, Array, Source, heaped, records_of
 from benchmarks.writer import Results, version_of_code
 
 import hushsum as hs

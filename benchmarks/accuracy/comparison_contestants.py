@@ -219,9 +219,7 @@ def counted(contest: Contest, contestant: Contestant, settings: Settings, seed: 
             tally.add(contest.records, threads=1)
             taken = time.process_time() - start
             return Counted(
-                lambda epsilon, delta: tally.release(epsilon=epsilon, delta=delta, threads=1),
-                taken,
-                settings,
+                lambda epsilon, delta: tally.release(epsilon=epsilon, delta=delta, threads=1), taken, settings
             )
     method = method_named(contestant.name)
     note = ""

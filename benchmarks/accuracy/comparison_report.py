@@ -298,12 +298,7 @@ def _curve(label: str, rows: dict[int, dict[str, Any]]) -> Iterator[Target]:
         )
         shape = f"{max(rows):,} × {largest['width']} cells"
         for limit, factor in ((f"{size / 1e6:.0f} MB of 64", 2.5), ("no size limit", 4.0)):
-            target = _times(
-                f"{what}, ε = {epsilon}, δ: {shape}, {limit}, against {name}",
-                best,
-                few,
-                factor,
-            )
+            target = _times(f"{what}, ε = {epsilon}, δ: {shape}, {limit}, against {name}", best, few, factor)
             within = size <= MOST_BYTES or factor == 4.0
             yield Target(target.what, target.target, target.measured + note, target.reached and within)
 

@@ -104,12 +104,7 @@ def main() -> None:
         step_seconds(sketch, random.normal(0, 20, (5000, 3)), 10_000, taken),
         step_seconds(grid, random.uniform(size=(5000, 2)), 365, taken),
     ]
-    result = {
-        "noise": noise,
-        "times": times,
-        "load": os.getloadavg()[0],
-        "processors": os.cpu_count(),
-    }
+    result = {"noise": noise, "times": times, "load": os.getloadavg()[0], "processors": os.cpu_count()}
     text = report(result)
     print(text)
     if not quick:

@@ -18,15 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from benchmarks.accuracy.embedding_accuracy import (
-    DELTA,
-    EMBEDDINGS,
-    Codes,
-    Rows,
-    Split,
-    _embeddings,
-    _mean,
-)
+from benchmarks.accuracy.embedding_accuracy import DELTA, EMBEDDINGS, Codes, Rows, Split, _embeddings, _mean
 from benchmarks.writer import Results, version_of_code
 
 import hushsum as hs

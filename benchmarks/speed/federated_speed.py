@@ -72,12 +72,7 @@ class Federation:
         while True:
             try:
                 with connect(
-                    self.keys[i],
-                    "127.0.0.1",
-                    self.port,
-                    self.server_key.fingerprint,
-                    timeout=20,
-                    transfer=20,
+                    self.keys[i], "127.0.0.1", self.port, self.server_key.fingerprint, timeout=20, transfer=20
                 ):
                     return
             except PeerLost:

@@ -12,12 +12,7 @@ from papers.functional_perturbation.experiments import Panels, Settings, curves
 from papers.functional_perturbation.mechanisms import HISTOGRAM_BINS, KDE_BANDWIDTH, SVM_BANDWIDTH
 
 import hushsum as hs
-from hushsum.models import (
-    PrivateDensity,
-    PrivateGaussianProcessRegressor,
-    PrivateHistogram,
-    PrivateKernelSVC,
-)
+from hushsum.models import PrivateDensity, PrivateGaussianProcessRegressor, PrivateHistogram, PrivateKernelSVC
 from hushsum.secret_functions import density_function, gaussian_process_function, kernel_svm_functions, serve
 
 _SVM_C = 300.0

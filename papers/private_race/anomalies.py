@@ -89,12 +89,7 @@ def exact_density(kernel: hs.EuclideanKernel, X: Points, Q: Points) -> Floats:
 
 
 def released_densities(
-    kernel: hs.EuclideanKernel,
-    X: Points,
-    Q: Points,
-    epsilons: Sequence[float],
-    *,
-    hash_seed: int,
+    kernel: hs.EuclideanKernel, X: Points, Q: Points, epsilons: Sequence[float], *, hash_seed: int
 ) -> list[Floats]:
     """Released mean kernel values at the queries, for each ε."""
     tally = hs.race(kernel, width=TRIAL_WIDTH, seed=hash_seed).add(X)
@@ -144,10 +139,7 @@ def _repeat(dataset: Dataset, split: Split, repetition: int, settings: Settings,
         curves.add(ESTIMATOR, repetition, area_under_roc(truth, model.score_samples(Q)))
         if choice not in exact:
             alone = exact_density(kernel, scale(dataset.X[split.public]), Q)
-            exact[choice] = (
-                area_under_roc(truth, exact_density(kernel, X, Q)),
-                area_under_roc(truth, alone),
-            )
+            exact[choice] = (area_under_roc(truth, exact_density(kernel, X, Q)), area_under_roc(truth, alone))
         curves.add(EXACT, repetition, exact[choice][0])
         curves.add(PUBLIC, repetition, exact[choice][1])
         curves.choose(repetition, str(choice))

@@ -103,11 +103,7 @@ def regression_part(
     subject: Subject, ours: Subject | None, figures: Path, titles: dict[str, str]
 ) -> dict[str, str]:
     """Figure 5."""
-    names = {
-        regression.SKETCH: OURS,
-        regression.SKETCH_DELTA: OURS_DELTA,
-        regression.OBJECTIVE: OBJECTIVE,
-    }
+    names = {regression.SKETCH: OURS, regression.SKETCH_DELTA: OURS_DELTA, regression.OBJECTIVE: OBJECTIVE}
     whole = merged(subject, ours, names)
     draw_subject(
         whole,

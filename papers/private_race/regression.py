@@ -158,12 +158,7 @@ def nearest_anchor(epsilon: float) -> float:
 
 
 def choose_geometries(
-    way: Way,
-    facts: Mapping[Geometry, PublicFacts],
-    X: Floats,
-    y: Floats,
-    private_size: int,
-    repetition: int,
+    way: Way, facts: Mapping[Geometry, PublicFacts], X: Floats, y: Floats, private_size: int, repetition: int
 ) -> dict[float, Geometry]:
     """For each anchor the geometry with the least error on public folds, released at ε·N/n."""
     if way.calibration == "as-published":

@@ -64,8 +64,7 @@ ENTRANTS: Final[dict[str, Entrant]] = {
         releases=4,
     ),
     "bernstein": Entrant(
-        _by_dim(d1=Grid("degree", (39, 79, 158), 2, 1280), d3=Grid("degree", (9, 18), 2, 40)),
-        tally=bernstein,
+        _by_dim(d1=Grid("degree", (39, 79, 158), 2, 1280), d3=Grid("degree", (9, 18), 2, 40)), tally=bernstein
     ),
     "bernstein, iterated": Entrant(
         _by_dim(d1=Grid("degree", (79, 158), 2, 1280)), tally=bernstein, fixed=(("iterations", 10),)
@@ -219,11 +218,7 @@ def _part(
 ) -> Part:
     found, tried = best_values(grid, evaluate)
     cells = [
-        {
-            **cell(epsilon, delta, scores[best.value][epsilon]),
-            "value": best.value,
-            "inside": best.inside,
-        }
+        {**cell(epsilon, delta, scores[best.value][epsilon]), "value": best.value, "inside": best.inside}
         for epsilon, best in found.items()
     ]
     searched = {"parameter": grid.parameter, "tried": sorted(tried), "seeds": seeds}

@@ -25,10 +25,7 @@ from hushsum.errors import SuspiciousParameter
 
 SAMPLE: Final = 100_000
 COLUMNS: Final = 3
-GRIDS: Final = {
-    "bernstein": Grid("degree", (9, 18), 2, 40),
-    "kme": Grid("lattice", (12, 24), 4, 48),
-}
+GRIDS: Final = {"bernstein": Grid("degree", (9, 18), 2, 40), "kme": Grid("lattice", (12, 24), 4, 48)}
 
 
 def reduced_part(case: HeldOut, name: str, say: Say, *, releases: int = 2) -> Part:
@@ -57,11 +54,7 @@ def reduced_part(case: HeldOut, name: str, say: Say, *, releases: int = 2) -> Pa
     best, tried = best_values(GRIDS[name], evaluate)
     delta = DELTA if name == "kme" else 0.0
     cells: list[dict[str, Any]] = [
-        {
-            **cell(epsilon, delta, scores[found.value][epsilon]),
-            "value": found.value,
-            "inside": found.inside,
-        }
+        {**cell(epsilon, delta, scores[found.value][epsilon]), "value": found.value, "inside": found.inside}
         for epsilon, found in best.items()
     ]
     return {

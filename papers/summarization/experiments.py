@@ -15,13 +15,7 @@ from papers.summarization.network import accuracy as network_accuracy
 from hushsum._types import Floats, Integers
 from hushsum.baselines.summarization import Iteration, MarginalSums, PublishedParameters, published_auction
 from hushsum.errors import UnsoundRule
-from hushsum.parties.summarization import (
-    Hashes,
-    SummaryFeatures,
-    greedy_choice,
-    split_budget,
-    summarize,
-)
+from hushsum.parties.summarization import Hashes, SummaryFeatures, greedy_choice, split_budget, summarize
 
 DELTA = 1e-5
 PUBLISHED_WIDTH = 140

@@ -29,11 +29,7 @@ SETTINGS = (("mnist", "MNIST"), ("mnist_paper", "MNIST, γ = 0.1"), ("census", "
 def write_report(folder: Path) -> Path:
     """Fill in the page, and draw one figure for each setting that has results; returns the page."""
     summary, validation = PublishedParameters().composed(COMPARED)
-    parts = {
-        "summary": f"{summary:.3f}",
-        "validation": f"{validation:.2f}",
-        "theorems": theorem_needs(),
-    }
+    parts = {"summary": f"{summary:.3f}", "validation": f"{validation:.2f}", "theorems": theorem_needs()}
     for name, title in SETTINGS:
         path = folder / f"{name}.json"
         if not path.exists():

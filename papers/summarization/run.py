@@ -32,11 +32,7 @@ METHODS = ("greedy", "greedy_exact", "uniform", "threshold", "published", "h2", 
 REFERENCES = ("greedy", "greedy_exact", "uniform", "published")
 EPSILONS = (2.0, 1.0)
 FEATURES = {"mnist": 500, "mnist_paper": 500, "census": 200}
-SETTINGS: dict[str, Callable[[int], Setting]] = {
-    "mnist": mnist,
-    "mnist_paper": mnist_paper,
-    "census": census,
-}
+SETTINGS: dict[str, Callable[[int], Setting]] = {"mnist": mnist, "mnist_paper": mnist_paper, "census": census}
 ALONE = ("owners", "groups", "references")
 
 Row = dict[str, Any]

@@ -246,10 +246,7 @@ def many_owners(rows: Sequence[Row]) -> str:
 
 def theorem_needs() -> str:
     """What Theorem 2 needs, by Lemma 4 and Theorem 6, at the sizes of the paper's experiments."""
-    lines = [
-        "| quantity | needed | in the paper's experiments |",
-        "|---|---:|---:|",
-    ]
+    lines = ["| quantity | needed | in the paper's experiments |", "|---|---:|---:|"]
     points, size, delta, width = 60_000, 2000, 1e-4, 140
     needed = requirements(points, size, delta, constant=1.0)
     at_width = requirements(points, size, delta, constant=1.0, width=width)

@@ -332,12 +332,12 @@ KINDS: Final[dict[str, type[HushsumError]]] = {each.kind: each for each in _clas
 """The table: every class by its stable name, with its exit code and HTTP status."""
 
 
+# What the service refuses before a call of the library: the caller's usage too.
 _REQUEST_KINDS: Final[dict[str, type[HushsumError]]] = {
     "request-refused": UsageError,
     "not-confirmed": UsageError,
     "unknown-analyst": UsageError,
 }
-"""What the service refuses before a call of the library: the caller's usage too."""
 
 
 def error_from_json(kind: str, about: Mapping[str, Any]) -> HushsumError:

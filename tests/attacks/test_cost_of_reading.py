@@ -340,9 +340,7 @@ def test_the_diameter_of_features_is_not_computed_by_reading(monkeypatch: pytest
         lambda f: f.with_public_points([[0.5, 0.5, 0.5]] * 20)([[0.5, 0.5, 0.5]]),
     ],
 )
-def test_features_with_too_little_noise_are_refused_by_their_first_use(
-    use: Callable[[Any], object],
-) -> None:
+def test_features_with_too_little_noise_are_refused_by_their_first_use(use: Callable[[Any], object]) -> None:
     prefix, encoded, payload = split(features_file())
     header = json.loads(encoded)
     use(load_function_of(joined(prefix, encoded, payload)))

@@ -449,12 +449,7 @@ def test_a_table_and_a_count(epsilon: float, delta: float) -> None:
     """Against the law over the reals, of which the integer table is a post-processing up to a gap."""
     square, cells, count = 1 << 60, 100, 1
     table, of_count = vector_variances(
-        epsilon=epsilon,
-        delta=delta,
-        l2_squared=square,
-        cells=cells,
-        count=count,
-        count_share=Fraction(1, 2),
+        epsilon=epsilon, delta=delta, l2_squared=square, cells=cells, count=count, count_share=Fraction(1, 2)
     )
     assert of_count is not None
     if of_count < 4000:

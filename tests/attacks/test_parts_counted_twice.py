@@ -96,9 +96,6 @@ def test_first_rows_name_the_release_that_they_are_of() -> None:
     f, g = released(0.0), released(1.0)
     half = f.first_rows(10)
     assert half.releases == f.releases
-    for one, other in (
-        (f.rounded(3).first_rows(10), half.rounded(3)),
-        (hs.merge(f, g).first_rows(10), half),
-    ):
+    for one, other in ((f.rounded(3).first_rows(10), half.rounded(3)), (hs.merge(f, g).first_rows(10), half)):
         with pytest.raises(IncompatibleTallies):
             hs.merge(one, other, disjoint_units=True)

@@ -199,10 +199,7 @@ def test_functions_of_a_closed_account_answer_nobody(town: Town) -> None:
 def test_the_port_of_an_origin_exists(shared: tuple[Town, str, str], port: int, status: int) -> None:
     town, function, _ = shared
     answer = town.ask(
-        "olga",
-        "POST",
-        f"/functions/{function}/shares",
-        json={"origins": [f"https://example.org:{port}"]},
+        "olga", "POST", f"/functions/{function}/shares", json={"origins": [f"https://example.org:{port}"]}
     )
     assert answer.status_code == status
 

@@ -19,15 +19,9 @@ __all__ = ["state"]
 
 class HistoryContract(BudgetPlace):
     def test_events_cannot_be_changed_by_accident(self, ledger: Ledger, place: str) -> None:
-        with (
-            pytest.raises(FileRefused, match="append-only"),
-            connect(place).writing() as connection,
-        ):
+        with pytest.raises(FileRefused, match="append-only"), connect(place).writing() as connection:
             connection.exec_driver_sql("UPDATE hushsum_events SET dataset = 'other'")
-        with (
-            pytest.raises(FileRefused, match="append-only"),
-            connect(place).writing() as connection,
-        ):
+        with pytest.raises(FileRefused, match="append-only"), connect(place).writing() as connection:
             connection.exec_driver_sql("DELETE FROM hushsum_events WHERE sequence = 2")
         assert ledger.verify().holds
 

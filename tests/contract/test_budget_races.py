@@ -11,13 +11,7 @@ from hushsum.ledger import Charge, DatasetTerms, Ledger
 from tests.contract.budget_databases import BudgetPlace, InPostgreSQL, InSQLite
 from tests.forked import processes
 from tests.ledger_fixtures import state
-from tests.ledger_workers import (
-    GRANTED,
-    REFUSED,
-    debit_together,
-    release_together,
-    start,
-)
+from tests.ledger_workers import GRANTED, REFUSED, debit_together, release_together, start
 
 __all__ = ["state"]
 

@@ -400,12 +400,7 @@ def test_models_of_a_feature_space(kernel: Kernel, monkeypatch: pytest.MonkeyPat
     X, y = np.tile(NUMBERS[:, :1], (4, 1)), np.tile(np.arange(24) % 2, 4)
     other = y.copy()
     other[3] = 1 - other[3]
-    options: dict[str, Any] = {
-        "kernel": kernel,
-        "features": 16,
-        "bounds": [(0, 1)],
-        "random_state": 3,
-    }
+    options: dict[str, Any] = {"kernel": kernel, "features": 16, "bounds": [(0, 1)], "random_state": 3}
     makers: tuple[Callable[[], Any], ...] = (
         lambda: PrivateGaussianProcessRegressor(target_bounds=(0, 1), **options),
         lambda: PrivateKernelSVC(classes=[0, 1], C=0.1, **options),

@@ -172,10 +172,7 @@ def test_a_power_is_a_narrower_kernel(name: str, power: int) -> None:
     kernels whose powers are kernels of their kind; what is derived from it is the same too.
     """
     narrowed = {"gaussian": 0.4 / power**0.5, "laplacian": 0.4 / power}[name]
-    powered, plain = (
-        named(name, dim=2, bandwidth=0.4, power=power),
-        named(name, dim=2, bandwidth=narrowed),
-    )
+    powered, plain = (named(name, dim=2, bandwidth=0.4, power=power), named(name, dim=2, bandwidth=narrowed))
     assert isinstance(powered, hs.kernels.ProfileKernel)
     assert powered.width == pytest.approx(narrowed)
     assert powered.integral() == pytest.approx(plain.integral())  # type: ignore[attr-defined]

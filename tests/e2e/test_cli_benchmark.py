@@ -21,7 +21,7 @@ def test_a_table_and_its_json(quick: QuickShell) -> None:
     for word in ("auto", "histogram", "predicted", "exact sums", "scikit-learn", "would be a leak"):
         assert word in table.text
     document = quick.ok(
-        *("benchmark", "ok.csv", "--public", *COMMON, "--methods", "grid,kme", "--delta", "1e-6", "--json"),
+        *("benchmark", "ok.csv", "--public", *COMMON, "--methods", "grid,kme", "--delta", "1e-6", "--json")
     ).json
     assert {(each["method"], each["epsilon"]) for each in document["methods"]} == {
         ("grid", 0.5),

@@ -171,10 +171,7 @@ def test_terms_with_another_key_are_refused_before_anything_is_spent(hospitals: 
 
 def test_a_ledger_entry_is_closed_although_the_site_crashed_after_its_debit(hospitals: Hospitals) -> None:
     from hushsum.operations import LedgerOptions
-    from hushsum.parties.secure_aggregation import (
-        read_terms,
-        site_spending,
-    )
+    from hushsum.parties.secure_aggregation import read_terms, site_spending
 
     terms = read_terms(str(hospitals.folder / "run.terms"))
     booked = LedgerOptions(str(hospitals.folder / "north.db"), "north")

@@ -71,10 +71,7 @@ def test_a_node_is_answered_as_its_neighbours_are(graph: Shell) -> None:
         ),
         (("tally", "graph.txt.gz", "--edges", "1", "--kernel", "jaccard", "-o", "x.tally"), "two columns"),
         (("tally", "graph.txt.gz", "--edges", "a,b", "--kernel", "jaccard", "-o", "x.tally"), "positions"),
-        (
-            (*TALLY, "1,2", "--set-column", "s", "--kernel", "jaccard", "-o", "x.tally"),
-            "--set-column",
-        ),
+        ((*TALLY, "1,2", "--set-column", "s", "--kernel", "jaccard", "-o", "x.tally"), "--set-column"),
         (("tally", "ok.csv", "--directed", "--kernel", "jaccard", "-o", "x.tally"), "--edges"),
         (("tally", "-", "--edges", "1,2", "--kernel", "jaccard", "-o", "x.tally"), "files"),
         (("query", "g.hush", "--node", "1"), "--graph"),

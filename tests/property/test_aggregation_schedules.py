@@ -19,12 +19,7 @@ from hushsum.parties.secure_aggregation import (
     ServerState,
     SiteState,
 )
-from tests.aggregation_schedules import (
-    honest_schedule,
-    lying_schedule,
-    repeated_checks_once,
-    split_schedule,
-)
+from tests.aggregation_schedules import honest_schedule, lying_schedule, repeated_checks_once, split_schedule
 from tests.memory_store import MemoryStore
 
 
@@ -147,9 +142,7 @@ def opens_for_too_few(patch: pytest.MonkeyPatch) -> None:
 
 def everybody_continues_with_one_fewer(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        AggregationTerms,
-        "least",
-        property(lambda terms: max(2, len(terms.sites) - terms.dropouts - 1)),
+        AggregationTerms, "least", property(lambda terms: max(2, len(terms.sites) - terms.dropouts - 1))
     )
 
 

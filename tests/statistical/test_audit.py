@@ -244,10 +244,7 @@ class TestSmoke:
         for side, tally in enumerate((empty, one)):
             for seed in range(self.RELEASES):
                 f = tally.release(
-                    epsilon=self.EPSILON,
-                    rows=1,
-                    insecure_noise_seed=first_seed + 2 * seed + side,
-                    threads=1,
+                    epsilon=self.EPSILON, rows=1, insecure_noise_seed=first_seed + 2 * seed + side, threads=1
                 )
                 assert isinstance(f, TableFunction)
                 hits[side] += int(f.table[0, cell]) >= 1

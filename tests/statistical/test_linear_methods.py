@@ -68,10 +68,6 @@ def test_the_chosen_expansion_beats_the_published_one_and_errs_as_predicted(
     )
     assert found < 0.85 * published
     noise, truncation = predicted_error(
-        kernel,
-        order=basis.order,
-        side=basis.side / kernel.bandwidth,
-        records=len(records),
-        epsilon=epsilon,
+        kernel, order=basis.order, side=basis.side / kernel.bandwidth, records=len(records), epsilon=epsilon
     )
     assert 0.5 < found / np.hypot(0.8 * noise, truncation) < 1.5

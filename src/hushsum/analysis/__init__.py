@@ -1,6 +1,6 @@
 """Analysis of released functions, which spends nothing: comparisons, drift over steps, and clusters."""
 
-from hushsum.analysis._cells import (
+from ._cells import (
     COVARIANCE_TYPES,
     FULL,
     SPHERICAL,
@@ -18,10 +18,10 @@ from hushsum.analysis._cells import (
     restricted,
     sizes_and_spread,
 )
-from hushsum.analysis._compare import Comparison, Region, compare
-from hushsum.analysis._difference import fit_records, nearest_probabilities
-from hushsum.analysis._drift import Drift, DriftCheck, drift
-from hushsum.analysis._two_sample_test import (
+from ._compare import Comparison, Region, compare
+from ._difference import fit_records, nearest_probabilities
+from ._drift import Drift, DriftCheck, drift
+from ._two_sample_test import (
     Coordinates,
     SquaredDistance,
     TwoSampleTest,

@@ -115,12 +115,12 @@ def nearest_centers(points: Floats, centers: Floats) -> tuple[NDArray[np.int64],
 FEW_COLUMNS: Final = 3
 """Up to which any function is read on a lattice."""
 _LATTICE: Final = 625
+# Standard deviations of the noise above which a place is taken to hold records.
 _SEEN: Final = 3.0
-"""Standard deviations of the noise above which a place is taken to hold records."""
+# Nodes of a grid are put together until noise is about this part of their mean weight.
 _BLOCK_NOISE: Final = 0.25
-"""Nodes of a grid are put together until noise is about this part of their mean weight."""
+# Along each column, that are left at least.
 _FEWEST_BLOCKS: Final = 8
-"""Along each column, that are left at least."""
 
 
 def check_function(function: object) -> int:
@@ -269,10 +269,9 @@ def _nothing_seen() -> UsageError:
 _STARTS: Final = 20
 _FEW_STARTS: Final = 4
 _FEWEST: Final = 1e-9
+# Where a cell that has to stand for two clusters is cut: ± this many standard deviations, about the mean of
+# either half of a normal distribution.
 _SPLIT: Final = 0.8
-"""Where a cell that has to stand for two clusters is cut: ± this many standard deviations, about the
-mean of either half of a normal distribution.
-"""
 
 
 def cluster_cells(cells: Cells, number: int, *, seed: int, starts: int = _STARTS) -> Floats:
@@ -359,8 +358,8 @@ COVARIANCE_TYPES: Final = (FULL, DIAGONAL, SPHERICAL)
 _STARTS_OF_FITS: Final = 4
 _MOST_STEPS: Final = 200
 _STILL: Final = 1e-6
+# The smallest variance of a component, over the mean variance of all records in a column.
 _FLOOR: Final = 1e-4
-"""The smallest variance of a component, over the mean variance of all records in a column."""
 _LIGHTEST: Final = 1e-6
 
 
@@ -502,12 +501,12 @@ Waves = NDArray[np.complex128]
 
 _CANDIDATES: Final = 2048
 _STARTS_OF_DESCENT: Final = 6
+# Features that are fitted; more make it slower, and say little about a few numbers.
 _MOST_FEATURES: Final = 1024
-"""Features that are fitted; more make it slower, and say little about a few numbers."""
+# The largest standard deviation of a component, in units of the longest side of the box.
 _WIDEST: Final = 0.5
-"""The largest standard deviation of a component, in units of the longest side of the box."""
+# The smallest, in units of 1/(2π·f) for the longest frequencies: finer spreads do not change a feature.
 _NARROWEST: Final = 0.2
-"""The smallest, in units of 1/(2π·f) for the longest frequencies: finer spreads do not change a feature."""
 _STEPS_OF_ONE: Final = 40
 _STEPS_OF_ALL: Final = 60
 _LAST_STEPS: Final = 300

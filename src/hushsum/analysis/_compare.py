@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from hushsum import _html
 from hushsum._types import Floats, RoleType
-from hushsum.analysis._difference import (
-    DifferenceErrors,
-    Tables,
-    check_settings,
-    public_points,
-    share_release,
-)
-from hushsum.analysis._two_sample_test import (
+from hushsum.errors import HushsumError, ServiceRefused, UsageError
+from hushsum.kernels import answer_in_words
+from hushsum.releases import Answers, ForwardedFacts, NoisyTable, PlottedColumns, Points, ReleasedFunction
+
+from ._difference import DifferenceErrors, Tables, check_settings, public_points, share_release
+from ._two_sample_test import (
     Coordinates,
     SquaredDistance,
     TwoSampleTest,
@@ -28,9 +26,6 @@ from hushsum.analysis._two_sample_test import (
     squared_distance,
     table_test,
 )
-from hushsum.errors import HushsumError, ServiceRefused, UsageError
-from hushsum.kernels import answer_in_words
-from hushsum.releases import Answers, ForwardedFacts, NoisyTable, PlottedColumns, Points, ReleasedFunction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,8 +41,8 @@ _CURVE_POINTS: Final = 201
 _MAP_POINTS: Final = 33
 _SMALL_MAP_POINTS: Final = 21
 _MOST_NAMED: Final = 3
+# The similarity from which on two points are named as one.
 _ALIKE: Final = 0.5
-"""The similarity from which on two points are named as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,8 +283,8 @@ def _place(region: Region, columns: tuple[str, ...] | None) -> str:
 
 _POINTS: Final = 128
 _POINTS_OF_MORE_COLUMNS: Final = 256
+# Points of Bonferroni's inequality.
 _SEPARATE: Final = 40
-"""Points of Bonferroni's inequality."""
 
 
 @runtime_checkable

@@ -34,11 +34,11 @@ from hushsum.releases import (
 )
 
 _ITERATIONS: Final = 400
+# The part of the largest value that weighted points may miss beside the noise.
 _MISFIT: Final = 0.01
-"""The part of the largest value that weighted points may miss beside the noise."""
 
+# The standard deviation of a weight before anything is measured, relative to that of equal weights.
 _PRIOR: Final = 6.0
-"""The standard deviation of a weight before anything is measured, relative to that of equal weights."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,19 +122,19 @@ def nearest_probabilities(values: Floats) -> Floats:
 
 
 _CANDIDATES: Final = 4096
+# The part of the points that is spread over the whole box.
 _IN_BOX: Final = 0.25
-"""The part of the points that is spread over the whole box."""
 
 _CLIMBS: Final = 12
 _MOVES: Final = 24
+# Lengths of moves, in bandwidths.
 _SCALES: Final = (0.3, 1.0, 3.0)
-"""Lengths of moves, in bandwidths."""
 
+# A mean kernel value is smoother than the density of the records; a power of it is narrower again.
 _POWERS: Final = (1.0, 2.0, 4.0, 8.0)
-"""A mean kernel value is smoother than the density of the records; a power of it is narrower again."""
 
+# Standard errors below which a value shows nothing.
 _HIDDEN: Final = 2.0
-"""Standard errors below which a value shows nothing."""
 
 _SEED: Final = 0
 _FEWEST_GIVEN: Final = 2

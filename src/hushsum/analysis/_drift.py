@@ -13,17 +13,18 @@ import numpy as np
 
 from hushsum._html import Described
 from hushsum._types import Floats
-from hushsum.analysis._difference import RecordModel, check_settings, fit_records, public_points
-from hushsum.analysis._two_sample_test import Coordinates, filtered_test
 from hushsum.errors import UsageError
 from hushsum.releases import NoisyTable, Points, step_covariance
+
+from ._difference import RecordModel, check_settings, fit_records, public_points
+from ._two_sample_test import Coordinates, filtered_test
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _POINTS: Final = 128
+# Estimated numbers of records below which a period is not compared: its mean kernel values are noise.
 _FEWEST_RECORDS: Final = 20.0
-"""Estimated numbers of records below which a period is not compared: its mean kernel values are noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +129,7 @@ class Drift(Described):
 
 
 def drift(
-    steps: Sequence[NoisyTable],
-    *,
-    false_alarm: float = 0.01,
-    at: object = None,
-    cluster_size: float = 1.0,
+    steps: Sequence[NoisyTable], *, false_alarm: float = 0.01, at: object = None, cluster_size: float = 1.0
 ) -> Drift:
     """Detect from which step of a stream on the records come from another distribution.
 

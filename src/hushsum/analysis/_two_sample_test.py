@@ -14,33 +14,33 @@ from typing import Final
 import numpy as np
 
 from hushsum._types import Floats
-from hushsum.analysis._difference import RecordModel, Tables, fit_records
 from hushsum.kernels import ColumnKernel, Kernel
 from hushsum.releases import NoisyTable, Points
 
+from ._difference import RecordModel, Tables, fit_records
+
+# The part of the kernel's squared length at the points that the coordinates have.
 _TRACE: Final = 0.999
-"""The part of the kernel's squared length at the points that the coordinates have."""
 
+# Bandwidths to either side over which a slope is taken.
 _SLOPE: Final = 0.25
-"""Bandwidths to either side over which a slope is taken."""
 
+# The part of the total sampling variance that every direction may have beyond the estimate: an estimate of
+# almost nothing is not relied on. With less, the test rejects too often where there is hardly any noise.
 _UNKNOWN: Final = 0.1
-"""The part of the total sampling variance that every direction may have beyond the estimate: an estimate of
-almost nothing is not relied on. With less, the test rejects too often where there is hardly any noise.
-"""
 
+# Standard deviations above a noisy count that the number of records is assumed to stay below.
 _FAR: Final = 4.0
-"""Standard deviations above a noisy count that the number of records is assumed to stay below."""
 
 _FEWEST_SHARE: Final = 1e-6
+# How far, in natural logarithms, the ratio may lie from that of the noisy numbers, and from 1.
 _FURTHEST: Final = 2.5
-"""How far, in natural logarithms, the ratio may lie from that of the noisy numbers, and from 1."""
 
+# The variance of an exact count, so that covariances can be inverted.
 _EXACT: Final = 1e-6
-"""The variance of an exact count, so that covariances can be inverted."""
 
+# Relative to the largest: matrices with eigenvalues below minus that much are not of a kernel.
 _NEGATIVE: Final = 1e-4
-"""Relative to the largest: matrices with eigenvalues below minus that much are not of a kernel."""
 
 
 @dataclass(frozen=True, slots=True)

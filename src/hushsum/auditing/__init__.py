@@ -1,6 +1,6 @@
 """Tests of privacy claims: neighbours whose tables differ too much, and noise that is too small."""
 
-from hushsum.auditing._audit import (
+from ._audit import (
     Step,
     audit,
     audit_calibration,
@@ -10,7 +10,7 @@ from hushsum.auditing._audit import (
     run_steps,
     smoke_steps,
 )
-from hushsum.auditing._cases import (
+from ._cases import (
     MechanismCase,
     NoiseCase,
     audited_bases,
@@ -23,8 +23,8 @@ from hushsum.auditing._cases import (
     register_basis,
     register_mechanism,
 )
-from hushsum.auditing._report import STATED_POWER, AuditReport, AuditRow, Half, report_of
-from hushsum.auditing._sensitivity import (
+from ._report import STATED_POWER, AuditReport, AuditRow, Half, report_of
+from ._sensitivity import (
     SensitivityAudit,
     audit_edges,
     audit_persons,
@@ -33,7 +33,7 @@ from hushsum.auditing._sensitivity import (
     neighbours,
     rows_of,
 )
-from hushsum.auditing._statistics import (
+from ._statistics import (
     Separated,
     allowed_distance,
     audit_choice,

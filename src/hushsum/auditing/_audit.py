@@ -20,36 +20,6 @@ from functools import partial
 import numpy as np
 
 from hushsum._types import Integers
-from hushsum.auditing._cases import (
-    MechanismCase,
-    NoiseCase,
-    audited_bases,
-    basis_cases,
-    kernel_cases,
-    mechanism_cases,
-    noise_cases,
-    pool_for,
-)
-from hushsum.auditing._report import AuditReport, AuditRow, Half, report_of
-from hushsum.auditing._sensitivity import (
-    SensitivityAudit,
-    audit_edges,
-    audit_persons,
-    audit_sensitivity,
-    neighbours,
-)
-from hushsum.auditing._statistics import (
-    CASES,
-    RELEASES,
-    THOROUGH_RELEASES,
-    GaussianPair,
-    SmokeCase,
-    audit_gaussian,
-    audit_laplace,
-    audit_separation,
-    audit_smoke,
-    gaussian_draws,
-)
 from hushsum.errors import ClaimError, SecretRefused, UsageError
 from hushsum.kernels import Kernel
 from hushsum.privacy import (
@@ -78,6 +48,31 @@ from hushsum.privacy.noise import NoiseSource
 from hushsum.releases import NoisyTable, ReleasedFunction, StreamStep, stream_unit
 from hushsum.tables import AdjacencyRows, Basis, HashRows
 from hushsum.tally import Tally
+
+from ._cases import (
+    MechanismCase,
+    NoiseCase,
+    audited_bases,
+    basis_cases,
+    kernel_cases,
+    mechanism_cases,
+    noise_cases,
+    pool_for,
+)
+from ._report import AuditReport, AuditRow, Half, report_of
+from ._sensitivity import SensitivityAudit, audit_edges, audit_persons, audit_sensitivity, neighbours
+from ._statistics import (
+    CASES,
+    RELEASES,
+    THOROUGH_RELEASES,
+    GaussianPair,
+    SmokeCase,
+    audit_gaussian,
+    audit_laplace,
+    audit_separation,
+    audit_smoke,
+    gaussian_draws,
+)
 
 CAP = 4
 _MOST_CELLS = 1 << 17

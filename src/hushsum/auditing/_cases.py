@@ -19,26 +19,6 @@ from numpy.typing import NDArray
 
 from hushsum import kernels, tables
 from hushsum._types import Floats, Integers
-from hushsum.auditing._report import AuditRow
-from hushsum.auditing._sensitivity import (
-    Adversary,
-    Pool,
-    code_records,
-    dense_records,
-    dense_rows,
-    set_records,
-)
-from hushsum.auditing._statistics import (
-    Chances,
-    Draw,
-    Separated,
-    allowed_distance,
-    audit_choice,
-    audit_gaussian,
-    audit_laplace,
-    lattice_chances,
-    normal_chances,
-)
 from hushsum.errors import UsageError
 from hushsum.kernels import Kernel
 from hushsum.methods import (
@@ -75,6 +55,20 @@ from hushsum.records import Bounds, CategoryColumn, DeclaredColumn, FlagColumn, 
 from hushsum.releases import CoefficientFunction
 from hushsum.tables import Basis
 from hushsum.tally import Tally
+
+from ._report import AuditRow
+from ._sensitivity import Adversary, Pool, code_records, dense_records, dense_rows, set_records
+from ._statistics import (
+    Chances,
+    Draw,
+    Separated,
+    allowed_distance,
+    audit_choice,
+    audit_gaussian,
+    audit_laplace,
+    lattice_chances,
+    normal_chances,
+)
 
 Attacked = TypeVar("Attacked")
 

@@ -56,7 +56,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
-from hushsum.auditing._report import AuditRow, Half
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels import EuclideanKernel
 from hushsum.privacy import COUNT_SHARE, Promise
@@ -64,6 +63,8 @@ from hushsum.privacy.accounting import analytic_gaussian_sigma
 from hushsum.releases import TableFunction
 from hushsum.tables import HashRows
 from hushsum.tally import Tally
+
+from ._report import AuditRow, Half
 
 
 def binomial_bounds(hits: int, number: int, tail: float) -> tuple[float, float]:

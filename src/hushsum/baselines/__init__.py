@@ -4,17 +4,10 @@ Nothing else in the library names them: importing this package registers their m
 audits, and the registries import it where a name is looked up that is not in the core.
 """
 
-from hushsum.baselines._functional_data_analysis import CurveFunction, CurveSpace, largest_distance, pfda
-from hushsum.baselines._linear_tables import (
-    bernstein,
-    fourier_series,
-    hermite,
-    lsq_fgt,
-    lsq_rff,
-    trigonometric,
-)
-from hushsum.baselines._weighted_cells import histogram, histogram_tally, mwem
-from hushsum.baselines._weighted_points import kme, privbayes
+from ._functional_data_analysis import CurveFunction, CurveSpace, largest_distance, pfda
+from ._linear_tables import bernstein, fourier_series, hermite, lsq_fgt, lsq_rff, trigonometric
+from ._weighted_cells import histogram, histogram_tally, mwem
+from ._weighted_points import kme, privbayes
 
 __all__ = [
     "CurveFunction", "CurveSpace", "bernstein", "fourier_series", "hermite", "histogram", "histogram_tally",

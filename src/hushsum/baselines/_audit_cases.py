@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from hushsum.auditing import box_pool, register_basis
-from hushsum.baselines._linear_tables import (
-    BernsteinLattice,
-    BoxPolynomials,
-    CosineFeatures,
-    TrigonometricPolynomials,
-)
 from hushsum.kernels import GaussianKernel
 from hushsum.records import Bounds
+
+from ._linear_tables import BernsteinLattice, BoxPolynomials, CosineFeatures, TrigonometricPolynomials
 
 _LINE, _SQUARE = (Bounds.declared((0, 8), dim, "an audit") for dim in (1, 2))
 

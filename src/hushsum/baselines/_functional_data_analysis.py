@@ -123,8 +123,8 @@ class CurveFunction(RealFunction):
 
 
 MOST_STEPS = 4096
+# Relative to the largest: directions below it carry no curve, and are left out of curve and noise alike.
 _SMALLEST_EIGENVALUE = 1e-12
-"""Relative to the largest: directions below it carry no curve, and are left out of curve and noise alike."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,8 +133,8 @@ def chebyshev_values(points: Floats, degree: int) -> Floats:
 CHEBYSHEV, MONOMIALS = FAMILIES = ("chebyshev", "monomials")
 _NODES = 48
 _SPAN = 6.0
+# Places a bandwidth, or a box, where errors are averaged.
 _STEPS = 24
-"""Places a bandwidth, or a box, where errors are averaged."""
 
 
 def box_readings(kernel: Kernel, polynomials: str, side: float, order: int, away: Floats) -> Floats:
@@ -200,8 +200,8 @@ def read_energy(kernel: Kernel, side: float, order: int) -> Floats:
 MAX_ORDER = 32
 _MAX_PUBLISHED_ORDER = 12
 MAX_CELLS = 1 << 28
+# Bandwidths within which errors are summed.
 _ERROR_REACH = 4.0
-"""Bandwidths within which errors are summed."""
 
 _OFFSETS = 8
 _PRIMES = (2.0, 3.0, 5.0, 7.0)
@@ -679,14 +679,14 @@ def lsq_fgt(kernel: Kernel, *, order: int = 3, **declared: Unpack[BoxKeywords]) 
 
 MAX_DEGREE = 1 << 12
 MAX_ITERATIONS = 1 << 16
+# Keeps the matrix of a fine lattice regular, in parts of its diagonal.
 _RIDGE = 1e-6
-"""Keeps the matrix of a fine lattice regular, in parts of its diagonal."""
 
+# Over how many steps of the lattice the smoothing error is averaged, as a standard deviation.
 _NEIGHBOURHOOD = 1.0
-"""Over how many steps of the lattice the smoothing error is averaged, as a standard deviation."""
 
+# More than what the rounding of all floats here can add to a bound, in proportion.
 _ROUNDING = 1.0 + 2.0**-30
-"""More than what the rounding of all floats here can add to a bound, in proportion."""
 
 
 @register

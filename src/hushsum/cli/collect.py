@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import options
-from hushsum.cli.declared_options import Without, command_group
-from hushsum.cli.output import write_facts, write_json, write_result
 from hushsum.declaration import required, setting
 from hushsum.errors import UsageError
 from hushsum.parties import CollectionRequest, publish_terms, release_reports, report_of
+
+from . import options
+from .declared_options import Without, command_group
+from .output import write_facts, write_json, write_result
 
 
 def terms(
@@ -64,8 +65,7 @@ collect = command_group(
 def report(
     terms: str = typer.Argument(metavar="TERMS", help="The terms that the collector published."),
     at: str = required(
-        "This person's values, or the members of a set; - reads them from standard input.",
-        metavar="VALUES",
+        "This person's values, or the members of a set; - reads them from standard input.", metavar="VALUES"
     ),
     insecure_noise_seed: int | None = setting(None, "", group=None),
     json: options.Json = False,

@@ -16,8 +16,6 @@ from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
-from hushsum.cli import options
-from hushsum.cli.parser import HELP_ALL, Command, Group, help_of
 from hushsum.declaration import (
     BOUNDS_TYPE,
     FLAG,
@@ -31,6 +29,9 @@ from hushsum.declaration import (
     parameters_of,
 )
 from hushsum.errors import UsageError, shown
+
+from . import options
+from .parser import HELP_ALL, Command, Group, help_of
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -57,8 +58,8 @@ class Reworded:
 
 
 _KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
+# What may be typed in place of the name of an option.
 _SHORT: Final = {"output": ("-o",)}
-"""What may be typed in place of the name of an option."""
 
 
 def _show_all(context: typer.Context, requested: bool) -> None:

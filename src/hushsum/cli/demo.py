@@ -7,10 +7,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from hushsum.cli import options
-from hushsum.cli.output import progress_bar, write, write_facts, write_json, write_table
 from hushsum.declaration import setting
 from hushsum.operations import BANDWIDTH, DemoDone, run_demo
+
+from . import options
+from .output import progress_bar, write, write_facts, write_json, write_table
 
 
 def demo(

@@ -6,10 +6,6 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import options
-from hushsum.cli.declared_options import Without, command_group
-from hushsum.cli.output import tell, warn, write_result
-from hushsum.cli.summarize import show_secret_file
 from hushsum.declaration import required
 from hushsum.kernels import kernel_in_words
 from hushsum.operations import read_key
@@ -25,10 +21,14 @@ from hushsum.parties.secure_aggregation import (
 )
 from hushsum.privacy import Claim, unit_in_words
 
+from . import options
+from .declared_options import Without, command_group
+from .output import tell, warn, write_result
+from .summarize import show_secret_file
+
 
 def keys(
-    file: str = typer.Argument(help="The key file; created if it does not exist."),
-    json: options.Json = False,
+    file: str = typer.Argument(help="The key file; created if it does not exist."), json: options.Json = False
 ) -> None:
     """Make the key pair of a site or of the server, and show its fingerprint.
 

@@ -9,14 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from hushsum.cli import options
-from hushsum.cli.declared_options import Reworded, Without, option_name
-from hushsum.cli.output import counting, reader_may_leave, refused_strictly, tell, warn, warnings_printed
-from hushsum.cli.parser import Command
-from hushsum.cli.release_report import Confirmation, released_file
 from hushsum.declaration import ANY, Parameter, required, setting
 from hushsum.operations import LedgerOptions, RecordFiles, TrainingFiles
 from hushsum.records import names_in_words
+
+from . import options
+from .declared_options import Reworded, Without, option_name
+from .output import counting, reader_may_leave, refused_strictly, tell, warn, warnings_printed
+from .parser import Command
+from .release_report import Confirmation, released_file
 
 _GIVEN = "hushsum.model_options"
 

@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushsum.cli import options
-from hushsum.cli.declared_options import Reworded, Without, command_group
-from hushsum.cli.output import (
+from hushsum.declaration import required, setting
+from hushsum.errors import FileRefused, UsageError
+from hushsum.files import atomic_file
+from hushsum.operations import DatasetStatus, amount, check_output, status_of
+from hushsum.privacy import RECORD, ReleaseRequest
+
+from . import options
+from .declared_options import Reworded, Without, command_group
+from .output import (
     as_text,
     reader_may_leave,
     tell,
@@ -22,12 +28,7 @@ from hushsum.cli.output import (
     write_result,
     write_table,
 )
-from hushsum.cli.release_report import account_in_words
-from hushsum.declaration import required, setting
-from hushsum.errors import FileRefused, UsageError
-from hushsum.files import atomic_file
-from hushsum.operations import DatasetStatus, amount, check_output, status_of
-from hushsum.privacy import RECORD, ReleaseRequest
+from .release_report import account_in_words
 
 if TYPE_CHECKING:
     from hushsum.ledger import Account, Entry, Ledger

@@ -15,21 +15,14 @@ from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
-from hushsum.cli.declared_options import add_command
-from hushsum.cli.interrupts import INTERRUPTED, end_on_signals, was_interrupted
-from hushsum.cli.output import BROKEN_PIPE, silence_output, tell
-from hushsum.cli.parser import (
-    Command,
-    Group,
-    failed_surface,
-    is_usage_error,
-    may_have_spent,
-    sentence_of,
-    shows_help,
-)
 from hushsum.errors import HushsumError
 from hushsum.privacy import debit_stands, what_was_spent
 from hushsum.version import __version__
+
+from .declared_options import add_command
+from .interrupts import INTERRUPTED, end_on_signals, was_interrupted
+from .output import BROKEN_PIPE, silence_output, tell
+from .parser import Command, Group, failed_surface, is_usage_error, may_have_spent, sentence_of, shows_help
 
 _COMPLETION: Final = "_HUSHSUM_COMPLETE"
 UNEXPECTED = 1

@@ -16,12 +16,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 import typer
 
-from hushsum.cli.interrupts import exit_if_interrupted, interruptible_input
 from hushsum.errors import PublicAssumption, RepeatedRecords, SuspiciousParameter, UsageError
 from hushsum.files import atomic_file
 from hushsum.operations import STANDARD, AnsweredPoints, Progress
 from hushsum.privacy import Claim
 from hushsum.records import clipping_allowed
+
+from .interrupts import exit_if_interrupted, interruptible_input
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -31,8 +32,8 @@ BROKEN_PIPE = 141
 
 _WIDEST = 1000
 _SECONDS_OF_A_LINE = 20.0
+# The progress bars that are on the screen.
 _bars: list[Bar] = []
-"""The progress bars that are on the screen."""
 
 
 def write(text: str) -> None:

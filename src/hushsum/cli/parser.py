@@ -27,8 +27,8 @@ _SUGGESTION: Final = re.compile(r"\.? *\(?(Did you mean|Possible options:|Did yo
 
 
 _options_of_failed: dict[str, str] = {}
+# The running command, if it releases and may record that in a ledger.
 _spending: list[str] = []
-"""The running command, if it releases and may record that in a ledger."""
 
 
 def failed_surface() -> Surface:

@@ -10,9 +10,6 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import options
-from hushsum.cli.declared_options import Without
-from hushsum.cli.output import progress_bar, tell, write, write_json, write_table
 from hushsum.declaration import setting
 from hushsum.methods import method_named
 from hushsum.operations import (
@@ -28,11 +25,15 @@ from hushsum.operations import (
 from hushsum.planning import CENTRAL, KernelSpec, Option, Plan, PlanRequest, bytes_in_words
 from hushsum.privacy import AUTO, Relation
 
+from . import options
+from .declared_options import Without
+from .output import progress_bar, tell, write, write_json, write_table
+
 BUSY = 0.1
 """The mean kernel value of a place with many records, reported next to that of a place with few records."""
 
+# The defaults of ``hushsum tally --method race``.
 _DEFAULTS: Mapping[str, object] = {"rows": 1000, "width": 1000}
-"""The defaults of ``hushsum tally --method race``."""
 
 
 def plan(

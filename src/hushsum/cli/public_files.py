@@ -11,23 +11,6 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from hushsum.cli import options
-from hushsum.cli.declared_options import Reworded, Without
-from hushsum.cli.output import (
-    progress_bar,
-    reader_may_leave,
-    results_to,
-    short,
-    tell,
-    write,
-    write_answers,
-    write_facts,
-    write_json,
-    write_result,
-    write_table,
-)
-from hushsum.cli.release_report import warn_if_insecure
-from hushsum.cli.tally import write_tally
 from hushsum.declaration import required, setting
 from hushsum.errors import Parameter, UsageError
 from hushsum.operations import (
@@ -54,6 +37,24 @@ from hushsum.operations import write_table as write_arrow_table
 from hushsum.planning import bytes_in_words
 from hushsum.plotting import write_page
 from hushsum.records import DateFormat, names_in_words
+
+from . import options
+from .declared_options import Reworded, Without
+from .output import (
+    progress_bar,
+    reader_may_leave,
+    results_to,
+    short,
+    tell,
+    write,
+    write_answers,
+    write_facts,
+    write_json,
+    write_result,
+    write_table,
+)
+from .release_report import warn_if_insecure
+from .tally import write_tally
 
 
 def query(

@@ -9,19 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from hushsum.cli import options
-from hushsum.cli.declared_options import Reworded, Without, given_names
-from hushsum.cli.interrupts import interruptible_input
-from hushsum.cli.output import (
-    ask,
-    counting,
-    reader_may_leave,
-    tell,
-    warn,
-    warnings_printed,
-    write_result,
-)
-from hushsum.cli.release_report import Confirmation, declined, released_file, warn_if_insecure
 from hushsum.declaration import parameters_of, setting
 from hushsum.errors import UsageError
 from hushsum.kernels import error_in_words, kernel_in_words
@@ -43,6 +30,12 @@ from hushsum.operations import (
 )
 from hushsum.planning import UNDECLARED, KernelSpec, MethodSpec
 from hushsum.privacy import AUTO, Claim, ReleaseRequest
+
+from . import options
+from .declared_options import Reworded, Without, given_names
+from .interrupts import interruptible_input
+from .output import ask, counting, reader_may_leave, tell, warn, warnings_printed, write_result
+from .release_report import Confirmation, declined, released_file, warn_if_insecure
 
 
 def release(

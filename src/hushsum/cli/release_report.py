@@ -9,11 +9,12 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import typer
 
-from hushsum.cli.output import ask, tell, warn, write, write_facts, write_json
 from hushsum.errors import UsageError
 from hushsum.operations import STANDARD, Approve, Delivered
 from hushsum.planning import bytes_in_words
 from hushsum.privacy import LARGE_EPSILON, RECORD, Claim
+
+from .output import ask, tell, warn, write, write_facts, write_json
 
 if TYPE_CHECKING:
     from hushsum.ledger import Account

@@ -7,9 +7,6 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from hushsum.cli import options
-from hushsum.cli.declared_options import Without, command_group
-from hushsum.cli.output import progress_bar, tell, warn, write, write_json, write_result
 from hushsum.declaration import required
 from hushsum.operations import check_output
 from hushsum.parties import Identity, ParticipantPatience, Patience, parse_address
@@ -23,13 +20,16 @@ from hushsum.parties.summarization import (
     release_validation,
 )
 
+from . import options
+from .declared_options import Without, command_group
+from .output import progress_bar, tell, warn, write, write_json, write_result
+
 _OWN_ENTRY: Final = Without("idempotency_key", "to", "part")
 _NO_LEDGER: Final = "no ledger is given, so the privacy loss of this {} is not recorded."
 
 
 def keys(
-    file: str = typer.Argument(help="The key file; created if it does not exist."),
-    json: options.Json = False,
+    file: str = typer.Argument(help="The key file; created if it does not exist."), json: options.Json = False
 ) -> None:
     """Make a key pair for TLS, and show its fingerprint, which the other parties pin.
 

@@ -9,9 +9,6 @@ from dataclasses import replace
 
 import typer
 
-from hushsum.cli import options
-from hushsum.cli.interrupts import signals_at_progress
-from hushsum.cli.output import counting, progress_bar, tell, warn, write_facts, write_json, write_result
 from hushsum.declaration import required, setting
 from hushsum.kernels import bandwidth_warnings, kernel_in_words
 from hushsum.operations import (
@@ -28,6 +25,10 @@ from hushsum.parties import are_functions, merge_functions
 from hushsum.planning import KernelSpec, TableSpec
 from hushsum.privacy import unit_in_words
 from hushsum.records import bounds_in_words, names_in_words
+
+from . import options
+from .interrupts import signals_at_progress
+from .output import counting, progress_bar, tell, warn, write_facts, write_json, write_result
 
 
 def tally(

@@ -9,10 +9,6 @@ from typing import Annotated
 
 import typer
 
-from hushsum.cli import options
-from hushsum.cli.declared_options import Without
-from hushsum.cli.output import ask, tell, warnings_printed, write, write_json
-from hushsum.cli.release_report import declined
 from hushsum.declaration import required, setting
 from hushsum.operations import (
     LedgerOptions,
@@ -25,6 +21,11 @@ from hushsum.operations import (
 )
 from hushsum.planning import KernelSpec, TableSpec
 from hushsum.streams import StreamPlan, StreamRequest
+
+from . import options
+from .declared_options import Without
+from .output import ask, tell, warnings_printed, write, write_json
+from .release_report import declined
 
 _LONGEST_SLEEP = 60.0
 

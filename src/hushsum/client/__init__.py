@@ -1,7 +1,7 @@
 """The client of a service: :func:`connect`, and remote functions with the interface of local ones."""
 
-from hushsum.client._functions import RemoteFunction, RemoteModel, open_link
-from hushsum.client._service import RemoteDataset, RemoteStream, Service, connect
+from ._functions import RemoteFunction, RemoteModel, open_link
+from ._service import RemoteDataset, RemoteStream, Service, connect
 
 __all__ = [
     "RemoteDataset",

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from hushsum import _html
 from hushsum._types import Floats, PathOrFile
-from hushsum.client._connection import Connection, open_connection
 from hushsum.errors import DataRefused, FileRefused, SecretRefused, ServiceRefused, UsageError
 from hushsum.files import atomic_file
 from hushsum.kernels import Kernel, kernel_from_json
@@ -31,15 +30,15 @@ from hushsum.releases import (
     query_points,
 )
 
+from ._connection import Connection, open_connection
+
 if TYPE_CHECKING:
     from hushsum.models import PrivateModel
 
 
 AT_A_TIME: Final = 100_000
+# Points per request; more points are sent in several requests. By a link a service accepts 10,000 by default.
 _BY_LINK_AT_A_TIME: Final = 5_000
-"""Points per request; more points are sent in several requests. By a link a service accepts 10,000 by
-default.
-"""
 
 _ARROW: Final = "application/vnd.apache.arrow.stream"
 _SHARED: Final = "/shared/"

@@ -11,14 +11,15 @@ from pathlib import Path, PurePath
 from typing import IO, Any, Final, TypeVar
 from urllib.parse import quote
 
-from hushsum.client._connection import Connection, open_connection, plain, stated
-from hushsum.client._functions import RemoteFunction, RemoteModel, remote
 from hushsum.errors import Argument, UsageError, shown
 from hushsum.operations import RecordFiles
 from hushsum.planning import KernelSpec, MethodSpec, PlanRequest, TableSpec
 from hushsum.privacy import ReleaseRequest
 from hushsum.records import CellFormat, as_table, is_frame, pyarrow
 from hushsum.streams import StreamRequest
+
+from ._connection import Connection, open_connection, plain, stated
+from ._functions import RemoteFunction, RemoteModel, remote
 
 
 def connect(url: str, token: str, *, timeout: float = 60.0, allow_plain_http: bool = False) -> Service:
@@ -465,10 +466,10 @@ class RemoteDataset:
         return self._connection.wait(job, timeout=timeout)
 
 
+# The id of a tally or of an upload.
 _STORED: Final = re.compile(r"(ta|up)_[0-9a-f]{16}")
-"""The id of a tally or of an upload."""
+# Parameters of a release that only the service has.
 _OWN: Final = ("public", "allow_clipping", "stop_at_warnings")
-"""Parameters of a release that only the service has."""
 
 
 def _stream_request(name: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -529,8 +530,8 @@ class RemoteStream:
 
 
 _FORMATS: Final = ("csv.gz", "csv", "parquet", "arrow", "xlsx", "tally")
+# Suffixes of files that are not called like their format.
 _SUFFIXES: Final = {"pq": "parquet", "feather": "arrow", "ipc": "arrow"}
-"""Suffixes of files that are not called like their format."""
 _PIECE: Final = 1 << 20
 
 

@@ -11,7 +11,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Unpack
 from uuid import uuid4
 
-from hushsum.engines._counting import (
+from hushsum.errors import DataRefused, Parameter, UsageError
+from hushsum.kernels import positive_integer, thread_count
+from hushsum.records import pyarrow
+from hushsum.tally import Tally
+
+from ._counting import (
     CountingTask,
     CountKeywords,
     CountOptions,
@@ -23,10 +28,6 @@ from hushsum.engines._counting import (
     count_files,
     lost,
 )
-from hushsum.errors import DataRefused, Parameter, UsageError
-from hushsum.kernels import positive_integer, thread_count
-from hushsum.records import pyarrow
-from hushsum.tally import Tally
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster

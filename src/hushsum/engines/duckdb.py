@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from hushsum.engines._counting import check_columns, columns_without_cap
-from hushsum.engines._sql_functions import Of, answers
 from hushsum.errors import DataRefused
 from hushsum.records import pyarrow
 from hushsum.tally import Tally, TallyPattern, is_empty
+
+from ._counting import check_columns, columns_without_cap
+from ._sql_functions import Of, answers
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation

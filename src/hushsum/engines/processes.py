@@ -17,7 +17,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Unpack
 
-from hushsum.engines._counting import (
+from hushsum.errors import UsageError
+from hushsum.files import Buffer
+from hushsum.kernels import positive_integer, thread_count
+from hushsum.records import receive_exactly
+from hushsum.tally import Tally
+
+from ._counting import (
     MOST_ATTEMPTS,
     CountingTask,
     CountKeywords,
@@ -27,11 +33,6 @@ from hushsum.engines._counting import (
     count_files,
     lost,
 )
-from hushsum.errors import UsageError
-from hushsum.files import Buffer
-from hushsum.kernels import positive_integer, thread_count
-from hushsum.records import receive_exactly
-from hushsum.tally import Tally
 
 _MOST_WORKERS: Final = 1024
 _SECONDS_BETWEEN_REPORTS: Final = 0.2

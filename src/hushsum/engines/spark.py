@@ -9,7 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hushsum.engines._counting import (
+from hushsum.errors import DataRefused, Parameter, UsageError
+from hushsum.records import pyarrow, quietly
+from hushsum.tally import Tally, TallyPattern, load_tally, save_tally
+
+from ._counting import (
     PARTS_PER_WORKER,
     CountingTask,
     CountKeywords,
@@ -21,10 +25,7 @@ from hushsum.engines._counting import (
     columns_without_cap,
     count_files,
 )
-from hushsum.engines._sql_functions import Of, answers
-from hushsum.errors import DataRefused, Parameter, UsageError
-from hushsum.records import pyarrow, quietly
-from hushsum.tally import Tally, TallyPattern, load_tally, save_tally
+from ._sql_functions import Of, answers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

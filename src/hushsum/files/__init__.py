@@ -1,6 +1,6 @@
 """Durable state: the container of files and messages, encryption, atomic writes, the rollback guard."""
 
-from hushsum.files._container import (
+from ._container import (
     VERSION,
     Buffer,
     FileKind,
@@ -17,8 +17,8 @@ from hushsum.files._container import (
     unpack,
     write_container,
 )
-from hushsum.files._durable import SharedText, atomic_file, state_folder
-from hushsum.files._encoding import (
+from ._durable import SharedText, atomic_file, state_folder
+from ._encoding import (
     MOST_DIGITS,
     REAL,
     PackedForm,
@@ -39,17 +39,8 @@ from hushsum.files._encoding import (
     stored_rational,
     unpack_integers,
 )
-from hushsum.files._encryption import (
-    CHUNK,
-    KEY_BYTES,
-    SecretFile,
-    decrypt,
-    encrypt,
-    encrypted_size,
-    seal,
-    unseal,
-)
-from hushsum.files._rollback_guard import GuardPlace, NumberGuard, PlacedGuard, RollbackGuard
+from ._encryption import CHUNK, KEY_BYTES, SecretFile, decrypt, encrypt, encrypted_size, seal, unseal
+from ._rollback_guard import GuardPlace, NumberGuard, PlacedGuard, RollbackGuard
 
 __all__ = [
     "CHUNK", "KEY_BYTES", "MOST_DIGITS", "REAL", "VERSION", "Buffer", "FileKind", "GuardPlace", "Header",

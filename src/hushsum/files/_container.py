@@ -44,8 +44,9 @@ from numpy.typing import NDArray
 
 from hushsum._types import PathOrFile
 from hushsum.errors import FilePath, FileRefused, UsageError
-from hushsum.files._durable import atomic_file
-from hushsum.files._encoding import canonical_json, decode_array, encode_array, encoded_size
+
+from ._durable import atomic_file
+from ._encoding import canonical_json, decode_array, encode_array, encoded_size
 
 VERSION = 1
 """The version of the format. Readers refuse files of any other."""

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from hushsum._types import PathOrFile
 from hushsum.errors import FileRefused, UsageError
-from hushsum.files._container import (
+
+from ._container import (
     Buffer,
     FileKind,
     Header,
@@ -29,7 +30,7 @@ from hushsum.files._container import (
     read_container,
     write_container,
 )
-from hushsum.files._encoding import canonical_json
+from ._encoding import canonical_json
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

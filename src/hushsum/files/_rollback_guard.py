@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from hushsum.errors import UsageError
-from hushsum.files._durable import SharedText, state_folder
+
+from ._durable import SharedText, state_folder
 
 Mark = TypeVar("Mark")
 

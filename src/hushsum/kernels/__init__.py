@@ -3,7 +3,7 @@
 Importing this package registers every kernel.
 """
 
-from hushsum.kernels._bandwidth_scale import (
+from ._bandwidth_scale import (
     OF_BOUNDS,
     SCALES,
     bandwidth_warnings,
@@ -13,7 +13,7 @@ from hushsum.kernels._bandwidth_scale import (
     in_units,
     warn_of_bandwidth,
 )
-from hushsum.kernels._base import (
+from ._base import (
     BallSignsKernel,
     Batch,
     CategoricalKernel,
@@ -31,7 +31,7 @@ from hushsum.kernels._base import (
     SpectralKernel,
     dense_batch,
 )
-from hushsum.kernels._expressions import (
+from ._expressions import (
     LONGEST,
     CombinationKernel,
     KernelExpression,
@@ -42,9 +42,9 @@ from hushsum.kernels._expressions import (
     scaled,
     scaled_by,
 )
-from hushsum.kernels._fit_combination import FittedKernel, fit_kernel
-from hushsum.kernels._hashers import derived_seed, padded, structured_block
-from hushsum.kernels._named_kernels import (
+from ._fit_combination import FittedKernel, fit_kernel
+from ._hashers import derived_seed, padded, structured_block
+from ._named_kernels import (
     AngularKernel,
     AsymmetricAngularKernel,
     DotProductKernel,
@@ -60,7 +60,7 @@ from hushsum.kernels._named_kernels import (
     euclidean_collision,
     manhattan_collision,
 )
-from hushsum.kernels._parameter_checks import (
+from ._parameter_checks import (
     answer_in_words,
     check_cap,
     check_columns,
@@ -75,15 +75,8 @@ from hushsum.kernels._parameter_checks import (
     records_in_words,
     thread_count,
 )
-from hushsum.kernels._public_randomness import (
-    hadamard,
-    multiply_shift,
-    normals,
-    row_words,
-    structured_signs,
-    uniforms,
-)
-from hushsum.kernels._registry import (
+from ._public_randomness import hadamard, multiply_shift, normals, row_words, structured_signs, uniforms
+from ._registry import (
     COLUMNS,
     GAUSSIAN,
     HASH_ROWS,

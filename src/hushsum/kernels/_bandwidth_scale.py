@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from hushsum.errors import Argument, SuspiciousParameter, UsageError, shown
-from hushsum.kernels._base import ColumnKernel, Kernel
-from hushsum.kernels._expressions import ScaledKernel, scaled
 from hushsum.records import Bounds
+
+from ._base import ColumnKernel, Kernel
+from ._expressions import ScaledKernel, scaled
 
 UNITS, OF_BOUNDS = "units", "bounds"
 SCALES: Final = (UNITS, OF_BOUNDS)

@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats, RoleType
 from hushsum.errors import UsageError
-from hushsum.kernels._hashers import Hasher as Hasher
-from hushsum.kernels._parameter_checks import check_parameters
 from hushsum.records import Batch as Batch
 from hushsum.records import Bounds, part_of
 from hushsum.records import dense_batch as dense_batch
 
+from ._hashers import Hasher as Hasher
+from ._parameter_checks import check_parameters
+
 if TYPE_CHECKING:
-    from hushsum.kernels._hashers import Projections
+    from ._hashers import Projections
 
 
 _BLOCK_CELLS = 1 << 22
@@ -146,7 +147,7 @@ class Kernel(Protocol, metaclass=RoleType):
 
     def __mul__(self, other: Kernel | float) -> Kernel:
         """The product with another kernel of the same columns, or a multiple of this one."""
-        from hushsum.kernels._expressions import combination, product
+        from ._expressions import combination, product
 
         return product(self, other) if isinstance(other, Kernel) else combination((other, self))
 
@@ -156,13 +157,13 @@ class Kernel(Protocol, metaclass=RoleType):
 
     def __pow__(self, power: int) -> Kernel:
         """The kernel to a positive integer power."""
-        from hushsum.kernels._expressions import power_of
+        from ._expressions import power_of
 
         return power_of(self, power)
 
     def __add__(self, other: Kernel | int) -> Kernel:
         """The sum with another kernel of the same columns."""
-        from hushsum.kernels._expressions import combination
+        from ._expressions import combination
 
         if isinstance(other, Kernel):
             return combination((1.0, self), (1.0, other))
@@ -175,7 +176,7 @@ class Kernel(Protocol, metaclass=RoleType):
 
     def __sub__(self, other: Kernel) -> Kernel:
         """The difference to another kernel of the same columns."""
-        from hushsum.kernels._expressions import combination
+        from ._expressions import combination
 
         return combination((1.0, self), (-1.0, other))
 

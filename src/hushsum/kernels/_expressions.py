@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.errors import Parameter, UsageError, shown
 from hushsum.files import canonical_json
-from hushsum.kernels._base import (
+from hushsum.records import Bounds, column_groups, in_memory
+
+from ._base import (
     Batch,
     ColumnKernel,
     ColumnProfile,
@@ -36,10 +38,10 @@ from hushsum.kernels._base import (
     SpectralKernel,
     dense_batch,
 )
-from hushsum.kernels._hashers import FACTOR_WIDTH, BlockwiseHasher, concatenated, derived_seed
-from hushsum.kernels._parameter_checks import MAX_DIM, MAX_POWER, as_float, positive_integer
-from hushsum.kernels._public_randomness import row_words, single_precision, uniforms
-from hushsum.kernels._registry import (
+from ._hashers import FACTOR_WIDTH, BlockwiseHasher, concatenated, derived_seed
+from ._parameter_checks import MAX_DIM, MAX_POWER, as_float, positive_integer
+from ._public_randomness import row_words, single_precision, uniforms
+from ._registry import (
     COLUMNS,
     composed_class,
     composed_names,
@@ -50,7 +52,6 @@ from hushsum.kernels._registry import (
     parameter_names,
     register_composed,
 )
-from hushsum.records import Bounds, column_groups, in_memory
 
 MOST_FACTORS = 64
 _MOST_PROFILES = 4096
@@ -775,8 +776,8 @@ def _scaled_from_json(parameters: Mapping[str, Any]) -> Kernel:
 register_composed(ScaledKernel.name, _scaled_from_json)
 
 
+# The least weight of a component: squares of less would vanish beside others.
 _NEGLIGIBLE = 1e-12
-"""The least weight of a component: squares of less would vanish beside others."""
 Columns = int | str | Sequence[int] | Sequence[str]
 
 

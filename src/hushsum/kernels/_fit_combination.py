@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import Parameter, UsageError
-from hushsum.kernels._base import Batch, ColumnKernel, Kernel, along_first_column
-from hushsum.kernels._expressions import combination
-from hushsum.kernels._named_kernels import EuclideanKernel
-from hushsum.kernels._parameter_checks import one_of, positive_integer, positive_number
 from hushsum.records import part_of
+
+from ._base import Batch, ColumnKernel, Kernel, along_first_column
+from ._expressions import combination
+from ._named_kernels import EuclideanKernel
+from ._parameter_checks import one_of, positive_integer, positive_number
 
 MOST_SUBSETS = 5000
 _NEGLIGIBLE = 1e-9

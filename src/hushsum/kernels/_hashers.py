@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from hushsum import _native
 from hushsum._types import Floats
 from hushsum.errors import Argument, UsageError, shown
-from hushsum.kernels._public_randomness import (
+from hushsum.records import Batch, part_of
+
+from ._public_randomness import (
     multiply_shift,
     normals,
     row_words,
@@ -20,7 +22,6 @@ from hushsum.kernels._public_randomness import (
     structured_signs,
     uniforms,
 )
-from hushsum.records import Batch, part_of
 
 FACTOR_WIDTH = 1 << 30
 """Cells of one factor's hash, before concatenation: two different values share one with probability 2⁻³⁰,

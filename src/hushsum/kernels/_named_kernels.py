@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from hushsum import _native
 from hushsum._types import Floats
 from hushsum.errors import Argument, UsageError, shown
-from hushsum.kernels._base import (
+from hushsum.records import Bounds, as_codes, as_sets, clipped_to_ball, distances
+
+from ._base import (
     BallSignsKernel,
     Batch,
     CategoricalKernel,
@@ -30,9 +32,9 @@ from hushsum.kernels._base import (
     dense_batch,
     fitted_profiles,
 )
-from hushsum.kernels._hashers import Projections, check_projection
-from hushsum.kernels._parameter_checks import check_parameters, positive_integer
-from hushsum.kernels._public_randomness import (
+from ._hashers import Projections, check_projection
+from ._parameter_checks import check_parameters, positive_integer
+from ._public_randomness import (
     ONE_TURN,
     cauchy_directions,
     in_turns,
@@ -41,8 +43,7 @@ from hushsum.kernels._public_randomness import (
     normal_lengths,
     row_words,
 )
-from hushsum.kernels._registry import register
-from hushsum.records import Bounds, as_codes, as_sets, clipped_to_ball, distances
+from ._registry import register
 
 
 @register

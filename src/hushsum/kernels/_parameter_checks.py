@@ -13,7 +13,7 @@ from hushsum._types import is_number
 from hushsum.errors import Parameter, UsageError, shown
 
 if TYPE_CHECKING:
-    from hushsum.kernels._base import Kernel
+    from ._base import Kernel
 
 
 def positive_integer(name: str, value: int, *, at_most: int) -> int:
@@ -91,7 +91,7 @@ def kernel_in_words(kernel: Kernel) -> str:
     >>> kernel_in_words(HammingKernel(dim=4))
     'hamming (dim 4, power 1)'
     """
-    from hushsum.kernels._expressions import CombinationKernel, ProductKernel, ScaledKernel, as_expression
+    from ._expressions import CombinationKernel, ProductKernel, ScaledKernel, as_expression
 
     if isinstance(kernel, ScaledKernel):
         widths = " × ".join(f"{each:.6g}" for each in kernel.column_bandwidths()[:_MOST_BANDWIDTHS])
@@ -108,7 +108,7 @@ def kernel_in_words(kernel: Kernel) -> str:
 
 def counts_records(kernel: Kernel) -> bool:
     """Whether a kernel sum is about a number of records: those near a query count 1, others 0 or between."""
-    from hushsum.kernels._expressions import CombinationKernel
+    from ._expressions import CombinationKernel
 
     return not kernel.signed and not any(
         isinstance(each, CombinationKernel) for each in (kernel, *kernel.parts())

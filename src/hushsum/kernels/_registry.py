@@ -10,7 +10,8 @@ from typing import Any, TypeVar, cast
 
 from hushsum.errors import FileRefused, Parameter, UsageError, shown
 from hushsum.files import canonical_json
-from hushsum.kernels._base import (
+
+from ._base import (
     ColumnKernel,
     GaussianProfileKernel,
     HashableCombination,
@@ -71,7 +72,7 @@ def parameter_names(name: str) -> tuple[str, ...]:
     (('dim', 'power'), ('dim',))
     """
     if is_expression(name):
-        from hushsum.kernels._expressions import KernelExpression
+        from ._expressions import KernelExpression
 
         return () if KernelExpression(name).takes_sets else ("dim",)
     kernel: Any = _kernel_class(name)
@@ -132,7 +133,7 @@ def named(
     GaussianKernel(dim=2, bandwidth=0.5, power=1)
     """
     if is_expression(name):
-        from hushsum.kernels._expressions import KernelExpression
+        from ._expressions import KernelExpression
 
         defaults = {"bandwidth": bandwidth, **parameters}
         return KernelExpression(name).build(dim, columns=columns, defaults=defaults)
@@ -159,7 +160,7 @@ def example_columns(name: str, dim: int | None) -> list[str] | None:
     """
     if not is_expression(name):
         return None
-    from hushsum.kernels._expressions import KernelExpression
+    from ._expressions import KernelExpression
 
     return KernelExpression(name).example_columns(dim)
 

@@ -4,20 +4,12 @@
 PostgreSQL (a URL).
 """
 
-from hushsum.ledger._account import Account, Accounting, Charge, DatasetTerms, charge_for
-from hushsum.ledger._database import (
-    REVISION,
-    VERSION_TABLE,
-    WAIT_SECONDS,
-    Database,
-    connect,
-    file_of,
-    metadata,
-)
-from hushsum.ledger._disclosure_report import DisclosureReport
-from hushsum.ledger._events import Entry, Kind, Receipt, Verification
-from hushsum.ledger._ledger import DatasetBudget, Fence, Ledger, LedgerDebit
-from hushsum.ledger._rollback_guard import LedgerGuard, Watermark, WatermarkGuard
+from ._account import Account, Accounting, Charge, DatasetTerms, charge_for
+from ._database import REVISION, VERSION_TABLE, WAIT_SECONDS, Database, connect, file_of, metadata
+from ._disclosure_report import DisclosureReport
+from ._events import Entry, Kind, Receipt, Verification
+from ._ledger import DatasetBudget, Fence, Ledger, LedgerDebit
+from ._rollback_guard import LedgerGuard, Watermark, WatermarkGuard
 
 __all__ = [
     "REVISION", "VERSION_TABLE", "WAIT_SECONDS", "Account", "Accounting", "Charge", "Database",

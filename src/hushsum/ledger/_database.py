@@ -80,8 +80,8 @@ WAIT_SECONDS = 60
 """How long to wait for another process's short transaction before giving up."""
 
 _KEPT_CONNECTIONS = 5
+# The limit for one process. A server takes a hundred by default, and other processes need some of them.
 _MOST_CONNECTIONS = 20
-"""The limit for one process. A server takes a hundred by default, and other processes need some of them."""
 
 _RECYCLE_SECONDS = 600
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from hushsum.ledger._account import Account, Accounting
-from hushsum.ledger._events import Entry, Event, Kind, Receipt, entries_of
 from hushsum.privacy import PERSON, Promise, Relation, in_plain_words, unit_in_words
+
+from ._account import Account, Accounting
+from ._events import Entry, Event, Kind, Receipt, entries_of
 
 _SHOWN = (Kind.BUDGET_CHANGED, Kind.RETIRED, Kind.RESTORE_ACCEPTED, Kind.FROZEN, Kind.WRITTEN_OFF)
 
@@ -110,8 +111,8 @@ class DisclosureReport:
         return "\n".join(lines)
 
 
+# The facts of a release that a report contains, where the ledger knows them.
 _DESCRIBED = ("model", "method", "kernel", "columns", "bounds")
-"""The facts of a release that a report contains, where the ledger knows them."""
 
 
 _UNKNOWN_ERROR = "not recorded; `hushsum show` of the file states what is known of it"

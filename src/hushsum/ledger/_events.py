@@ -20,9 +20,10 @@ import sqlalchemy as sa
 
 from hushsum.errors import AlreadyPublished, FileRefused, HushsumError, UsageError
 from hushsum.files import canonical_json
-from hushsum.ledger._account import FROZEN, RETIRED, Account, Charge, DatasetTerms, Stored, charge_for
-from hushsum.ledger._database import events, file_damage, head, staged
 from hushsum.privacy import Claim
+
+from ._account import FROZEN, RETIRED, Account, Charge, DatasetTerms, Stored, charge_for
+from ._database import events, file_damage, head, staged
 
 GENESIS = "0" * 64
 """Stands in the first event in place of its predecessor's hash."""

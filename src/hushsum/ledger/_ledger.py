@@ -18,8 +18,10 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from hushsum.errors import ClaimError, FilePath, FileRefused, UsageError
-from hushsum.ledger._account import RETIRED, Account, Charge, DatasetTerms, charge_for
-from hushsum.ledger._database import (
+from hushsum.privacy import Claim
+
+from ._account import RETIRED, Account, Charge, DatasetTerms, charge_for
+from ._database import (
     WAIT_SECONDS,
     check_revision,
     connect,
@@ -30,7 +32,7 @@ from hushsum.ledger._database import (
     staged,
     upgrade,
 )
-from hushsum.ledger._events import (
+from ._events import (
     Entry,
     Event,
     Journal,
@@ -46,7 +48,7 @@ from hushsum.ledger._events import (
     staged_bytes,
     verify_chain,
 )
-from hushsum.ledger._rollback_guard import (
+from ._rollback_guard import (
     LedgerGuard,
     WatermarkGuard,
     check_kept,
@@ -56,7 +58,6 @@ from hushsum.ledger._rollback_guard import (
     valid_receipts,
     watermark_of,
 )
-from hushsum.privacy import Claim
 
 
 class DatasetBudget:

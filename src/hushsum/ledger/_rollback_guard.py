@@ -25,9 +25,10 @@ import sqlalchemy as sa
 from hushsum.error_text import parts_of
 from hushsum.errors import FilePath, FileRefused, LedgerUnavailable, UsageError, Words
 from hushsum.files import GuardPlace, PlacedGuard, SharedText, state_folder
-from hushsum.ledger._account import FROZEN, RETIRED, Stored
-from hushsum.ledger._database import connect, file_of, has_ledger
-from hushsum.ledger._events import Journal, Kind, Receipt, new_guard_id
+
+from ._account import FROZEN, RETIRED, Stored
+from ._database import connect, file_of, has_ledger
+from ._events import Journal, Kind, Receipt, new_guard_id
 
 SUFFIX = ".rollback_guard"
 """A SQLite ledger's own guard has the name of its file and this suffix."""
@@ -305,10 +306,7 @@ def rollback_refusal(journal: Journal, known: Known) -> FileRefused | None:
             *parts_of(known.place),
         )
     elif known.shared.guard != journal.guard():
-        what = (
-            "this ledger has another rollback guard than the one ",
-            *parts_of(known.place),
-        )
+        what = ("this ledger has another rollback guard than the one ", *parts_of(known.place))
     else:
         return None
     return FileRefused(

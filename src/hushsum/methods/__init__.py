@@ -1,6 +1,6 @@
 """Methods that turn records into a released function, their registry, and private choice of parameters."""
 
-from hushsum.methods._feature_functions import (
+from ._feature_functions import (
     GAP_REACHED,
     GAP_SHARE,
     TARGET_BITS,
@@ -15,10 +15,10 @@ from hushsum.methods._feature_functions import (
     solve_hinge,
     svm_sensitivity,
 )
-from hushsum.methods._fourier_features import FOURIER_FEATURES, TYPICAL_CHANCE, fourier_features
-from hushsum.methods._graphs import count_graph, count_rows
-from hushsum.methods._grid import GRID, TYPICAL_HEAP, grid
-from hushsum.methods._hash_rows import (
+from ._fourier_features import FOURIER_FEATURES, TYPICAL_CHANCE, fourier_features
+from ._graphs import count_graph, count_rows
+from ._grid import GRID, TYPICAL_HEAP, grid
+from ._hash_rows import (
     BOUND,
     DEFAULT_WIDTH,
     RACE,
@@ -28,8 +28,8 @@ from hushsum.methods._hash_rows import (
     row_variances,
     row_width,
 )
-from hushsum.methods._landmarks import LANDMARKS, LENGTH, MOST_COLUMNS, landmarks, predicted_error
-from hushsum.methods._linear_models import (
+from ._landmarks import LANDMARKS, LENGTH, MOST_COLUMNS, landmarks, predicted_error
+from ._linear_models import (
     BITS,
     OBJECTIVE_PERTURBATION,
     POSTERIOR_SAMPLE,
@@ -53,7 +53,7 @@ from hushsum.methods._linear_models import (
     solve_plain,
     surrogate_tally,
 )
-from hushsum.methods._marginal_choice import (
+from ._marginal_choice import (
     FINENESS,
     SCORE_SENSITIVITY,
     chosen_tree,
@@ -63,8 +63,8 @@ from hushsum.methods._marginal_choice import (
     only_chosen,
     tree_marginals,
 )
-from hushsum.methods._marginals import DEFAULT_CELLS, all_pairs, marginals, positions_of
-from hushsum.methods._method import (
+from ._marginals import DEFAULT_CELLS, all_pairs, marginals, positions_of
+from ._method import (
     DEFAULT_DELTA,
     PUBLIC_POINTS,
     BoxKeywords,
@@ -85,8 +85,8 @@ from hushsum.methods._method import (
     release_counted,
     tally_methods,
 )
-from hushsum.methods._monomials import MONOMIALS, monomials
-from hushsum.methods._prediction import (
+from ._monomials import MONOMIALS, monomials
+from ._prediction import (
     COUNT_SHARES,
     DENSITY_SPREAD,
     HEADER_BYTES,
@@ -95,14 +95,8 @@ from hushsum.methods._prediction import (
     PredictionRequest,
     typical_density,
 )
-from hushsum.methods._private_choice import VOTE_SENSITIVITY, Choice, choose, choose_kernel, count_votes
-from hushsum.methods._quantiles import (
-    PrivateBounds,
-    Ranks,
-    private_bounds,
-    private_quantiles,
-    rank_sensitivity,
-)
+from ._private_choice import VOTE_SENSITIVITY, Choice, choose, choose_kernel, count_votes
+from ._quantiles import PrivateBounds, Ranks, private_bounds, private_quantiles, rank_sensitivity
 
 __all__ = [
     "BITS", "BOUND", "COUNT_SHARES", "DEFAULT_CELLS", "DEFAULT_DELTA", "DEFAULT_WIDTH", "DENSITY_SPREAD",

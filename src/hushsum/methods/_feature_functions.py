@@ -19,8 +19,8 @@ from hushsum._types import Floats, Integers
 from hushsum.errors import DataRefused
 from hushsum.privacy import ANALYTIC, Promise, lattice_variance, perturb_lattice
 
+# Some thirty are usual; rounding errors end a path that they keep from its gap long before.
 _MOST_STEPS = 2000
-"""Some thirty are usual; rounding errors end a path that they keep from its gap long before."""
 _TO_THE_WALL = 0.995
 _ROWS_AT_A_TIME = 1 << 12
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from hushsum.declaration import shows_keywords
 from hushsum.kernels import SPECTRAL, Kernel, SpectralKernel
-from hushsum.methods._method import BoxKeywords, Method, declared_box, register
-from hushsum.methods._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.privacy import LAPLACE
 from hushsum.tables import (
     FeatureError,
@@ -24,6 +22,9 @@ from hushsum.tables import (
     predicted_error,
 )
 from hushsum.tally import Tally
+
+from ._method import BoxKeywords, Method, declared_box, register
+from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 
 FOURIER_FEATURES = "fourier_features"
 DEFAULT_FEATURES = 4000

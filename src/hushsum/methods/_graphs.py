@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 from hushsum.errors import Parameter, UsageError
 from hushsum.kernels import JaccardKernel, Kernel
-from hushsum.methods._hash_rows import DEFAULT_ROWS, DEFAULT_WIDTH
 from hushsum.tables import AdjacencyRows, HashRows
 from hushsum.tally import Checkpoint, Tally
+
+from ._hash_rows import DEFAULT_ROWS, DEFAULT_WIDTH
 
 if TYPE_CHECKING:
     from hushsum.records import EdgeList
 
+# So many rows are counted in about the time that reading and sorting the edges takes.
 _ROWS_LIKE_READING = 1000.0
-"""So many rows are counted in about the time that reading and sorting the edges takes."""
 
 
 def count_graph(

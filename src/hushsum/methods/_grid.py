@@ -12,14 +12,6 @@ import numpy as np
 from hushsum._types import Floats, is_number
 from hushsum.errors import UsageError, shown
 from hushsum.kernels import PROFILES, Kernel, ProfileKernel
-from hushsum.methods._method import Method, boxed_tally, register
-from hushsum.methods._prediction import (
-    HEADER_BYTES,
-    NORMAL_MEAN_ABSOLUTE,
-    CountError,
-    Option,
-    PredictionRequest,
-)
 from hushsum.records import Bounds, DeclaredBounds, DeclaredSteps, Steps, declared_steps, steps_between
 from hushsum.releases import UNSEEN_SHARE
 from hushsum.tables import (
@@ -36,6 +28,9 @@ from hushsum.tables import (
     Reading,
 )
 from hushsum.tally import Tally
+
+from ._method import Method, boxed_tally, register
+from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, CountError, Option, PredictionRequest
 
 GRID = "grid"
 DEFAULT_SPACING = 0.75
@@ -54,10 +49,9 @@ MOST_SUMMED = 1 << 16
 columns that leaves grids too coarse for a corner, where many hash rows have smaller errors.
 """
 
+# The fraction of records assumed to equal the query, among those near enough to it to meet the corner of a
+# kernel.
 _HEAPED_NEAR = 0.25
-"""The fraction of records assumed to equal the query, among those near enough to it to meet the corner of a
-kernel.
-"""
 
 TYPICAL_HEAP, HEAP_SPREAD = HEAPED_SHARE, 1.0
 """The fraction of a query's density that is assumed to come from records equal to the query: the median over
@@ -75,8 +69,8 @@ It makes grids of one column finer, at the cost of some per cent more noise.
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
+# The sum over more nodes has so much noise that the number of records comes from the noisy count alone.
 _COUNTING_NODES = 1 << 14
-"""The sum over more nodes has so much noise that the number of records comes from the noisy count alone."""
 
 _NANOSECONDS_WEIGHT = 12.0
 _QUERIES = 64

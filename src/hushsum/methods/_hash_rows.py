@@ -13,12 +13,13 @@ from hushsum._types import Floats
 from hushsum.declaration import shows_keywords
 from hushsum.errors import UsageError
 from hushsum.kernels import HASH_ROWS, Batch, HashableCombination, HashableKernel, Kernel, positive_integer
-from hushsum.methods._method import BoxKeywords, Method, declared_box, register
-from hushsum.methods._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.records import Bounds
 from hushsum.releases import ROUNDING_SHARE
 from hushsum.tables import DividedRows, HashRows, Reading, rows_for_laplace
 from hushsum.tally import Tally
+
+from ._method import BoxKeywords, Method, declared_box, register
+from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 
 RACE = "race"
 DEFAULT_ROWS = 1000
@@ -35,8 +36,8 @@ MANY_ROWS = (10_000, 20_000, 50_000, 100_000, 200_000)
 WIDTHS = (250, DEFAULT_WIDTH)
 """Wide rows have smaller errors, narrow ones leave room for more of them."""
 
+# The most cells of a tally, at 8 bytes per cell. The release takes half of that in memory.
 _MOST_CELLS = 1 << 26
-"""The most cells of a tally, at 8 bytes per cell. The release takes half of that in memory."""
 
 BOUND, ESTIMATE = "bound", "public data"
 """What the variance of a row is known from."""

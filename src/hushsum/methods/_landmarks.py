@@ -14,7 +14,12 @@ import numpy as np
 from hushsum._types import Floats, Integers, Rows
 from hushsum.declaration import shows_keywords
 from hushsum.kernels import SPECTRAL, Batch, Kernel, SpectralKernel, positive_integer
-from hushsum.methods._method import (
+from hushsum.privacy import GAMMA, LAPLACE, Mechanism, Relation, ReleaseNoise
+from hushsum.records import Bounds, CellGrid, DeclaredBounds, clipping_allowed
+from hushsum.releases import FeatureErrors, PointsFunction
+from hushsum.tables import MAX_DIM
+
+from ._method import (
     PUBLIC_POINTS,
     DeclaredBox,
     Method,
@@ -23,17 +28,7 @@ from hushsum.methods._method import (
     part_of_budget,
     register,
 )
-from hushsum.methods._prediction import (
-    EFFECTIVE_POWER,
-    HEADER_BYTES,
-    NORMAL_MEAN_ABSOLUTE,
-    Option,
-    PredictionRequest,
-)
-from hushsum.privacy import GAMMA, LAPLACE, Mechanism, Relation, ReleaseNoise
-from hushsum.records import Bounds, CellGrid, DeclaredBounds, clipping_allowed
-from hushsum.releases import FeatureErrors, PointsFunction
-from hushsum.tables import MAX_DIM
+from ._prediction import EFFECTIVE_POWER, HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 
 TREE_SHARE = Fraction(7, 10)
 """The part of the tree's ε for its shape. The rest is for the counts of its leaves."""
@@ -42,8 +37,8 @@ CELLS_PER_BANDWIDTH = 2
 _MOST_BINS = 1 << 10
 _TREE_COST = 3
 _ABOVE_LN_2 = Fraction(6_931_471_806, 10**10)
+# The part of a column's histogram that is spread evenly, so that no place in a leaf is impossible.
 _SPREAD = 0.05
-"""The part of a column's histogram that is spread evenly, so that no place in a leaf is impossible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +230,9 @@ _SIZES = 60
 _ITERATIONS = 500
 _VALUES_AT_A_TIME = 1 << 22
 _SIMILARITY = 2.0**20
+# Kernel values are multiples of 2⁻²⁰, and the coefficients of a feature integers whose sizes sum to about
+# this: sums of their products are integers below 2⁵³, which doubles hold whatever the order of addition.
 _COEFFICIENTS = 2.0**32
-"""Kernel values are multiples of 2⁻²⁰, and the coefficients of a feature integers whose sizes sum to about
-this: sums of their products are integers below 2⁵³, which doubles hold whatever the order of addition.
-"""
 
 
 @dataclass(frozen=True)
@@ -405,15 +399,14 @@ def _prior_variance(missed: Floats, eigenvalues: Floats, variance: float) -> flo
 
 _OF_MODEL, _AT_DEVIATION, _MODEL_POWER = 3.1, 5.6e-4, 0.16
 _AT_COLUMNS, _COLUMNS_POWER = 8, 1.5
+# Measured errors over those of a model, in which the points are the records themselves: 3.1 in 8 columns,
+# where a lone feature has noise of standard deviation 5.6e-4 (Nε = 4000); more with more columns, or with
+# less noise, because of what the points miss; and more by the square of how many times the records would have
+# to be multiplied for a tree of full depth. Fitted to thyroid, cod_rna, shuttle and protein with 1,500 to
+# 20,000 records at ε = 0.1 to 1, but for the power of the columns, which is a compromise between all eleven
+# sets that were tried. Measured errors are within 1.5 times the predicted ones in two of three cases; they
+# are further off where the density is far from typical.
 _OF_PLACES = 0.45
-"""Measured errors over those of a model, in which the points are the records themselves: 3.1 in 8 columns,
-where a lone feature has noise of standard deviation 5.6e-4 (Nε = 4000); more with more columns, or with less
-noise, because of what the points miss; and more by the square of how many times the records would have to be
-multiplied for a tree of full depth. Fitted to thyroid, cod_rna, shuttle and protein with 1,500 to 20,000
-records at ε = 0.1 to 1, but for the power of the columns, which is a compromise between all eleven sets that
-were tried. Measured errors are within 1.5 times the predicted ones in two of three cases; they are further
-off where the density is far from typical.
-"""
 
 _MOST_FEATURES = 2000
 _LEAST = 1e-8

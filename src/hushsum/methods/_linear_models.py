@@ -15,7 +15,6 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import Argument, ClaimError, UsageError
 from hushsum.kernels import AsymmetricAngularKernel, BallSignsKernel, positive_number
-from hushsum.methods._hash_rows import race
 from hushsum.privacy import (
     Mechanism,
     ReleaseNoise,
@@ -30,6 +29,8 @@ from hushsum.records import Bounds, UnitBall
 from hushsum.releases import CoefficientFunction, ReleasedFunction, TableFunction
 from hushsum.tables import Moments
 from hushsum.tally import Tally
+
+from ._hash_rows import race
 
 PUBLISHED_GAUSSIAN = "gaussian, as-published"
 PUBLISHED_FAILURE = 0.05
@@ -238,8 +239,8 @@ def fit_as_published(
 OBJECTIVE_PERTURBATION = Mechanism.of("objective perturbation")
 _NEWTON_STEPS = 200
 _TOLERANCE = 1e-11
+# A minimum is rounded to a thousandth of it: post-processing that takes away the lowest bits of its sums.
 _FINEST_SPREAD = 2.0**-22
-"""A minimum is rounded to a thousandth of it: post-processing that takes away the lowest bits of its sums."""
 
 
 def perturbation(epsilon: float, *, gradient: float, curvature: float) -> tuple[float, float]:
@@ -538,8 +539,8 @@ BITS = 4
 cells, and 2^p/(p(p − 1)/2) is least for p = 3 and p = 4.
 """
 
+# The ridge in units of the norm that the sketch's error has, σ√m: measured on public data.
 _CAUTION = 4.0
-"""The ridge in units of the norm that the sketch's error has, σ√m: measured on public data."""
 
 
 def surrogate_tally(coordinates: int, *, rows: int, seed: int) -> Tally:

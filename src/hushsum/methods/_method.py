@@ -15,7 +15,6 @@ import numpy as np
 from hushsum._types import Floats, Rows
 from hushsum.errors import ClaimError, UsageError
 from hushsum.kernels import ColumnKernel, Kernel, Role, one_of
-from hushsum.methods._prediction import Option, PredictionRequest
 from hushsum.privacy import (
     COUNT_SHARE,
     EXACT_INTEGERS,
@@ -48,6 +47,8 @@ from hushsum.releases import (
 )
 from hushsum.tables import Basis, Reading, load_baselines
 from hushsum.tally import Tally
+
+from ._prediction import Option, PredictionRequest
 
 MakeTally = Callable[..., Tally]
 """``make(kernel, *, bounds, columns, max_per_unit, ...)``: an empty tally."""

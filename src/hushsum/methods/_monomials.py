@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from hushsum.errors import UsageError
 from hushsum.kernels import INNER_PRODUCT, InnerProductKernel, Kernel
-from hushsum.methods._method import Method, register
-from hushsum.methods._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 from hushsum.records import DeclaredBounds, OnnxTransform, Transform, declared_bounds
 from hushsum.tables import SQUARE_WEIGHT, Monomials, Reading
 from hushsum.tally import Tally
+
+from ._method import Method, register
+from ._prediction import HEADER_BYTES, NORMAL_MEAN_ABSOLUTE, Option, PredictionRequest
 
 MONOMIALS = "monomials"
 _NANOSECONDS_NUMBER = 6.0

@@ -30,7 +30,7 @@ from hushsum.releases import largest_step
 from hushsum.tables import Basis
 
 if TYPE_CHECKING:
-    from hushsum.methods._hash_rows import RowVariance
+    from ._hash_rows import RowVariance
 
 DEFAULT_DENSITY = 0.01
 _UNBOUNDED = 0.1
@@ -62,10 +62,9 @@ COUNT_SHARES = (
     Fraction(1, 5),
     Fraction(1, 3),
 )
+# The count's share is chosen for queries of this multiple of a known density: a wrong share costs more where
+# queries are dense than where they are not.
 _DENSE = 2.0
-"""The count's share is chosen for queries of this multiple of a known density: a wrong share costs more
-where queries are dense than where they are not.
-"""
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 

@@ -44,8 +44,8 @@ Judge = Callable[[Batch], int]
 
 MOST_BLOCKS = 1 << 16
 VOTE_SENSITIVITY = 1
+# A judge compares this many records of a block pairwise, the first ones: more would take more time.
 _RECORDS_A_BLOCK = 128
-"""A judge compares this many records of a block pairwise, the first ones: more would take more time."""
 
 
 class ChoiceKeywords(TypedDict, total=False):

@@ -14,9 +14,10 @@ from hushsum._types import Floats
 from hushsum.declaration import shows_keywords
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels import check_cap
-from hushsum.methods._private_choice import ChoiceKeywords, ChoiceRequest
 from hushsum.privacy import PERMUTE_AND_FLIP, Claim, Question, Relation, exact
 from hushsum.records import Bounds, DeclaredBounds, ParameterCheck, UnitCap, column_names_of, numbers_of
+
+from ._private_choice import ChoiceKeywords, ChoiceRequest
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

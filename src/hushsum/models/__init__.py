@@ -3,15 +3,10 @@
 ``fit`` counts and releases under one claim; ``predict`` reads what was released, and never spends.
 """
 
-from hushsum.models._accuracy import (
-    MODEL_COUNT_SHARE,
-    NOISE,
-    PredictedError,
-    enough_records,
-    part_of,
-    shares_within_noise,
-)
-from hushsum.models._base import (
+from hushsum.records import CategoryColumn, FlagColumn, NumberColumn
+
+from ._accuracy import MODEL_COUNT_SHARE, NOISE, PredictedError, enough_records, part_of, shares_within_noise
+from ._base import (
     MODELS,
     SCALE,
     ClassificationModel,
@@ -25,31 +20,18 @@ from hushsum.models._base import (
     model_of,
     to_json,
 )
-from hushsum.models._classifier import PrivateClassifier
-from hushsum.models._clusters import ClusterModel, PrivateKMeans, PrivateMixture
-from hushsum.models._density import PrivateDensity, PrivateHistogram, normalising_constant
-from hushsum.models._encoder import PublicEncoder
-from hushsum.models._functional import (
-    PrivateGaussianProcessRegressor,
-    PrivateKernelSVC,
-    feature_space,
-    vectors_within,
-)
-from hushsum.models._linear import REGRESSION_METHODS, PrivateLinearSVC, PrivateRegressor
-from hushsum.models._modes import PrivateModes
-from hushsum.models._neighbors import PrivateNeighbors, PrivateOutlierDetector
-from hushsum.models._public_rows import PUBLIC_PARAMETERS, median_distance, visible_bandwidth
-from hushsum.models._sampler import (
-    PrivateSampler,
-    by_chain,
-    by_rejection,
-    diverse_choice,
-    from_grid,
-    from_list,
-)
-from hushsum.models._synthesizer import PrivateSynthesizer, ProductMixture, fit_mixture
-from hushsum.models._table_model import TableModel, spread_points
-from hushsum.records import CategoryColumn, FlagColumn, NumberColumn
+from ._classifier import PrivateClassifier
+from ._clusters import ClusterModel, PrivateKMeans, PrivateMixture
+from ._density import PrivateDensity, PrivateHistogram, normalising_constant
+from ._encoder import PublicEncoder
+from ._functional import PrivateGaussianProcessRegressor, PrivateKernelSVC, feature_space, vectors_within
+from ._linear import REGRESSION_METHODS, PrivateLinearSVC, PrivateRegressor
+from ._modes import PrivateModes
+from ._neighbors import PrivateNeighbors, PrivateOutlierDetector
+from ._public_rows import PUBLIC_PARAMETERS, median_distance, visible_bandwidth
+from ._sampler import PrivateSampler, by_chain, by_rejection, diverse_choice, from_grid, from_list
+from ._synthesizer import PrivateSynthesizer, ProductMixture, fit_mixture
+from ._table_model import TableModel, spread_points
 
 __all__ = [
     "MODELS", "MODEL_COUNT_SHARE", "NOISE", "PUBLIC_PARAMETERS", "REGRESSION_METHODS", "SCALE",

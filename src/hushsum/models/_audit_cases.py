@@ -19,9 +19,14 @@ from hushsum.auditing import (
     register_mechanism,
 )
 from hushsum.kernels import GaussianKernel
-from hushsum.models._accuracy import terms_of
-from hushsum.models._classifier import PrivateClassifier, after_scaling
-from hushsum.models._clusters import (
+from hushsum.privacy import EXACT_INTEGERS, LATTICE_GAUSSIAN, Claim, Mechanism, Promise, Relation
+from hushsum.privacy.accounting import promise_of_one
+from hushsum.records import Bounds
+from hushsum.releases import CoefficientFunction
+
+from ._accuracy import terms_of
+from ._classifier import PrivateClassifier, after_scaling
+from ._clusters import (
     REFINING_STEPS,
     SPLITTING,
     SQUARES,
@@ -34,13 +39,9 @@ from hushsum.models._clusters import (
     split_cells,
     vectors_by_cell,
 )
-from hushsum.models._column_scaling import ColumnScaling
-from hushsum.models._density import FUNCTIONAL, FunctionalSums, KernelTable
-from hushsum.models._logistic_steps import LogisticSteps
-from hushsum.privacy import EXACT_INTEGERS, LATTICE_GAUSSIAN, Claim, Mechanism, Promise, Relation
-from hushsum.privacy.accounting import promise_of_one
-from hushsum.records import Bounds
-from hushsum.releases import CoefficientFunction
+from ._column_scaling import ColumnScaling
+from ._density import FUNCTIONAL, FunctionalSums, KernelTable
+from ._logistic_steps import LogisticSteps
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
 _CLAIM = Claim(

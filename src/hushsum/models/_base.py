@@ -62,15 +62,6 @@ from hushsum.kernels import (
     kernel_from_json,
     warn_of_bandwidth,
 )
-from hushsum.models._accuracy import NoPlanWithinLimits, PredictedError
-from hushsum.models._public_rows import PUBLIC_PARAMETERS, bounds_of_rows, public_table, refuse_repeated_rows
-from hushsum.models._record_checks import (
-    checked_records,
-    refuse_fit_arguments,
-    seed_of,
-    showing_nothing,
-    warn_of_fitted_steps,
-)
 from hushsum.privacy import (
     PERSON,
     RECORD,
@@ -96,15 +87,21 @@ from hushsum.records import (
 )
 from hushsum.releases import Bundle, Prepared, PublicFacts, ReleasedFunction, load_released
 
+from ._accuracy import NoPlanWithinLimits, PredictedError
+from ._public_rows import PUBLIC_PARAMETERS, bounds_of_rows, public_table, refuse_repeated_rows
+from ._record_checks import (
+    checked_records,
+    refuse_fit_arguments,
+    seed_of,
+    showing_nothing,
+    warn_of_fitted_steps,
+)
+
 _KERNEL = "a kernel"
 _COLUMN = "a column"
 
 DELTA = Parameter(
-    "delta",
-    help="δ of the one release; without it the claim is pure ε.",
-    at_least=0,
-    below=1,
-    group=RELEASE,
+    "delta", help="δ of the one release; without it the claim is pure ε.", at_least=0, below=1, group=RELEASE
 )
 SCALE = Parameter(
     "scale",
@@ -207,10 +204,9 @@ MODELS: dict[str, type[PrivateModel]] = {}
 """Every model by the name of its class, for files."""
 _MOST_FEATURES = 1 << 20
 _GROUPS = (RELEASE, RECORDS, SETTING, OWNER)
+# For an estimator and its clones: the keys of the releases that they began in this process, and whether they
+# were completed.
 _SPENT: dict[str, dict[str, bool]] = {}
-"""For an estimator and its clones: the keys of the releases that they began in this process, and whether they
-were completed.
-"""
 _SPENT_LOCK = Lock()
 Method = TypeVar("Method", bound=Callable[..., Any])
 M = TypeVar("M", bound="type[PrivateModel]")

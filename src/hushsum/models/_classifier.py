@@ -15,7 +15,13 @@ from hushsum._types import Box, Floats
 from hushsum.declaration import OWNER, setting
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels import Kernel
-from hushsum.models._accuracy import (
+from hushsum.privacy import LAPLACE, Mechanism, Promise
+from hushsum.records import Transform
+from hushsum.releases import Bundle, TableFunction
+from hushsum.tables import MOST_SQUARED, PUBLIC_ROWS, ClassMoments
+from hushsum.tally import Tally
+
+from ._accuracy import (
     MODEL_COUNT_SHARE,
     NOISE,
     PLANNED,
@@ -25,9 +31,9 @@ from hushsum.models._accuracy import (
     shares_within_noise,
     terms_of,
 )
-from hushsum.models._base import ClassificationModel, Drawn, KeptRecords, declared, require
-from hushsum.models._column_scaling import ColumnScaling, can_be_kept, histograms_are_useful, released_scaling
-from hushsum.models._linear_rules import (
+from ._base import ClassificationModel, Drawn, KeptRecords, declared, require
+from ._column_scaling import ColumnScaling, can_be_kept, histograms_are_useful, released_scaling
+from ._linear_rules import (
     TOTAL_SHARE,
     LinearRule,
     discriminant_basis,
@@ -37,46 +43,39 @@ from hushsum.models._linear_rules import (
     noise_of,
     spectral_edge,
 )
-from hushsum.models._logistic_steps import LogisticReading, LogisticSteps
-from hushsum.models._table_model import NEAR, POWER, KernelModel
-from hushsum.privacy import LAPLACE, Mechanism, Promise
-from hushsum.records import Transform
-from hushsum.releases import Bundle, TableFunction
-from hushsum.tables import MOST_SQUARED, PUBLIC_ROWS, ClassMoments
-from hushsum.tally import Tally
+from ._logistic_steps import LogisticReading, LogisticSteps
+from ._table_model import NEAR, POWER, KernelModel
 
 AUTO, LOGISTIC, KERNEL, MEANS, DISCRIMINANT = "auto", "logistic", "kernel", "means", "discriminant"
 METHODS: Final = (AUTO, LOGISTIC, KERNEL, MEANS, DISCRIMINANT)
 LIKELIHOOD, MAP = "likelihood", "map"
 RULES: Final = (AUTO, LIKELIHOOD, MAP)
 MOST_KERNEL_COLUMNS: Final = 32
+# Up to this many columns a bandwidth of half the declared range suits the tables of the benchmark. On
+# sentence embeddings of AG News (384 columns, ε = 1, δ = 1e-5) the rule of √(columns/8) reaches 0.79, without
+# growth 0.37.
 _COLUMNS_AT_ONE: Final = 8
-"""Up to this many columns a bandwidth of half the declared range suits the tables of the benchmark. On
-sentence embeddings of AG News (384 columns, ε = 1, δ = 1e-5) the rule of √(columns/8) reaches 0.79, without
-growth 0.37.
-"""
 _MOST_ROWS: Final = 1000
+# Rows of a class at ε = 1. Decisions fall where the sums of the classes are alike and small beside the noise,
+# so fewer rows serve than elsewhere. Measured on pulsars, occupancy and RNA at ε from 0.1 to 10: the best
+# number grows about as √ε, and the optimum is flat.
 _ROWS_AT_ONE: Final = 150
-"""Rows of a class at ε = 1. Decisions fall where the sums of the classes are alike and small beside the
-noise, so fewer rows serve than elsewhere. Measured on pulsars, occupancy and RNA at ε from 0.1 to 10: the
-best number grows about as √ε, and the optimum is flat.
-"""
 
+# Above this noise of a slope advice warns: accuracy is then well below that without noise.
 _LARGE_NOISE: Final = 0.3
-"""Above this noise of a slope advice warns: accuracy is then well below that without noise."""
 
+# Above this noise of a slope, class means are compared under pure ε.
 _OVERWHELMING: Final = 1.5
-"""Above this noise of a slope, class means are compared under pure ε."""
 
 BOUNDS, QUANTILES = "bounds", "quantiles"
 SCALINGS: Final = (AUTO, BOUNDS, QUANTILES)
 
 
 _DEEPEST = -30.0
+# A class with this many standard errors of its count differs from an empty one.
 _DISTINCT = 3.0
-"""A class with this many standard errors of its count differs from an empty one."""
+# A class is divided by no fewer records than this many standard errors of its count.
 _FLOOR = 2.0
-"""A class is divided by no fewer records than this many standard errors of its count."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,16 +29,17 @@ from hushsum.analysis import (
 )
 from hushsum.declaration import setting
 from hushsum.kernels import OF_BOUNDS, different_units, positive_integer
-from hushsum.models._accuracy import PredictedError, part_of, terms_of
-from hushsum.models._base import SCALE, Drawn, KeptRecords, PrivateModel, declared, require
-from hushsum.models._linear_rules import TOTAL_SHARE, noise_of
-from hushsum.models._record_checks import seed_of
-from hushsum.models._sampler import MOST_SAMPLES
 from hushsum.privacy import Promise
 from hushsum.records import Bounds, clipped_to_ball, norms
 from hushsum.releases import Bundle, CoefficientFunction, ReleasedFunction
 from hushsum.tables import ClassMoments
 from hushsum.tally import Tally
+
+from ._accuracy import PredictedError, part_of, terms_of
+from ._base import SCALE, Drawn, KeptRecords, PrivateModel, declared, require
+from ._linear_rules import TOTAL_SHARE, noise_of
+from ._record_checks import seed_of
+from ._sampler import MOST_SAMPLES
 
 COUNT_SHARE: Final = Fraction(1, 20)
 MOMENT_SHARE: Final = Fraction(2, 5)
@@ -60,10 +61,10 @@ REACH: Final = 1.7
 """The radius of a cell, in root mean squared distances of the records of the cell that it was cut from."""
 _HALF: Final = 0.8
 _CLEAR: Final = 0.35
+# A cell is cut, or used, if the noise of its mean is expected to be shorter than this part of its radius.
 _USABLE: Final = 0.7
-"""A cell is cut, or used, if the noise of its mean is expected to be shorter than this part of its radius."""
+# The noise of the means of cells is to be about this part of the spread inside them.
 _PRECISE: Final = 1.0
-"""The noise of the means of cells is to be about this part of the spread inside them."""
 _CELLS_PER_CLUSTER: Final = 3
 SEEN: Final = 3.0
 _BITS: Final = 16

@@ -12,23 +12,24 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.kernels import HammingKernel
-from hushsum.models._accuracy import terms_of
-from hushsum.models._base import require
 from hushsum.privacy import RECORD, Promise, Relation, calibrate
 from hushsum.records import NumberColumn, clipping_allowed
 from hushsum.tables import MOST_COLUMNS, Marginals
 from hushsum.tally import Tally
 
+from ._accuracy import terms_of
+from ._base import require
+
 Pair = tuple[float, float]
 
 TAIL: Final = 0.3
 """The map is straight between the quantiles of 30 % and 70 %."""
+# How much further away a value is at twice the distance, beyond the quantiles; about ln 2.
 _DOUBLING: Final = 0.7
-"""How much further away a value is at twice the distance, beyond the quantiles; about ln 2."""
+# Units are clipped at this many standard deviations.
 _FURTHEST: Final = 3.0
-"""Units are clipped at this many standard deviations."""
+# Columns that vary less, in the units of the map, are not enlarged to a variance of 1.
 _NARROWEST: Final = 0.15
-"""Columns that vary less, in the units of the map, are not enlarged to a variance of 1."""
 _EVEN, _HALVINGS = 16, 19
 _FINER: Final = ((256, 0.001), (64, 0.01))
 """Each range is cut into 16 even parts, and next to its ends and to 0 into halves of halves of these.
@@ -44,11 +45,11 @@ FENCE_SHARE: Final = Fraction(1, 10)
 """The part of the budget of a regression for its fences."""
 _FENCE_PARTS: Final = 64
 _TWO_VALUES, _ROOM = 0.95, 1.3
+# Histograms are used if the predicted noise of a bin is below this part of the records.
 _MOST_NOISE: Final = 0.1
-"""Histograms are used if the predicted noise of a bin is below this part of the records."""
 _COUNT_SHARE: Final = Fraction(1, 100)
+# Numbers of records that are kept until the release: 0.8 gigabytes.
 _MOST_KEPT: Final = 10**8
-"""Numbers of records that are kept until the release: 0.8 gigabytes."""
 
 
 def can_be_kept(columns: int, records: int) -> bool:

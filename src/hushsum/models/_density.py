@@ -35,19 +35,6 @@ from hushsum.kernels import (
     positive_integer,
 )
 from hushsum.methods import method_named, planned_methods, typical_density
-from hushsum.models._accuracy import NOISE, PLANNED, PredictedError, planned_error
-from hushsum.models._base import SCALE, Drawn, declared, refuse_pure, require
-from hushsum.models._public_rows import USUAL_RECORDS, visible_bandwidth
-from hushsum.models._record_checks import seed_of
-from hushsum.models._sampler import MOST_SAMPLES, by_chain, from_grid
-from hushsum.models._table_model import (
-    DENSITY_RULE,
-    KERNELS,
-    TalliesModel,
-    empty_table,
-    spread_points,
-    table_method,
-)
 from hushsum.privacy import (
     COUNT_SHARE,
     GAUSSIAN,
@@ -83,6 +70,13 @@ from hushsum.tables import (
 )
 from hushsum.tally import Tally
 
+from ._accuracy import NOISE, PLANNED, PredictedError, planned_error
+from ._base import SCALE, Drawn, declared, refuse_pure, require
+from ._public_rows import USUAL_RECORDS, visible_bandwidth
+from ._record_checks import seed_of
+from ._sampler import MOST_SAMPLES, by_chain, from_grid
+from ._table_model import DENSITY_RULE, KERNELS, TalliesModel, empty_table, spread_points, table_method
+
 FUNCTIONAL = "functional"
 _FUNCTIONAL = ("for ", Argument("method", FUNCTIONAL))
 METHODS = (
@@ -102,10 +96,9 @@ PADDING = 8.0
 
 _MOST_PAIRS = 2048
 _GAUSSIAN_TAPER = 0.5
+# Highest frequency over the number of bandwidths in a period: beyond, weights are below 64 of 2²⁰ steps, and
+# all coefficients together add less than 10⁻⁹ to the kernel.
 _FREQUENCIES_PER_BANDWIDTH = 1.0
-"""Highest frequency over the number of bandwidths in a period: beyond, weights are below 64 of 2²⁰ steps, and
-all coefficients together add less than 10⁻⁹ to the kernel.
-"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels import one_of
-from hushsum.models._record_checks import showing_nothing
 from hushsum.records import MISSING, Bounds, DeclaredColumn, NumberColumn, choose_mixed, mixed_columns
+
+from ._record_checks import showing_nothing
 
 OUTPUTS: Final = ("one-hot", "codes", "sets")
 

@@ -26,21 +26,6 @@ from hushsum.methods import (
     solve_adaptive,
     svm_sensitivity,
 )
-from hushsum.models._accuracy import NOISE, PredictedError, terms_of
-from hushsum.models._base import (
-    DELTA,
-    SCALE,
-    ClassificationModel,
-    Drawn,
-    KeptRecords,
-    PrivateModel,
-    RegressionModel,
-    declared,
-    refuse_pure,
-    require,
-)
-from hushsum.models._public_rows import median_distance
-from hushsum.models._table_model import kernel_of
 from hushsum.privacy import (
     ANALYTIC,
     CALIBRATIONS,
@@ -55,6 +40,22 @@ from hushsum.records import Bounds, UnitBall
 from hushsum.releases import Answers, Bundle, normal_answers
 from hushsum.tables import FourierFeatures, Moments
 from hushsum.tally import Tally
+
+from ._accuracy import NOISE, PredictedError, terms_of
+from ._base import (
+    DELTA,
+    SCALE,
+    ClassificationModel,
+    Drawn,
+    KeptRecords,
+    PrivateModel,
+    RegressionModel,
+    declared,
+    refuse_pure,
+    require,
+)
+from ._public_rows import median_distance
+from ._table_model import kernel_of
 
 
 def feature_space(kernel: Kernel, *, features: int, seed: int, box: Box) -> FourierFeatures:
@@ -128,8 +129,8 @@ _PUBLIC_INPUTS = "the inputs X are public, and only the targets y are private"
 _PUBLIC_PERSONS = "the inputs X, and whose records they are, are public, and only the targets y are private"
 _AUTO_FEATURES = {PUBLIC: 128, PRIVATE: 24}
 _STANDARD_ERRORS = 20.0
+# With noise above this part of half the targets' range the model falls back.
 _LOUDEST = 0.25
-"""With noise above this part of half the targets' range the model falls back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -337,8 +338,8 @@ def _ridge(moments: Any, width: int) -> tuple[Floats, Floats]:
     return weights, (vectors * variance) @ vectors.T
 
 
+# With more noise than the margin of the hinge loss the model falls back.
 _LOUDEST_MACHINE = 1.0
-"""With more noise than the margin of the hinge loss the model falls back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

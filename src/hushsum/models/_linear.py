@@ -34,8 +34,15 @@ from hushsum.methods import (
     solve_plain,
     surrogate_tally,
 )
-from hushsum.models._accuracy import MODEL_COUNT_SHARE, enough_records, part_of, rho_of, terms_of
-from hushsum.models._base import (
+from hushsum.privacy import GAUSSIAN, LAPLACE, PURE_NOISE, REAL_ARITHMETIC, Claim, Mechanism, Promise
+from hushsum.privacy.accounting import float_below
+from hushsum.records import Bounds, UnitBall, clipping_allowed
+from hushsum.releases import Bundle
+from hushsum.tables import Moments
+from hushsum.tally import Tally
+
+from ._accuracy import MODEL_COUNT_SHARE, enough_records, part_of, rho_of, terms_of
+from ._base import (
     DELTA,
     ClassificationModel,
     Drawn,
@@ -46,27 +53,20 @@ from hushsum.models._base import (
     refuse_pure,
     require,
 )
-from hushsum.models._column_scaling import FENCE_SHARE, fences, histograms_are_useful
-from hushsum.privacy import GAUSSIAN, LAPLACE, PURE_NOISE, REAL_ARITHMETIC, Claim, Mechanism, Promise
-from hushsum.privacy.accounting import float_below
-from hushsum.records import Bounds, UnitBall, clipping_allowed
-from hushsum.releases import Bundle
-from hushsum.tables import Moments
-from hushsum.tally import Tally
+from ._column_scaling import FENCE_SHARE, fences, histograms_are_useful
 
 KEEPING = ("auto", "objective", "ops", "adaops")
 """Methods that keep, or may keep, the clipped records."""
+# A regression falls back below this many standard errors of its count, at ε = 1 some 300 records: fewer
+# cannot tell a slope, and what looks like one would be noise.
 _STANDARD_ERRORS = {"moments": 20.0, "level": 10.0}
-"""A regression falls back below this many standard errors of its count, at ε = 1 some 300 records: fewer
-cannot tell a slope, and what looks like one would be noise.
-"""
 
 _FENCES = "fences"
 BOUNDS, QUANTILES = "bounds", "quantiles"
 SCALINGS = (BOUNDS, QUANTILES)
 
+# The part of each release that pays for that count; the moments of the target alone serve little else.
 _COUNT_SHARE = {"moments": 0.1, "level": 0.5}
-"""The part of each release that pays for that count; the moments of the target alone serve little else."""
 
 LEVEL_SHARE = Fraction(1, 10)
 """The part of a sketch's budget that pays for the count and the mean of the target."""
@@ -433,9 +433,7 @@ class PrivateRegressor(RegressionModel, LinearModel):
         choices=("auto", *REGRESSION_METHODS),
     )
     records: int | None = setting(
-        None,
-        "Approximate number of records, as far as it is public; only method auto uses it.",
-        at_least=1,
+        None, "Approximate number of records, as far as it is public; only method auto uses it.", at_least=1
     )
     column_scaling: str = setting(
         "auto",

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from hushsum._types import Floats
-from hushsum.models._accuracy import shares_within_noise
 from hushsum.privacy import RECORD, IntegerNoise, Promise, Relation, calibrate, stated_mechanism
 from hushsum.records import clipped_to_ball
 from hushsum.releases import CoefficientFunction
 from hushsum.tables import SQUARE_WEIGHT, ClassMoments
+
+from ._accuracy import shares_within_noise
 
 TOTAL_SHARE: Final = Fraction(1, 1000)
 """The part of the budget for the number of all records.
@@ -38,18 +39,17 @@ rows and with public rows, from which more is known of the mean of all records. 
 training parts of SST-2 and on CIFAR, where all weights from 0.35 to 0.7 are nearly as good. With less weight
 the accuracy of a class that is much rarer than others falls.
 """
+# Each class has moments of its own where their noise is this many times below what can be used.
 _CLEAR: Final = 8.0
-"""Each class has moments of its own where their noise is this many times below what can be used."""
 _DISTINCT: Final = 3.0
 _ENOUGH: Final = 5.0
 _FLOOR: Final = 2.0
+# Vectors are taken to vary in a sixth of their columns where second moments do not tell. For embeddings of
+# SST-2 scores are then nearly logarithms of odds.
 _USED: Final = 6.0
-"""Vectors are taken to vary in a sixth of their columns where second moments do not tell. For embeddings of
-SST-2 scores are then nearly logarithms of odds.
-"""
 _NEAR_ZERO: Final = 1e-12
+# The smallest logarithm of a probability: none is 0.
 _DEEPEST: Final = -30.0
-"""The smallest logarithm of a probability: none is 0."""
 
 
 def means_basis(

@@ -13,35 +13,36 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.kernels import DotProductKernel, HammingKernel
-from hushsum.models._accuracy import part_of, shares_within_noise, terms_of
-from hushsum.models._base import require
 from hushsum.privacy import RECORD, Promise, Relation, calibrate
 from hushsum.records import NumberColumn, clipped_to_ball, whole_length, whole_vectors
 from hushsum.tables import Marginals, Monomials, slices
 from hushsum.tally import Tally
 
+from ._accuracy import part_of, shares_within_noise, terms_of
+from ._base import require
+
 COUNT_SHARE: Final = Fraction(1, 25)
 """The part of the budget for the numbers of records of the classes."""
 _TOTAL_SHARE: Final = Fraction(1, 1000)
+# A record's gradient is shortened to half of the longest that there can be: most are shorter anyway.
 _CLIP: Final = 0.5
-"""A record's gradient is shortened to half of the longest that there can be: most are shorter anyway."""
+# How far noise may move the logarithm of the odds of a typical record, if nothing counteracts it.
 _LOGIT_NOISE: Final = 2.0
-"""How far noise may move the logarithm of the odds of a typical record, if nothing counteracts it."""
+# Above this noise of a slope, steps are shortened further: little of what they find is there.
 _LARGE_NOISE: Final = 0.2
-"""Above this noise of a slope, steps are shortened further: little of what they find is there."""
 _ENOUGH: Final = 5.0
+# No weight is larger in a step, so that products with records of 13 bits stay below 2⁵³.
 _HEAVIEST: Final = 1e3
-"""No weight is larger in a step, so that products with records of 13 bits stay below 2⁵³."""
+# A class has no fewer records than this many standard errors of its count.
 _FLOOR: Final = 2.0
-"""A class has no fewer records than this many standard errors of its count."""
 _DEEPEST: Final = -30.0
 _BITS: Final = 12
 _WEIGHT_BITS: Final = 20
 _SQUARINGS: Final = 16
 _NUMBERS_AT_A_TIME: Final = 1 << 21
 _FEWEST_STEPS: Final = 10
+# The most numbers in the gradients of all steps together, which take some two minutes.
 _MOST_NUMBERS: Final = 1 << 31
-"""The most numbers in the gradients of all steps together, which take some two minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +60,14 @@ class Schedule:
 
 
 _WITH_DELTA: Final = Schedule(30, 0.8, 150.0)
+# Chosen on the tuning sets of `benchmarks.accuracy.classifier_peers`, where twice or half as many steps are
+# nearly as good. Where noise is small there are more, and shorter, steps: they do not diverge where the
+# largest variance of a direction is below 14.
 _PURE: Final = (Schedule(24, 0.8, 120.0), Schedule(12, 0.7, 60.0), Schedule(6, 0.5, 60.0))
-"""Chosen on the tuning sets of `benchmarks.accuracy.classifier_peers`, where twice or half as many steps are
-nearly as good. Where noise is small there are more, and shorter, steps: they do not diverge where the largest
-variance of a direction is below 14.
-"""
 _SMALL_NOISE: Final = 0.02
+# Added to the square of the radius where noise is small: in few columns, records that are far from the others
+# are longer than √columns.
 _SPARE: Final = 8.0
-"""Added to the square of the radius where noise is small: in few columns, records that are far from the
-others are longer than √columns.
-"""
 
 
 @dataclass(frozen=True, slots=True)

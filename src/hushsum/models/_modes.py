@@ -13,10 +13,11 @@ from hushsum._types import Floats, Integers
 from hushsum.declaration import setting
 from hushsum.errors import UsageError
 from hushsum.kernels import COLUMNS, ColumnKernel, HashPartitions, Kernel
-from hushsum.models._base import declared, require
-from hushsum.models._table_model import KERNEL, KERNELS, TableModel, spread_points
 from hushsum.releases import Bundle, NoisyTable, TableFunction
 from hushsum.tables import HashRows
+
+from ._base import declared, require
+from ._table_model import KERNEL, KERNELS, TableModel, spread_points
 
 Function = Callable[[Floats], Floats]
 
@@ -100,8 +101,8 @@ def distinct_modes(
     return np.array(kept, np.int64)
 
 
+# Fewer rows than this on either side, and their spread says too little: none are held out then.
 _FEWEST_ROWS: Final = 8
-"""Fewer rows than this on either side, and their spread says too little: none are held out then."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -332,8 +333,8 @@ def _program(parts: Partitions, rows: NDArray[np.int64], slabs: Floats, weight: 
 
 
 METHODS: Final = ("search", "intersection", "linear-program")
+# Modes are points in a box.
 _KERNELS: Final = tuple(name for name in KERNELS if name in COLUMNS.kernels())
-"""Modes are points in a box."""
 _SPREAD: Final = 2048
 _STARTS: Final = 32
 

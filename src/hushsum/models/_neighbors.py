@@ -23,15 +23,16 @@ from hushsum.kernels import (
     positive_integer,
 )
 from hushsum.methods import MONOMIALS, private_quantiles
-from hushsum.models._accuracy import MODEL_COUNT_SHARE, PLANNED, PredictedError, enough_records, terms_of
-from hushsum.models._base import Drawn, KeptRecords, declared
-from hushsum.models._public_rows import USUAL_RECORDS
-from hushsum.models._table_model import POWER, KernelModel, TableModel
 from hushsum.privacy import LAPLACE, PERMUTE_AND_FLIP, Mechanism, Promise
 from hushsum.records import clipped_to_ball
 from hushsum.releases import Answers, Bundle, CoefficientFunction, ReleasedFunction, normal_answers
 from hushsum.tables import MOST_SQUARED, Monomials
 from hushsum.tally import Tally
+
+from ._accuracy import MODEL_COUNT_SHARE, PLANNED, PredictedError, enough_records, terms_of
+from ._base import Drawn, KeptRecords, declared
+from ._public_rows import USUAL_RECORDS
+from ._table_model import POWER, KernelModel, TableModel
 
 _MANY_COLUMNS: Final = 32
 
@@ -209,8 +210,8 @@ class PrivateNeighbors(EmbeddingModel, TableModel):
 QUANTILE_SHARE = Fraction(1, 4)
 """The part of ε that pays for the threshold, where it is a quantile of the records' own scores."""
 
+# What a paid threshold may be: even in ratios, since scores range over orders of magnitude.
 _THRESHOLDS: Floats = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 601)])
-"""What a paid threshold may be: even in ratios, since scores range over orders of magnitude."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,20 +10,21 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import DataRefused
 from hushsum.kernels import ColumnKernel, Kernel
-from hushsum.models._accuracy import NoPlanWithinLimits
 from hushsum.planning import rounded_bandwidth, silverman
 from hushsum.records import as_dense, in_memory, refuse_copied_rows, refuse_private_rows
 from hushsum.releases import FEWEST_POINTS, MOST_POINTS
 
+from ._accuracy import NoPlanWithinLimits
+
 PUBLIC_PARAMETERS: Final = "the rows that parameters were derived from are public"
 USUAL_RECORDS: Final = 10_000
 """The number of records that a bandwidth is chosen for where none is declared: the true one is private."""
+# Bounds reach beyond the range of the rows by this part of it, on either side.
 _WIDER: Final = 0.1
-"""Bounds reach beyond the range of the rows by this part of it, on either side."""
+# A typical kernel mean is to be this many times its predicted error.
 _VISIBLE: Final = 4.0
-"""A typical kernel mean is to be this many times its predicted error."""
+# Rows whose distances are computed.
 _COMPARED: Final = 400
-"""Rows whose distances are computed."""
 _DOUBLINGS: Final = 24
 
 

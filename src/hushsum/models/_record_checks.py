@@ -34,8 +34,8 @@ from hushsum.records import (
 T = TypeVar("T")
 
 MOST_COLUMNS_SHOWN: Final = 64
+# The kinds of dates and durations in NumPy.
 _MOMENTS: Final = ("M", "m")
-"""The kinds of dates and durations in NumPy."""
 
 _COLUMNS: Final = "give one row per record and one column per feature"
 _REFUSALS: Final = (
@@ -79,16 +79,16 @@ _REFUSALS: Final = (
         "type: use a regressor, or encode the labels",
     ),
 )
+# Whether a column is what a message is about.
 _TESTS: Final[dict[str, Callable[[NDArray[Any]], bool]]] = {
     "could not convert": is_not_numeric,
     "arrays of bytes/strings": is_not_numeric,
     "contains nan": lambda values: bool(np.isnan(values.astype(np.float64)).any()),
     "infinity": lambda values: bool(np.isinf(values.astype(np.float64)).any()),
 }
-"""Whether a column is what a message is about."""
 
+# Messages of scikit-learn that show how many columns there are and their names, which are public.
 _SHOWS_COLUMNS_ONLY: Final = ("features, but", "feature names", "Feature names")
-"""Messages of scikit-learn that show how many columns there are and their names, which are public."""
 
 
 def checked_records(model: BaseEstimator, X: object, y: object = "no_validation", *, reset: bool) -> Any:
@@ -193,8 +193,8 @@ def seed_of(random_state: Any) -> int:
     raise UsageError("random_state", rule, got=shown(random_state), remedy="try 0")
 
 
+# Fitted attributes that say how wide records are, which is public.
 _NOTHING_LEARNED: Final = ("n_features_in_", "feature_names_in_", "n_output_features_")
-"""Fitted attributes that say how wide records are, which is public."""
 
 
 def warn_of_fitted_steps(model: BaseEstimator) -> bool:

@@ -13,10 +13,11 @@ from hushsum._types import Floats, Integers
 from hushsum.declaration import setting
 from hushsum.errors import Argument, UsageError
 from hushsum.kernels import ColumnKernel, positive_integer
-from hushsum.models._base import declared
-from hushsum.models._record_checks import seed_of
-from hushsum.models._table_model import POWER, TableModel, spread_points
 from hushsum.privacy import Promise
+
+from ._base import declared
+from ._record_checks import seed_of
+from ._table_model import POWER, TableModel, spread_points
 
 Weights = Callable[[Floats], Floats]
 

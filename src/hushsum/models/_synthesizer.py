@@ -28,12 +28,6 @@ from hushsum.methods import (
     positions_of,
     tree_marginals,
 )
-from hushsum.models._accuracy import PredictedError, terms_of
-from hushsum.models._base import Drawn, PrivateModel, declared, require
-from hushsum.models._encoder import declared_columns
-from hushsum.models._public_rows import refuse_repeated_rows
-from hushsum.models._record_checks import seed_of
-from hushsum.models._sampler import MOST_SAMPLES
 from hushsum.privacy import (
     PERMUTE_AND_FLIP,
     Mechanism,
@@ -49,6 +43,13 @@ from hushsum.records import DeclaredColumn, NumberColumn, ParameterCheck, choose
 from hushsum.releases import Bundle, NoisyTable, ReleasedFunction
 from hushsum.tables import Marginals
 from hushsum.tally import Tally
+
+from ._accuracy import PredictedError, terms_of
+from ._base import Drawn, PrivateModel, declared, require
+from ._encoder import declared_columns
+from ._public_rows import refuse_repeated_rows
+from ._record_checks import seed_of
+from ._sampler import MOST_SAMPLES
 
 Codes = NDArray[np.int32]
 Pair = tuple[int, int]

@@ -29,12 +29,13 @@ from hushsum.kernels import (
     parameter_names,
 )
 from hushsum.methods import FOURIER_FEATURES, GRID, RACE, method_named
-from hushsum.models._accuracy import PLANNED, PredictedError, part_of, planned_error, terms_of
-from hushsum.models._base import SCALE, Drawn, PrivateModel, declared, require
-from hushsum.models._public_rows import USUAL_RECORDS, visible_bandwidth
 from hushsum.privacy import Mechanism, Promise, ReleaseRequest
 from hushsum.releases import Bundle, NoisyTable
 from hushsum.tally import Tally
+
+from ._accuracy import PLANNED, PredictedError, part_of, planned_error, terms_of
+from ._base import SCALE, Drawn, PrivateModel, declared, require
+from ._public_rows import USUAL_RECORDS, visible_bandwidth
 
 KERNELS = tuple(
     name

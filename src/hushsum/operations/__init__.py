@@ -1,6 +1,6 @@
 """Operations on files, which the command line and the service run: count, release, fit, query, plot."""
 
-from hushsum.operations._answers import (
+from ._answers import (
     AnsweredPoints,
     AnsweringModel,
     ExactModel,
@@ -21,22 +21,11 @@ from hushsum.operations._answers import (
     read_classes,
     sample_release,
 )
-from hushsum.operations._audit import audit_file
-from hushsum.operations._benchmark import (
-    BenchmarkTerms,
-    MethodMeasured,
-    MethodsBenchmarked,
-    benchmark_methods,
-)
-from hushsum.operations._choose import choose_bandwidth, choose_bounds
-from hushsum.operations._count import (
-    CheckpointChoice,
-    EngineChoice,
-    TallyDescription,
-    merge_tallies,
-    tally_records,
-)
-from hushsum.operations._deliver import (
+from ._audit import audit_file
+from ._benchmark import BenchmarkTerms, MethodMeasured, MethodsBenchmarked, benchmark_methods
+from ._choose import choose_bandwidth, choose_bounds
+from ._count import CheckpointChoice, EngineChoice, TallyDescription, merge_tallies, tally_records
+from ._deliver import (
     Approve,
     DatasetStatus,
     Delivered,
@@ -50,8 +39,8 @@ from hushsum.operations._deliver import (
     requested_release,
     status_of,
 )
-from hushsum.operations._demo import BANDWIDTH, SALARY_BOUNDS, DemoDone, run_demo, write_payroll
-from hushsum.operations._files import (
+from ._demo import BANDWIDTH, SALARY_BOUNDS, DemoDone, run_demo, write_payroll
+from ._files import (
     STANDARD,
     EdgeColumns,
     Progress,
@@ -71,16 +60,9 @@ from hushsum.operations._files import (
     read_public,
     refuse_private_file,
 )
-from hushsum.operations._mixed_tables import ARROW, PARQUET, mixed_batches, write_table
-from hushsum.operations._pictures import MapChoice, draw_heat_map, is_released, make_heat_map, plot_function
-from hushsum.operations._watch import (
-    StepClock,
-    StepWritten,
-    Watch,
-    Watcher,
-    count_whole_file,
-    start_or_continue,
-)
+from ._mixed_tables import ARROW, PARQUET, mixed_batches, write_table
+from ._pictures import MapChoice, draw_heat_map, is_released, make_heat_map, plot_function
+from ._watch import StepClock, StepWritten, Watch, Watcher, count_whole_file, start_or_continue
 
 __all__ = [
     "ARROW",

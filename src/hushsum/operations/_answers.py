@@ -20,8 +20,6 @@ from hushsum.errors import Argument, DataRefused, HushsumError, UsageError, show
 from hushsum.errors import Parameter as NameOf
 from hushsum.files import FileKind, RollbackGuard
 from hushsum.kernels import ColumnKernel, kernel_in_words, positive_integer
-from hushsum.operations._count import TallyDescription
-from hushsum.operations._files import STANDARD, Progress, check_output, kind_of, open_function, open_released
 from hushsum.plotting import check_format, save_figure
 from hushsum.records import (
     NO_DATES,
@@ -41,8 +39,11 @@ from hushsum.releases import ESTIMATORS, Bundle, NoisyTable, ReleasedFunction, T
 from hushsum.secret_functions import ServedFunction, SqliteStore, reopen
 from hushsum.tables import Marginals
 
+from ._count import TallyDescription
+from ._files import STANDARD, Progress, check_output, kind_of, open_function, open_released
+
 if TYPE_CHECKING:
-    from hushsum.operations.models import SecretModel
+    from .models import SecretModel
 
 BOUND_LEVEL = 0.95
 """The level at which the median of means is formed, and the only one its theorem is then about."""
@@ -669,7 +670,7 @@ class ExactModel:
         FileRefused
             if one of its files is gone, is another's, or is an older copy.
         """
-        from hushsum.operations.models import SecretModel, answers_file  # imports scikit-learn
+        from .models import SecretModel, answers_file  # imports scikit-learn
 
         kept = SecretModel.load(place, encryption_key=encryption_key)
         serving = {"most_questions": kept.about["most_questions"], "calibration": kept.about["calibration"]}
@@ -746,8 +747,8 @@ def describe_exact(kept: SecretModel) -> dict[str, Any]:
     }
 
 
+# How many numbers of an array a description lists.
 _MOST_ARRAY: Final = 100
-"""How many numbers of an array a description lists."""
 
 
 def describe_model(bundle: Bundle, *, target: str | None, size: int) -> dict[str, Any]:
@@ -787,8 +788,8 @@ def describe_model(bundle: Bundle, *, target: str | None, size: int) -> dict[str
 
 
 MOST_SAMPLES = 10_000_000
+# Standard errors below which a value counts as 0, so that noise in empty space draws no records.
 _FLOOR = 2.0
-"""Standard errors below which a value counts as 0, so that noise in empty space draws no records."""
 _GRID_COLUMNS = 3
 _STEPS = 50
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hushsum.auditing import AuditReport, audit_steps, mechanism_cases, run_steps
 from hushsum.errors import UsageError
-from hushsum.operations._files import Progress, open_released
 from hushsum.releases import Bundle, ReleasedFunction
+
+from ._files import Progress, open_released
 
 
 def audit_file(

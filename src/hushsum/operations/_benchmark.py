@@ -16,11 +16,12 @@ from hushsum.declaration import check_fields, request, required, setting
 from hushsum.errors import Argument, HushsumError, SuspiciousParameter, UsageError
 from hushsum.kernels import GaussianProfileKernel, Kernel, kernel_as_json
 from hushsum.methods import method_named, method_names, planned_methods
-from hushsum.operations._files import Progress, PublicFile
 from hushsum.planning import KernelSpec, plan, release
 from hushsum.privacy import AUTO, DELTA
 from hushsum.records import DeclaredBounds, clipping_allowed, read_columns
 from hushsum.releases import ReleasedFunction
+
+from ._files import Progress, PublicFile
 
 _LEAST_TRUTH = 1e-12
 _SKLEARN_QUERIES = 20

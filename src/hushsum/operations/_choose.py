@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from hushsum.errors import UsageError
 from hushsum.kernels import check_cap, kernel_as_json, kernel_in_words
 from hushsum.methods import choose_kernel, private_bounds
-from hushsum.operations._files import RecordFiles, open_file
 from hushsum.planning import KernelSpec
 from hushsum.privacy import PERMUTE_AND_FLIP, Claim, ReleaseRequest, choice_claim
 from hushsum.records import numbers_of, refuse_repeated
+
+from ._files import RecordFiles, open_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,20 +16,6 @@ from hushsum.errors import Parameter as NameOf
 from hushsum.files import declared_fields
 from hushsum.kernels import Kernel, kernel_as_json
 from hushsum.methods import count_rows
-from hushsum.operations._files import (
-    STANDARD,
-    Progress,
-    RecordFiles,
-    check_columns,
-    check_output,
-    check_tally_output,
-    column_names,
-    dimension,
-    first_batch,
-    open_file,
-    with_all_paths,
-    with_first,
-)
 from hushsum.planning import EmptyTally, KernelSpec, TableSpec, built, empty_tally, takes_sets
 from hushsum.privacy import PERSON
 from hushsum.records import (
@@ -43,6 +29,21 @@ from hushsum.records import (
 )
 from hushsum.tables import LARGE_TABLE, AdjacencyRows, HashRows, Reading, reading_from_json
 from hushsum.tally import DEFAULT_SECONDS, Checkpoint, Tally, load_tally, public_header
+
+from ._files import (
+    STANDARD,
+    Progress,
+    RecordFiles,
+    check_columns,
+    check_output,
+    check_tally_output,
+    column_names,
+    dimension,
+    first_batch,
+    open_file,
+    with_all_paths,
+    with_first,
+)
 
 of_long_counts = partial(setting, group="Long counts")
 ENGINES: Final = ("processes", "dask", "spark")
@@ -165,8 +166,8 @@ def _files_as_they_are(paths: Sequence[str]) -> list[list[Any]]:
     ]
 
 
+# Every batch visits all rows of a table, so a large table takes more records at a time.
 _LARGE_BATCH_BYTES = 1 << 26
-"""Every batch visits all rows of a table, so a large table takes more records at a time."""
 
 
 @dataclass(frozen=True, slots=True)

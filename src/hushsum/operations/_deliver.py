@@ -24,20 +24,6 @@ from hushsum.errors import Parameter as NameOf
 from hushsum.files import atomic_file, canonical_json, declared_fields, state_folder
 from hushsum.kernels import Kernel, kernel_as_json, kernel_in_words, warn_of_bandwidth
 from hushsum.methods import DeclaredBox, Option
-from hushsum.operations._count import count_records
-from hushsum.operations._files import (
-    STANDARD,
-    Progress,
-    PublicFile,
-    RecordFiles,
-    check_columns,
-    check_function_output,
-    dimension,
-    first_batch,
-    read_public,
-    refuse_private_file,
-    with_all_paths,
-)
 from hushsum.planning import (
     UNDECLARED,
     EmptyTally,
@@ -71,12 +57,27 @@ from hushsum.releases import (
 )
 from hushsum.tally import Tally, load_tally, public_header
 
+from ._count import count_records
+from ._files import (
+    STANDARD,
+    Progress,
+    PublicFile,
+    RecordFiles,
+    check_columns,
+    check_function_output,
+    dimension,
+    first_batch,
+    read_public,
+    refuse_private_file,
+    with_all_paths,
+)
+
 if TYPE_CHECKING:
     from hushsum.ledger import Account, Charge, DatasetBudget, Fence, Ledger
 
 
+# The version of the settings in a key; it changes where the meaning of a setting, or its default, does.
 _FORM = 1
-"""The version of the settings in a key; it changes where the meaning of a setting, or its default, does."""
 
 
 def release_key(sources: str | Sequence[str], *public: object) -> str:

@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.kernels import Kernel, answer_in_words, positive_integer
-from hushsum.operations._answers import AnsweredPoints, QueryTerms, query_points
-from hushsum.operations._count import tally_records
-from hushsum.operations._deliver import release_tally
-from hushsum.operations._files import Progress, RecordFiles, open_function
 from hushsum.planning import KernelSpec
 from hushsum.plotting import Curve, Picture, save_figure
 from hushsum.privacy import Claim, ReleaseRequest
 from hushsum.records import pyarrow
+
+from ._answers import AnsweredPoints, QueryTerms, query_points
+from ._count import tally_records
+from ._deliver import release_tally
+from ._files import Progress, RecordFiles, open_function
 
 BANDWIDTH: Final = 5_000.0
 QUERIES: Final = (20_000.0, 30_000.0, 42_000.0, 70_000.0, 92_000.0, 145_000.0, 220_000.0)

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from hushsum.errors import DataRefused, FilePath, UsageError
 from hushsum.files import atomic_file
-from hushsum.operations._files import STANDARD
 from hushsum.records import (
     PLAIN,
     CategoryColumn,
@@ -22,6 +21,8 @@ from hushsum.records import (
     shown_path,
     without_missing,
 )
+
+from ._files import STANDARD
 
 PARQUET: Final = (".parquet", ".pq")
 ARROW: Final = (".arrow", ".feather", ".ipc")

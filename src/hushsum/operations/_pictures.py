@@ -12,18 +12,6 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import UsageError
 from hushsum.files import FileKind
-from hushsum.operations._answers import AnsweringModel, groups_of
-from hushsum.operations._deliver import Approve, FunctionReleased, LedgerOptions, release_records
-from hushsum.operations._files import (
-    Progress,
-    RecordFiles,
-    check_answers_output,
-    check_function_output,
-    check_output,
-    kind_of,
-    open_function,
-    open_released,
-)
 from hushsum.planning import KernelSpec, MethodSpec
 from hushsum.plotting import (
     MAP_FORMATS,
@@ -45,6 +33,19 @@ from hushsum.plotting import (
 from hushsum.privacy import ReleaseRequest
 from hushsum.records import Bounds, DateFormat, DeclaredBounds, choose_columns
 from hushsum.releases import Bundle, PlotKeywords, ReleasedFunction
+
+from ._answers import AnsweringModel, groups_of
+from ._deliver import Approve, FunctionReleased, LedgerOptions, release_records
+from ._files import (
+    Progress,
+    RecordFiles,
+    check_answers_output,
+    check_function_output,
+    check_output,
+    kind_of,
+    open_function,
+    open_released,
+)
 
 FUNCTION: Final = ".hush"
 

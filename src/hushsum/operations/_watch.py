@@ -24,8 +24,6 @@ from hushsum.errors import (
     shown,
 )
 from hushsum.files import FileKind, atomic_file, canonical_json, declared_fields
-from hushsum.operations._deliver import LedgerOptions, release_key
-from hushsum.operations._files import Progress, RecordFiles, check_columns, check_output, kind_of, open_file
 from hushsum.planning import KernelSpec, TableSpec, empty_tally
 from hushsum.privacy import Claim
 from hushsum.records import is_url
@@ -41,13 +39,16 @@ from hushsum.streams import (
 )
 from hushsum.tally import Tally, TallyPattern
 
+from ._deliver import LedgerOptions, release_key
+from ._files import Progress, RecordFiles, check_columns, check_output, kind_of, open_file
+
 _UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 _MOST_MONTHS: Final = 1200
 _SHORT: Final = {name[0]: name for name in _UNITS}
 _PERIOD: Final = re.compile(r"(?:([1-9][0-9]{0,5})\s*)?([a-z]+?)s?", re.ASCII)
+# The first Monday of the epoch, which began on a Thursday.
 _MONDAY: Final = 4 * 86400
-"""The first Monday of the epoch, which began on a Thursday."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,22 +42,6 @@ from hushsum.models import (
     normalising_constant,
     to_json,
 )
-from hushsum.operations._answers import features_of, labels_of, read_classes
-from hushsum.operations._count import Meter
-from hushsum.operations._deliver import Approve, Delivered, LedgerOptions, check_named, deliver
-from hushsum.operations._files import (
-    STANDARD,
-    Progress,
-    PublicFile,
-    RecordFiles,
-    TrainingFiles,
-    all_paths,
-    check_answers_output,
-    check_function_output,
-    read_public,
-    refuse_private_file,
-)
-from hushsum.operations._mixed_tables import check_table_output, mixed_batches, write_table
 from hushsum.privacy import ANALYTIC, Booking, Claim, Promise, Relation, path_scale, spend_json
 from hushsum.records import (
     Bounds,
@@ -88,6 +72,23 @@ from hushsum.secret_functions import (
     serve,
     subject_of,
 )
+
+from ._answers import features_of, labels_of, read_classes
+from ._count import Meter
+from ._deliver import Approve, Delivered, LedgerOptions, check_named, deliver
+from ._files import (
+    STANDARD,
+    Progress,
+    PublicFile,
+    RecordFiles,
+    TrainingFiles,
+    all_paths,
+    check_answers_output,
+    check_function_output,
+    read_public,
+    refuse_private_file,
+)
+from ._mixed_tables import check_table_output, mixed_batches, write_table
 
 EXACT: Final = {"density": 1 << 17, "gaussian-process": 4000, "kernel-svc": 4000}
 """The models that have exact mode, and the most records of each: the last two solve with a full matrix."""
@@ -636,12 +637,12 @@ def _add(model: PrivateModel, table: Any, target: Target, units: Any) -> None:
 
 
 _NO_FEATURES: Final = "which answers from the kernel itself"
+# The settings of each model that mean something for a released file alone, and why.
 _OF_FILES: Final = {
     "density": {"method": _NO_FEATURES},
     "gaussian-process": {"inputs": "which protects targets alone", "features": _NO_FEATURES},
     "kernel-svc": {"features": _NO_FEATURES},
 }
-"""The settings of each model that mean something for a released file alone, and why."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

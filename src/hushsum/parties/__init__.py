@@ -12,8 +12,8 @@ what must survive a crash is in a `StateFolder`.
 
 from __future__ import annotations
 
-from hushsum.parties._kept_state import EncryptedState, StateFolder
-from hushsum.parties._local_reports import (
+from ._kept_state import EncryptedState, StateFolder
+from ._local_reports import (
     CollectionRequest,
     ReportTerms,
     collect_reports,
@@ -22,9 +22,9 @@ from hushsum.parties._local_reports import (
     release_reports,
     report_of,
 )
-from hushsum.parties._merge import are_functions, merge, merge_functions
-from hushsum.parties._messages import OwnRefusal
-from hushsum.parties._runtime import (
+from ._merge import are_functions, merge, merge_functions
+from ._messages import OwnRefusal
+from ._runtime import (
     Address,
     Coordinator,
     Participant,
@@ -35,7 +35,7 @@ from hushsum.parties._runtime import (
     listener,
     parse_address,
 )
-from hushsum.parties._tls import Identity, connect, incoming, short, verify
+from ._tls import Identity, connect, incoming, short, verify
 
 __all__ = [
     "Address", "CollectionRequest", "Coordinator", "EncryptedState", "Identity", "OwnRefusal", "Participant",

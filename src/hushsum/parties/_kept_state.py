@@ -10,7 +10,8 @@ from typing import Final, NoReturn, Protocol
 
 from hushsum.errors import FileRefused, Parameter, SecretRefused, UsageError
 from hushsum.files import atomic_file, seal, unseal
-from hushsum.parties._tls import Identity
+
+from ._tls import Identity
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,120}")
 _NOTICE: Final = "CONFIDENTIAL"

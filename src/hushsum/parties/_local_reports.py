@@ -28,7 +28,6 @@ from hushsum.errors import FilePath, FileRefused, UsageError
 from hushsum.files import atomic_file, canonical_json, stored_rational
 from hushsum.kernels import HashableKernel, Kernel
 from hushsum.operations import STANDARD, check_function_output, check_output
-from hushsum.parties._runtime import Result
 from hushsum.planning._requests import BOUNDS, SEED, KernelSpec, of_table
 from hushsum.privacy import (
     MECHANISM,
@@ -47,6 +46,8 @@ from hushsum.records import DeclaredBounds, declared_bounds
 from hushsum.releases import PublicFacts, ReportedFunction
 from hushsum.tables import HashRows, RowReading, basis_as_json, basis_from_json
 
+from ._runtime import Result
+
 ONE_REPORT: Final = "every person sends one report, which is counted once: several reports of a person add up"
 SHUFFLED: Final = (
     "everybody got the same terms, the reports were shuffled by somebody who does not pass on who sent "
@@ -56,18 +57,18 @@ _FORMAT: Final = "hushsum report terms"
 _VERSION: Final = 1
 _MOST_BYTES: Final = 1 << 20
 _MOST_CELLS: Final = 1 << 28
+# Random numbers behind the hash functions, which every person's program makes.
 _MOST_NUMBERS: Final = 1 << 24
-"""Random numbers behind the hash functions, which every person's program makes."""
 
 _MOST_EPSILON: Final = 60
+# A cell of the table counts at most all reports, and has 32 bits.
 _MOST_REPORTS: Final = (1 << 31) - 1
-"""A cell of the table counts at most all reports, and has 32 bits."""
 
+# Beside the sign: the report was made with a seed, for tests.
 _INSECURE: Final = 2
-"""Beside the sign: the report was made with a seed, for tests."""
 
+# Characters of a report as text, which has no padding.
 _TEXT: Final = 24
-"""Characters of a report as text, which has no padding."""
 
 _NO_KERNEL: Final = KernelSpec()
 _BLOCK: Final = 1 << 24

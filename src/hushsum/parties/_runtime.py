@@ -22,9 +22,10 @@ from typing import Any, Final, NoReturn, Protocol
 from hushsum.declaration import request, required, setting
 from hushsum.errors import AlreadyPublished, FileRefused, HushsumError, PeerLost, PeerRefused, UsageError
 from hushsum.operations import LedgerOptions
-from hushsum.parties import _messages as messages
-from hushsum.parties._tls import Identity, TlsConnection, connect, fingerprint_of, incoming, secured, short
 from hushsum.privacy import Booking, Claim, StagedRelease, stage
+
+from . import _messages as messages
+from ._tls import Identity, TlsConnection, connect, fingerprint_of, incoming, secured, short
 
 Log = Callable[[str], None]
 NO_LEDGER: Final = LedgerOptions()
@@ -32,14 +33,14 @@ _HANDSHAKE: Final = 20.0
 _TICK: Final = 0.05
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 2.0
+# A participant that still runs connects again within this time.
 _GRACE: Final = 3 * _LONGEST_PAUSE
-"""A participant that still runs connects again within this time."""
 
+# Connections under way that have not proven a key; further ones are closed at once.
 _MOST_HANDSHAKES: Final = 64
-"""Connections under way that have not proven a key; further ones are closed at once."""
 
+# Connections of one key at once: a party needs one, and a few more while lost ones time out.
 _MOST_OF_A_PARTY: Final = 8
-"""Connections of one key at once: a party needs one, and a few more while lost ones time out."""
 
 
 @dataclass(frozen=True, slots=True)

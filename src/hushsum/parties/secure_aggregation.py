@@ -35,22 +35,6 @@ from hushsum.errors import Parameter as NameOf
 from hushsum.files import atomic_file, pack, unpack
 from hushsum.kernels import positive_integer
 from hushsum.operations import LedgerOptions, check_output
-from hushsum.parties._kept_state import EncryptedState, SecretStore, StateFolder
-from hushsum.parties._merge import narrowed
-from hushsum.parties._messages import COUNT, FLAG, RATIONAL, Field, Message, control, own_affairs
-from hushsum.parties._runtime import (
-    NO_LEDGER,
-    Address,
-    Coordinator,
-    Log,
-    Participant,
-    PartySpec,
-    Patience,
-    Result,
-    RunSpending,
-    listener,
-)
-from hushsum.parties._tls import Identity, fingerprint_of, short, verify
 from hushsum.privacy import (
     AUTO,
     GAUSSIAN,
@@ -71,6 +55,23 @@ from hushsum.privacy import (
 from hushsum.releases import UNSEEN_SHARE, NoisyTable, PublicFacts, function_type, largest_step
 from hushsum.tables import Basis, Reading, reading_as_json, reading_from_json
 from hushsum.tally import TableRelease, Tally, claimed_unit, differing_parameters, load_tally, sums_with_share
+
+from ._kept_state import EncryptedState, SecretStore, StateFolder
+from ._merge import narrowed
+from ._messages import COUNT, FLAG, RATIONAL, Field, Message, control, own_affairs
+from ._runtime import (
+    NO_LEDGER,
+    Address,
+    Coordinator,
+    Log,
+    Participant,
+    PartySpec,
+    Patience,
+    Result,
+    RunSpending,
+    listener,
+)
+from ._tls import Identity, fingerprint_of, short, verify
 
 Ring = NDArray[np.uint32] | NDArray[np.uint64]
 KEY_BYTES: Final = 32
@@ -207,8 +208,8 @@ def _shamirs() -> Any:
 MOST_SITES: Final = 1 << 10
 MOST_TERMS: Final = 1 << 22
 _UNDECLARED_RECORDS: Final = 1 << 30
+# Deviations of the noise for which the ring has room.
 _REACH: Final = 64
-"""Deviations of the noise for which the ring has room."""
 
 
 def _run_name(value: Any) -> str:
@@ -455,8 +456,8 @@ DIGEST_BYTES: Final = 32
 _SIGNATURE: Final = 64
 _PURPOSE: Final = b"hushsum aggregation message "
 _ROOM: Final = 1 << 13
+# Bytes of a fingerprint in a list.
 _NAME: Final = 80
-"""Bytes of a fingerprint in a list."""
 
 Arrays = dict[str, NDArray[Any]]
 

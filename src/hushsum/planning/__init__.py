@@ -1,15 +1,9 @@
 """Predicted errors before any budget is spent (``plan``); release of the best option (``release``)."""
 
 from hushsum.methods import Option
-from hushsum.planning._pipeline import (
-    UNDECLARED,
-    DeclaredRecords,
-    EmptyTally,
-    ReleaseRecords,
-    planned_tally,
-    release,
-)
-from hushsum.planning._plan import (
+
+from ._pipeline import UNDECLARED, DeclaredRecords, EmptyTally, ReleaseRecords, planned_tally, release
+from ._plan import (
     CENTRAL,
     Plan,
     PlanRequest,
@@ -20,15 +14,7 @@ from hushsum.planning._plan import (
     rounded_bandwidth,
     silverman,
 )
-from hushsum.planning._requests import (
-    BOUNDS,
-    KernelSpec,
-    MethodSpec,
-    TableSpec,
-    built,
-    empty_tally,
-    takes_sets,
-)
+from ._requests import BOUNDS, KernelSpec, MethodSpec, TableSpec, built, empty_tally, takes_sets
 
 __all__ = [
     "BOUNDS",

@@ -22,18 +22,7 @@ from hushsum.methods import (
     all_methods,
     method_named,
 )
-from hushsum.planning._plan import MAX_BYTES, MAX_SECONDS, bounds_of_sample, kernel_of_sample, plan
-from hushsum.planning._requests import KernelSpec, MethodSpec, built, step_of_columns, takes_sets
-from hushsum.privacy import (
-    AUTO,
-    BINOMIAL,
-    GAUSSIAN,
-    RECORD,
-    Budget,
-    Relation,
-    ReleaseRequest,
-    checked_unit,
-)
+from hushsum.privacy import AUTO, BINOMIAL, GAUSSIAN, RECORD, Budget, Relation, ReleaseRequest, checked_unit
 from hushsum.records import (
     Bounds,
     DeclaredBounds,
@@ -50,6 +39,9 @@ from hushsum.records import (
 )
 from hushsum.releases import PUBLIC_SAMPLE, Prepared, ReleasedFunction, combine
 from hushsum.tally import Tally
+
+from ._plan import MAX_BYTES, MAX_SECONDS, bounds_of_sample, kernel_of_sample, plan
+from ._requests import KernelSpec, MethodSpec, built, step_of_columns, takes_sets
 
 UNDECLARED = 100_000
 """The number of records that sizes are chosen for where none is declared: its choice is near the best from a

@@ -50,7 +50,6 @@ from hushsum.methods import (
     row_width,
     typical_density,
 )
-from hushsum.planning._requests import BOUNDS, METHOD, STEPS, WIDTH, KernelSpec, of_table, step_of_columns
 from hushsum.privacy import (
     AUTO,
     COUNT_SHARE,
@@ -80,6 +79,8 @@ from hushsum.records import (
 )
 from hushsum.releases import FEWEST_POINTS
 from hushsum.tables import HashRows, Reading
+
+from ._requests import BOUNDS, METHOD, STEPS, WIDTH, KernelSpec, of_table, step_of_columns
 
 
 def bytes_in_words(size: int, *, digits: int = 3) -> str:
@@ -299,8 +300,8 @@ def _above(error: float) -> str:
     return f"{ceil(error / step - 1e-9) * step:.2g}"
 
 
+# Bounds reach beyond the range of the sample by this part of it, on either side.
 _WIDER: Final = 0.1
-"""Bounds reach beyond the range of the sample by this part of it, on either side."""
 _LEAST: Final = 1e-9
 _NORMAL_QUARTILES: Final = 1.349
 _FINE: Final = 2
@@ -552,9 +553,7 @@ class PlanRequest:
     """
 
     records: int = required(
-        "Number of records, declared or guessed; the true number is private.",
-        at_least=1,
-        at_most=1 << 50,
+        "Number of records, declared or guessed; the true number is private.", at_least=1, at_most=1 << 50
     )
     dim: int | None = setting(None, "Columns of a record.", at_least=1, at_most=1 << 20)
     kernel: KernelSpec | Kernel | str | None = field(default_factory=KernelSpec)

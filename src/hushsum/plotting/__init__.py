@@ -1,6 +1,6 @@
 """Pictures, heat maps and web pages of released functions; everything drawn is public."""
 
-from hushsum.plotting._drawing import (
+from ._drawing import (
     BLUE,
     FAINT,
     GRID,
@@ -17,8 +17,8 @@ from hushsum.plotting._drawing import (
     new_figure,
     save_figure,
 )
-from hushsum.plotting._functions import View, function_picture, shown_answers
-from hushsum.plotting._heat_map import (
+from ._functions import View, function_picture, shown_answers
+from ._heat_map import (
     MAP_FORMATS,
     MAP_METHOD,
     MAP_SIZE,
@@ -30,13 +30,7 @@ from hushsum.plotting._heat_map import (
     heatmap,
     map_kernel,
 )
-from hushsum.plotting._web_page import (
-    reader_folder,
-    reader_module,
-    reader_script,
-    web_page,
-    write_page,
-)
+from ._web_page import reader_folder, reader_module, reader_script, web_page, write_page
 
 __all__ = [
     "BLUE",

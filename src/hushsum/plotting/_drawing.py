@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
-    from hushsum.plotting._heat_map import Raster
+    from ._heat_map import Raster
 
 # Okabe and Ito's palette, distinguishable under every common kind of colour blindness.
 BLUE: Final = "#0072B2"
@@ -46,16 +46,16 @@ MAP_HEIGHT: Final = 6.6
 """Inches, of figures of their own."""
 
 _CAPTION_LETTERS: Final = 108
+# Where the axes begin: left of them is room for numbers such as −200,000 and their label.
 _LEFT: Final = 0.13
-"""Where the axes begin: left of them is room for numbers such as −200,000 and their label."""
+# Room left and right of a curve, as a part of its length, so that it ends inside the picture.
 _SIDE: Final = 0.015
-"""Room left and right of a curve, as a part of its length, so that it ends inside the picture."""
+# The width of a line, as a part of the height of a picture.
 _LINE: Final = 0.008
-"""The width of a line, as a part of the height of a picture."""
+# The largest ratio that a logarithmic scale spans.
 _DECADES: Final = 1e4
-"""The largest ratio that a logarithmic scale spans."""
+# Standard errors below which a logarithmic scale shows nothing.
 _NOISE: Final = 3.0
-"""Standard errors below which a logarithmic scale shows nothing."""
 
 
 class Content(Protocol):
@@ -426,8 +426,8 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
 _MINUS: Final = "\N{MINUS SIGN}"
 _MOST_DECIMALS: Final = 5
 _APART: Final = 10_000
+# The formats of dates that are at least this many days apart.
 _DATES: Final = ((365.0, "%Y"), (28.0, "%Y-%m"), (1.0, "%Y-%m-%d"), (0.0, "%m-%d %H:%M"))
-"""The formats of dates that are at least this many days apart."""
 
 
 def label_ticks(axis: Axis) -> None:

@@ -20,9 +20,10 @@ from hushsum.kernels import (
     counts_records,
     records_in_words,
 )
-from hushsum.plotting._drawing import Curve, Picture, TwoColumnMap
 from hushsum.records import Bounds
 from hushsum.releases import Answers, Column, PlotKeywords, Range, ReleasedFunction, check_question
+
+from ._drawing import Curve, Picture, TwoColumnMap
 
 _CURVE_POINTS, _MAP_POINTS = 500, 140
 _SMALL_CURVE_POINTS, _SMALL_MAP_POINTS = 120, 36

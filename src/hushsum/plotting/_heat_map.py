@@ -27,11 +27,12 @@ from hushsum.files import atomic_file
 from hushsum.kernels import ColumnKernel, ProfileKernel, named, positive_integer, positive_number
 from hushsum.methods import ReleaseKeywords
 from hushsum.planning import release
-from hushsum.plotting._drawing import FORMATS, Picture, PixelMap, check_format, save_figure
-from hushsum.plotting._web_page import web_page
 from hushsum.privacy import Claim, Relation
 from hushsum.records import Bounds, DeclaredBounds
 from hushsum.releases import ReleasedFunction, check_level
+
+from ._drawing import FORMATS, Picture, PixelMap, check_format, save_figure
+from ._web_page import web_page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -364,8 +365,8 @@ def _places(function: ReleasedFunction, pixels: int) -> int:
 # The ellipsoid of WGS 84.
 _EQUATOR: Final = 6_378_137.0
 _SQUARED_ECCENTRICITY: Final = 0.00669437999014
+# From here on a warning says how far distances along parallels are off at the edge of the box.
 _STRETCHED: Final = 0.05
-"""From here on a warning says how far distances along parallels are off at the edge of the box."""
 
 _MOST_STRETCHED: Final = 0.5
 

@@ -21,8 +21,6 @@ from typing import Any, Final
 
 from hushsum.errors import FilePath, UsageError
 from hushsum.files import atomic_file
-from hushsum.plotting._drawing import check_format
-from hushsum.plotting._functions import View
 from hushsum.releases import (
     Bundle,
     CombinedFunction,
@@ -34,6 +32,9 @@ from hushsum.releases import (
     load_released,
 )
 from hushsum.tables import FourierFeatures
+
+from ._drawing import check_format
+from ._functions import View
 
 _INSTALLED: Final = Path(__file__).parents[1] / "_browser"
 _SOURCE: Final = Path(__file__).parents[2] / "browser"

@@ -1,6 +1,6 @@
 """Claims, release requests, spending, accounting and noise."""
 
-from hushsum.privacy._calibration import (
+from ._calibration import (
     BINOMIAL,
     COUNT_SHARE,
     FACTORISED,
@@ -25,7 +25,7 @@ from hushsum.privacy._calibration import (
     pure_mechanism,
     root_above,
 )
-from hushsum.privacy._claim import (
+from ._claim import (
     ADJACENCY_ROW,
     DIRECTED_EDGE,
     EDGE,
@@ -48,7 +48,7 @@ from hushsum.privacy._claim import (
     known_mechanisms,
     unit_in_words,
 )
-from hushsum.privacy._draws import (
+from ._draws import (
     EXACT_INTEGERS,
     RANDOM_STOPPING,
     REAL_ARITHMETIC,
@@ -66,7 +66,7 @@ from hushsum.privacy._draws import (
     rounded_reach,
     standard_normal,
 )
-from hushsum.privacy._functional_perturbation import (
+from ._functional_perturbation import (
     ANALYTIC,
     AS_PUBLISHED,
     CALIBRATIONS,
@@ -78,14 +78,8 @@ from hushsum.privacy._functional_perturbation import (
     path_scale,
     perturb_lattice,
 )
-from hushsum.privacy._hadamard_response import (
-    MECHANISM,
-    SHUFFLED_MECHANISM,
-    hadamard_response,
-    local_source,
-    sign_gain,
-)
-from hushsum.privacy._over_time import (
+from ._hadamard_response import MECHANISM, SHUFFLED_MECHANISM, hadamard_response, local_source, sign_gain
+from ._over_time import (
     MOST_STEPS,
     Factorisation,
     StreamNoise,
@@ -98,8 +92,8 @@ from hushsum.privacy._over_time import (
     spent_rho,
     stream_noise,
 )
-from hushsum.privacy._posterior_sample import largest_leverage, largest_precision, sample_delta
-from hushsum.privacy._release_request import (
+from ._posterior_sample import largest_leverage, largest_precision, sample_delta
+from ._release_request import (
     AUTO,
     DELTA,
     MOST_ROWS,
@@ -112,7 +106,7 @@ from hushsum.privacy._release_request import (
     stated_mechanism,
     table_noise,
 )
-from hushsum.privacy._spending import (
+from ._spending import (
     Booking,
     Budget,
     StagedRelease,
@@ -123,7 +117,7 @@ from hushsum.privacy._spending import (
     stage,
     what_was_spent,
 )
-from hushsum.privacy.noise import EXPONENTIAL, PERMUTE_AND_FLIP, Stopping
+from .noise import EXPONENTIAL, PERMUTE_AND_FLIP, Stopping
 
 __all__ = [
     "ADJACENCY_ROW", "ANALYTIC", "AS_PUBLISHED", "AUTO", "BINOMIAL", "CALIBRATIONS", "COUNT_SHARE", "DELTA",

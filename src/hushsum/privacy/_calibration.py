@@ -35,8 +35,9 @@ from numpy.typing import NDArray
 
 from hushsum.errors import ClaimError, Parameter, UsageError
 from hushsum.files import stored_rational
-from hushsum.privacy._claim import SECURE_AGGREGATION, SITE_NOISE, Claim, Promise, Relation
-from hushsum.privacy.accounting import (
+
+from ._claim import SECURE_AGGREGATION, SITE_NOISE, Claim, Promise, Relation
+from .accounting import (
     SMALLEST_SHARE,
     binomial_trials,
     discrete_gaussian_delta,
@@ -50,7 +51,7 @@ from hushsum.privacy.accounting import (
     vector_variances,
     zcdp_delta,
 )
-from hushsum.privacy.noise import (
+from .noise import (
     LARGEST_SKELLAM,
     SMALLEST_SHARED_SCALE,
     SMALLEST_SKELLAM,
@@ -224,10 +225,9 @@ NO_NOISE = IntegerNoise(NONE, Fraction(0))
 
 
 COUNT_SHARE = Fraction(1, 50)
+# The largest standard deviation of a cell: that of the other distributions, far from where 64 bits would wrap
+# around.
 _LARGEST_GAMMA = Fraction(1 << 40)
-"""The largest standard deviation of a cell: that of the other distributions, far from where 64 bits would
-wrap around.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +252,7 @@ class Sensitivity:
     def at_least(self, other: Sensitivity) -> Sensitivity:
         """The bounds of a change that is one of two kinds."""
         return Sensitivity(
-            max(self.l1, other.l1),
-            max(self.l2_squared, other.l2_squared),
-            max(self.largest, other.largest),
+            max(self.l1, other.l1), max(self.l2_squared, other.l2_squared), max(self.largest, other.largest)
         )
 
 

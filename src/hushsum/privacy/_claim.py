@@ -387,8 +387,8 @@ DIRECTED_EDGE = "directed edge"
 UNITS = (RECORD, PERSON, ADJACENCY_ROW, EDGE, DIRECTED_EDGE)
 """Whom a claim may protect. No unit of a graph is ever converted into another one."""
 
+# Beyond that no noise could be drawn, and intermediate results of the accounting leave the floats.
 _SMALLEST_EPSILON = Fraction(1, 10**15)
-"""Beyond that no noise could be drawn, and intermediate results of the accounting leave the floats."""
 
 _NODE = "node"
 
@@ -422,8 +422,8 @@ def unit_in_words(unit: str, per_unit: int) -> str:
     return f"{unit} (the neighbours of one node in one list of edges)" if unit == ADJACENCY_ROW else unit
 
 
+# A larger factor has no meaning for people.
 _MOST_TIMES = 1e6
-"""A larger factor has no meaning for people."""
 
 
 def in_plain_words(promise: Promise) -> str:
@@ -627,7 +627,7 @@ arithmetic='integers')
             from dp_accounting import dp_event
         except ImportError:
             raise UsageError("an event needs dp-accounting", remedy="install hushsum[ledger]") from None
-        from hushsum.privacy.accounting import float_above
+        from .accounting import float_above
 
         if not self.secure:
             return dp_event.NonPrivateDpEvent()

@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import ClaimError, shown
-from hushsum.privacy._calibration import IntegerNoise, gamma_noise, laplace_noise
-from hushsum.privacy._claim import Claim, Mechanism, Promise, Relation
-from hushsum.privacy.accounting import analytic_gaussian_sigma
-from hushsum.privacy.noise import (
+
+from ._calibration import IntegerNoise, gamma_noise, laplace_noise
+from ._claim import Claim, Mechanism, Promise, Relation
+from .accounting import analytic_gaussian_sigma
+from .noise import (
     EXPONENTIAL,
     PERMUTE_AND_FLIP,
     NoiseSource,

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from hushsum._types import Integers
 from hushsum.errors import Argument, ClaimError, Parameter, shown
-from hushsum.privacy._claim import Promise
-from hushsum.privacy._draws import release_noise
-from hushsum.privacy.accounting import analytic_gaussian_sigma, rounding_gap, zcdp_rho
+
+from ._claim import Promise
+from ._draws import release_noise
+from .accounting import analytic_gaussian_sigma, rounding_gap, zcdp_rho
 
 ANALYTIC = "analytic"
 AS_PUBLISHED = "as-published"
@@ -25,8 +26,8 @@ CALIBRATIONS = (ANALYTIC, AS_PUBLISHED)
 PATH = "gaussian process path"
 LATTICE_GAUSSIAN = "discrete gaussian on coefficients"
 
+# Parts of δ that may cover the difference between discrete and rounded Gaussian noise.
 _ROUNDING_SHARES = (Fraction(1, 1000), Fraction(1, 50), Fraction(1, 5))
-"""Parts of δ that may cover the difference between discrete and rounded Gaussian noise."""
 
 
 def path_scale(sensitivity: float, promise: Promise, *, calibration: str = ANALYTIC) -> float:

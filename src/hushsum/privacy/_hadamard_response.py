@@ -7,8 +7,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
-from hushsum.privacy._claim import PromiseKind, register_mechanism
-from hushsum.privacy.noise import NoiseSource, independent_places, log_odds_coins
+from ._claim import PromiseKind, register_mechanism
+from .noise import NoiseSource, independent_places, log_odds_coins
 
 MECHANISM = register_mechanism("hadamard response", PromiseKind.PURE)
 # Amplification by shuffling, evaluated in `hushsum.privacy.accounting`.

@@ -97,7 +97,8 @@ import numpy as np
 from hushsum._types import Floats, Integers
 from hushsum.errors import Parameter, UsageError, shown
 from hushsum.files import stored_rational
-from hushsum.privacy._calibration import (
+
+from ._calibration import (
     FACTORISED,
     GAUSSIAN,
     INTERVALS,
@@ -108,9 +109,9 @@ from hushsum.privacy._calibration import (
     calibrate,
     root_above,
 )
-from hushsum.privacy._claim import Promise, Relation, exact
-from hushsum.privacy.accounting import proper_share, short_above, vector_delta, vector_variances, zcdp_rho
-from hushsum.privacy.noise import NoiseSource
+from ._claim import Promise, Relation, exact
+from .accounting import proper_share, short_above, vector_delta, vector_variances, zcdp_rho
+from .noise import NoiseSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,8 +348,8 @@ DECAY_BITS = 24
 MOST_BUFFERS = 8
 MOST_FRACTION_BITS = 32
 _GUARD_BITS = 20
+# How much larger than with the exact weights the largest deviation may be.
 _TOLERANCE = 1.005
-"""How much larger than with the exact weights the largest deviation may be."""
 
 _BLOCK = 1 << 15
 _LONG = 1 << 11
@@ -632,11 +633,11 @@ def length_above(linear_squared: Fraction | int, touched: int, bounds: FactorBou
 
 
 MOST_STEPS = 1 << 14
+# What rounding may add to the sensitivity, and the lattice to δ.
 _SMALL = Fraction(1, 1000)
-"""What rounding may add to the sensitivity, and the lattice to δ."""
 
+# The largest variance of the noise of an output. The sampler draws below 2⁷⁸.
 _LARGEST_VARIANCE = 2.0**76
-"""The largest variance of the noise of an output. The sampler draws below 2⁷⁸."""
 
 Strategy = Factorisation | TreeSums
 

@@ -12,10 +12,11 @@ from typing import Final
 
 from hushsum.declaration import Parameter, request, setting
 from hushsum.errors import Argument, ClaimError, UsageError
-from hushsum.privacy._calibration import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE, PURE_MECHANISMS
-from hushsum.privacy._claim import Mechanism, Promise, Relation, exact
-from hushsum.privacy._spending import Booking, Budget
-from hushsum.privacy.accounting import check_delta, declared_population
+
+from ._calibration import BINOMIAL, GAMMA, GAUSSIAN, LAPLACE, PURE_MECHANISMS
+from ._claim import Mechanism, Promise, Relation, exact
+from ._spending import Booking, Budget
+from .accounting import check_delta, declared_population
 
 LARGEST_UNDECLARED_DELTA = Fraction(1, 100_000)
 MOST_ROWS = 1 << 24
@@ -47,10 +48,7 @@ PRIVACY: Final = "Privacy"
 """The heading of help."""
 DELTA: Final = Parameter(help="δ, below 1/(10 × number of units).", group="", at_least=0, below=1)
 RHO: Final = Parameter(
-    help="ρ of zero-concentrated differential privacy, instead of ε and δ.",
-    group=PRIVACY,
-    above=0,
-    below=1e9,
+    help="ρ of zero-concentrated differential privacy, instead of ε and δ.", group=PRIVACY, above=0, below=1e9
 )
 RELATION: Final = Parameter(
     help="add/remove: the number of records is private; replace: it is public.",

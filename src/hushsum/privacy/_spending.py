@@ -21,8 +21,9 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from hushsum.errors import HushsumError, PerSurface, UsageError
 from hushsum.files import canonical_json
-from hushsum.privacy._claim import Claim
-from hushsum.privacy.noise import noise_was_drawn
+
+from ._claim import Claim
+from .noise import noise_was_drawn
 
 
 class Debit(Protocol):
@@ -134,8 +135,8 @@ class StagedRelease:
 
 
 _DEBITING, _DEBITED, _PUBLISHED = "debiting", "debited", "published"
+# How far the last release of this process has come that a ledger records; empty before the first.
 _steps: Final[list[str]] = []
-"""How far the last release of this process has come that a ledger records; empty before the first."""
 
 
 def debit_stands() -> bool:
@@ -221,10 +222,7 @@ def spend(
 
 
 def spend_json(
-    booking: Booking | None,
-    claim: Claim,
-    subject: Mapping[str, object],
-    make: Callable[[], dict[str, Any]],
+    booking: Booking | None, claim: Claim, subject: Mapping[str, object], make: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
     """`spend` for a small result: a dictionary, staged as canonical JSON together with claim and subject.
 

@@ -8,7 +8,7 @@ records that are at fault.
 
 from __future__ import annotations
 
-from hushsum.records._arrow import (
+from ._arrow import (
     DAYS,
     ENCODE,
     Batch,
@@ -38,8 +38,8 @@ from hushsum.records._arrow import (
     quietly,
     refuse_path,
 )
-from hushsum.records._arrow_stream import read_stream
-from hushsum.records._bounds import (
+from ._arrow_stream import read_stream
+from ._bounds import (
     FEWEST_BITS,
     MOST_BITS,
     MOST_CELLS,
@@ -61,7 +61,7 @@ from hushsum.records._bounds import (
     whole_length,
     whole_vectors,
 )
-from hushsum.records._cell_format import (
+from ._cell_format import (
     ENCODINGS,
     NO_DATES,
     PLAIN,
@@ -72,7 +72,7 @@ from hushsum.records._cell_format import (
     as_numbers,
     without_missing,
 )
-from hushsum.records._data_derived_parameters import (
+from ._data_derived_parameters import (
     TARGETS,
     ParameterCheck,
     are_copies,
@@ -84,7 +84,7 @@ from hushsum.records._data_derived_parameters import (
     refuse_copied_rows,
     refuse_private_rows,
 )
-from hushsum.records._declared_columns import (
+from ._declared_columns import (
     MISSING,
     CategoryColumn,
     DeclaredColumn,
@@ -92,19 +92,11 @@ from hushsum.records._declared_columns import (
     NumberColumn,
     column_from_json,
 )
-from hushsum.records._decoder_worker import receive_exactly
-from hushsum.records._graph import (
-    DEFAULT_MEMORY,
-    EdgeList,
-    EdgeProgress,
-    Graph,
-    node_number,
-    read_edges,
-    read_pairs,
-)
-from hushsum.records._onnx import RANDOM_OPERATIONS, OnnxTransform, operations_of
-from hushsum.records._persons import UnitCap, identify
-from hushsum.records._record_batches import (
+from ._decoder_worker import receive_exactly
+from ._graph import DEFAULT_MEMORY, EdgeList, EdgeProgress, Graph, node_number, read_edges, read_pairs
+from ._onnx import RANDOM_OPERATIONS, OnnxTransform, operations_of
+from ._persons import UnitCap, identify
+from ._record_batches import (
     DEFAULT_BATCH_BYTES,
     ColumnBlocks,
     FileState,
@@ -120,8 +112,8 @@ from hushsum.records._record_batches import (
     row_group_sizes,
     shown_path,
 )
-from hushsum.records._sets import Sets, as_sets
-from hushsum.records._transform import Transform
+from ._sets import Sets, as_sets
+from ._transform import Transform
 
 __all__ = [
     "DAYS", "DEFAULT_BATCH_BYTES", "DEFAULT_MEMORY", "ENCODE", "ENCODINGS", "FEWEST_BITS", "MISSING",

@@ -17,7 +17,7 @@ from hushsum._types import Floats
 from hushsum.errors import Argument, DataRefused, HushsumError, UsageError
 
 if TYPE_CHECKING:
-    from hushsum.records._bounds import Bounds
+    from ._bounds import Bounds
 
 
 Result = TypeVar("Result")

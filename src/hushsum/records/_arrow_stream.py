@@ -20,7 +20,8 @@ from functools import cache
 from typing import Any, Final
 
 from hushsum.errors import DataRefused
-from hushsum.records._arrow import pyarrow
+
+from ._arrow import pyarrow
 
 _LONGEST_NAME: Final = 1 << 12
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats, is_number
 from hushsum.errors import UsageError, shown
-from hushsum.records._arrow import as_dense
+
+from ._arrow import as_dense
 
 # Elements converted at a time: the float64 copy stays in the cache, and small beside the data.
 _BLOCK: Final = 1 << 14

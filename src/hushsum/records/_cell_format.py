@@ -15,7 +15,8 @@ import numpy as np
 from hushsum.declaration import setting
 from hushsum.error_text import parts_of
 from hushsum.errors import Argument, DataRefused, FilePath, Part, UsageError, Words, shown
-from hushsum.records._arrow import pyarrow
+
+from ._arrow import pyarrow
 
 _SECOND: Final = 1_000_000
 UNITS: Final = {

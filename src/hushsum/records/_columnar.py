@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from hushsum.errors import Argument, DataRefused, FilePath, UsageError, Words, shown
-from hushsum.records._arrow import is_any_list, is_number_type, is_text, pyarrow
-from hushsum.records._arrow_stream import read_stream
-from hushsum.records._cell_format import PLAIN, CellFormat, with_column, without_missing
-from hushsum.records._decoder_worker import HEADER, receive_exactly
-from hushsum.records._decoder_worker import __file__ as _WORKER
-from hushsum.records._source import Source
+
+from ._arrow import is_any_list, is_number_type, is_text, pyarrow
+from ._arrow_stream import read_stream
+from ._cell_format import PLAIN, CellFormat, with_column, without_missing
+from ._decoder_worker import HEADER, receive_exactly
+from ._decoder_worker import __file__ as _WORKER
+from ._source import Source
 
 _MOST_BYTES: Final = 1 << 30
 # Environment variables for the process; it has no use for keys and tokens, which others may contain.

@@ -14,9 +14,10 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 
 from hushsum.errors import Argument, DataRefused, FilePath, Words
-from hushsum.records._arrow import pyarrow, quietly
-from hushsum.records._cell_format import PLAIN, CellFormat, with_column, without_missing
-from hushsum.records._source import Source
+
+from ._arrow import pyarrow, quietly
+from ._cell_format import PLAIN, CellFormat, with_column, without_missing
+from ._source import Source
 
 _BLOCK: Final = 1 << 16
 

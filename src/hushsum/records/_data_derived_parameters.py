@@ -49,9 +49,10 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import Argument, DataRefused, SuspiciousParameter, UsageError
-from hushsum.records._arrow import as_dense, column_names_of, in_memory
-from hushsum.records._bounds import Bounds
-from hushsum.records._transform import Transform
+
+from ._arrow import as_dense, column_names_of, in_memory
+from ._bounds import Bounds
+from ._transform import Transform
 
 _ROUND_DIGITS: Final = 4
 _OWNER: Final = "This warning depends on the data: keep it to yourself."
@@ -196,11 +197,7 @@ class ParameterCheck:
         self._fractions = np.zeros(len(self._watched), bool)
 
     def warn(
-        self,
-        batch: Floats | Callable[[], Floats],
-        *,
-        rows: NDArray[Any] | None = None,
-        whole: bool = False,
+        self, batch: Floats | Callable[[], Floats], *, rows: NDArray[Any] | None = None, whole: bool = False
     ) -> None:
         """Warn of every suspicion that a batch raises and that was not reported before.
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats, is_number
 from hushsum.errors import Argument, DataRefused, UsageError, shown
-from hushsum.records._arrow import numbers_with_missing, pyarrow
+
+from ._arrow import numbers_with_missing, pyarrow
 
 Codes = NDArray[np.int32]
 

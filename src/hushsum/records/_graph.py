@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, FilePath, UsageError
-from hushsum.records._arrow import choose_columns, pyarrow, quietly
-from hushsum.records._csv import COMPRESSIONS
-from hushsum.records._record_batches import (
+
+from ._arrow import choose_columns, pyarrow, quietly
+from ._csv import COMPRESSIONS
+from ._record_batches import (
     TYPED,
     LocalCopy,
     check_file,
@@ -31,7 +32,7 @@ from hushsum.records._record_batches import (
     open_source,
     shown_path,
 )
-from hushsum.records._sets import Sets
+from ._sets import Sets
 
 Ids = NDArray[np.int64]
 # Shape (n, 2): a node and one of its neighbours. A node with itself states that the node exists.

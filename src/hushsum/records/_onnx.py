@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records._arrow import as_dense
-from hushsum.records._bounds import clipped_to_ball
-from hushsum.records._transform import check_radius
+
+from ._arrow import as_dense
+from ._bounds import clipped_to_ball
+from ._transform import check_radius
 
 _DRAWING = """
     RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli Sampling GreedySearch

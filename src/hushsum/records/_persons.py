@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, FileRefused, SecretRefused, UsageError, shown
-from hushsum.records._arrow import decoded, is_text, one_column, pyarrow
+
+from ._arrow import decoded, is_text, one_column, pyarrow
 
 DIGEST_BYTES: Final = 16
 _HASHER: Final = blake2b(digest_size=DIGEST_BYTES, person=b"hushsum-unit")

@@ -32,11 +32,12 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, FilePath, Parameter, UsageError
-from hushsum.records._arrow import choose_columns, is_any_list, numbers_of, pyarrow, quietly
-from hushsum.records._cell_format import PLAIN, CellFormat
-from hushsum.records._columnar import ColumnarSource, WorkbookSource
-from hushsum.records._csv import COMPRESSIONS, CsvSource
-from hushsum.records._source import Source
+
+from ._arrow import choose_columns, is_any_list, numbers_of, pyarrow, quietly
+from ._cell_format import PLAIN, CellFormat
+from ._columnar import ColumnarSource, WorkbookSource
+from ._csv import COMPRESSIONS, CsvSource
+from ._source import Source
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _WILDCARDS: Final = re.compile(r"[*?\[]")

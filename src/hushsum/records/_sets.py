@@ -11,15 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum.errors import DataRefused, UsageError
-from hushsum.records._arrow import (
-    from_package,
-    is_any_list,
-    one_column,
-    pyarrow,
-    refuse_empty,
-    refuse_nulls,
-    storage_of,
-)
+
+from ._arrow import from_package, is_any_list, one_column, pyarrow, refuse_empty, refuse_nulls, storage_of
 
 _INT64_MAX: Final = np.iinfo(np.int64).max
 

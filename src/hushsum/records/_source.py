@@ -7,7 +7,8 @@ from contextlib import ExitStack
 from typing import Any, ClassVar
 
 from hushsum.errors import DataRefused, FilePath, UsageError
-from hushsum.records._cell_format import CellFaults, CellFormat
+
+from ._cell_format import CellFaults, CellFormat
 
 Names = Sequence[str]
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import DataRefused, FileRefused, UsageError
-from hushsum.records._arrow import as_dense
-from hushsum.records._bounds import clipped_to_ball
+
+from ._arrow import as_dense
+from ._bounds import clipped_to_ball
 
 FEWEST_ROWS: Final = 10
 MOST_COLUMNS: Final = 1 << 12

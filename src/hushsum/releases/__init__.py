@@ -3,8 +3,8 @@
 Importing this package registers every kind.
 """
 
-from hushsum.releases import _table_file as _table_file  # registers the kind
-from hushsum.releases._base import (
+from . import _table_file as _table_file  # registers the kind
+from ._base import (
     COMMON_FACTS,
     UNKNOWN_ERRORS,
     Answers,
@@ -34,9 +34,9 @@ from hushsum.releases._base import (
     register,
     stored_integer,
 )
-from hushsum.releases._bundle import Bundle
-from hushsum.releases._neighbour_density import NeighbourDensity, neighbour_density
-from hushsum.releases._noisy_table import (
+from ._bundle import Bundle
+from ._neighbour_density import NeighbourDensity, neighbour_density
+from ._noisy_table import (
     ROUNDING_SHARE,
     UNSEEN_SHARE,
     NoisyTable,
@@ -47,7 +47,7 @@ from hushsum.releases._noisy_table import (
     step_covariance,
     stream_unit,
 )
-from hushsum.releases._points import (
+from ._points import (
     MOST_NUMBERS,
     FeatureErrors,
     PointsFunction,
@@ -58,8 +58,8 @@ from hushsum.releases._points import (
     encode_reals,
     register_reals,
 )
-from hushsum.releases._prepared import Prepared
-from hushsum.releases._public_points import (
+from ._prepared import Prepared
+from ._public_points import (
     FEWEST_POINTS,
     MOST_POINTS,
     PUBLIC_SAMPLE,
@@ -69,8 +69,8 @@ from hushsum.releases._public_points import (
     combine,
     sample_points,
 )
-from hushsum.releases._reported_function import ReportedFunction
-from hushsum.releases._table_answers import (
+from ._reported_function import ReportedFunction
+from ._table_answers import (
     ESTIMATORS,
     CoefficientFunction,
     TableFunction,

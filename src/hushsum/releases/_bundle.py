@@ -21,7 +21,8 @@ from hushsum.files import (
     encoded_size,
     narrowest_type,
 )
-from hushsum.releases._base import (
+
+from ._base import (
     Payload,
     PublicFacts,
     ReleasedFunction,

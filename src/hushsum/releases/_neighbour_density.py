@@ -11,11 +11,12 @@ import numpy as np
 from hushsum._types import Floats, is_number
 from hushsum.errors import UsageError, shown
 from hushsum.kernels import GaussianKernel, GaussianProfileKernel
-from hushsum.releases._base import ReleasedFunction, query_points
-from hushsum.releases._table_answers import CoefficientFunction
 
+from ._base import ReleasedFunction, query_points
+from ._table_answers import CoefficientFunction
+
+# From one width to the next.
 _STEP: Final = math.sqrt(2.0)
-"""From one width to the next."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

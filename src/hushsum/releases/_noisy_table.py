@@ -39,20 +39,13 @@ from hushsum.privacy import (
     spent_epsilon,
     spent_rho,
 )
-from hushsum.releases._base import (
-    Detail,
-    LocalTable,
-    Payload,
-    Points,
-    PublicFacts,
-    mixed_points,
-    stored_integer,
-)
 from hushsum.tables import Basis, Cells, Reading, Table, reading_as_json
 
+from ._base import Detail, LocalTable, Payload, Points, PublicFacts, mixed_points, stored_integer
+
 _ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
+# How far a stored variance may be from one that is computed again, on another machine perhaps.
 _CLOSE = 1e-5
-"""How far a stored variance may be from one that is computed again, on another machine perhaps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,8 +490,8 @@ def _release_digest(cells: Cells, noisy_count: int) -> str:
 
 
 _WRITTEN = 1 << 24
+# Cells. Smaller tables are stored as they are, unless their cells are rounded.
 _WORTH_PACKING = 4096
-"""Cells. Smaller tables are stored as they are, unless their cells are rounded."""
 
 
 def _packed_payload(cells: PackedTable, step: int) -> Payload:

@@ -15,7 +15,9 @@ from hushsum.errors import UsageError
 from hushsum.files import Header
 from hushsum.kernels import COLUMNS, Batch, Kernel, check_columns, kernel_as_json, kernel_from_json
 from hushsum.records import Bounds
-from hushsum.releases._base import (
+from hushsum.tables import cell_errors
+
+from ._base import (
     UNKNOWN_ERRORS,
     Answers,
     Detail,
@@ -29,7 +31,6 @@ from hushsum.releases._base import (
     stored_integer,
     stored_text,
 )
-from hushsum.tables import cell_errors
 
 LEAST_EIGENVALUE = 1e-8
 """Relative to sup k(x, x): functions below are lost in rounding."""
@@ -37,16 +38,15 @@ LEAST_EIGENVALUE = 1e-8
 MOST_POINTS = 1 << 12
 """The most points for which the functions are found. For more points it takes too long."""
 
+# The part of the trace that a factorisation may leave out.
 _LEFT = 1e-10
-"""The part of the trace that a factorisation may leave out."""
 
+# The variance of coefficients of small eigenvalues, over that of those which decide τ: the geometric mean on
+# the tuning half of ``benchmarks/coverage/intervals.py`` (skin, cod_rna, shuttle), where it is 4 to 24.
 _FINER = 8.0
-"""The variance of coefficients of small eigenvalues, over that of those which decide τ: the geometric mean on
-the tuning half of ``benchmarks/coverage/intervals.py`` (skin, cod_rna, shuttle), where it is 4 to 24.
-"""
 
+# A variance that says nothing of a coefficient before it is measured.
 _ANY = 1e30
-"""A variance that says nothing of a coefficient before it is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,8 +377,8 @@ class PointsFunction(RealFunction):
 
 
 MOST_NUMBERS = 1 << 28
+# The largest number that is stored. Answers multiply a few of them, and must stay finite.
 _LARGEST = 1e60
-"""The largest number that is stored. Answers multiply a few of them, and must stay finite."""
 
 _BYTES = 8
 

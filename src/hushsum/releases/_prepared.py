@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from hushsum.privacy import Booking, Budget, Claim, another_release, spend
-from hushsum.releases._base import Released, file_bytes, load_released
+
+from ._base import Released, file_bytes, load_released
 
 R = TypeVar("R", bound=Released)
 

@@ -16,7 +16,9 @@ from hushsum.errors import UsageError
 from hushsum.files import REAL, Header, decode_array, encode_array, encoded_size
 from hushsum.kernels import Batch, Kernel
 from hushsum.records import Bounds
-from hushsum.releases._base import (
+from hushsum.tables import Explained, FeatureReading, explain
+
+from ._base import (
     Answers,
     Detail,
     LocalFunction,
@@ -32,9 +34,8 @@ from hushsum.releases._base import (
     register,
     stored_integer,
 )
-from hushsum.releases._noisy_table import NoisyTable
-from hushsum.releases._table_answers import CoefficientFunction
-from hushsum.tables import Explained, FeatureReading, explain
+from ._noisy_table import NoisyTable
+from ._table_answers import CoefficientFunction
 
 PUBLIC_SAMPLE: Final = "the sample that parameters and answers were derived from is public"
 
@@ -121,8 +122,8 @@ def _read(header: Header, payload: memoryview) -> tuple[NoisyTable, NDArray[np.f
 
 FEWEST_POINTS: Final = 10
 MOST_POINTS: Final = 10_000
+# Public points at which both estimates are compared.
 _COMPARED: Final = 200
-"""Public points at which both estimates are compared."""
 _NUMBERS_AT_A_TIME: Final = 1 << 22
 
 

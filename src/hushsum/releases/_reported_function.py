@@ -14,7 +14,9 @@ from hushsum._types import Floats
 from hushsum.files import Header, decode_array, encode_array, encoded_size, narrowest_type, stored_rational
 from hushsum.privacy import MECHANISM, SHUFFLED_MECHANISM, Claim, Relation, sign_gain
 from hushsum.privacy.accounting import shuffled_delta
-from hushsum.releases._base import (
+from hushsum.tables import RowReading, reading_as_json, reading_from_json
+
+from ._base import (
     Answers,
     Detail,
     LocalTable,
@@ -27,12 +29,11 @@ from hushsum.releases._base import (
     register,
     stored_integer,
 )
-from hushsum.tables import RowReading, reading_as_json, reading_from_json
 
 TYPE = "reports"
 _MOST_REPORTS = 2**31 - 1
+# Standard errors that an answer exceeds once in a thousand times.
 _RARE = 3.3
-"""Standard errors that an answer exceeds once in a thousand times."""
 
 
 @dataclass(frozen=True, eq=False)

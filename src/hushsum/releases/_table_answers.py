@@ -15,8 +15,6 @@ from hushsum._types import Floats
 from hushsum.errors import UsageError, shown
 from hushsum.kernels import Batch, Kernel, one_of
 from hushsum.privacy import GAMMA, LAPLACE
-from hushsum.releases._base import Answers, Points, QueryOptions, Quotient, normal_quantile
-from hushsum.releases._noisy_table import NoisyTable
 from hushsum.tables import (
     LinearReading,
     Reading,
@@ -27,8 +25,11 @@ from hushsum.tables import (
     median_of_means_bound,
 )
 
+from ._base import Answers, Points, QueryOptions, Quotient, normal_quantile
+from ._noisy_table import NoisyTable
+
 if TYPE_CHECKING:
-    from hushsum.releases._public_points import SharpenedFunction
+    from ._public_points import SharpenedFunction
 
 
 DRAWS = 500
@@ -116,14 +117,12 @@ def multiplier_maxima(
 
 
 ESTIMATORS = ("mean", "median-of-means")
+# The probability with which ``Answers.bound`` may be too small.
 _RARE = 0.001
-"""The probability with which ``Answers.bound`` may be too small."""
 
 _CELLS_AT_A_TIME = 1 << 22
+# Below this many independent blocks of rows their spread is too uncertain, and the bound is reported instead.
 _FEWEST_BLOCKS = 8
-"""Below this many independent blocks of rows their spread is too uncertain, and the bound is reported
-instead.
-"""
 
 
 class Estimation(TypedDict, total=False):
@@ -337,10 +336,9 @@ class TableFunction(NoisyTable):
         return number * most / self._blocks + noise
 
 
+# The variance of the noisy count over that of the table's own number: below this ratio, the table's number
+# has hardly any weight in N̂, and its covariance with the answers does not matter.
 _SMALL_PART = 0.02
-"""The variance of the noisy count over that of the table's own number: below this ratio, the table's number
-has hardly any weight in N̂, and its covariance with the answers does not matter.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -479,7 +477,7 @@ class CoefficientFunction(NoisyTable):
         UsageError
             if the release is none of Fourier features.
         """
-        from hushsum.releases._public_points import sharpen
+        from ._public_points import sharpen
 
         return sharpen(self, points)
 

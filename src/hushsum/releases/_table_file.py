@@ -39,10 +39,11 @@ from hushsum.privacy import (
     root_above,
 )
 from hushsum.privacy.accounting import skellam_rho
-from hushsum.releases._base import PublicFacts, check_names, register, stored_integer
-from hushsum.releases._noisy_table import DIGEST_LETTERS, LARGEST_STEP, NoisyTable, StreamStep
-from hushsum.releases._table_answers import function_type
 from hushsum.tables import Cells, basis_from_json, reading_from_json
+
+from ._base import PublicFacts, check_names, register, stored_integer
+from ._noisy_table import DIGEST_LETTERS, LARGEST_STEP, NoisyTable, StreamStep
+from ._table_answers import function_type
 
 _LARGEST_COUNT = 2**63
 _DIGEST = re.compile(f"[0-9a-f]{{{DIGEST_LETTERS}}}", re.ASCII)

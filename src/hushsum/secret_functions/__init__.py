@@ -4,7 +4,7 @@ A `ServedFunction` needs the data to answer, so it stays with the owner: it is n
 file, and never downloaded. The models of ``hushsum.models`` give the same guarantee as a file.
 """
 
-from hushsum.secret_functions._secret_function import (
+from ._secret_function import (
     SecretFunction,
     density_function,
     gaussian_process_function,
@@ -12,7 +12,7 @@ from hushsum.secret_functions._secret_function import (
     load_secret_functions,
     save_secret_functions,
 )
-from hushsum.secret_functions._served_function import (
+from ._served_function import (
     SMALLEST_JITTER,
     AnswerStore,
     FreshAnswers,

@@ -16,13 +16,14 @@ from hushsum.auditing import MechanismCase, Separated, allowed_distance, normal_
 from hushsum.kernels import GaussianKernel
 from hushsum.methods import GAP_SHARE
 from hushsum.privacy import Promise
-from hushsum.secret_functions._secret_function import (
+
+from ._secret_function import (
     SecretFunction,
     density_function,
     gaussian_process_function,
     kernel_svm_functions,
 )
-from hushsum.secret_functions._served_function import serve
+from ._served_function import serve
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
 REPEATS = 6

@@ -32,12 +32,12 @@ from hushsum.records import TARGETS, Bounds, ParameterCheck, columns_of
 from hushsum.version import PRODUCER
 
 MOST_RECORDS = 1 << 17
+# Fields of a function that are stored as they are.
 _NUMBERS = ("sensitivity", "pointwise", "constant", "scale")
-"""Fields of a function that are stored as they are."""
 _PAIRS_AT_A_TIME = 1 << 22
 _UNIT = float(np.finfo(np.float64).eps)
+# How many times the rounding that it may contain a computed square must be.
 _CLEARLY = 16.0
-"""How many times the rounding that it may contain a computed square must be."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -327,8 +327,8 @@ def _records(X: object, kernel: Kernel, bounds: object) -> tuple[Bounds, Rows]:
 
 WARNING = "CONFIDENTIAL: private records. Never for release; they answer questions where they are."
 
+# The largest stored number: single precision holds it, and answers stay finite with it.
 _LARGEST = 1e30
-"""The largest stored number: single precision holds it, and answers stay finite with it."""
 
 
 def save_secret_functions(

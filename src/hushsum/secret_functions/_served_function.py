@@ -40,7 +40,8 @@ from hushsum.privacy import (
     spend_json,
 )
 from hushsum.privacy.accounting import LaplaceTable, compose
-from hushsum.secret_functions._secret_function import SecretFunction
+
+from ._secret_function import SecretFunction
 
 _APPLICATION = 0x48555348
 _FORMAT = 1
@@ -312,8 +313,8 @@ Covariance = Callable[[Rows, Rows], Floats]
 SMALLEST_JITTER = 1e-8
 """λ over sup k: the variance that every point has for itself, whatever is known about its neighbours."""
 
+# Rows of the factor that are kept and solved together.
 _BLOCK = 256
-"""Rows of the factor that are kept and solved together."""
 
 
 class GaussianPath(Secret):
@@ -751,8 +752,8 @@ def subject_of(served: ServedFunction) -> dict[str, object]:
 
 
 MECHANISMS = ("gaussian", "laplace")
+# Lattice steps of Laplace noise in a pointwise sensitivity.
 _STEPS = 1000
-"""Lattice steps of Laplace noise in a pointwise sensitivity."""
 
 
 class FreshAnswers(Secret):

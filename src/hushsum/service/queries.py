@@ -19,9 +19,10 @@ from hushsum.errors import DataRefused, FileRefused, HushsumError, UsageError
 from hushsum.operations import AnsweringModel, ExactModel
 from hushsum.records import pyarrow, read_stream
 from hushsum.releases import Bundle, ReleasedFunction, load_released
-from hushsum.service.schemas import QueryParameters, QueryRequest, SetQueryRequest
-from hushsum.service.settings import Settings
-from hushsum.service.store import AnswerGuard
+
+from .schemas import QueryParameters, QueryRequest, SetQueryRequest
+from .settings import Settings
+from .store import AnswerGuard
 
 Queryable = ReleasedFunction | AnsweringModel | ExactModel
 """Whatever the service answers queries of."""
@@ -255,8 +256,8 @@ PARTS: Final = ("value", "stderr", "lower", "upper", "bound")
 PREDICT: Final = "predict"
 _ARROW_AROUND: Final = 1 << 16
 _ARROW_PER_COLUMN: Final = 1 << 10
+# The widest number has 16 bytes, and one bit marks whether it is null.
 _ARROW_PER_NUMBER: Final = 17
-"""The widest number has 16 bytes, and one bit marks whether it is null."""
 
 
 def largest_body(

@@ -14,15 +14,16 @@ from types import FrameType
 from typing import cast
 
 from hushsum.errors import Parameter, UsageError
-from hushsum.service.http import create_app
-from hushsum.service.logs import log_event, start_logs
-from hushsum.service.settings import Settings
+
+from .http import create_app
+from .logs import log_event, start_logs
+from .settings import Settings
 
 _KEEP_ALIVE_SECONDS = 75
 _WAITING = 2048
 _SWITCH_SECONDS = 0.001
+# How long running requests may take when the service stops.
 _LEAVE_SECONDS = 2
-"""How long running requests may take when the service stops."""
 
 
 def serve(settings: Settings) -> None:
@@ -35,7 +36,7 @@ def serve(settings: Settings) -> None:
     """
     import uvicorn
 
-    from hushsum.service.http import GuardedConnections, available_connections
+    from .http import GuardedConnections, available_connections
 
     start_logs(settings.log_level)
     app = create_app(settings)

@@ -31,9 +31,10 @@ from hushsum.planning import KernelSpec, MethodSpec, TableSpec, empty_tally
 from hushsum.planning import PlanRequest as DeclaredPlan
 from hushsum.privacy import AUTO, ReleaseRequest
 from hushsum.records import ENCODINGS, CellFormat, declared_bounds
-from hushsum.service.store import ListedUpload
 from hushsum.streams import FILES_IN_TIME, PreparedStream, StreamRequest, prepare_stream
 from hushsum.tally import Tally
+
+from .store import ListedUpload
 
 _SIGNS = " ._-'’(),&+"
 

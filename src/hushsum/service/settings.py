@@ -13,8 +13,9 @@ from typing import Any
 
 from hushsum.errors import UsageError, shown
 from hushsum.ledger import file_of
-from hushsum.service.store import Quota
-from hushsum.service.trusted_proxies import X_FORWARDED_FOR, TrustedProxies
+
+from .store import Quota
+from .trusted_proxies import X_FORWARDED_FOR, TrustedProxies
 
 PREFIX = "HUSHSUM_"
 SHORTEST_TOKEN = 32

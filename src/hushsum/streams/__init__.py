@@ -1,7 +1,8 @@
 """Release over time: a function that is kept up to date at every step, under one claim paid at the start."""
 
 from hushsum.releases import StepCovariance, StreamStep, step_covariance
-from hushsum.streams._stream import (
+
+from ._stream import (
     FILES_IN_TIME,
     PreparedStream,
     Stream,

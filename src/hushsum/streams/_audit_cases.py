@@ -20,7 +20,8 @@ from hushsum.auditing import MechanismCase, Separated, allowed_distance, normal_
 from hushsum.kernels import EuclideanKernel
 from hushsum.methods import race
 from hushsum.privacy import Promise, ReleaseRequest
-from hushsum.streams._stream import PreparedStream, StreamRequest, prepare_stream
+
+from ._stream import PreparedStream, StreamRequest, prepare_stream
 
 PROMISE = Promise.of(epsilon=8.0, delta=1e-6)
 STEPS = 3

@@ -3,7 +3,7 @@
 Importing this package registers every basis of the core.
 """
 
-from hushsum.tables._base import (
+from ._base import (
     Basis,
     Cells,
     LinearReading,
@@ -22,8 +22,8 @@ from hushsum.tables._base import (
     register,
     slices,
 )
-from hushsum.tables._bins import Bins, cell_errors
-from hushsum.tables._declared_box import (
+from ._bins import Bins, cell_errors
+from ._declared_box import (
     DEFAULT_SCALE,
     HEAPED_SHARE,
     MAX_FREQUENCY,
@@ -43,7 +43,7 @@ from hushsum.tables._declared_box import (
     outer_products,
     queries_of,
 )
-from hushsum.tables._fourier_features import (
+from ._fourier_features import (
     AMPLITUDE,
     LENGTH,
     Explained,
@@ -56,7 +56,7 @@ from hushsum.tables._fourier_features import (
     pairs_for_laplace,
     predicted_error,
 )
-from hushsum.tables._grid import (
+from ._grid import (
     CORNER_CELLS,
     HIGHEST_DEGREE,
     LOWEST_DEGREE,
@@ -67,7 +67,7 @@ from hushsum.tables._grid import (
     GridReading,
     GridWeights,
 )
-from hushsum.tables._hash_rows import (
+from ._hash_rows import (
     LARGE_TABLE,
     AdjacencyRows,
     DividedRows,
@@ -78,8 +78,8 @@ from hushsum.tables._hash_rows import (
     median_of_means_bound,
     rows_for_laplace,
 )
-from hushsum.tables._marginals import MOST_CELLS, MOST_COLUMNS, Marginals
-from hushsum.tables._moments import MOST_SQUARED, PUBLIC_ROWS, SQUARE_WEIGHT, ClassMoments, Moments, Monomials
+from ._marginals import MOST_CELLS, MOST_COLUMNS, Marginals
+from ._moments import MOST_SQUARED, PUBLIC_ROWS, SQUARE_WEIGHT, ClassMoments, Moments, Monomials
 
 __all__ = [
     "AMPLITUDE", "CORNER_CELLS", "DEFAULT_SCALE", "HEAPED_SHARE", "HIGHEST_DEGREE", "LARGE_TABLE", "LENGTH",

@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from hushsum.files import PackedTable
 
 
+# The largest table whose coefficients are found cell by cell.
 _MOST_CELLS: Final = 1 << 12
-"""The largest table whose coefficients are found cell by cell."""
 
 _PROBES: Final = 1 << 10
+# What tables of integers have for 1, so that fractions are kept.
 _UNIT: Final = 1 << 20
-"""What tables of integers have for 1, so that fractions are kept."""
 
 
 def probed_covariance(reading: LinearReading, batch: Batch) -> Floats:

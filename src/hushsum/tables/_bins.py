@@ -16,8 +16,9 @@ from hushsum.errors import UsageError
 from hushsum.kernels import COLUMNS, Batch, Kernel, check_columns
 from hushsum.privacy import Relation, Sensitivity
 from hushsum.records import MOST_CELLS, Bounds, CellGrid
-from hushsum.tables._base import Basis, LinearReading, Table, register, slices
-from hushsum.tables._declared_box import check_columns_of
+
+from ._base import Basis, LinearReading, Table, register, slices
+from ._declared_box import check_columns_of
 
 _PAIRS_AT_A_TIME = 1 << 21
 _LATTICE_SLOPE, _LATTICE_CURVATURE = 2.0, 5.4

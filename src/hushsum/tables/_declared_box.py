@@ -34,7 +34,8 @@ from hushsum.kernels import (
 )
 from hushsum.privacy import Relation, Sensitivity
 from hushsum.records import Bounds, columns_in_words
-from hushsum.tables._base import Basis, LinearReading, Table, register
+
+from ._base import Basis, LinearReading, Table, register
 
 _COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
 _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(10)]
@@ -126,8 +127,8 @@ DEFAULT_SCALE = 1 << 16
 _BLOCK_NUMBERS = 1 << 20
 _MOST_PLACES = 1 << 11
 _AROUND = 40
+# Of a lattice much wider than the kernel, whose points cannot find every repeated value.
 _LEAST_SHARED = 0.1
-"""Of a lattice much wider than the kernel, whose points cannot find every repeated value."""
 
 HEAPED_SHARE = 0.4
 """The fraction of a kernel sum that is assumed to come from records that equal the query: the median
@@ -284,11 +285,11 @@ def check_power(what: str, terms: int, dim: int) -> int:
 
 
 MAX_FREQUENCY = 1 << 10
+# Below this many steps a coefficient is mostly rounding, and its kernel coefficient below 1e-4.
 _LEAST_WEIGHT = 64
-"""Below this many steps a coefficient is mostly rounding, and its kernel coefficient below 1e-4."""
 
+# The part of the variance of the noise below which a bound on other errors takes their place.
 _NEGLIGIBLE = 1e-4
-"""The part of the variance of the noise below which a bound on other errors takes their place."""
 
 
 @register

@@ -30,7 +30,8 @@ from hushsum.kernels import (
 )
 from hushsum.privacy import IntegerNoise, Relation, Sensitivity
 from hushsum.records import Bounds
-from hushsum.tables._base import Basis, RowAverages, SampledReading, Table, register, slices
+
+from ._base import Basis, RowAverages, SampledReading, Table, register, slices
 
 AMPLITUDE = _native.WAVE_AMPLITUDE
 LENGTH = _native.WAVE_LENGTH
@@ -138,14 +139,14 @@ MOST_COLUMNS: Final = 8
 MOST_WORK: Final = 1 << 28
 """Frequencies times points of the lattice: a few hundredths of a second to a few tenths."""
 
+# Frequencies times points of one column: 32 megabytes for the cosines, as many for the sines.
 _MOST_WAVES: Final = 1 << 22
-"""Frequencies times points of one column: 32 megabytes for the cosines, as many for the sines."""
 
+# In a table of sums of columns, and in a product of two: 8 megabytes.
 _MOST_NUMBERS: Final = 1 << 20
-"""In a table of sums of columns, and in a product of two: 8 megabytes."""
 
+# A change of k between the points of the lattice; a smaller one is not worth a finer lattice.
 _FINEST: Final = 0.004
-"""A change of k between the points of the lattice; a smaller one is not worth a finer lattice."""
 
 _MOST_BITS, _FEWEST_BITS = 14, 6
 _NARROWEST, _WIDEST = 2.0**-100, 2.0**100

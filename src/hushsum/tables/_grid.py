@@ -18,7 +18,8 @@ from hushsum.errors import UsageError
 from hushsum.kernels import PROFILES, Batch, Kernel, Profile, ProfileKernel, check_columns, positive_integer
 from hushsum.privacy import Relation, Sensitivity
 from hushsum.records import Bounds
-from hushsum.tables._base import Basis, LinearReading, Table, register, slices
+
+from ._base import Basis, LinearReading, Table, register, slices
 
 LOWEST_DEGREE, HIGHEST_DEGREE = 2, 5
 
@@ -85,13 +86,13 @@ def inner_products(degree: int) -> Floats:
 
 
 _GAUSSIAN_REACH = 8.0
+# Cells after which the alternating tail of the dual of a spline of degree 5 is below 1e-8.
 _DUAL_REACH = 48
-"""Cells after which the alternating tail of the dual of a spline of degree 5 is below 1e-8."""
 
 _LARGEST_FREQUENCY = 9.0
 _SMALLEST_TAIL = 1e-8
+# What is cut off of a factor may add so much to the error that the projection has anyway.
 _TAIL_SHARE = 0.1
-"""What is cut off of a factor may add so much to the error that the projection has anyway."""
 
 _STEPS_IN_DEVIATION = 1500.0
 _FIRST_STEPS = 64
@@ -100,8 +101,8 @@ _FEWEST_STEPS, _MOST_STEPS, _MOST_CORNER_STEPS = 32, 8192, 512
 with a corner, which no spline follows, by far less than the projection.
 """
 
+# Decay per cell of an exponential that is below 1e-300 where its tail would begin.
 _OVER = 20.0
-"""Decay per cell of an exponential that is below 1e-300 where its tail would begin."""
 
 _SPLINE_PHASES = 32
 
@@ -263,14 +264,14 @@ def _shortest_reach(factors: ColumnFactors) -> int:
 
 
 _NUMBERS_READ_AT_A_TIME = 1 << 22
+# Windows with more nodes are summed with the whole grid by matrix products.
 _NODES_A_QUERY = 20_000
-"""Windows with more nodes are summed with the whole grid by matrix products."""
 
+# Nodes that a matrix product sums in the time in which one is gathered.
 _NODES_PER_PRODUCT = 16
-"""Nodes that a matrix product sums in the time in which one is gathered."""
 
+# Fewer queries are not looked at for a lattice.
 _FEWEST_OF_A_LATTICE = 64
-"""Fewer queries are not looked at for a lattice."""
 _MOST_FACTORS = 1 << 24
 """The most factors of a column of a lattice, one for each place and node.
 
@@ -503,12 +504,12 @@ def _contracted(values: Floats, factors: Sequence[Floats]) -> Floats:
 _PHASES = 64
 _WIDER = (math.sqrt(2.0), 2.0, 3.0)
 _CUTS = (2.5, 3.0, 4.0, 5.0, 6.0, 8.0, math.inf)
+# Where one bound of an error is compared with another: the records that a query typically sees.
 _SHARE = 0.1
-"""Where one bound of an error is compared with another: the records that a query typically sees."""
 
 _PAIRS = 8192
+# Pairs are sampled: what the largest error among them may be short of the largest of all.
 _MARGIN = 1.25
-"""Pairs are sampled: what the largest error among them may be short of the largest of all."""
 
 CORNER_CELLS = 1.5
 """The width of what stands for the corner of a kernel, in cells."""
@@ -874,13 +875,12 @@ DEFAULT_DEGREE = 3
 WHOLE = 1 << 20
 """F: what the weights of a record sum to. Rounding them moves an answer by some millionths of a record."""
 
+# Into how many parts a record is cut along each column, by the number of columns: products of them are exact
+# in 53 bits.
 _PARTS = {1: WHOLE, 2: 1 << 16, 3: 1 << 16, 4: 1 << 13}
-"""Into how many parts a record is cut along each column, by the number of columns: products of them are exact
-in 53 bits.
-"""
 
+# Places inside a cell that are distinguished: a record is moved by at most half of one.
 _PLACES = {1: 1 << 16, 2: 1 << 14, 3: 1 << 14, 4: 1 << 12}
-"""Places inside a cell that are distinguished: a record is moved by at most half of one."""
 
 WIDEST = 10_000.0
 """The largest width of a smooth kernel, in cells: what its reading tabulates is as long as the kernel is

@@ -36,7 +36,8 @@ from hushsum.kernels import (
 )
 from hushsum.privacy import ADJACENCY_ROW, DIRECTED_EDGE, EDGE, Relation, Sensitivity, UnitChange
 from hushsum.records import Bounds, Graph, as_dense
-from hushsum.tables._base import Basis, Cells, Reading, RowAverages, SampledReading, Table, register
+
+from ._base import Basis, Cells, Reading, RowAverages, SampledReading, Table, register
 
 MAX_ROWS = 1 << 24
 MAX_WIDTH = 1 << 30
@@ -317,8 +318,8 @@ def rows_for_laplace(records: float, epsilon: float, variance: float, capacity: 
 
 MAX_DIVIDED_CELLS = 1 << 28
 _PATTERN = 64
+# The fewest rows of a component: its error is estimated from their spread.
 _FEWEST = 2
-"""The fewest rows of a component: its error is estimated from their spread."""
 
 DIVIDED = Role(
     "is a linear combination of collision probabilities",

@@ -16,14 +16,9 @@ from hushsum._types import Floats
 from hushsum.errors import DataRefused, UsageError
 from hushsum.kernels import Batch, CategoricalKernel, Kernel, check_columns
 from hushsum.privacy import Relation, Sensitivity
-from hushsum.records import (
-    Bounds,
-    DeclaredColumn,
-    NumberColumn,
-    mixed_columns,
-    numbers_with_missing,
-)
-from hushsum.tables._base import Basis, LinearReading, Table, register
+from hushsum.records import Bounds, DeclaredColumn, NumberColumn, mixed_columns, numbers_with_missing
+
+from ._base import Basis, LinearReading, Table, register
 
 MOST_CELLS = 1 << 24
 MOST_COLUMNS = 4096

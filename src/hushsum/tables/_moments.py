@@ -31,7 +31,8 @@ from hushsum.records import (
     whole_length,
     whole_vectors,
 )
-from hushsum.tables._base import Basis, LinearReading, Table, check_integer, register, slices
+
+from ._base import Basis, LinearReading, Table, check_integer, register, slices
 
 MOST_SQUARED = 4096
 """Columns of which all products of two are counted: 8.4 million cells."""
@@ -241,8 +242,8 @@ class MonomialReading(LinearReading):
 
 
 MOST_FEATURES = 4096
+# The target's square is counted in units 2² times coarser: it is one cell, and needs little precision.
 _TARGET_SHIFT = 2
-"""The target's square is counted in units 2² times coarser: it is one cell, and needs little precision."""
 
 _ROWS_AT_A_TIME = 1 << 16
 

@@ -1,6 +1,6 @@
 """Tallies: secret, exact integer sums over records, which are merged, saved and released."""
 
-from hushsum.tally._file import (
+from ._file import (
     DEFAULT_SECONDS,
     Checkpoint,
     TallyPattern,
@@ -15,8 +15,8 @@ from hushsum.tally._file import (
     tally_as_message,
     tally_from_bytes,
 )
-from hushsum.tally._release import TableRelease, claimed_unit, rounding_step, row_blocks
-from hushsum.tally._tally import (
+from ._release import TableRelease, claimed_unit, rounding_step, row_blocks
+from ._tally import (
     Tally,
     add_removals,
     differing_parameters,

@@ -34,9 +34,10 @@ from hushsum.kernels import kernel_as_json, kernel_from_json
 from hushsum.privacy import ADJACENCY_ROW, PERSON
 from hushsum.records import UnitCap
 from hushsum.tables import Basis, basis_as_json, basis_from_json
-from hushsum.tally._release import CELLS_AT_A_TIME, Counters, row_blocks, value_range
-from hushsum.tally._tally import ORIGIN_BYTES, Tally
 from hushsum.version import PRODUCER
+
+from ._release import CELLS_AT_A_TIME, Counters, row_blocks, value_range
+from ._tally import ORIGIN_BYTES, Tally
 
 WARNING = "CONFIDENTIAL: exact sums of private records. Not for release; see hushsum release."
 _DIGEST_BYTES = 16

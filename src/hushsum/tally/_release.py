@@ -36,7 +36,7 @@ from hushsum.releases import UNSEEN_SHARE, NoisyTable, PublicFacts, function_typ
 from hushsum.tables import LARGE_TABLE, Basis, Cells, LinearReading, RowReading, Table, slices
 
 if TYPE_CHECKING:
-    from hushsum.tally._tally import Tally
+    from ._tally import Tally
 
 
 Counters = NDArray[np.int64] | CounterTable

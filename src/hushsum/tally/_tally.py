@@ -37,12 +37,8 @@ from hushsum.privacy.noise import NoiseSource
 from hushsum.records import ParameterCheck, UnitCap, clipping_allowed, in_memory
 from hushsum.releases import Prepared, ReleasedFunction
 from hushsum.tables import Basis, Reading
-from hushsum.tally._release import (
-    TableRelease,
-    claimed_unit,
-    noisy_rows,
-    row_blocks,
-)
+
+from ._release import TableRelease, claimed_unit, noisy_rows, row_blocks
 
 
 def check_mergeable(one: Tally, other: Tally) -> None:
@@ -433,7 +429,7 @@ insecure_noise_seed
 
     def save(self, path: str | os.PathLike[str], *, encryption_key: bytes | None = None) -> None:
         """Write a ``.tally`` file, marked CONFIDENTIAL, for its owner only; with a 32-byte key encrypted."""
-        from hushsum.tally._file import save_tally
+        from ._file import save_tally
 
         with self._held():
             save_tally(self, path, encryption_key=encryption_key)

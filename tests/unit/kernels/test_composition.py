@@ -109,10 +109,7 @@ def test_roles_are_those_that_the_parts_share() -> None:
     assert in_roles(hs.kernels.on_columns(NEAR, [0, 1], of=3)) == {"HashableKernel", "ColumnKernel"}
     assert in_roles(
         hs.kernels.on_columns(NEAR, [0, 1], of=4) * hs.kernels.on_columns(NEAR, [3, 2], of=4)
-    ) == {
-        *numbers,
-        "HashableKernel",
-    }
+    ) == {*numbers, "HashableKernel"}
     assert in_roles(2.0 * NEAR) == {*numbers, "HashableCombination"}
     assert in_roles(0.3 * GAUSS + 0.7 * LAPLACE) == {*numbers, "SpectralKernel"}
     assert in_roles(0.3 * GAUSS - 0.7 * LAPLACE) == numbers

@@ -79,10 +79,7 @@ def test_answers_and_their_errors_are_those_of_divided_columns(name: str, method
     truth = kernel.exact_sum(X, Q) / N
     answers, divided = (
         TALLIES[method](each, box).add(rows).release(epsilon=2.0, insecure_noise_seed=4).query(queries)
-        for each, box, rows, queries in (
-            (kernel, BOUNDS, X, Q),
-            (plain, (0, 1), X / UNITS, Q / UNITS),
-        )
+        for each, box, rows, queries in ((kernel, BOUNDS, X, Q), (plain, (0, 1), X / UNITS, Q / UNITS))
     )
     assert np.abs(answers.value - truth).mean() < 3.0 * answers.stderr.mean()
     assert np.abs(answers.value - truth).mean() < 0.05

@@ -144,12 +144,7 @@ def test_bounds_cover_about_what_was_requested() -> None:
 
 def test_a_choice_is_debited_drawn_staged_and_published() -> None:
     book = MemoryBudget(Fraction(1))
-    options: dict[str, Any] = {
-        "bounds": (0, 10),
-        "epsilon": 0.6,
-        "budget": book,
-        "idempotency_key": "k",
-    }
+    options: dict[str, Any] = {"bounds": (0, 10), "epsilon": 0.6, "budget": book, "idempotency_key": "k"}
     first = hs.private_quantiles([[1.0], [2.0], [9.0]], [0.1, 0.9], **options)
     entry = book.entries["k"]
     assert entry.steps == ["debited", "drawn", "staged", "published"]

@@ -118,9 +118,7 @@ def test_names_bounds_and_columns_agree_in_number() -> None:
 @given(
     st.lists(
         st.tuples(
-            st.none() | st.floats(allow_infinity=False),
-            st.none() | st.text(),
-            st.none() | st.booleans(),
+            st.none() | st.floats(allow_infinity=False), st.none() | st.text(), st.none() | st.booleans()
         ),
         min_size=1,
         max_size=12,

@@ -105,8 +105,7 @@ def test_huge_values_are_clamped(signs: bool) -> None:
     largest = np.finfo(np.float32).max
     # Products overflow to infinities, and infinities of both signs to NaN.
     records = np.array(
-        [[largest, largest, largest], [-largest, largest, 1], [1e30, -1e30, 0], [2.0**30, 0, 0]],
-        np.float32,
+        [[largest, largest, largest], [-largest, largest, 1], [1e30, -1e30, 0], [2.0**30, 0, 0]], np.float32
     )
     with np.errstate(over="ignore"):
         records = np.concatenate([records, records * np.float32(0.999)])

@@ -10,16 +10,7 @@ from tests.memory_budget import MemoryBudget, MemoryDebit
 
 from hushsum.errors import BudgetExhausted, ClaimError, UsageError
 from hushsum.files import canonical_json
-from hushsum.privacy import (
-    PERMUTE_AND_FLIP,
-    Booking,
-    Claim,
-    Promise,
-    choice_claim,
-    spend,
-    spend_json,
-    stage,
-)
+from hushsum.privacy import PERMUTE_AND_FLIP, Booking, Claim, Promise, choice_claim, spend, spend_json, stage
 
 SUBJECT = {"choice": "test"}
 

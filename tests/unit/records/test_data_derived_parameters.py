@@ -35,8 +35,7 @@ def warned(data: Any, *, bandwidth: float = 5.0, bounds: Any = None) -> list[str
 
 
 @pytest.mark.parametrize(
-    "pair",
-    [(LOW, 200), (0, HIGH), (LOW, HIGH), (round(LOW, 3), 200), (0, round(HIGH, 5))],
+    "pair", [(LOW, 200), (0, HIGH), (LOW, HIGH), (round(LOW, 3), 200), (0, round(HIGH, 5))]
 )
 def test_a_bound_that_is_the_extreme_is_noticed(pair: tuple[float, float]) -> None:
     found = warned(POINTS, bounds=[pair, (0, 200)])
@@ -66,13 +65,7 @@ def test_a_bound_that_is_another_statistic_is_noticed(low: float, high: float) -
 
 @pytest.mark.parametrize(
     "pair",
-    [
-        (LOW - 0.01, 200),
-        (LOW + 0.01, 200),
-        (0, HIGH * 1.1),
-        (float(np.sort(POINTS[:, 0])[1]), 200),
-        (0, 200),
-    ],
+    [(LOW - 0.01, 200), (LOW + 0.01, 200), (0, HIGH * 1.1), (float(np.sort(POINTS[:, 0])[1]), 200), (0, 200)],
 )
 def test_other_bounds_are_left_in_peace(pair: tuple[float, float]) -> None:
     assert warned(POINTS, bounds=[pair, (0, 200)]) == []

@@ -100,8 +100,7 @@ def test_a_missing_column_is_named_with_those_there_are(tmp_path: Path, suffix: 
     choices: list[dict[str, Any]] = [{"columns": ["x"]}, {"unit_column": "x"}, {"set_column": "x"}]
     for choice in choices:
         with pytest.raises(
-            UsageError,
-            match="columns of the data, got 'x'; the columns are 'a', 'b', 'u', 'c'",
+            UsageError, match="columns of the data, got 'x'; the columns are 'a', 'b', 'u', 'c'"
         ):
             open_batches(tmp_path / f"x{suffix}", **choice)
 
@@ -137,11 +136,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
         open_batches(tmp_path / "x.xls")
 
 
-CORRUPT: dict[str, bytes] = {
-    "text": f"a\n{SECRET}\n".encode() * 50,
-    "empty": b"",
-    "short": b"PAR1",
-}
+CORRUPT: dict[str, bytes] = {"text": f"a\n{SECRET}\n".encode() * 50, "empty": b"", "short": b"PAR1"}
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv.gz"])

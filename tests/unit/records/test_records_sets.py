@@ -146,8 +146,7 @@ def test_refusals_name_the_rule_and_no_value(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "indptr"),
-    [([1], [0]), ([1], [1]), ([1, 2], [0, 2, 1, 2]), ([], []), ([[1]], [0, 1])],
+    ("values", "indptr"), [([1], [0]), ([1], [1]), ([1, 2], [0, 2, 1, 2]), ([], []), ([[1]], [0, 1])]
 )
 def test_arrays_that_are_no_sets(values: list[int], indptr: list[int]) -> None:
     with pytest.raises(UsageError):

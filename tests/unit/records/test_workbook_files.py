@@ -113,10 +113,7 @@ def test_a_large_sheet_comes_in_batches(tmp_path: Path) -> None:
 def changed(path: Path, name: str, content: bytes) -> Path:
     """A copy of a workbook with another part."""
     copy = path.with_name("changed.xlsx")
-    with (
-        zipfile.ZipFile(path) as old,
-        zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED) as new,
-    ):
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED) as new:
         for part in old.namelist():
             new.writestr(part, content if part == name else old.read(part))
     return copy

@@ -84,12 +84,7 @@ MATRIX: list[tuple[str, str, object, tuple[int, ...]]] = [
     ("GET", "/models", None, (401, 403, 200, 200, 403, 403)),
     ("GET", "/kernels", None, (401, 403, 200, 200, 403, 403)),
     ("POST", "/datasets/{dataset}/models/claims", MODEL, (401, 403, 422, 404, 403, 403)),
-    (
-        "POST",
-        "/datasets/{dataset}/models",
-        {**MODEL, "confirm": CONFIRM},
-        (401, 403, 409, 404, 403, 403),
-    ),
+    ("POST", "/datasets/{dataset}/models", {**MODEL, "confirm": CONFIRM}, (401, 403, 409, 404, 403, 403)),
     ("GET", "/datasets/{dataset}/streams", None, (401, 403, 200, 404, 403, 403)),
     ("POST", "/datasets/{dataset}/streams/claims", {"name": "x"}, (401, 403, 422, 422, 403, 403)),
     ("POST", "/datasets/{dataset}/streams", {"name": "x"}, (401, 403, 422, 422, 403, 403)),

@@ -178,12 +178,7 @@ def test_the_upload_is_deleted_and_the_dataset_is_debited_once(town: Town) -> No
     assert reported["sha256"] == ledger["history"][0]["sha256"]
     other = {**requested, "name": "another"}
     town.refused(
-        "olga",
-        "POST",
-        f"/datasets/{dataset}/models",
-        409,
-        json=other,
-        headers={"idempotency-key": "twice"},
+        "olga", "POST", f"/datasets/{dataset}/models", 409, json=other, headers={"idempotency-key": "twice"}
     )
 
 

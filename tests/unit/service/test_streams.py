@@ -252,9 +252,7 @@ def test_streams_that_were_queued_together_share_the_quota(found_town: Callable[
     assert town.ok("olga", "GET", f"/datasets/{dataset}")["budget"]["spent"]["epsilon"] == "5"
 
 
-def test_a_state_that_no_worker_can_hold_is_never_paid(
-    found_town: Callable[..., Town],
-) -> None:
+def test_a_state_that_no_worker_can_hold_is_never_paid(found_town: Callable[..., Town]) -> None:
     town = found_town(worker_memory_bytes=60_000)
     dataset = town.dataset(epsilon=20.0, delta=1e-5)
     refused = town.refused("olga", "POST", f"/datasets/{dataset}/streams/claims", 422, json=TERMS)

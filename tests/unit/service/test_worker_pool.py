@@ -153,9 +153,7 @@ def test_a_worker_without_its_database_waits_and_logs_no_words_of_the_driver(tmp
     place = f"postgresql://someone:canary-password@127.0.0.1:{port}/canary"
     settings = Settings(folder=str(tmp_path), database=place)
     worker = subprocess.Popen(
-        [sys.executable, "-m", "hushsum.service.jobs.worker"],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [sys.executable, "-m", "hushsum.service.jobs.worker"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert worker.stdin is not None
     assert worker.stderr is not None

@@ -9,11 +9,7 @@ import pytest
 
 import hushsum as hs
 from hushsum.errors import UsageError
-from hushsum.tables import (
-    groups_for,
-    median_of_means_bound,
-    rows_for_laplace,
-)
+from hushsum.tables import groups_for, median_of_means_bound, rows_for_laplace
 
 CASES = [(1000.0, 500, 1.0, 0.05), (20.0, 64, 0.1, 0.01), (3e5, 5000, 2.0, 1e-6)]
 

@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import hushsum as hs
-from hushsum.auditing import (
-    audit_sensitivity,
-    pool_for,
-)
+from hushsum.auditing import audit_sensitivity, pool_for
 from hushsum.errors import DataRefused, UsageError
 from hushsum.privacy import Relation
 from hushsum.records import Bounds, UnitBall

@@ -115,11 +115,7 @@ class Spy:
     [
         ({"epsilon": 1.0}, (LAPLACE, Fraction(50)), (LAPLACE, Fraction(100 * 50, 49))),
         ({"epsilon": 0.1}, (LAPLACE, Fraction(500)), (LAPLACE, Fraction(100 * 500, 49))),
-        (
-            {"epsilon": 1.0, "count_share": 0.1},
-            (LAPLACE, Fraction(10)),
-            (LAPLACE, Fraction(1000, 9)),
-        ),
+        ({"epsilon": 1.0, "count_share": 0.1}, (LAPLACE, Fraction(10)), (LAPLACE, Fraction(1000, 9))),
         ({"epsilon": 1.0, "relation": "replace"}, (NONE, Fraction(0)), (LAPLACE, Fraction(200))),
         ({"rho": 0.5}, (GAUSSIAN, Fraction(50)), (GAUSSIAN, Fraction(5000, 49))),
         ({"rho": 0.5, "relation": "replace"}, (NONE, Fraction(0)), (GAUSSIAN, Fraction(200))),

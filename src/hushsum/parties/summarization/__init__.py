@@ -9,17 +9,10 @@ folders and ledgers. The messages are ``curator: Opening → owner: ready``, the
 
 from __future__ import annotations
 
-from hushsum.parties.summarization._curator import CuratorState
-from hushsum.parties.summarization._features import (
-    PUBLIC_SEED,
-    Hashes,
-    HashSecret,
-    SummaryFeatures,
-    best_first,
-    scores,
-)
-from hushsum.parties.summarization._greedy_choice import greedy_choice
-from hushsum.parties.summarization._messages import (
+from ._curator import CuratorState
+from ._features import PUBLIC_SEED, Hashes, HashSecret, SummaryFeatures, best_first, scores
+from ._greedy_choice import greedy_choice
+from ._messages import (
     AUCTION,
     BID,
     DELIVER,
@@ -32,7 +25,7 @@ from hushsum.parties.summarization._messages import (
     Opening,
     RunTerms,
 )
-from hushsum.parties.summarization._noisy_sums import (
+from ._noisy_sums import (
     NoisySums,
     answers_rho,
     count_step,
@@ -42,8 +35,8 @@ from hushsum.parties.summarization._noisy_sums import (
     sum_variance,
     target_variance,
 )
-from hushsum.parties.summarization._owner import OwnerState
-from hushsum.parties.summarization._runs import (
+from ._owner import OwnerState
+from ._runs import (
     CuratorMachine,
     CuratorRequest,
     OwnerMachine,
@@ -55,15 +48,8 @@ from hushsum.parties.summarization._runs import (
     owner_spending,
     release_validation,
 )
-from hushsum.parties.summarization._summary import (
-    claims_of,
-    owners_claim,
-    plan_terms,
-    split_budget,
-    summarize,
-    summary_of,
-)
-from hushsum.parties.summarization._target import HashedTarget, NoisyTarget, release_target
+from ._summary import claims_of, owners_claim, plan_terms, split_budget, summarize, summary_of
+from ._target import HashedTarget, NoisyTarget, release_target
 
 __all__ = [
     "AUCTION", "BID", "DELIVER", "FRESH", "PUBLIC_SEED", "RULES", "SEND", "THRESHOLD", "Answer", "Broadcast",

@@ -13,21 +13,12 @@ from numpy.typing import NDArray
 from hushsum._types import Floats, Integers
 from hushsum.errors import DataRefused, FileRefused, UsageError
 from hushsum.files import pack, unpack
-from hushsum.parties.summarization._features import MAX_GAIN, Hashes, best_first, scores
-from hushsum.parties.summarization._messages import (
-    BID,
-    CERTAIN,
-    DELIVER,
-    FRESH,
-    PHASES,
-    THRESHOLD,
-    Answer,
-    Broadcast,
-    RunTerms,
-)
-from hushsum.parties.summarization._noisy_sums import NoisySums, coefficients_of, count_step, sum_variance
-from hushsum.parties.summarization._target import NoisyTarget
 from hushsum.privacy import flip_coins
+
+from ._features import MAX_GAIN, Hashes, best_first, scores
+from ._messages import BID, CERTAIN, DELIVER, FRESH, PHASES, THRESHOLD, Answer, Broadcast, RunTerms
+from ._noisy_sums import NoisySums, coefficients_of, count_step, sum_variance
+from ._target import NoisyTarget
 
 Store = Callable[[bytes], None]
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats, Integers
-from hushsum.parties.summarization._features import Hashes
+
+from ._features import Hashes
 
 _AHEAD = 32
 _SHORTLIST = 2048

@@ -23,7 +23,8 @@ from hushsum.parties._messages import (
     Message,
     message_field,
 )
-from hushsum.parties.summarization._features import MAX_DIRECTION, PUBLIC_SEED, SummaryFeatures
+
+from ._features import MAX_DIRECTION, PUBLIC_SEED, SummaryFeatures
 
 FRESH = "fresh"
 THRESHOLD = "threshold"

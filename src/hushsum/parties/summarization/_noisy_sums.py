@@ -10,10 +10,11 @@ import numpy as np
 
 from hushsum._types import Floats, Integers
 from hushsum.errors import ClaimError
-from hushsum.parties.summarization._features import SummaryFeatures
-from hushsum.parties.summarization._messages import AUCTION, FRESH, THRESHOLD, RunTerms
 from hushsum.privacy import release_noise, root_coefficients
 from hushsum.tables import AMPLITUDE
+
+from ._features import SummaryFeatures
+from ._messages import AUCTION, FRESH, THRESHOLD, RunTerms
 
 FRACTION_BITS = 12
 

@@ -11,19 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from hushsum._types import Floats, Integers
 from hushsum.errors import DataRefused, FileRefused, UsageError
 from hushsum.files import pack, unpack
-from hushsum.parties.summarization._curator import Store
-from hushsum.parties.summarization._features import SummaryFeatures, best_first, scores
-from hushsum.parties.summarization._messages import (
-    BID,
-    CERTAIN,
-    DELIVER,
-    PHASES,
-    THRESHOLD,
-    Answer,
-    Broadcast,
-    RunTerms,
-)
 from hushsum.privacy import random_places
+
+from ._curator import Store
+from ._features import SummaryFeatures, best_first, scores
+from ._messages import BID, CERTAIN, DELIVER, PHASES, THRESHOLD, Answer, Broadcast, RunTerms
 
 
 class OwnerState:

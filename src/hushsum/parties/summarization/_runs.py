@@ -43,29 +43,16 @@ from hushsum.parties._runtime import (
     listener,
 )
 from hushsum.parties._tls import Identity, fingerprint_of, short
-from hushsum.parties.summarization._curator import CuratorState
-from hushsum.parties.summarization._features import HashSecret, SummaryFeatures
-from hushsum.parties.summarization._messages import (
-    MOST_BROADCAST,
-    MOST_OPENING,
-    Answer,
-    Broadcast,
-    Opening,
-    RunTerms,
-)
-from hushsum.parties.summarization._owner import OwnerState
-from hushsum.parties.summarization._summary import (
-    Comparison,
-    RunSpec,
-    Summary,
-    owners_claim,
-    summary_of,
-    target_claim,
-)
-from hushsum.parties.summarization._target import HashedTarget, NoisyTarget, release_target
 from hushsum.privacy import Booking, Claim, Promise, StagedRelease, another_release, spend, stage
 from hushsum.privacy.accounting import zcdp_delta, zcdp_epsilon
 from hushsum.records import PLAIN, CellFormat, ColumnBlocks, pyarrow, read_columns
+
+from ._curator import CuratorState
+from ._features import HashSecret, SummaryFeatures
+from ._messages import MOST_BROADCAST, MOST_OPENING, Answer, Broadcast, Opening, RunTerms
+from ._owner import OwnerState
+from ._summary import Comparison, RunSpec, Summary, owners_claim, summary_of, target_claim
+from ._target import HashedTarget, NoisyTarget, release_target
 
 HASHES = "hashes"
 """The column of a summary's file that holds hashes."""

@@ -16,14 +16,15 @@ from hushsum._types import Floats, Integers
 from hushsum.declaration import check_fields, picked, request, required, setting
 from hushsum.errors import ClaimError, UsageError
 from hushsum.parties._runtime import Result
-from hushsum.parties.summarization._curator import CuratorState
-from hushsum.parties.summarization._features import MAX_WIDTH, PUBLIC_SEED, SummaryFeatures
-from hushsum.parties.summarization._greedy_choice import greedy_choice
-from hushsum.parties.summarization._messages import AUCTION, FRESH, MAX_ROUNDS, RULES, THRESHOLD, RunTerms
-from hushsum.parties.summarization._owner import OwnerState
-from hushsum.parties.summarization._target import release_target
 from hushsum.privacy import Claim, Mechanism, Promise, Relation, exact
 from hushsum.privacy.accounting import zcdp_epsilon, zcdp_rho
+
+from ._curator import CuratorState
+from ._features import MAX_WIDTH, PUBLIC_SEED, SummaryFeatures
+from ._greedy_choice import greedy_choice
+from ._messages import AUCTION, FRESH, MAX_ROUNDS, RULES, THRESHOLD, RunTerms
+from ._owner import OwnerState
+from ._target import release_target
 
 
 @dataclass(frozen=True, slots=True)

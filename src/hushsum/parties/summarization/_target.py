@@ -22,10 +22,11 @@ from hushsum.parties._messages import (
     Message,
     message_field,
 )
-from hushsum.parties.summarization._features import PUBLIC_SEED, SummaryFeatures
-from hushsum.parties.summarization._messages import FEATURES
-from hushsum.parties.summarization._noisy_sums import count_step, target_variance
 from hushsum.privacy import release_noise
+
+from ._features import PUBLIC_SEED, SummaryFeatures
+from ._messages import FEATURES
+from ._noisy_sums import count_step, target_variance
 
 _LARGEST_STEP = 1 << 53
 

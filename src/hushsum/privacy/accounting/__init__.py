@@ -7,8 +7,8 @@
 - ``_shuffling``: local reports that are shuffled
 """
 
-from hushsum.privacy.accounting._composition import GaussianTable, LaplaceTable, compose, noise_allowed
-from hushsum.privacy.accounting._gaussian import (
+from ._composition import GaussianTable, LaplaceTable, compose, noise_allowed
+from ._gaussian import (
     SMALLEST_SHARE,
     DiscreteGaussian,
     analytic_gaussian_sigma,
@@ -24,14 +24,8 @@ from hushsum.privacy.accounting._gaussian import (
     vector_delta,
     vector_variances,
 )
-from hushsum.privacy.accounting._loss_moments import (
-    binomial_delta,
-    binomial_trials,
-    skellam_delta,
-    skellam_rho,
-    skellam_variances,
-)
-from hushsum.privacy.accounting._parameters import (
+from ._loss_moments import binomial_delta, binomial_trials, skellam_delta, skellam_rho, skellam_variances
+from ._parameters import (
     at_least_one,
     check_delta,
     declared_population,
@@ -47,7 +41,7 @@ from hushsum.privacy.accounting._parameters import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from hushsum.privacy.accounting._shuffling import local_epsilon_for, shuffled_delta, shuffled_epsilon
+from ._shuffling import local_epsilon_for, shuffled_delta, shuffled_epsilon
 
 __all__ = [
     "SMALLEST_SHARE", "DiscreteGaussian", "GaussianTable", "LaplaceTable", "analytic_gaussian_sigma",

@@ -19,13 +19,8 @@ from typing import Any
 
 from hushsum.errors import ClaimError, UsageError
 from hushsum.privacy._claim import Claim, check_mechanism
-from hushsum.privacy.accounting._parameters import (
-    at_least_one,
-    float_above,
-    float_below,
-    positive,
-    proper_delta,
-)
+
+from ._parameters import at_least_one, float_above, float_below, positive, proper_delta
 
 MOST_L1 = 10**6
 """The largest Δ₁ that is laid out: the work grows with it."""

@@ -133,7 +133,8 @@ import numpy as np
 from hushsum._types import Floats
 from hushsum.errors import ClaimError
 from hushsum.privacy._claim import Promise
-from hushsum.privacy.accounting._parameters import (
+
+from ._parameters import (
     Real,
     cell_count,
     float_above,
@@ -584,10 +585,9 @@ def least_scale(start: float, keeps: Callable[[float], bool]) -> float:
 
 
 _WIDTH = 1e-4
+# Relative error of the Gaussian δ, with ample room: its terms are right to 1e−13, and their difference is
+# above a thousandth of them for separations above 1e−2.
 _ROUNDING = 1e-9
-"""Relative error of the Gaussian δ, with ample room: its terms are right to 1e−13, and their difference is
-above a thousandth of them for separations above 1e−2.
-"""
 
 _LARGEST_EXPONENT = 700.0
 

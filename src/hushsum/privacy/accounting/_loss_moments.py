@@ -67,14 +67,9 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import ClaimError
-from hushsum.privacy.accounting._gaussian import (
-    Variances,
-    analytic_gaussian_sigma,
-    divided,
-    least_scale,
-    short_above,
-)
-from hushsum.privacy.accounting._parameters import (
+
+from ._gaussian import Variances, analytic_gaussian_sigma, divided, least_scale, short_above
+from ._parameters import (
     Real,
     cell_count,
     float_below,
@@ -180,8 +175,8 @@ def _even(value: float) -> int:
 
 LARGEST_VARIANCE = 1 << 15
 """The largest variance of the sum of all shares. For a larger one, Gaussian shares are large enough."""
+# Steps of the grid of s + 1 up to parts of its last point: G falls by 3 % up to a third of the variance.
 _STEPS = ((1 / 36, 1.005), (1 / 12, 1.02), (1 / 6, 1.05), (math.inf, 1.2))
-"""Steps of the grid of s + 1 up to parts of its last point: G falls by 3 % up to a third of the variance."""
 
 
 def skellam_delta(epsilon: Real, *, cells: int, variance: Real, count_variance: Real | None = None) -> float:

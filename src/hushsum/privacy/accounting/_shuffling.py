@@ -33,11 +33,12 @@ import numpy as np
 
 from hushsum._types import Floats
 from hushsum.errors import ClaimError, UsageError
-from hushsum.privacy.accounting._parameters import narrowed
+
+from ._parameters import narrowed
 
 _ROUNDING = 1e-9
+# The part of δ, on each side, for the numbers of clones that are not evaluated.
 _TAIL = 1e-3
-"""The part of δ, on each side, for the numbers of clones that are not evaluated."""
 
 _WIDTH = 1e-6
 _MOST_REPORTS = 1 << 40

@@ -8,15 +8,15 @@ cipher).
 
 from __future__ import annotations
 
-from hushsum.privacy.noise._gamma_radius import gamma_radius, gamma_radius_variance
-from hushsum.privacy.noise._poisson import (
+from ._gamma_radius import gamma_radius, gamma_radius_variance
+from ._poisson import (
     LARGEST_SKELLAM,
     SMALLEST_SHARED_SCALE,
     SMALLEST_SKELLAM,
     discrete_laplace_share,
     skellam,
 )
-from hushsum.privacy.noise._samplers import (
+from ._samplers import (
     centred_binomial,
     check_trials,
     discrete_gaussian,
@@ -24,7 +24,7 @@ from hushsum.privacy.noise._samplers import (
     gaussian_variance,
     laplace_variance,
 )
-from hushsum.privacy.noise._selection import (
+from ._selection import (
     EXPONENTIAL,
     MOST_RUNS,
     PERMUTE_AND_FLIP,
@@ -38,7 +38,7 @@ from hushsum.privacy.noise._selection import (
     permute_and_flip,
     permute_and_flip_distribution,
 )
-from hushsum.privacy.noise._source import NoiseSource, independent_places, noise_was_drawn
+from ._source import NoiseSource, independent_places, noise_was_drawn
 
 __all__ = [
     "EXPONENTIAL", "LARGEST_SKELLAM", "MOST_RUNS", "PERMUTE_AND_FLIP", "SMALLEST_SHARED_SCALE",

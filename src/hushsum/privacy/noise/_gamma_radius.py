@@ -14,22 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushsum._types import Floats
-from hushsum.privacy.noise._poisson import Interval, decimals, fraction
-from hushsum.privacy.noise._samplers import LARGEST_SCALE, SMALLEST_SCALE, wrapped
-from hushsum.privacy.noise._source import LazyUniform, NoiseSource, NoiseStream, check_draw, check_parameter
+
+from ._poisson import Interval, decimals, fraction
+from ._samplers import LARGEST_SCALE, SMALLEST_SCALE, wrapped
+from ._source import LazyUniform, NoiseSource, NoiseStream, check_draw, check_parameter
 
 _BITS = 63
 _MAGNITUDE = (1 << _BITS) - 1
+# Eight times what a correctly rounded operation may be off by; logarithms of usual libraries keep it.
 _ROUNDING = 2.0**-50
-"""Eight times what a correctly rounded operation may be off by; logarithms of usual libraries keep it."""
+# Closer to the edge of the disc, doubles do not tell whether a point is inside.
 _DOUBTFUL = 2.0**-40
-"""Closer to the edge of the disc, doubles do not tell whether a point is inside."""
+# Closer to the centre or the edge of the disc, or for a smaller G, errors to the first order do not do, and
+# the exact path is taken.
 _MARGIN = 2.0**-20
-"""Closer to the centre or the edge of the disc, or for a smaller G, errors to the first order do not do, and
-the exact path is taken.
-"""
+# Prefixes of a uniform below this are left to decimals: to a prefix of 0 the error has no bound.
 _FEWEST = np.uint64(1 << 20)
-"""Prefixes of a uniform below this are left to decimals: to a prefix of 0 the error has no bound."""
 _FACTORS = 8
 
 

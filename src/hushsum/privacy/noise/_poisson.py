@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from hushsum._types import Floats
 from hushsum.errors import UsageError
-from hushsum.privacy.noise._samplers import LARGEST_SCALE, discrete_laplace, wrapped
-from hushsum.privacy.noise._source import LazyUniform, NoiseSource, check_draw, check_parameter
+
+from ._samplers import LARGEST_SCALE, discrete_laplace, wrapped
+from ._source import LazyUniform, NoiseSource, check_draw, check_parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +206,8 @@ def _mean(mean: Fraction, digits: int) -> Interval:
 SMALLEST_SHARED_SCALE = Fraction(1, 64)
 MOST_PARTS = 1 << 20
 _BITS = 52
+# Prefixes of a uniform below this are left to the exact path, where first-order error bounds are not used.
 _FEWEST = 1 << 20
-"""Prefixes of a uniform below this are left to the exact path, where first-order error bounds are not used.
-"""
 _CELLS_AT_A_TIME = 1 << 18
 
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from hushsum._native import fill_gaussian, fill_laplace
 from hushsum.errors import UsageError
-from hushsum.privacy.noise._source import LazyUniform, NoiseSource, check_draw, check_parameter
+
+from ._source import LazyUniform, NoiseSource, check_draw, check_parameter
 
 LARGEST_SCALE = Fraction(1 << 40)
 SMALLEST_SCALE = 1 / LARGEST_SCALE

@@ -72,8 +72,9 @@ from functools import partial
 import numpy as np
 
 from hushsum.errors import UsageError, shown
-from hushsum.privacy.noise._samplers import exponential_bounds
-from hushsum.privacy.noise._source import LazyUniform, NoiseSource, below, words_of
+
+from ._samplers import exponential_bounds
+from ._source import LazyUniform, NoiseSource, below, words_of
 
 
 def log_odds_coins(against: Sequence[Fraction], source: NoiseSource) -> list[bool]:

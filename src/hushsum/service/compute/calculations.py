@@ -38,8 +38,8 @@ from hushsum.tally import Tally
 if TYPE_CHECKING:
     from hushsum.operations.models import ModelChoice
 
+# Functions that a process keeps in memory.
 _KEPT_FUNCTIONS: Final = 4
-"""Functions that a process keeps in memory."""
 
 _loaded = lru_cache(_KEPT_FUNCTIONS)(released_function)
 

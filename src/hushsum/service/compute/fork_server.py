@@ -38,7 +38,7 @@ _REAP_MILLISECONDS: Final = 200
 def main(descriptor: int = 0) -> None:
     """Fork processes until the socket of this descriptor ends."""
     # Everything is imported once, here. One thread for each calculation, which limits its processor time.
-    from hushsum.service.compute import calculations  # noqa: F401
+    from . import calculations  # noqa: F401
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
@@ -114,7 +114,7 @@ def _calculate_forever(link: socket.socket, niceness: int, memory: int) -> None:
 
 
 def _answered(request: dict[str, Any], body: bytes) -> list[bytes | bytearray]:
-    from hushsum.service.compute.calculations import CALCULATIONS
+    from .calculations import CALCULATIONS
 
     start = time.process_time()
     result: dict[str, Any]

@@ -17,13 +17,6 @@ from starlette.exceptions import HTTPException
 
 from hushsum.errors import HushsumError, UsageError
 from hushsum.ledger import Ledger
-from hushsum.service.http.authentication import ADMINISTRATOR, SCOPES
-from hushsum.service.http.compute_pool import FORK_SERVER
-from hushsum.service.http.context import Context, Needed, only_known_parameters
-from hushsum.service.http.middleware import PUBLIC, SIGN_IN, QueryFastPath, RequestMiddleware, is_public
-from hushsum.service.http.problem_responses import answer_problem
-from hushsum.service.http.request_limits import RateLimit, address_group, too_often
-from hushsum.service.http.routes import ROUTERS, functions
 from hushsum.service.problem_types import MEDIA_TYPE
 from hushsum.service.schemas import Problem
 from hushsum.service.settings import Settings
@@ -32,8 +25,16 @@ from hushsum.service.store.accounts import new_token
 from hushsum.service.store.database import agree_on_folder, starting
 from hushsum.version import __version__
 
+from .authentication import ADMINISTRATOR, SCOPES
+from .compute_pool import FORK_SERVER
+from .context import Context, Needed, only_known_parameters
+from .middleware import PUBLIC, SIGN_IN, QueryFastPath, RequestMiddleware, is_public
+from .problem_responses import answer_problem
+from .request_limits import RateLimit, address_group, too_often
+from .routes import ROUTERS, functions
+
 if TYPE_CHECKING:
-    from hushsum.service.http.oidc import SignIn
+    from .oidc import SignIn
 
 
 OPENAPI: Final = "/openapi.json"
@@ -108,8 +109,8 @@ def as_text(app: FastAPI) -> str:
     return json.dumps(app.openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
+# How many descriptions one address may request.
 _DESCRIPTIONS_PER_SECOND: Final = 5.0
-"""How many descriptions one address may request."""
 
 FIRST = "admin"
 """The name of the account that the first start creates."""
@@ -209,7 +210,7 @@ def _sign_in(settings: Settings) -> SignIn | None:
     if not settings.oidc_issuer:
         return None
     try:
-        from hushsum.service.http.oidc import ProviderSettings, SignIn
+        from .oidc import ProviderSettings, SignIn
     except ImportError:
         raise UsageError("signing in with a provider needs PyJWT", remedy="install hushsum[oidc]") from None
     return SignIn(ProviderSettings.of(settings), settings.failures_per_minute)

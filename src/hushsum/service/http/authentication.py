@@ -9,10 +9,11 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import FairThreads, RateLimit, too_often
 from hushsum.service.settings import Settings
 from hushsum.service.store import Accounts, SharedFunction, Shares
+
+from .problem_responses import Refusal
+from .request_limits import FairThreads, RateLimit, too_often
 
 V = TypeVar("V")
 ADMINISTRATOR: Final = "administrator"
@@ -27,8 +28,8 @@ SCOPES: Final[dict[str, tuple[str, ...]]] = {
 
 _ONCE_VALID_SECONDS: Final = 3600.0
 _KNOWN_AT_ONCE: Final = 8
+# Threads that look up tokens which were valid here before, and such which never were.
 _UNKNOWN_AT_ONCE: Final = 4
-"""Threads that look up tokens which were valid here before, and such which never were."""
 
 
 class TtlCache(Generic[V]):

@@ -27,19 +27,20 @@ from starlette.requests import ClientDisconnect, Request
 
 from hushsum.errors import error_from_json
 from hushsum.service.compute.fork_server import FORK, FRAME, READY, encoded
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import FairQueue
 from hushsum.service.logs import log_event
 from hushsum.service.settings import SOURCE
+
+from .problem_responses import Refusal
+from .request_limits import FairQueue
 
 V = TypeVar("V")
 _PREFIX: Final = "HUSHSUM_"
 _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+# Calculations of one process, after which another takes its place: memory in pieces is given back.
 _MOST_USES: Final = 500
-"""Calculations of one process, after which another takes its place: memory in pieces is given back."""
 _FIRST_GUESS_SECONDS: Final = 1.0
+# The time of every query, however small.
 _FIXED_SECONDS: Final = 0.0002
-"""The time of every query, however small."""
 _MOST_ESTIMATES: Final = 4096
 _RISE: Final = 0.5
 _FALL: Final = 0.1

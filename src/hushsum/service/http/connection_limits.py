@@ -16,15 +16,16 @@ from typing import Any, Final, cast
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from hushsum.service.http.request_limits import address_group
 from hushsum.service.problem_types import MEDIA_TYPE, problem
 from hushsum.service.trusted_proxies import TrustedProxies
+
+from .request_limits import address_group
 
 LONGEST_HEAD: Final = 1 << 16
 HEAD_SECONDS: Final = 20.0
 _CLOSE_SECONDS: Final = 5.0
+# Files that a process needs besides its connections: the database, uploads, workers.
 _OTHER_FILES: Final = 150
-"""Files that a process needs besides its connections: the database, uploads, workers."""
 _MOST: Final = 10_000
 
 
@@ -79,8 +80,8 @@ class GuardedConnections:
         return counted
 
 
+# The connection whose bytes are read; the task that answers a request inherits it.
 _ANSWERED: contextvars.ContextVar[_Connection] = contextvars.ContextVar("connection")
-"""The connection whose bytes are read; the task that answers a request inherits it."""
 
 
 class _Connection(asyncio.Protocol):

@@ -13,17 +13,6 @@ from fastapi.routing import APIRoute
 from hushsum.errors import UsageError
 from hushsum.ledger import Ledger
 from hushsum.privacy import Claim
-from hushsum.service.http.authentication import (
-    Caller,
-    SharedLinks,
-    TokenAuthenticator,
-    TtlCache,
-    nothing_here,
-)
-from hushsum.service.http.compute_pool import ComputePool, unless_client_leaves
-from hushsum.service.http.metrics import Metrics
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import ConcurrencyLimit, FairThreads, RateLimit, address_group
 from hushsum.service.jobs import WorkerPool
 from hushsum.service.jobs.requests import confirmation, public_file
 from hushsum.service.queries import FunctionCache
@@ -38,8 +27,14 @@ from hushsum.service.settings import Settings
 from hushsum.service.store import Actor, AnswerGuard, Dataset, Function, Job, Store, StoredTally, Upload
 from hushsum.service.store.datasets import WAITING
 
+from .authentication import Caller, SharedLinks, TokenAuthenticator, TtlCache, nothing_here
+from .compute_pool import ComputePool, unless_client_leaves
+from .metrics import Metrics
+from .problem_responses import Refusal
+from .request_limits import ConcurrencyLimit, FairThreads, RateLimit, address_group
+
 if TYPE_CHECKING:
-    from hushsum.service.http.oidc import SignIn
+    from .oidc import SignIn
 
 V = TypeVar("V")
 Check = Callable[[], object]
@@ -48,13 +43,13 @@ JobKind = Literal["release", "model", "stream"]
 """Jobs that spend a claim."""
 
 _THREADS = 32
+# Threads for owners' requests, and as many for queries; an account has a few of each.
 _THREADS_EACH = 4
-"""Threads for owners' requests, and as many for queries; an account has a few of each."""
 _NICENESS_OF_CALCULATIONS = 10
+# The service itself, which answers small queries, comes before the processes that calculate.
 _NICENESS_OF_QUERIES = 5
-"""The service itself, which answers small queries, comes before the processes that calculate."""
+# Processor time of one account's queries that are answered on the event loop: per second, and in a burst.
 _MILLISECONDS_AT_ONCE = 100.0, 20.0
-"""Processor time of one account's queries that are answered on the event loop: per second, and in a burst."""
 
 
 class Context:

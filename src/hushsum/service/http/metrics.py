@@ -19,7 +19,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from hushsum.errors import HushsumError
 
 if TYPE_CHECKING:
-    from hushsum.service.http.context import Context
+    from .context import Context
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 _OWNERS = ("/datasets", "/jobs")

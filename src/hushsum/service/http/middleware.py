@@ -17,10 +17,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hushsum.errors import HushsumError
-from hushsum.service.http.authentication import SHARED_PREFIX, Caller
-from hushsum.service.http.context import Call, Context, Needed
-from hushsum.service.http.problem_responses import Refusal, problem_response
-from hushsum.service.http.request_limits import (
+from hushsum.service.logs import described, log_event
+
+from .authentication import SHARED_PREFIX, Caller
+from .context import Call, Context, Needed
+from .problem_responses import Refusal, problem_response
+from .request_limits import (
     BodyLimit,
     ConcurrencyLimit,
     RateLimit,
@@ -29,7 +31,6 @@ from hushsum.service.http.request_limits import (
     too_large,
     too_often,
 )
-from hushsum.service.logs import described, log_event
 
 PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/sign-in"})
 SIGN_IN: Final = frozenset({"/oidc/start", "/oidc/callback", "/oidc/finish"})
@@ -38,8 +39,8 @@ PUBLIC_PREFIX: Final = "/assets/"
 _QUERY = re.compile(r"/functions/[^/]+/query|/shared/[^/]+/query")
 _UPLOAD = re.compile(r"/datasets/[^/]+/uploads")
 _LONGEST_TOKEN = 512
+# Largest body of a query by a shared link, which anybody may send.
 _SHARED_QUERY_BYTES = 4 << 20
-"""Largest body of a query by a shared link, which anybody may send."""
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 
 _HEADERS: Final = [
@@ -58,11 +59,11 @@ _HEADERS: Final = [
 ]
 _ONCE: Final = (b"authorization", b"host")
 _SECURE: Final = (b"strict-transport-security", b"max-age=63072000")
+# Headers of refusals by a shared link: its page has an origin of its own, and could not show the reason.
 _ANY_ORIGIN: Final = [
     (b"access-control-allow-origin", b"*"),
     (b"cross-origin-resource-policy", b"cross-origin"),
 ]
-"""Headers of refusals by a shared link: its page has an origin of its own, and could not show the reason."""
 
 
 def is_public(path: str) -> bool:

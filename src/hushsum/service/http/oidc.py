@@ -28,10 +28,11 @@ from jwt import PyJWK, PyJWKError
 from jwt.exceptions import InvalidKeyError
 
 from hushsum.errors import UsageError
-from hushsum.service.http.problem_responses import Refusal
-from hushsum.service.http.request_limits import RateLimit, address_group, too_often
 from hushsum.service.settings import PREFIX, Settings
 from hushsum.service.store import Identities
+
+from .problem_responses import Refusal
+from .request_limits import RateLimit, address_group, too_often
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _LONGEST_URL: Final = 500
@@ -523,8 +524,8 @@ def _listed(found: Any, default: str) -> list[Any]:
 _AT_ONCE: Final = 8
 _STRAINED: Final = 2
 _LONGEST_CODE: Final = 2048
+# The OAuth scopes that put a claim into the ID token, and no more.
 _SCOPES: Final = {"sub": "openid", "email": "openid email"}
-"""The OAuth scopes that put a claim into the ID token, and no more."""
 
 
 class SignIn:

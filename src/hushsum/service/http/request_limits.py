@@ -19,13 +19,13 @@ from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
-from hushsum.service.http.problem_responses import Refusal
+from .problem_responses import Refusal
 
 V = TypeVar("V")
 _MOST_NAMES = 10_000
 _PATIENCE_SECONDS = 60.0
+# Bytes a second that a body must bring on average, after the first minute.
 _SLOWEST = 1024.0
-"""Bytes a second that a body must bring on average, after the first minute."""
 
 
 MOST_VALUES = 30_000

@@ -14,11 +14,12 @@ from starlette.requests import ClientDisconnect
 
 from hushsum.errors import DataRefused
 from hushsum.files import FileKind
-from hushsum.service.http.context import Call
-from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.store import Quota, Upload, now
 from hushsum.service.store.datasets import WAITING, check_quota
 from hushsum.service.store.rows import new_id
+
+from .context import Call
+from .problem_responses import Refusal
 
 FORMATS: Final = {
     "csv": b"",
@@ -31,8 +32,8 @@ FORMATS: Final = {
 """The accepted formats, and the first bytes of a file of each."""
 
 _AT_A_TIME = 1 << 20
+# Bytes of uploads in progress in this process, by folder and owner.
 _IN_PROGRESS: Final[defaultdict[tuple[str, str], int]] = defaultdict(int)
-"""Bytes of uploads in progress in this process, by folder and owner."""
 
 
 @contextmanager

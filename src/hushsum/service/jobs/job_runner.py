@@ -43,13 +43,6 @@ from hushsum.operations import (
 from hushsum.planning import KernelSpec, MethodSpec, TableSpec
 from hushsum.privacy import Claim, ReleaseRequest
 from hushsum.records import clipping_allowed
-from hushsum.service.jobs.requests import (
-    DERIVED,
-    check_confirmed,
-    collect_parameter_warnings,
-    public_file,
-    release_assumptions,
-)
 from hushsum.service.logs import described, log_event
 from hushsum.service.problem_types import problem, problem_of_error
 from hushsum.service.schemas import (
@@ -78,6 +71,8 @@ from hushsum.service.store.job_queue import CANCELLED, CLOSED, FAILED, QUEUED, R
 from hushsum.streams import Stream, open_stream
 from hushsum.tables import reading_as_json, reading_from_json
 from hushsum.tally import load_tally, public_header
+
+from .requests import DERIVED, check_confirmed, collect_parameter_warnings, public_file, release_assumptions
 
 PATIENCE_SECONDS = 5.0
 """How long a job may take to reach its next step after it was stopped."""
@@ -714,7 +709,7 @@ def _stream_path(settings: Settings, stream: str) -> Path:
 
 def fit_model(running: RunningJob) -> dict[str, Any]:
     """Fit a model on an upload, and release it."""
-    from hushsum.service.jobs.model_fitter import fit  # imports scikit-learn
+    from .model_fitter import fit  # imports scikit-learn
 
     return fit(running)
 

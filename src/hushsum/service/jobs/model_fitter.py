@@ -10,10 +10,11 @@ from dataclasses import replace
 from hushsum.errors import HushsumError
 from hushsum.operations import PublicFile, TrainingFiles, describe_exact, describe_model
 from hushsum.records import CellFormat, clipping_allowed
-from hushsum.service.jobs.job_runner import LeaseLost, RunningJob, delete_exact_model_files
-from hushsum.service.jobs.requests import choice_of, collect_parameter_warnings
 from hushsum.service.schemas import UPLOAD_NAME, ConfirmedModelRequest
 from hushsum.service.store import StoredFunction, now
+
+from .job_runner import LeaseLost, RunningJob, delete_exact_model_files
+from .requests import choice_of, collect_parameter_warnings
 
 
 def fit(running: RunningJob) -> dict[str, object]:

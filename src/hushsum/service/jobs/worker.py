@@ -16,10 +16,11 @@ import threading
 import time
 
 from hushsum.errors import HushsumError
-from hushsum.service.jobs.job_runner import JobRunner
 from hushsum.service.logs import described, log_event, start_logs
 from hushsum.service.settings import Settings
 from hushsum.service.store import Store
+
+from .job_runner import JobRunner
 
 _IDLE_SECONDS = 1.0
 _CLEANUP_SECONDS = 600.0

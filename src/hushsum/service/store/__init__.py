@@ -1,12 +1,12 @@
 """The service's database: accounts, tokens, datasets, jobs, functions, and the audit log."""
 
-from hushsum.service.store.accounts import Accounts, Identities
-from hushsum.service.store.database import FOLDER_FILE, LogEntry, Store, agreements
-from hushsum.service.store.datasets import Datasets, Quota
-from hushsum.service.store.functions import AnswerGuard, Functions, Shares
-from hushsum.service.store.job_queue import MOST_ATTEMPTS, JobQueue
-from hushsum.service.store.rows import Actor
-from hushsum.service.store.schema import (
+from .accounts import Accounts, Identities
+from .database import FOLDER_FILE, LogEntry, Store, agreements
+from .datasets import Datasets, Quota
+from .functions import AnswerGuard, Functions, Shares
+from .job_queue import MOST_ATTEMPTS, JobQueue
+from .rows import Actor
+from .schema import (
     REVISION,
     VERSION_TABLE,
     Account,

@@ -11,9 +11,10 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
-from hushsum.service.store.job_queue import CLOSED, stop_jobs
-from hushsum.service.store.rows import Actor, Rows, exists, hash_of, new_id, value_of, write_log
-from hushsum.service.store.schema import (
+
+from .job_queue import CLOSED, stop_jobs
+from .rows import Actor, Rows, exists, hash_of, new_id, value_of, write_log
+from .schema import (
     Account,
     Identity,
     IssuedToken,

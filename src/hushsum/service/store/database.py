@@ -20,24 +20,14 @@ import sqlalchemy as sa
 
 from hushsum.errors import FileRefused
 from hushsum.ledger import WAIT_SECONDS, Database, connect, file_of
-from hushsum.service.store import schema
-from hushsum.service.store.accounts import Accounts, Identities
-from hushsum.service.store.datasets import Datasets
-from hushsum.service.store.functions import Functions, Shares
-from hushsum.service.store.job_queue import JobQueue
-from hushsum.service.store.rows import Actor, write_log
-from hushsum.service.store.schema import (
-    LogLine,
-    accounts,
-    datasets,
-    functions,
-    jobs,
-    log,
-    shares,
-    tallies,
-    tokens,
-    uploads,
-)
+
+from . import schema
+from .accounts import Accounts, Identities
+from .datasets import Datasets
+from .functions import Functions, Shares
+from .job_queue import JobQueue
+from .rows import Actor, write_log
+from .schema import LogLine, accounts, datasets, functions, jobs, log, shares, tallies, tokens, uploads
 
 FOLDER_FILE: Final = "folder.id"
 _START_LOCK: Final = 7235925402417296386

@@ -8,18 +8,9 @@ from functools import partial
 import sqlalchemy as sa
 
 from hushsum.errors import QuotaExceeded, UsageError
-from hushsum.service.store.rows import Actor, Rows, exists, value_of, write_log
-from hushsum.service.store.schema import (
-    Dataset,
-    StoredTally,
-    Upload,
-    accounts,
-    datasets,
-    jobs,
-    now,
-    tallies,
-    uploads,
-)
+
+from .rows import Actor, Rows, exists, value_of, write_log
+from .schema import Dataset, StoredTally, Upload, accounts, datasets, jobs, now, tallies, uploads
 
 WAITING = "waiting"
 USED = "used"

@@ -10,8 +10,9 @@ import sqlalchemy as sa
 
 from hushsum.errors import LedgerUnavailable, QuotaExceeded
 from hushsum.ledger import Database, Ledger
-from hushsum.service.store.rows import Actor, Rows, hash_of, value_of, write_log
-from hushsum.service.store.schema import (
+
+from .rows import Actor, Rows, hash_of, value_of, write_log
+from .schema import (
     Function,
     Share,
     SharedFunction,

@@ -17,8 +17,9 @@ import sqlalchemy as sa
 from hushsum.errors import QuotaExceeded, UsageError
 from hushsum.ledger import Fence
 from hushsum.service.problem_types import problem
-from hushsum.service.store.rows import Actor, Rows, exists, new_id, value_of, write_log
-from hushsum.service.store.schema import Job, accounts, jobs, now
+
+from .rows import Actor, Rows, exists, new_id, value_of, write_log
+from .schema import Job, accounts, jobs, now
 
 QUEUED = "queued"
 RUNNING = "running"

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from hushsum.ledger import Database
-from hushsum.service.store import schema
-from hushsum.service.store.schema import now
+
+from . import schema
+from .schema import now
 
 T = TypeVar("T")
 Check = Callable[[sa.Connection], None]

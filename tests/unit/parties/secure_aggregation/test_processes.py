@@ -80,13 +80,7 @@ class Stage:
 
         state = SiteState(self.keys[site], self.terms, draw, self.stores[site])
         address = Address("127.0.0.1", self.listener.getsockname()[1], identity(SERVER).fingerprint)
-        return Participant(
-            self.keys[site],
-            address,
-            state,
-            patience=self.site_patience,
-            log=self.log.append,
-        )
+        return Participant(self.keys[site], address, state, patience=self.site_patience, log=self.log.append)
 
     def start(self, site: str) -> None:
         def run() -> None:
@@ -142,12 +136,7 @@ def test_one_site_has_a_limited_number_of_connections() -> None:
         most = _runtime._MOST_OF_A_PARTY
         for number in range(most + 5):
             link = connect(
-                here.keys[first],
-                "127.0.0.1",
-                port,
-                identity(SERVER).fingerprint,
-                timeout=60.0,
-                transfer=60.0,
+                here.keys[first], "127.0.0.1", port, identity(SERVER).fingerprint, timeout=60.0, transfer=60.0
             )
             opened.enter_context(link)
             said = link.receive(most=1 << 20, wait=60.0)
@@ -317,10 +306,7 @@ def site_with(
     run.until(CONSENT)
     me = run.terms.sites[0]
     process = Participant(
-        run.keys[me],
-        NOWHERE,
-        run.sites[me],
-        patience=Patience(wait=3600.0, transfer=60.0, lost=60.0),
+        run.keys[me], NOWHERE, run.sites[me], patience=Patience(wait=3600.0, transfer=60.0, lost=60.0)
     )
 
     def connected() -> Lasting:

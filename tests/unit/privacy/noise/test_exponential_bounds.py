@@ -56,8 +56,7 @@ def test_bounds_enclose(x: Fraction, bits: int) -> None:
 
 @settings(deadline=None)
 @given(
-    st.fractions(min_value=0, max_value=400, max_denominator=10**12),
-    st.integers(min_value=1, max_value=300),
+    st.fractions(min_value=0, max_value=400, max_denominator=10**12), st.integers(min_value=1, max_value=300)
 )
 def test_bounds_enclose_anywhere(x: Fraction, bits: int) -> None:
     low, high = exponential_bounds(x, bits)

@@ -113,10 +113,7 @@ def changes(steps: int) -> dict[str, tuple[list[tuple[int, int, int]], list[tupl
 
 
 def distance(
-    plan: Factorisation,
-    one: list[tuple[int, int, int]],
-    other: list[tuple[int, int, int]],
-    crowd: Integers,
+    plan: Factorisation, one: list[tuple[int, int, int]], other: list[tuple[int, int, int]], crowd: Integers
 ) -> float:
     sides = []
     for records in (one, other):

@@ -1,6 +1,6 @@
 """The routes, one module per subject."""
 
-from hushsum.service.http.routes import accounts, datasets, functions, releases, shared_links, system
+from . import accounts, datasets, functions, releases, shared_links, system
 
 ROUTERS = (
     functions.router,

@@ -17,7 +17,6 @@ from hushsum.service.http.compute_pool import unless_client_leaves
 from hushsum.service.http.context import Context, Querier, Releaser, ThreadedRoute
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import read_body, too_large
-from hushsum.service.http.routes.datasets import end_exact_model
 from hushsum.service.queries import (
     ARROW,
     JSON,
@@ -39,22 +38,23 @@ from hushsum.service.schemas import (
     QueryResponse,
 )
 
+from .datasets import end_exact_model
+
 router = APIRouter(prefix="/functions", tags=["functions"], route_class=ThreadedRoute)
 
 _SMALL: Final = 1 << 12
 _LONGEST_AT_ONCE_SECONDS: Final = 0.005
 _FEW_POINTS_BYTES: Final = 1 << 9
+# A query with a body of at most this size, which is expected to take no longer, is answered at once: without
+# a further condition if it has few points and is quick, else if its account has not sent many of them. Others
+# wait for their turn in processes of their own, so that nobody occupies the event loop.
 _QUICK_SECONDS: Final = 0.0003
-"""A query with a body of at most this size, which is expected to take no longer, is answered at once: without
-a further condition if it has few points and is quick, else if its account has not sent many of them. Others
-wait for their turn in processes of their own, so that nobody occupies the event loop.
-"""
 
+# The size of each number of a point in a query.
 _POINT_BYTES: Final = 16
-"""The size of each number of a point in a query."""
 
+# A function that takes longer to load is not loaded here, but in those processes.
 _LIGHT_SECONDS: Final = 0.1
-"""A function that takes longer to load is not loaded here, but in those processes."""
 
 _WEIGH: Final = "weigh"
 _PARSE: Final = "parse"

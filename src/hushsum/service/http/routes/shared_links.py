@@ -11,11 +11,12 @@ from hushsum.service.http.authentication import nothing_here
 from hushsum.service.http.context import ContextDependency, Releaser, ReleaserOrAdmin, ThreadedRoute
 from hushsum.service.http.problem_responses import Refusal
 from hushsum.service.http.request_limits import address_group
-from hushsum.service.http.routes.functions import QUERY, answered, function_file
-from hushsum.service.http.routes.system import assets
 from hushsum.service.schemas import IssuedShareResponse, SharedFunctionResponse, ShareRequest, ShareResponse
 from hushsum.service.store import Share, SharedFunction, later, now
 from hushsum.service.store.rows import new_id
+
+from .functions import QUERY, answered, function_file
+from .system import assets
 
 router = APIRouter(tags=["shares"], route_class=ThreadedRoute)
 

@@ -115,8 +115,8 @@ page_router = APIRouter(tags=["system"], route_class=ThreadedRoute)
 
 FRONT: Final = "index.html"
 READER: Final = "reader.js"
+# The reader of ``.hush`` files, the explorer and their styles stand apart: other pages use them.
 _SHARED: Final = {"explorer": "app/explorer/", "styles": "styles/"}
-"""The reader of ``.hush`` files, the explorer and their styles stand apart: other pages use them."""
 _MODULES: Final = b"<!-- modules -->"
 _MEDIA: Final = {
     ".html": "text/html; charset=utf-8",
