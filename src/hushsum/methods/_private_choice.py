@@ -141,10 +141,12 @@ def choose_kernel(
     blocks : int, optional
         How many votes there are; default ``8·ln(20·candidates)/epsilon``, enough for a majority of a half to
         win with high probability.
-    units, max_per_unit
-        Give both to protect persons: all of a person's records are in one block, however many they are.
+    units : array, optional
+        Who each record is of; with ``max_per_unit`` this protects persons: all of a person's records are in
+        one block, however many they are.
     **keywords
-        ``relation``, ``budget``, ``idempotency_key`` and ``insecure_noise_seed`` as for ``Tally.release``.
+        ``max_per_unit``, ``relation``, ``budget``, ``idempotency_key`` and ``insecure_noise_seed`` as for
+        ``Tally.release``.
 
     Raises
     ------
