@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import typing
+from enum import Enum
 from importlib import import_module
 from typing import Any
 
@@ -44,11 +45,17 @@ def parameters_of(signature: inspect.Signature) -> griffe.Parameters:
             griffe.Parameter(
                 each.name,
                 kind=griffe.ParameterKind(each.kind.description),
-                default=None if each.default is each.empty else repr(each.default),
+                default=None if each.default is each.empty else _shown(each.default),
             )
             for each in signature.parameters.values()
         )
     )
+
+
+def _shown(default: object) -> str:
+    """A default as one would write it."""
+    text = repr(default.value if isinstance(default, Enum) else default)
+    return "..." if text.startswith("<") else text
 
 
 class Signatures(griffe.Extension):
