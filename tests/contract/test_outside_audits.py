@@ -33,11 +33,13 @@ SMOKE_TESTED = frozenset(
         "PrivateKMeans",
         "PrivateMixture",
         "PrivateKMeans and PrivateMixture, all steps",
-        "PrivateClassifier, columns in quantiles",
+        "PrivateClassifier, all gradient steps",
+        "PrivateClassifier, columns in units of their own",
     }
 )
 """Methods and models of several steps, which ``tests/statistical`` audits step by step and as a whole. Each
-step of the two clusterings, and the second of the classifier, is a table of class moments, which has a world.
+step of the two clusterings, and the second of the classifier by class means, is a table of class moments,
+which has a world; a gradient step is a table of monomials.
 """
 
 

@@ -95,7 +95,7 @@ def test_a_validation_release_is_read_back_without_the_seed() -> None:
     ("changed", "reason"),
     [
         ({"columns": ()}, "damaged"),
-        ({"features": SummaryFeatures(2, 1.0, 21, 0)}, "other features"),
+        ({"features": SummaryFeatures(2, 1.0, 21, 0)}, "does not have the features"),
         ({"target": replace(hashed_target().target, variance=Fraction(7))}, "other noise"),
         ({"target": replace(hashed_target().target, rho=Fraction(2))}, "other noise"),
         ({"target": replace(hashed_target().target, rho=Fraction(-1))}, "damaged"),
