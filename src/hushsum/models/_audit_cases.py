@@ -148,7 +148,7 @@ def _clusters(number: int, promise: Promise) -> Separated:
 
 
 def _scaled_classes(number: int, promise: Promise) -> Separated:
-    """A person with ``number`` equal records in a corner of the bounds.
+    """A person with ``number`` equal records near a corner of the bounds.
 
     Each record has the whole length, whatever the scaling of the columns is.
 
@@ -156,7 +156,7 @@ def _scaled_classes(number: int, promise: Promise) -> Separated:
     call, against the part of the promise that is left to them. An auditor sees the scaling too.
     """
     assert promise.epsilon is not None
-    record, box = np.ones((number, 2)), [(-1.0, 1.0)] * 2
+    record, box = np.full((number, 2), 0.9), [(-1.0, 1.0)] * 2
     crowd = np.random.default_rng(_SEED).normal(-0.5, 0.1, size=(60, 2))
     codes = np.arange(60) % 2
     sides = (crowd, codes), (np.concatenate((crowd, record)), np.append(codes, [1] * number))
