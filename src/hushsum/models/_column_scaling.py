@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from hushsum._types import Floats
+from hushsum.analysis import nearest_probabilities
 from hushsum.kernels import HammingKernel
 from hushsum.privacy import RECORD, Promise, Relation, calibrate
 from hushsum.records import NumberColumn, clipping_allowed
@@ -102,7 +103,7 @@ class Histograms:
     def released(cls, X: Floats, box: Sequence[Pair], promise: Promise, even: int = _EVEN) -> Histograms:
         """Count the records into all histograms, and release these for the whole promise.
 
-        Noisy counts are projected on those that are not negative and add up to the noisy number of records.
+        Noisy shares are replaced by the nearest probabilities.
 
         Privacy
         -------
@@ -119,7 +120,7 @@ class Histograms:
         released: Any = tally.release(**terms_of(promise), count_share=_COUNT_SHARE)
         records = max(float(released.count), 1.0)
         cells = [released.basis.marginal(released.table, i).astype(np.float64) for i in range(len(box))]
-        shares = [projected(each, records) / records for each in cells]
+        shares = [nearest_probabilities(each / records) for each in cells]
         return cls(
             [bin_edges(*each, even) for each in box], shares, math.sqrt(released.cell_variance) / records
         )
@@ -129,17 +130,6 @@ class Histograms:
         ends = np.concatenate(([0.0], np.cumsum(self.shares[column])))
         seen = np.concatenate(([True], np.diff(ends) > 0.0))
         return np.asarray(np.interp(np.array(q) * ends[-1], ends[seen], self.edges[column][seen]))
-
-
-def projected(counts: Floats, total: float) -> Floats:
-    """The nearest numbers that are not negative and add up to ``total``.
-
-    >>> projected(np.array([-3.0, 5.0, 9.0]), 10.0).tolist()
-    [0.0, 3.0, 7.0]
-    """
-    falling = np.sort(counts)[::-1]
-    surplus = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
-    return np.asarray(np.maximum(counts - surplus[np.flatnonzero(falling > surplus)[-1]], 0.0))
 
 
 def bin_noise(columns: int, promise: Promise) -> float:

@@ -24,7 +24,6 @@ from hushsum.models._column_scaling import (
     fences,
     histograms_are_useful,
     marginals_of,
-    projected,
     released_scaling,
 )
 from hushsum.models._logistic_steps import LogisticSteps, probabilities
@@ -130,12 +129,6 @@ class TestHistograms:
         assert [each.sum() for each in found.shares] == pytest.approx([1.0] * 3)
         ranks = [(rows[:, j] <= found.quantiles(j, (0.3, 0.7))[i]).mean() for j in range(3) for i in (0, 1)]
         np.testing.assert_allclose(ranks, [0.3, 0.7] * 3, atol=0.1)
-
-    def test_projected_numbers_add_up(self) -> None:
-        noisy = np.random.default_rng(0).normal(5.0, 10.0, 50)
-        found = projected(noisy, 300.0)
-        assert found.sum() == pytest.approx(300.0)
-        assert (found >= 0.0).all()
 
     def test_the_noise_of_a_bin_is_known_beforehand(self) -> None:
         promise = Promise.of(epsilon=0.2)
