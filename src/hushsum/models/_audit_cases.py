@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +73,12 @@ def _density(bandwidths: tuple[float, ...], promise: Promise) -> Separated:
         return _joined([_table(each) for each in sides[side].release(claim).values()])
 
     exact = [_joined([table.reshape(-1) for table in sums._tables.values()]) for sums in sides]
-    difference = (exact[1] - exact[0])[np.newaxis]
+    # The variance of a part's noise is proportional to the squared length of what a record adds to it.
+    parts = [
+        np.full(math.prod(basis.shape), 1.0 / basis.sensitivity(Relation.ADD_REMOVE).l2_squared)
+        for basis in sides[0]._bases.values()
+    ]
+    difference = (_joined(parts) * (exact[1] - exact[0]))[np.newaxis]
     # A fiftieth of ε pays for the count, and the bound of a feature's length holds for all phases.
     allowed = allowed_distance(promise)
     return Separated((exact[0], exact[1]), release, difference, allowed, normal_chances(0.95 * allowed))
@@ -83,7 +89,7 @@ def _table(function: object) -> NDArray[np.int64]:
     return np.asarray(function.table, np.int64).reshape(-1)
 
 
-def _joined(tables: list[NDArray[np.int64]]) -> NDArray[np.float64]:
+def _joined(tables: list[NDArray[Any]]) -> NDArray[np.float64]:
     return np.concatenate(tables).astype(np.float64)
 
 
